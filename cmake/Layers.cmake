@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A folder of src/ is a layer and a target.  A layer sees the headers of the layers it names and no
+# others, so that an include which points upwards does not build.
+
+set(STRETTO_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wsign-compare)
+
+# stretto_layer(NAME USES layer... SOURCES file...)
+#
+# Headers are included as "layer/file.hpp".  Each layer's folder is reached through a link in the
+# build tree that holds only that folder, never through src/ itself.
+function(stretto_layer name)
+  cmake_parse_arguments(ARG "" "" "USES;SOURCES" ${ARGN})
+  set(view "${CMAKE_BINARY_DIR}/layers/${name}")
+  file(MAKE_DIRECTORY "${view}")
+  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${view}/${name}" SYMBOLIC)
+  add_library(stretto_${name} OBJECT ${ARG_SOURCES})
+  target_include_directories(stretto_${name} PUBLIC "${view}")
+  target_compile_options(stretto_${name} PRIVATE ${STRETTO_WARNINGS} -ffp-contract=off)
+  if(STRETTO_WERROR)
+    target_compile_options(stretto_${name} PRIVATE -Werror)
+  endif()
+  stretto_sanitize(stretto_${name})
+  foreach(layer IN LISTS ARG_USES)
+    target_include_directories(stretto_${name} PUBLIC
+      $<TARGET_PROPERTY:stretto_${layer},INTERFACE_INCLUDE_DIRECTORIES>)
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY STRETTO_LAYERS ${name})
+endfunction()
+
+function(stretto_sanitize target)
+  if(STRETTO_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${STRETTO_SANITIZE}
+      -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${STRETTO_SANITIZE})
+  endif()
+endfunction()

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Stretto: collectives that do not wait.  The C API, and the only public header.
+ *
+ * Every function returns a stretto_status.  On anything but STRETTO_OK, stretto_last_error() gives
+ * the message of the calling thread's last failure: the rank, the peer, the operation, the remedy.
+ * No function aborts, exits or prints.
+ *
+ * A communicator is used by one thread at a time.  Counts are elements, sizes are bytes, both
+ * 64-bit.  All ranks call the same collectives of a communicator in the same order with the same
+ * count, dtype, op and root; a disagreement is an error that names who differs in what.
+ */
+#ifndef STRETTO_H
+#define STRETTO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STRETTO_VERSION_MAJOR 0
+#define STRETTO_VERSION_MINOR 1
+#define STRETTO_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define STRETTO_API __attribute__((visibility("default")))
+#else
+#define STRETTO_API
+#endif
+
+typedef struct stretto_comm_s *stretto_comm;
+typedef struct stretto_request_s *stretto_request;
+
+typedef enum stretto_status {
+    STRETTO_OK = 0,
+    STRETTO_ERR_ARGUMENT = 1,    /* a wrong argument; nothing was sent */
+    STRETTO_ERR_MISMATCH = 2,    /* ranks called different collectives */
+    STRETTO_ERR_PEER = 3,        /* a rank died or left */
+    STRETTO_ERR_TIMEOUT = 4,     /* a rank did not come within STRETTO_TIMEOUT */
+    STRETTO_ERR_UNSUPPORTED = 5, /* valid, but not available here; nothing was sent */
+    STRETTO_ERR_MEMORY = 6,      /* no memory, or no room for the shared segment */
+    STRETTO_ERR_SYSTEM = 7,      /* the operating system refused something */
+    STRETTO_ERR_REVOKED = 8,     /* the communicator failed in an earlier call */
+    STRETTO_ERR_INTERNAL = 9     /* a bug in Stretto */
+} stretto_status;
+
+typedef enum stretto_dtype {
+    STRETTO_FLOAT32 = 0,
+    STRETTO_FLOAT64 = 1,
+    STRETTO_INT32 = 2,
+    STRETTO_INT64 = 3
+} stretto_dtype;
+
+/* min and max follow IEEE 754-2019 minimum and maximum: a NaN operand gives a NaN, -0 < +0. */
+typedef enum stretto_op {
+    STRETTO_SUM = 0,
+    STRETTO_PROD = 1,
+    STRETTO_MIN = 2,
+    STRETTO_MAX = 3
+} stretto_op;
+
+/* Pass as `send` to say that the contribution lies in `recv`. */
+#define STRETTO_IN_PLACE ((const void *)(intptr_t)-1)
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+/* Joins the job that the environment describes: `stretto run`, torchrun, mpirun (Open MPI, MPICH,
+ * Intel MPI) or srun; a process that none of them started is a job of one rank.  Collective. */
+STRETTO_API stretto_status stretto_init(stretto_comm *comm);
+
+/* Joins job `job` (a name that all its ranks on this host share) as `rank` of `size`. Collective. */
+STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char *job,
+                                                 stretto_comm *comm);
+
+/* Waits for outstanding requests, leaves the job, frees everything including stretto_alloc memory.
+ * Sets *comm to NULL.  Collective, but does not hang when a peer has died. */
+STRETTO_API stretto_status stretto_finalize(stretto_comm *comm);
+
+STRETTO_API int stretto_rank(stretto_comm comm);
+STRETTO_API int stretto_size(stretto_comm comm);
+
+/* The message of this thread's last failure; "" if there was none.  Valid until its next call. */
+STRETTO_API const char *stretto_last_error(void);
+STRETTO_API const char *stretto_status_name(stretto_status status);
+STRETTO_API const char *stretto_version(void);
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+/* Memory that all ranks of this host read in place: collectives on it skip every copy that a
+ * private buffer costs.  64-byte aligned.  Local, not collective. */
+STRETTO_API stretto_status stretto_alloc(stretto_comm comm, size_t bytes, void **memory);
+STRETTO_API stretto_status stretto_free(stretto_comm comm, void *memory);
+
+/* ---- collectives, blocking -------------------------------------------------------------- */
+
+/* recv[i] = send[i] of rank 0 op ... op send[i] of rank size-1, on every rank; count elements. */
+STRETTO_API stretto_status stretto_allreduce(stretto_comm comm, const void *send, void *recv,
+                                             size_t count, stretto_dtype dtype, stretto_op op);
+/* The same on `root` alone; recv is not touched elsewhere and may be NULL there. */
+STRETTO_API stretto_status stretto_reduce(stretto_comm comm, const void *send, void *recv,
+                                          size_t count, stretto_dtype dtype, stretto_op op,
+                                          int root);
+/* buffer of `root` to buffer of all; count elements. */
+STRETTO_API stretto_status stretto_broadcast(stretto_comm comm, void *buffer, size_t count,
+                                             stretto_dtype dtype, int root);
+/* send: size * count elements.  recv: the `count` reduced elements that belong to this rank.
+ * In place: recv holds size * count elements, the result is its first `count`. */
+STRETTO_API stretto_status stretto_reduce_scatter(stretto_comm comm, const void *send, void *recv,
+                                                  size_t count, stretto_dtype dtype,
+                                                  stretto_op op);
+/* send: count elements.  recv: size * count elements, rank r's from r * count on.
+ * In place: this rank's contribution already lies there. */
+STRETTO_API stretto_status stretto_allgather(stretto_comm comm, const void *send, void *recv,
+                                             size_t count, stretto_dtype dtype);
+STRETTO_API stretto_status stretto_barrier(stretto_comm comm);
+
+/* ---- collectives, nonblocking and persistent -------------------------------------------- */
+
+/* As above; return at once.  A progress thread moves the data while the caller computes.  The
+ * buffers belong to Stretto until the request is waited for. */
+STRETTO_API stretto_status stretto_iallreduce(stretto_comm comm, const void *send, void *recv,
+                                              size_t count, stretto_dtype dtype, stretto_op op,
+                                              stretto_request *request);
+STRETTO_API stretto_status stretto_ireduce(stretto_comm comm, const void *send, void *recv,
+                                           size_t count, stretto_dtype dtype, stretto_op op,
+                                           int root, stretto_request *request);
+STRETTO_API stretto_status stretto_ibroadcast(stretto_comm comm, void *buffer, size_t count,
+                                              stretto_dtype dtype, int root,
+                                              stretto_request *request);
+STRETTO_API stretto_status stretto_ireduce_scatter(stretto_comm comm, const void *send, void *recv,
+                                                   size_t count, stretto_dtype dtype,
+                                                   stretto_op op, stretto_request *request);
+STRETTO_API stretto_status stretto_iallgather(stretto_comm comm, const void *send, void *recv,
+                                              size_t count, stretto_dtype dtype,
+                                              stretto_request *request);
+STRETTO_API stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request);
+
+/* A persistent allreduce: planned once, started with stretto_start as often as wanted. */
+STRETTO_API stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void *recv,
+                                                  size_t count, stretto_dtype dtype,
+                                                  stretto_op op, stretto_request *request);
+STRETTO_API stretto_status stretto_start(stretto_request request);
+
+/* Waits; the status of the collective.  A nonblocking request is freed and *request set to NULL; a
+ * persistent one stays and may be started again. */
+STRETTO_API stretto_status stretto_wait(stretto_request *request);
+/* *done = 1 when the collective has ended (then as stretto_wait), else 0. */
+STRETTO_API stretto_status stretto_test(stretto_request *request, int *done);
+/* Frees a persistent request that is not running. */
+STRETTO_API stretto_status stretto_request_free(stretto_request *request);
+
+/* ---- what happened ---------------------------------------------------------------------- */
+
+/* Runs the next collectives of this communicator by the named algorithm ("ring",
+ * "segmented_ring(segments=4)", ...); NULL or "auto" lets Stretto choose.  The same on all ranks.
+ * An algorithm that does not exist or cannot run is an error that lists what can. */
+STRETTO_API stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm);
+
+/* One line of statistics: the calls of one collective by one algorithm. */
+typedef struct stretto_stat {
+    const char *collective;
+    const char *algorithm;
+    uint64_t calls;
+    uint64_t bytes;         /* of the vectors, over all calls */
+    double seconds;         /* from entry to exit, over all calls */
+    double waiting_seconds; /* of those, waiting for other ranks */
+    uint64_t messages;      /* messages (slices) this rank published */
+    uint64_t bytes_copied;  /* bytes this rank wrote into shared cells */
+    uint64_t bytes_reduced; /* bytes of operands this rank read while reducing */
+} stretto_stat;
+
+/* Fills at most `capacity` lines and gives in *count how many there are. */
+STRETTO_API stretto_status stretto_stats(stretto_comm comm, stretto_stat *lines, size_t capacity,
+                                         size_t *count);
+STRETTO_API stretto_status stretto_stats_reset(stretto_comm comm);
+
+/* The algorithm that a call of this collective ("allreduce", ...) and size would use. */
+STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collective,
+                                                    size_t count, stretto_dtype dtype,
+                                                    const char **algorithm);
+
+/* The state of the machine as the memory system shows it: nanoseconds to overwrite one cache line
+ * that the neighbour rank has just read.  Collective; 0 with one rank. */
+STRETTO_API stretto_status stretto_probe(stretto_comm comm, double *nanoseconds_per_line);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/status.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace stretto {
+
+const char *name(Status status) {
+    switch (status) {
+    case Status::ok: return "ok";
+    case Status::argument: return "wrong argument";
+    case Status::mismatch: return "mismatched collectives";
+    case Status::peer: return "peer failed";
+    case Status::timeout: return "timeout";
+    case Status::unsupported: return "unsupported";
+    case Status::memory: return "out of memory";
+    case Status::system: return "system error";
+    case Status::revoked: return "communicator revoked";
+    case Status::internal: return "internal error";
+    }
+    return "unknown status";
+}
+
+void throw_errno(const std::string &what) {
+    const int code = errno;
+    const Status status = (code == ENOMEM || code == ENOSPC) ? Status::memory : Status::system;
+    throw Error(status, what + ": " + std::strerror(code));
+}
+
+} // namespace stretto
