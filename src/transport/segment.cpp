@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/segment.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <random>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "transport/doorbell.hpp"
+
+namespace stretto::transport {
+
+static constexpr std::uint64_t kMagic = 0x6f74746572747301; // "\1strett o" and the layout's version
+
+static std::size_t page_up(std::size_t bytes) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
+}
+
+static std::size_t head_bytes(int ranks) {
+    const std::size_t header = (sizeof(SegmentHeader) + kLine - 1) / kLine * kLine;
+    return page_up(header + sizeof(LineBlock) * static_cast<std::size_t>(ranks));
+}
+
+static int anonymous_file(const char *name, std::size_t bytes) {
+    const int fd = memfd_create(name, MFD_CLOEXEC);
+    if (fd < 0)
+        throw_errno("cannot create the shared segment (memfd_create)");
+    if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+        close(fd);
+        throw_errno("cannot size the shared segment to " + std::to_string(bytes) + " bytes");
+    }
+    return fd;
+}
+
+// Ranks that are threads of one process must see one mapping: it is found again by file identity.
+static std::mutex registry_mutex;
+static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Segment>> registry;
+
+static std::pair<dev_t, ino_t> identity(int fd) {
+    struct stat status{};
+    if (fstat(fd, &status) != 0)
+        throw_errno("cannot examine the shared segment");
+    return {status.st_dev, status.st_ino};
+}
+
+Segment::Segment(int fd, int heap_fd) : fd_(fd), heap_fd_(heap_fd) {}
+
+std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
+    const std::size_t head = head_bytes(shape.ranks);
+    const std::size_t bytes = head + shape.ring_bytes * static_cast<std::size_t>(shape.ranks);
+    const int fd = anonymous_file("stretto", bytes);
+    const int heap_fd =
+        anonymous_file("stretto-heap", shape.heap_bytes * static_cast<std::size_t>(shape.ranks));
+    // Owns both descriptors from here on.
+    std::shared_ptr<Segment> segment(new Segment(fd, heap_fd));
+    // Room is taken now: later a full memory would be a SIGBUS in the middle of a collective.
+    if (posix_fallocate(fd, 0, static_cast<off_t>(bytes)) != 0)
+        throw Error(Status::memory,
+                    "no room for the shared segment of " + std::to_string(bytes >> 20) +
+                        " MiB; free memory, or make it smaller by STRETTO_RING_BYTES");
+    SegmentHeader header{};
+    header.magic = kMagic;
+    header.ranks = static_cast<std::uint32_t>(shape.ranks);
+    header.cores = shape.cores;
+    header.ring_bytes = shape.ring_bytes;
+    header.slice_bytes = shape.slice_bytes;
+    header.heap_bytes = shape.heap_bytes;
+    std::random_device random;
+    header.key = (static_cast<std::uint64_t>(random()) << 32) | random();
+    segment->map(header);
+    SegmentHeader &shared = *segment->header_;
+    shared.ranks = header.ranks;
+    shared.cores = header.cores;
+    shared.ring_bytes = header.ring_bytes;
+    shared.slice_bytes = header.slice_bytes;
+    shared.heap_bytes = header.heap_bytes;
+    shared.key = header.key;
+    shared.magic = header.magic;
+    const std::lock_guard lock(registry_mutex);
+    registry[identity(fd)] = segment;
+    return segment;
+}
+
+std::shared_ptr<Segment> Segment::attach(int fd, int heap_fd) {
+    const std::lock_guard lock(registry_mutex);
+    std::weak_ptr<Segment> &known = registry[identity(fd)];
+    if (auto segment = known.lock()) {
+        segment->duplicates_.insert(segment->duplicates_.end(), {fd, heap_fd});
+        return segment;
+    }
+    std::shared_ptr<Segment> segment(new Segment(fd, heap_fd));
+    const std::size_t bytes = sizeof(SegmentHeader);
+    void *view = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (view == MAP_FAILED)
+        throw_errno("cannot map the shared segment");
+    const auto *header = static_cast<const SegmentHeader *>(view);
+    if (header->magic != kMagic) {
+        munmap(view, bytes);
+        throw Error(Status::mismatch,
+                    "the ranks of this job run different versions of Stretto; install one version");
+    }
+    try {
+        segment->map(*header);
+    } catch (...) {
+        munmap(view, bytes);
+        throw;
+    }
+    munmap(view, bytes);
+    known = segment;
+    return segment;
+}
+
+void Segment::map(const SegmentHeader &shape) {
+    const int ranks = static_cast<int>(shape.ranks);
+    ring_bytes_ = shape.ring_bytes;
+    head_bytes_ = head_bytes(ranks);
+    heaps_ = std::make_unique<std::atomic<std::byte *>[]>(shape.ranks);
+
+    void *head = mmap(nullptr, head_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    if (head == MAP_FAILED)
+        throw_errno("cannot map the shared segment");
+    header_ = static_cast<SegmentHeader *>(head);
+    const std::size_t header = (sizeof(SegmentHeader) + kLine - 1) / kLine * kLine;
+    lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
+
+    const std::size_t span = 2 * ring_bytes_ * shape.ranks;
+    void *rings = mmap(nullptr, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (rings == MAP_FAILED)
+        throw_errno("cannot reserve address space for the rings");
+    rings_ = static_cast<std::byte *>(rings);
+    for (std::size_t half = 0; half < 2 * shape.ranks; ++half) {
+        const std::size_t file = head_bytes_ + half / 2 * ring_bytes_;
+        if (mmap(rings_ + half * ring_bytes_, ring_bytes_, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(file)) == MAP_FAILED)
+            throw_errno("cannot map a ring of the shared segment");
+    }
+}
+
+Segment::~Segment() {
+    if (heaps_)
+        for (std::uint32_t rank = 0; rank < header_->ranks; ++rank)
+            if (std::byte *heap = heaps_[rank].load(); heap != nullptr)
+                munmap(heap, header_->heap_bytes);
+    if (rings_ != nullptr)
+        munmap(rings_, 2 * ring_bytes_ * header_->ranks);
+    if (header_ != nullptr)
+        munmap(header_, head_bytes_);
+    close(fd_);
+    close(heap_fd_);
+    for (const int fd : duplicates_)
+        close(fd);
+}
+
+std::byte *Segment::heap(int rank) {
+    std::atomic<std::byte *> &slot = heaps_[static_cast<std::size_t>(rank)];
+    if (std::byte *known = slot.load(std::memory_order_acquire))
+        return known;
+    const std::size_t bytes = header_->heap_bytes;
+    void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, heap_fd_,
+                      static_cast<off_t>(bytes * static_cast<std::size_t>(rank)));
+    if (view == MAP_FAILED)
+        throw_errno("cannot map the heap of rank " + std::to_string(rank) +
+                    "; a smaller STRETTO_HEAP_BYTES may do");
+    std::byte *expected = nullptr;
+    if (!slot.compare_exchange_strong(expected, static_cast<std::byte *>(view))) {
+        munmap(view, bytes); // another thread was faster
+        return expected;
+    }
+    return static_cast<std::byte *>(view);
+}
+
+// A record lock on byte `rank` of the segment belongs to the process and goes with it, whatever
+// ends it; a child made by fork does not inherit it.
+static struct flock life(int rank, short type) {
+    struct flock lock{};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = rank;
+    lock.l_len = 1;
+    return lock;
+}
+
+void Segment::hold_life(int rank, bool alive) {
+    struct flock lock = life(rank, alive ? F_WRLCK : F_UNLCK);
+    if (fcntl(fd_, F_SETLK, &lock) != 0)
+        throw_errno("cannot lock the shared segment");
+    if (alive)
+        lines(rank).pid.store(getpid(), std::memory_order_release);
+}
+
+bool Segment::alive(int rank) const {
+    if (lines_[rank].pid.load(std::memory_order_acquire) == getpid())
+        return true; // a thread of this process: its locks look like ours
+    struct flock lock = life(rank, F_WRLCK);
+    return fcntl(fd_, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+void Segment::fail(Status status, const std::string &message) {
+    Board &board = header_->board;
+    std::uint32_t whole = 0;
+    if (!board.epoch.compare_exchange_strong(whole, 1, std::memory_order_acq_rel))
+        return;
+    board.status.store(static_cast<std::uint32_t>(status), std::memory_order_relaxed);
+    const std::size_t length = std::min(message.size(), sizeof(board.message) - 1);
+    std::memcpy(board.message, message.data(), length);
+    board.message[length] = '\0';
+    board.epoch.store(2, std::memory_order_release);
+    for (int rank = 0; rank < ranks(); ++rank)
+        Doorbell(*this, rank).ring();
+}
+
+Error Segment::failure() const {
+    const Board &board = header_->board;
+    // The poster needs microseconds between 1 and 2; should it die there, the message is lost.
+    for (int tries = 0; board.epoch.load(std::memory_order_acquire) == 1 && tries < 1000; ++tries)
+        usleep(100);
+    if (board.epoch.load(std::memory_order_acquire) != 2)
+        return Error(Status::peer, "a rank died while it reported a failure");
+    return Error(static_cast<Status>(board.status.load(std::memory_order_relaxed)), board.message);
+}
+
+} // namespace stretto::transport

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory that the ranks of one host share.
+//
+// One segment per communicator, created by descriptor, so that no name can be left behind: the
+// kernel frees it with the last process, however that dies.
+//
+//     | header | line block of rank 0 | ... | ring of rank 0 | ring of rank 1 | ...
+//
+// A *ring* is the publish stream of one rank: it alone writes, all others read.  It is mapped twice
+// in a row, so that a cell never wraps.  Positions in a stream grow for ever; the byte at position x
+// lies at x modulo the ring's size.
+//
+// A *cell* starts on a cache line with 16 bytes {flag, where}, the payload follows.  The flag of the
+// cell at position x of a call with signature s is s + x: as both sides compute it from the call's
+// arguments, data of another call, of another operation or of an older lap is never taken for it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace stretto::transport {
+
+inline constexpr std::size_t kLine = 64;
+inline constexpr std::size_t kCellHeader = 16;
+
+struct CellHeader {
+    std::atomic<std::uint64_t> flag;
+    std::uint64_t where; // 0: the payload follows; else 1 + its offset in the owner's heap window
+};
+static_assert(sizeof(CellHeader) == kCellHeader);
+
+// Bytes that a payload takes in a ring.
+constexpr std::size_t cell_bytes(std::size_t payload) {
+    return (payload + kCellHeader + kLine - 1) / kLine * kLine;
+}
+
+// What a rank says of a call when it enters: read only by those who diagnose.
+struct alignas(kLine) Entry {
+    std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used
+    std::atomic<std::uint64_t> signature;
+    std::atomic<std::uint64_t> count;
+    std::atomic<std::uint64_t> what; // packed by the engine's owner: collective, dtype, op, root
+    std::atomic<std::uint64_t> ticks; // when
+    std::atomic<std::uint64_t> output_heap; // 1 + where its output begins in its heap window, or 0
+    std::atomic<bool> in_place;
+};
+static_assert(sizeof(Entry) == kLine);
+inline constexpr std::size_t kEntries = 8;
+
+// What is a rank's own, each line written by that rank.
+struct LineBlock {
+    // Call number << 24 | steps of it that are complete, without a gap.
+    alignas(kLine) std::atomic<std::uint64_t> progress;
+    // The doorbell: what the rank sleeps for (0: awake).
+    alignas(kLine) std::atomic<std::uint32_t> asleep;
+    alignas(kLine) std::atomic<std::int32_t> pid;
+    std::atomic<std::uint32_t> joined;
+    std::atomic<std::uint32_t> left;
+    Entry entries[kEntries];
+};
+
+// The first failure of the communicator, posted once.
+struct Board {
+    alignas(kLine) std::atomic<std::uint32_t> epoch;   // 0: whole; 1: being posted; 2: failed
+    std::atomic<std::uint32_t> status;
+    char message[1024];
+};
+
+struct SegmentHeader {
+    std::uint64_t magic;
+    std::uint32_t ranks;
+    std::uint32_t cores;      // of rank 0, as its affinity and cgroup allow: the same for all
+    std::uint64_t ring_bytes;
+    std::uint64_t slice_bytes; // 0: by size
+    std::uint64_t heap_bytes; // window of each rank
+    std::uint64_t key;        // random: part of every signature
+    std::atomic<std::uint32_t> fences; // 1: some rank has no asymmetric barrier, publishers fence
+    alignas(kLine) std::atomic<std::uint32_t> sleepers;
+    Board board;
+};
+
+struct SegmentShape {
+    int ranks = 1;
+    unsigned cores = 1;
+    std::size_t ring_bytes = 0; // a power of two, a multiple of the page size
+    std::size_t slice_bytes = 0;
+    std::size_t heap_bytes = 0;
+};
+
+class Segment {
+public:
+    // By the rank that founds the job.  Throws Error(memory) if there is no room, before use.
+    static std::shared_ptr<Segment> create(const SegmentShape &shape);
+    // By the others, from the two descriptors of the founder (both become this object's).
+    // Ranks that are threads of one process share one object.
+    static std::shared_ptr<Segment> attach(int fd, int heap_fd);
+    ~Segment();
+    Segment(const Segment &) = delete;
+    Segment &operator=(const Segment &) = delete;
+
+    int ranks() const { return static_cast<int>(header_->ranks); }
+    int fd() const { return fd_; }
+    int heap_fd() const { return heap_fd_; }
+    SegmentHeader &header() const { return *header_; }
+    LineBlock &lines(int rank) const { return lines_[rank]; }
+    std::byte *ring(int rank) const { return rings_ + 2 * ring_bytes_ * static_cast<std::size_t>(rank); }
+    std::size_t ring_bytes() const { return ring_bytes_; }
+
+    // The heap window of a rank, mapped on first use.
+    std::byte *heap(int rank);
+
+    // Marks `rank` as alive until its process ends or calls this with false.
+    void hold_life(int rank, bool alive);
+    bool alive(int rank) const;
+
+    // Posts the first failure; later ones are dropped.  Wakes everybody.
+    void fail(Status status, const std::string &message);
+    bool failed() const {
+        return header_->board.epoch.load(std::memory_order_acquire) != 0;
+    }
+    // What was posted.  Only after failed().
+    Error failure() const;
+
+private:
+    Segment(int fd, int heap_fd);
+    void map(const SegmentHeader &shape);
+
+    int fd_, heap_fd_;
+    std::vector<int> duplicates_; // closing them would give up the locks of this process
+    SegmentHeader *header_ = nullptr;
+    LineBlock *lines_ = nullptr;
+    std::byte *rings_ = nullptr;
+    std::size_t ring_bytes_ = 0;
+    std::size_t head_bytes_ = 0;
+    std::unique_ptr<std::atomic<std::byte *>[]> heaps_;
+};
+
+} // namespace stretto::transport
