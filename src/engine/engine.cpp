@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.hpp"
+
+namespace stretto::engine {
+
+using transport::CellHeader;
+using transport::kCellHeader;
+
+namespace {
+
+// CellHeader::where of a result that was stored right into the outputs of all its readers.
+constexpr std::uint64_t kDelivered = ~0ull;
+
+inline void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+} // namespace
+
+Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
+               EngineOptions options, Describe describe)
+    : segment_(std::move(segment)), header_(segment_->header()), mine_(segment_->lines(rank)),
+      heap_(heap), rank_(rank), options_(options), describe_(std::move(describe)),
+      copy_(reduce::copy_pass()), ring_mask_(segment_->ring_bytes() - 1),
+      bases_(static_cast<std::size_t>(segment_->ranks()), 0), stream_(*segment_) {}
+
+void Engine::play(const Call &call, Tally &tally) {
+    begin(own_, call);
+    while (!advance(own_))
+        if (!spin(own_))
+            wait(own_, [this] { return attempt(own_); }, true);
+    end(own_, tally);
+}
+
+void Engine::begin(Run &run, const Call &call) {
+    if (segment_->failed()) [[unlikely]]
+        throw segment_->failure();
+    const Plan &plan = *call.plan;
+    run.call = call;
+    run.started = now_ticks();
+    run.waited = 0;
+    run.sequence = sequence_++;
+    run.next = run.ahead = run.lent = run.settled = 0;
+    if (run.plan != &plan) { // else everything has its size already
+        run.plan = &plan;
+        run.done.assign(plan.steps.size() / 64 + 1, 0);
+        run.lends.assign(plan.steps.size(), 0);
+        run.ins.resize(plan.most_operands);
+        run.outs.resize(plan.most_outputs);
+        if (run.scratch.size() < plan.scratch_bytes)
+            run.scratch.resize(plan.scratch_bytes);
+        run.bases.resize(bases_.size());
+    }
+    run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
+    run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
+    run.base[2] = reinterpret_cast<std::uintptr_t>(run.scratch.data());
+    if (call.move_bytes != 0) {
+        if (run.aside.size() < call.move_bytes)
+            run.aside.resize(call.move_bytes);
+        run.base[1] = reinterpret_cast<std::uintptr_t>(run.aside.data()) - call.move_first;
+    }
+    for (std::size_t r = 0; r < bases_.size(); ++r) {
+        run.bases[r] = bases_[r];
+        bases_[r] += plan.stream_bytes[r];
+    }
+    stream_.add(plan, run.bases[static_cast<std::size_t>(rank_)], run.sequence);
+
+    transport::Entry &entry = mine_.entries[run.sequence % transport::kEntries];
+    entry.signature.store(call.signature, std::memory_order_relaxed);
+    entry.what.store(call.said.what, std::memory_order_relaxed);
+    entry.count.store(call.said.count, std::memory_order_relaxed);
+    entry.ticks.store(run.started, std::memory_order_relaxed);
+    entry.output_heap.store(call.output_heap, std::memory_order_relaxed);
+    entry.in_place.store(call.in_place, std::memory_order_relaxed);
+    entry.sequence.store(run.sequence + 1, std::memory_order_release);
+}
+
+bool Engine::advance(Run &run) {
+    const Plan &plan = *run.plan;
+    const auto steps = static_cast<std::uint32_t>(plan.steps.size());
+    while (run.next < steps) {
+        if (run.ahead != 0 && run.is_done(run.next)) {
+            run.done[run.next / 64] &= ~(1ull << (run.next % 64));
+            --run.ahead;
+        } else {
+            const Step &step = plan.steps[run.next];
+            if (!ready(run, step))
+                return false;
+            execute(run, step);
+        }
+        ++run.next;
+        if (plan.reports)
+            report(run);
+    }
+    // Memory that others read in place is the caller's again when they are done with it.
+    for (; run.lent != 0; ++run.settled) {
+        if (run.lends[run.settled] == 0)
+            continue;
+        if (!stream_.taken(plan, run.sequence, plan.steps[run.settled]))
+            return false;
+        run.lends[run.settled] = 0;
+        --run.lent;
+    }
+    return true;
+}
+
+bool Engine::attempt(Run &run) {
+    const std::uint64_t before = run.moves();
+    return advance(run) || look_ahead(run) || run.moves() != before;
+}
+
+void Engine::end(Run &run, Tally &tally) {
+    const Plan &plan = *run.plan;
+    mine_.progress.store(progress_of(run.sequence + 1, 0), std::memory_order_release);
+    if (anybody_sleeps(header_)) [[unlikely]]
+        for (int rank = 0; rank < segment_->ranks(); ++rank)
+            transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
+    if (plan.synchronizing)
+        stream_.release_before(run.sequence, run.bases[static_cast<std::size_t>(rank_)]);
+    if (run.call.move_bytes != 0)
+        std::memcpy(run.call.move_to, run.aside.data(), run.call.move_bytes);
+    ++tally.calls;
+    tally.bytes += plan.vector_bytes;
+    tally.ticks += now_ticks() - run.started;
+    tally.waiting_ticks += run.waited;
+    tally.messages += plan.messages;
+    tally.bytes_copied += plan.bytes_copied;
+    tally.bytes_reduced += plan.bytes_reduced;
+    // Nobody succeeds on memory that is no longer meant.
+    if (segment_->failed()) [[unlikely]]
+        throw segment_->failure();
+}
+
+// Everything a step needs of other ranks: its cells are published, its own cell has room, and what
+// it overwrites is no longer read in place.
+inline bool Engine::ready(Run &run, const Step &step) {
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    for (std::uint32_t k = 0; k < step.operands; ++k)
+        if (operand[k].space == Space::cell) {
+            const std::uint64_t position =
+                run.bases[static_cast<std::size_t>(operand[k].rank)] + operand[k].offset;
+            if (cell(operand[k].rank, position).flag.load(std::memory_order_acquire) !=
+                run.call.signature + position)
+                return false;
+        }
+    if (step.publishes &&
+        !stream_.room(run.bases[static_cast<std::size_t>(rank_)] + step.cell +
+                      transport::cell_bytes(step.length)))
+        return false;
+    return run.lent == 0 || !run.call.in_place || released(run, step);
+}
+
+// In place, a result overwrites a contribution: whoever reads that in our memory must be done.
+bool Engine::released(const Run &run, const Step &step) const {
+    if (!step.has_result || step.result_space != Space::output)
+        return true;
+    const std::uint32_t *before = run.plan->before.data() + step.first_before;
+    for (std::uint32_t k = 0; k < step.befores; ++k)
+        if (run.lends[before[k]] != 0 &&
+            !stream_.taken(*run.plan, run.sequence, run.plan->steps[before[k]]))
+            return false;
+    return true;
+}
+
+inline void Engine::execute(Run &run, const Step &step) {
+    if (step.lend != Direct::never && run.call.input_heap != 0 && lend(run, step))
+        return;
+    if (step.fill && run.call.in_place)
+        return;
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    const void **ins = run.ins.data();
+    for (std::uint32_t k = 0; k < step.operands; ++k) {
+        if (operand[k].space != Space::cell) {
+            ins[k] = reinterpret_cast<const void *>(
+                run.base[static_cast<int>(operand[k].space)] + operand[k].offset);
+            continue;
+        }
+        const CellHeader &header = cell(
+            operand[k].rank, run.bases[static_cast<std::size_t>(operand[k].rank)] + operand[k].offset);
+        if (header.where == 0) [[likely]] {
+            ins[k] = reinterpret_cast<const std::byte *>(&header) + kCellHeader;
+            continue;
+        }
+        if (header.where == kDelivered)
+            return; // the publisher has stored it where this step would
+        ins[k] = segment_->heap(operand[k].rank) + (header.where - 1);
+    }
+
+    void **outs = run.outs.data();
+    int count = 0;
+    std::uint32_t streaming = 0;
+    if (step.has_result) {
+        outs[count++] = reinterpret_cast<void *>(run.base[static_cast<int>(step.result_space)] +
+                                                 step.result_offset);
+        if (step.result_space == Space::output && run.plan->streams_output)
+            streaming = 1;
+    }
+    CellHeader *own = nullptr;
+    std::uint64_t position = 0;
+    bool timed = false;
+    std::uint64_t where = 0;
+    if (step.publishes) {
+        position = run.bases[static_cast<std::size_t>(rank_)] + step.cell;
+        own = &cell(rank_, position);
+        const int pushed = step.has_result && step.push != Direct::never ? push(run, step, outs + count) : 0;
+        if (pushed != 0) {
+            where = kDelivered;
+            if (streaming != 0)
+                streaming = (2u << pushed) - 1;
+            count += pushed;
+        } else {
+            outs[count] = reinterpret_cast<std::byte *>(own) + kCellHeader;
+            if (step.length >= StoreChoice::kLeast) {
+                if (store_.streaming())
+                    streaming |= 1u << count;
+                else
+                    timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell;
+            }
+            ++count;
+        }
+    }
+
+    const std::uint64_t before = timed ? now_ticks() : 0;
+    if (step.operands == 1)
+        copy_(outs, count, ins, 1, step.length, streaming);
+    else
+        run.call.reduce(outs, count, ins, step.operands, step.length / run.plan->element, streaming);
+    if (timed)
+        store_.saw_plain(step.length, now_ticks() - before);
+
+    if (step.publishes) {
+        own->where = where;
+        own->flag.store(run.call.signature + position, std::memory_order_release);
+        if (anybody_sleeps(header_)) [[unlikely]]
+            ring_readers(run, step);
+    }
+}
+
+// A contribution that lies in the shared heap is not copied: the cell says where it is.
+bool Engine::lend(Run &run, const Step &step) {
+    if (run.call.in_place && step.lend != Direct::always)
+        return false;
+    const StepOperand &operand = run.plan->operands[step.first_operand];
+    const std::uint64_t position = run.bases[static_cast<std::size_t>(rank_)] + step.cell;
+    CellHeader &own = cell(rank_, position);
+    own.where = run.call.input_heap + operand.offset;
+    run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
+    ++run.lent;
+    own.flag.store(run.call.signature + position, std::memory_order_release);
+    if (anybody_sleeps(header_)) [[unlikely]]
+        ring_readers(run, step);
+    return true;
+}
+
+// The outputs of all readers, if every one lies in the shared heap and is free to be written; else
+// nothing.  A reader has said where its output is when it entered.
+int Engine::push(Run &run, const Step &step, void **outs) {
+    const StepReader *reader = run.plan->readers.data() + step.first_reader;
+    for (std::uint32_t r = 0; r < step.readers; ++r) {
+        const transport::Entry &entry =
+            segment_->lines(reader[r].rank).entries[run.sequence % transport::kEntries];
+        if (entry.sequence.load(std::memory_order_acquire) != run.sequence + 1 ||
+            entry.signature.load(std::memory_order_relaxed) != run.call.signature)
+            return 0;
+        const std::uint64_t heap = entry.output_heap.load(std::memory_order_relaxed);
+        const bool in_place = entry.in_place.load(std::memory_order_relaxed);
+        if (heap == 0 || (in_place && step.push != Direct::always))
+            return 0;
+        outs[r] = segment_->heap(reader[r].rank) + (heap - 1 + reader[r].result_offset);
+    }
+    return static_cast<int>(step.readers);
+}
+
+void Engine::ring_readers(const Run &run, const Step &step) {
+    for (std::uint32_t r = 0; r < step.readers; ++r)
+        transport::Doorbell(*segment_, run.plan->readers[step.first_reader + r].rank).ring();
+}
+
+void Engine::report(const Run &run) {
+    mine_.progress.store(progress_of(run.sequence, run.next), std::memory_order_release);
+    if (anybody_sleeps(header_)) [[unlikely]]
+        for (int rank = 0; rank < segment_->ranks(); ++rank)
+            transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
+}
+
+// Runs steps after the one that waits, if their own predecessors are complete.
+bool Engine::look_ahead(Run &run) {
+    constexpr std::uint32_t kWindow = 256;
+    const Plan &plan = *run.plan;
+    if (run.next >= plan.steps.size())
+        return false;
+    const auto end = static_cast<std::uint32_t>(
+        std::min<std::size_t>(plan.steps.size(), std::size_t{run.next} + kWindow));
+    const auto complete = [&](std::uint32_t step) { return step < run.next || run.is_done(step); };
+    bool moved = false;
+    for (std::uint32_t i = run.next + 1; i < end; ++i) {
+        const Step &step = plan.steps[i];
+        if (run.is_done(i))
+            continue;
+        const std::uint32_t *before = plan.before.data() + step.first_before;
+        if (!std::all_of(before, before + step.befores, complete) || !ready(run, step))
+            continue;
+        execute(run, step);
+        run.done[i / 64] |= 1ull << (i % 64);
+        ++run.ahead;
+        moved = true;
+        if (ready(run, plan.steps[run.next]))
+            break; // back to depth first
+    }
+    return moved;
+}
+
+// Waits a little without giving up the core; true if there is something to do again.
+bool Engine::spin(Run &run) {
+    constexpr int kShort = 64; // pauses, about a microsecond: worth more than disorder
+    if (options_.spin_ns != 0 && run.next < run.plan->steps.size())
+        for (int i = 0; i < kShort; ++i) {
+            if (ready(run, run.plan->steps[run.next]))
+                return true;
+            pause();
+        }
+    return look_ahead(run);
+}
+
+} // namespace stretto::engine

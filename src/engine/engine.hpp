@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine: plays plans over the shared segment, one rank's part.
+//
+// Steps run in the order of the plan; while one waits for another rank, later steps whose own
+// predecessors are complete run before it, so that a late rank holds up only what needs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/plan.hpp"
+#include "engine/run.hpp"
+#include "engine/stream.hpp"
+#include "reduce/kernels.hpp"
+#include "transport/doorbell.hpp"
+#include "transport/heap.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::engine {
+
+struct EngineOptions {
+    std::uint64_t spin_ns = 0;    // before yielding
+    std::uint64_t timeout_ns = 0; // 0: wait for ever
+};
+
+class Engine {
+public:
+    // `describe` turns what a rank said of its call into words, for errors.
+    using Describe = std::function<std::string(const Said &)>;
+
+    Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
+           EngineOptions options, Describe describe);
+
+    // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
+    void play(const Call &call, Tally &tally);
+
+    // The same in two halves.  begin() gives the call its place in the order of all calls; advance()
+    // does what can be done now and tells whether the call is complete.
+    void begin(Run &run, const Call &call);
+    bool advance(Run &run);
+    // advance(), and steps out of order; true if anything was done.
+    bool attempt(Run &run);
+    static bool complete(const Run &run) {
+        return run.next == run.plan->steps.size() && run.lent == 0;
+    }
+    void end(Run &run, Tally &tally);
+
+    // Waits until `attempt` gets something done: spins, yields, sleeps, and looks for what is wrong.
+    // `run` is the oldest call that waits; without `spinning` the core is left to others at once.
+    void wait(Run &run, const std::function<bool()> &attempt, bool spinning);
+
+    std::uint64_t calls() const { return sequence_; }
+    const transport::Segment &segment() const { return *segment_; }
+
+private:
+    bool ready(Run &run, const Step &step);
+    bool released(const Run &run, const Step &step) const;
+    void execute(Run &run, const Step &step);
+    bool lend(Run &run, const Step &step);
+    int push(Run &run, const Step &step, void **outs);
+    void ring_readers(const Run &run, const Step &step);
+    void report(const Run &run);
+    bool look_ahead(Run &run);
+    bool spin(Run &run);
+
+    // waiting.cpp
+    void diagnose(const Run &run, std::uint64_t waited_ns);
+    [[noreturn]] void fail(Status status, const std::string &message);
+    std::string missing(const Run &run) const;
+    std::string here(const Run &run) const;
+
+    transport::CellHeader &cell(int rank, std::uint64_t position) const {
+        return *reinterpret_cast<transport::CellHeader *>(segment_->ring(rank) +
+                                                          (position & ring_mask_));
+    }
+
+    std::shared_ptr<transport::Segment> segment_;
+    transport::SegmentHeader &header_;
+    transport::LineBlock &mine_;
+    const transport::Heap &heap_;
+    const int rank_;
+    const EngineOptions options_;
+    const Describe describe_;
+    const reduce::Pass copy_;
+    const std::uint64_t ring_mask_;
+
+    std::uint64_t sequence_ = 0;        // calls begun
+    std::vector<std::uint64_t> bases_;  // stream position of every rank at the next call
+    Stream stream_;                     // what is live in our own ring
+    StoreChoice store_;                 // how to write cells
+    Run own_;                           // of blocking calls
+};
+
+} // namespace stretto::engine

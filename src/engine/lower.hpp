@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lowering: from the ops of a schedule to passes over memory, for all positions at once.
+//
+// In shared memory everything that a schedule says comes down to one kind of step, the *pass*: read
+// n operands (own memory, or cells that other ranks have published), reduce them, write the result
+// to own memory, to a cell of one's own stream, or both.  Four rules make few passes of many ops:
+//
+//   multicast   sends of the same data to several peers are one published cell that all read;
+//   forwarding  a receive into scratch that is read once is not copied: its reader takes the cell;
+//   chaining    consecutive reducing receives into one place are one n-ary pass;
+//   dual store  a result that is sent right after is stored to memory and to the cell at once.
+//
+// And the contribution is never copied first: a block is read from the input until it is written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+
+namespace stretto::engine {
+
+using schedule::Position;
+
+enum class Space : std::uint8_t { input, output, scratch, cell };
+
+// Bytes of a position's memory.  Input and output are addressed by the place in the whole vector.
+struct Range {
+    Space space = Space::input;
+    std::size_t offset = 0;
+    std::size_t length = 0;
+    bool operator==(const Range &) const = default;
+};
+
+struct Operand {
+    Range range;                // own memory; for a cell only the length
+    Position owner = -1;        // cell: who publishes it
+    std::int32_t publish = -1;  // cell: index among its owner's publishes
+};
+
+struct Pass {
+    std::vector<Operand> operands;      // in fold order
+    std::optional<Range> result;        // own memory
+    std::int32_t publish = -1;          // index among own publishes
+    std::vector<std::int32_t> after;    // own passes that must be complete before
+    std::int32_t op = 0;                // where it stands in the program
+    std::int32_t layer = 0;             // which slice of its block: depth first means by layer
+    bool fill = false;                  // input to output: not needed when they are the same
+    bool gone = false;                  // fused into another
+};
+
+struct Reader {
+    Position position;
+    std::int32_t pass;
+};
+
+struct Publish {
+    std::size_t length = 0;
+    std::int32_t pass = -1;       // the owner's pass that writes it
+    std::vector<Reader> readers;
+};
+
+struct Lowered {
+    std::vector<std::vector<Pass>> passes;       // by position
+    std::vector<std::vector<Publish>> publishes; // by position
+    std::vector<std::size_t> scratch_bytes;      // by position
+};
+
+struct LowerOptions {
+    std::size_t count = 0;     // elements of the vector
+    std::size_t element = 4;   // bytes of one
+    std::size_t slice = 65536; // bytes, at most, of one pass
+    bool fuse = true;          // false: every message and every op by itself, as it was proved
+    bool output_everywhere = true; // false: only blocks that the contract ends with have a place in
+                                   // the output (reduce_scatter, reduce); others go to scratch
+};
+
+// The schedule must be proved.  Throws Error(unsupported) for what this engine cannot run.
+Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options);
+
+} // namespace stretto::engine

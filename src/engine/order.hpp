@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ordering: from passes with dependencies to one sequence per position, and a place in its
+// publisher's stream for every cell.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/lower.hpp"
+
+namespace stretto::engine {
+
+struct Order {
+    std::vector<std::vector<std::int32_t>> sequence; // by position: passes, first to last
+    std::vector<std::vector<std::int32_t>> rank_of;  // by position, pass: its place in the sequence
+    std::vector<std::vector<std::size_t>> cell;      // by position, publish: offset in the stream
+    std::vector<std::size_t> stream_bytes;           // by position: of the whole call
+};
+
+struct OrderOptions {
+    std::size_t ring_bytes = 1 << 21;
+    std::int32_t latency = 2; // rounds until a published cell is counted on
+    bool granted = false;     // publish only what every reader is ready to take
+};
+
+// Plays all positions in rounds, one pass each, under the capacity of the rings; each position takes
+// the lowest layer that is ready.  What was played is a legal execution, so ranks that follow their
+// sequences with blocking waits cannot deadlock, whatever their speeds: in any state the rank whose
+// next pass was played first can run.
+//
+// Nothing if all got stuck, which a small ring or fused receives can cause.
+std::optional<Order> order(const Lowered &lowered, const OrderOptions &options);
+
+} // namespace stretto::engine

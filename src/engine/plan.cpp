@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/plan.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/status.hpp"
+#include "engine/order.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::engine {
+
+namespace {
+
+// Inputs and outputs of all ranks this large are gone from the shared cache before they are used
+// again: results are better written past it.
+constexpr std::size_t kStreamedOutput = 64u << 20;
+
+// Which positions must have entered the call before each pass of each position can be complete.
+// True if that is everybody, for the last pass of all positions.
+bool synchronizes(const Lowered &lowered, const Order &order) {
+    const std::size_t ranks = lowered.passes.size();
+    const std::size_t words = (ranks + 63) / 64;
+    using Set = std::vector<std::uint64_t>;
+    std::vector<std::vector<Set>> known(ranks);
+    for (std::size_t p = 0; p < ranks; ++p)
+        known[p].resize(lowered.passes[p].size());
+    // Depth first with an explicit stack; the graph has no cycle, since it was played.
+    struct Frame {
+        std::size_t p, i;
+        bool open;
+    };
+    std::vector<Frame> stack;
+    const auto need = [&](std::size_t p, std::size_t i) {
+        if (known[p][i].empty())
+            stack.push_back({p, i, false});
+    };
+    for (std::size_t p = 0; p < ranks; ++p) {
+        Set all(words, 0);
+        all[p / 64] |= 1ull << (p % 64);
+        for (const std::int32_t index : order.sequence[p]) {
+            need(p, static_cast<std::size_t>(index));
+            while (!stack.empty()) {
+                const Frame frame = stack.back();
+                stack.pop_back();
+                const Pass &pass = lowered.passes[frame.p][frame.i];
+                Set &mine = known[frame.p][frame.i];
+                if (!frame.open) {
+                    if (!mine.empty())
+                        continue;
+                    stack.push_back({frame.p, frame.i, true});
+                }
+                if (frame.open) {
+                    mine.assign(words, 0);
+                    mine[frame.p / 64] |= 1ull << (frame.p % 64);
+                }
+                const auto join = [&](std::size_t q, std::size_t j) {
+                    if (!frame.open)
+                        need(q, j);
+                    else
+                        for (std::size_t w = 0; w < words; ++w)
+                            mine[w] |= known[q][j][w];
+                };
+                for (const std::int32_t before : pass.after)
+                    join(frame.p, static_cast<std::size_t>(before));
+                for (const Operand &operand : pass.operands)
+                    if (operand.owner >= 0) {
+                        const auto q = static_cast<std::size_t>(operand.owner);
+                        join(q, static_cast<std::size_t>(
+                                    lowered.publishes[q][static_cast<std::size_t>(operand.publish)]
+                                        .pass));
+                    }
+            }
+            for (std::size_t w = 0; w < words; ++w)
+                all[w] |= known[p][static_cast<std::size_t>(index)][w];
+        }
+        for (std::size_t q = 0; q < ranks; ++q)
+            if ((all[q / 64] >> (q % 64) & 1) == 0)
+                return false;
+    }
+    return true;
+}
+
+// Short pieces are faster through a cell than through the heap.
+constexpr std::size_t kLeastDirect = 8192;
+
+bool publishes_input(const Pass &pass) {
+    return pass.publish >= 0 && !pass.result && pass.operands.size() == 1 &&
+           pass.operands[0].range.space == Space::input;
+}
+
+bool takes(const Pass &pass, Position owner, std::int32_t publish) {
+    return std::any_of(pass.operands.begin(), pass.operands.end(), [&](const Operand &operand) {
+        return operand.owner == owner && operand.publish == publish;
+    });
+}
+
+// Whether readers may take a contribution of `position` where it lies.  In place it is overwritten
+// later: that must not have to wait for a reader which itself waits for this position (two ranks
+// that exchange would wait for each other).  It need not, if what overwrites it is what its only
+// reader has made of it.
+Direct lendable(const Lowered &lowered, Position position, std::int32_t index) {
+    const auto p = static_cast<std::size_t>(position);
+    const Pass &pass = lowered.passes[p][static_cast<std::size_t>(index)];
+    if (!publishes_input(pass) || pass.operands[0].range.length < kLeastDirect)
+        return Direct::never;
+    const std::vector<Reader> &readers =
+        lowered.publishes[p][static_cast<std::size_t>(pass.publish)].readers;
+    if (readers.size() != 1)
+        return Direct::unless_in_place;
+    const Pass &reader = lowered.passes[static_cast<std::size_t>(readers[0].position)]
+                                       [static_cast<std::size_t>(readers[0].pass)];
+    for (const Pass &later : lowered.passes[p])
+        if (!later.gone && std::find(later.after.begin(), later.after.end(), index) !=
+                               later.after.end())
+            if (reader.publish < 0 || !takes(later, readers[0].position, reader.publish))
+                return Direct::unless_in_place;
+    return Direct::always;
+}
+
+// Whether the publisher may store into a reader's output.  The reader must do nothing but copy the
+// cell there, and nothing of its own may still need what lies there: in place that is its
+// contribution, which only the publishing pass itself may be reading.
+Direct pushable(const Lowered &lowered, const Reader &reader, Position owner,
+                std::int32_t publisher) {
+    const std::vector<Pass> &passes = lowered.passes[static_cast<std::size_t>(reader.position)];
+    const Pass &copy = passes[static_cast<std::size_t>(reader.pass)];
+    if (copy.operands.size() != 1 || copy.publish >= 0 || !copy.result ||
+        copy.result->space != Space::output || copy.result->length < kLeastDirect)
+        return Direct::never;
+    Direct push = Direct::always;
+    for (const std::int32_t index : copy.after) {
+        const Pass &before = passes[static_cast<std::size_t>(index)];
+        if (!publishes_input(before))
+            return Direct::never;
+        for (const Reader &other :
+             lowered.publishes[static_cast<std::size_t>(reader.position)]
+                              [static_cast<std::size_t>(before.publish)].readers)
+            if (other.position != owner || other.pass != publisher)
+                push = Direct::unless_in_place;
+    }
+    return push;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+    hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
+    hash *= 0xff51afd7ed558ccdu;
+    return hash ^ (hash >> 33);
+}
+
+class Emitter {
+public:
+    Emitter(const Lowered &lowered, const Order &order, Position position, Plan &plan)
+        : lowered_(lowered), order_(order), position_(position),
+          p_(static_cast<std::size_t>(position)), plan_(plan) {}
+
+    void emit() {
+        for (const std::int32_t index : order_.sequence[p_])
+            emit(lowered_.passes[p_][static_cast<std::size_t>(index)], index);
+        std::sort(plan_.cells.begin(), plan_.cells.end(),
+                  [](const PublishedCell &a, const PublishedCell &b) { return a.end < b.end; });
+        plan_.stream_bytes.assign(order_.stream_bytes.begin(), order_.stream_bytes.end());
+        plan_.scratch_bytes = lowered_.scratch_bytes[p_];
+    }
+
+private:
+    void emit(const Pass &pass, std::int32_t index) {
+        Step step{};
+        step.length = static_cast<std::uint32_t>(
+            pass.result ? pass.result->length : pass.operands[0].range.length);
+        step.first_operand = static_cast<std::uint32_t>(plan_.operands.size());
+        step.operands = static_cast<std::uint16_t>(pass.operands.size());
+        for (const Operand &operand : pass.operands) {
+            const bool cell = operand.owner >= 0;
+            plan_.operands.push_back(
+                {cell ? order_.cell[static_cast<std::size_t>(operand.owner)]
+                                   [static_cast<std::size_t>(operand.publish)]
+                      : operand.range.offset,
+                 operand.owner, cell ? Space::cell : operand.range.space});
+        }
+        step.has_result = pass.result.has_value();
+        if (pass.result) {
+            step.result_space = pass.result->space;
+            step.result_offset = pass.result->offset;
+        }
+        step.fill = pass.fill;
+        step.first_before = static_cast<std::uint32_t>(plan_.before.size());
+        step.befores = static_cast<std::uint16_t>(pass.after.size());
+        for (const std::int32_t before : pass.after)
+            plan_.before.push_back(static_cast<std::uint32_t>(
+                order_.rank_of[p_][static_cast<std::size_t>(before)]));
+        if (pass.publish >= 0)
+            publish(pass, index, step);
+        count(step);
+        plan_.steps.push_back(step);
+    }
+
+    void publish(const Pass &pass, std::int32_t index, Step &step) {
+        const auto id = static_cast<std::size_t>(pass.publish);
+        const Publish &what = lowered_.publishes[p_][id];
+        step.publishes = true;
+        step.cell = order_.cell[p_][id];
+        step.first_reader = static_cast<std::uint32_t>(plan_.readers.size());
+        step.readers = static_cast<std::uint16_t>(what.readers.size());
+        step.push = Direct::always;
+        step.lend = lendable(lowered_, position_, index);
+        for (const Reader &reader : what.readers) {
+            const auto q = static_cast<std::size_t>(reader.position);
+            const auto j = static_cast<std::size_t>(reader.pass);
+            const Direct push = pushable(lowered_, reader, position_, index);
+            step.push = std::min(step.push, push);
+            const std::optional<Range> &result = lowered_.passes[q][j].result;
+            plan_.readers.push_back({reader.position,
+                                     static_cast<std::uint32_t>(order_.rank_of[q][j]),
+                                     result ? result->offset : 0});
+        }
+        plan_.most_outputs = std::max(plan_.most_outputs, step.readers + 1u);
+        plan_.cells.push_back({step.cell + transport::cell_bytes(what.length),
+                               static_cast<std::uint32_t>(plan_.steps.size())});
+    }
+
+    void count(const Step &step) {
+        plan_.most_operands = std::max<std::uint32_t>(plan_.most_operands, step.operands);
+        plan_.messages += step.readers;
+        if (step.publishes)
+            plan_.bytes_copied += step.length;
+        if (step.operands > 1)
+            plan_.bytes_reduced += static_cast<std::uint64_t>(step.operands) * step.length;
+        // Small calls are over before anybody could use the news.
+        plan_.reports = plan_.reports || step.length >= 2048;
+    }
+
+    const Lowered &lowered_;
+    const Order &order_;
+    const Position position_;
+    const std::size_t p_;
+    Plan &plan_;
+};
+
+} // namespace
+
+std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
+                                    const PlanOptions &options) {
+    const auto ranks = static_cast<unsigned>(schedule.ranks);
+    LowerOptions lowering;
+    lowering.count = options.count;
+    lowering.element = options.element;
+    lowering.output_everywhere = options.output_everywhere;
+    // A ring must hold a few slices, or ranks would move in lock step.
+    lowering.slice = std::max<std::size_t>(64, std::min(options.slice, options.ring_bytes / 8) / 64 * 64);
+    OrderOptions ordering;
+    ordering.ring_bytes = options.ring_bytes;
+    // With several ranks on a core, a cell that another publishes comes only after a switch.
+    ordering.latency = static_cast<std::int32_t>(2 * ((ranks + options.cores - 1) / options.cores));
+
+    Lowered lowered;
+    std::optional<Order> sequence;
+    const auto attempt = [&] {
+        lowered = lower(schedule, lowering);
+        sequence = order(lowered, ordering);
+        return sequence.has_value();
+    };
+    // An n-ary pass needs a slice from every rank at once: where the rings cannot hold that, the
+    // slices must be thinner.
+    constexpr std::size_t kThinnest = 4096;
+    while (!attempt() && lowering.slice >= 2 * kThinnest)
+        lowering.slice = lowering.slice / 2 / 64 * 64;
+    if (!sequence) {
+        // Take messages one by one, each only when its reader is ready.  That is how the schedule
+        // was proved, so it cannot get stuck.
+        lowering.fuse = false;
+        ordering.granted = true;
+        attempt();
+    }
+    if (!sequence)
+        throw Error(Status::internal, "schedule " + schedule.name + " cannot be ordered at " +
+                                          std::to_string(schedule.ranks) + " ranks; please report");
+    auto plan = std::make_unique<Plan>();
+    plan->algorithm = schedule.name;
+    plan->element = options.element;
+    plan->vector_bytes = options.count * options.element;
+    Emitter(lowered, *sequence, position, *plan).emit();
+    plan->synchronizing = synchronizes(lowered, *sequence);
+    plan->streams_output = ranks * 2 * plan->vector_bytes >= kStreamedOutput;
+    plan->identity = mix(std::hash<std::string>{}(schedule.name), options.count);
+    plan->identity = mix(plan->identity, options.element);
+    plan->identity = mix(plan->identity, lowering.slice * 2 + (lowering.fuse ? 1 : 0));
+    for (const std::size_t bytes : sequence->stream_bytes)
+        plan->identity = mix(plan->identity, bytes);
+    return plan;
+}
+
+} // namespace stretto::engine

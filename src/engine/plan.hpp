@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A plan: a schedule compiled for one position, a count, an element size and the machine.  Flat,
+// position-independent in time (stream offsets are relative to the call) and immutable: a repeated
+// call pays no generation and no allocation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/lower.hpp"
+#include "schedule/schedule.hpp"
+
+namespace stretto::engine {
+
+struct StepOperand {
+    std::uint64_t offset;     // in its space; a cell's in the stream of `rank`, relative to the call
+    std::int32_t rank;        // cell: who publishes it
+    Space space;
+};
+
+// Whether a cell can be left out where buffers lie in the shared heap.
+enum class Direct : std::uint8_t { never, unless_in_place, always };
+
+struct Step {
+    std::uint64_t result_offset; // in its space
+    std::uint64_t cell;          // own stream, relative to the call
+    std::uint32_t first_operand; // in Plan::operands
+    std::uint32_t first_reader;  // in Plan::readers
+    std::uint32_t first_before;  // in Plan::before
+    std::uint32_t length;        // bytes
+    std::uint16_t operands;
+    std::uint16_t readers;
+    std::uint16_t befores;       // own steps that must be complete before
+    Space result_space;
+    Direct lend;  // readers may take a contribution where it lies
+    Direct push;  // a result may be stored right into the outputs of its readers
+    bool has_result;
+    bool publishes;
+    bool fill;    // input to output; nothing to do in place
+};
+
+struct StepReader {
+    std::int32_t rank;
+    std::uint32_t step;          // of that rank, which takes the cell
+    std::uint64_t result_offset; // where that rank wants it in its output, if pushed
+};
+
+struct PublishedCell { // in the order of the stream
+    std::uint64_t end;   // relative to the call
+    std::uint32_t step;
+};
+
+struct PlanOptions {
+    std::size_t count = 0;
+    std::size_t element = 4;
+    std::size_t slice = 65536;
+    std::size_t ring_bytes = 1 << 21;
+    unsigned cores = 1;
+    bool output_everywhere = true;
+};
+
+struct Plan {
+    std::string algorithm; // with parameters
+    std::vector<Step> steps;
+    std::vector<StepOperand> operands;
+    std::vector<StepReader> readers;
+    std::vector<std::uint32_t> before;
+    std::vector<PublishedCell> cells;
+    std::vector<std::uint64_t> stream_bytes; // of every rank
+    std::size_t scratch_bytes = 0;
+    std::size_t element = 4;
+    std::size_t vector_bytes = 0;
+    std::uint64_t identity = 0; // hash of what both ends of a message must agree on
+    bool synchronizing = false; // nobody leaves before all have entered
+    bool streams_output = false; // results are too large for the caches
+    bool reports = false;       // tells its progress step by step, not only at the end
+    std::uint32_t most_operands = 1, most_outputs = 2;
+
+    // For the statistics of one call.
+    std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
+};
+
+// Positions are ranks.  Throws Error(unsupported) if the schedule cannot be played here.
+std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
+                                    const PlanOptions &options);
+
+} // namespace stretto::engine

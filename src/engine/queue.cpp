@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/queue.hpp"
+
+#include <algorithm>
+
+namespace stretto::engine {
+
+// Takes the lock from the progress thread, which may be asleep with it.
+class Queue::Driver {
+public:
+    explicit Driver(Queue &queue) : queue_(queue) {
+        queue_.wanted_.fetch_add(1, std::memory_order_seq_cst);
+        transport::Doorbell(queue_.segment_, queue_.rank_).ring();
+        lock_ = std::unique_lock(queue_.mutex_);
+        queue_.wanted_.fetch_sub(1, std::memory_order_seq_cst);
+    }
+    ~Driver() {
+        const bool more = !queue_.active_.empty();
+        lock_.unlock();
+        if (more)
+            queue_.work_.notify_one();
+    }
+    Driver(const Driver &) = delete;
+    Driver &operator=(const Driver &) = delete;
+
+private:
+    Queue &queue_;
+    std::unique_lock<std::mutex> lock_;
+};
+
+Queue::~Queue() {
+    if (!thread_.joinable())
+        return;
+    stop_.store(true, std::memory_order_seq_cst);
+    {
+        const Driver driver(*this);
+        active_.clear();
+    }
+    work_.notify_one();
+    thread_.join();
+}
+
+void Queue::play(const Call &call, Tally &tally) {
+    if (!thread_.joinable()) {
+        engine_.play(call, tally);
+        return;
+    }
+    const Driver driver(*this);
+    if (active_.empty()) {
+        engine_.play(call, tally);
+        return;
+    }
+    Flight *flight = launch(call, tally);
+    wait_locked(*flight);
+    --in_flight_;
+    idle_.push_back(flight);
+    if (flight->error)
+        throw *flight->error;
+}
+
+Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
+    if (idle_.empty()) {
+        pool_.push_back(std::make_unique<Flight>());
+        idle_.push_back(pool_.back().get());
+    }
+    Flight *flight = idle_.back();
+    flight->tally = &tally;
+    flight->complete = false;
+    flight->error.reset();
+    engine_.begin(flight->run, call);
+    idle_.pop_back();
+    ++in_flight_;
+    active_.push_back(flight);
+    return flight;
+}
+
+Queue::Flight *Queue::start(const Call &call, Tally &tally) {
+    if (!thread_.joinable())
+        thread_ = std::thread([this] { run_thread(); });
+    const Driver driver(*this);
+    Flight *flight = launch(call, tally);
+    drive(); // what needs nobody is done at once, and others can go on with it
+    return flight;
+}
+
+bool Queue::test(Flight &flight) {
+    const Driver driver(*this);
+    if (!flight.complete)
+        drive();
+    return flight.complete;
+}
+
+void Queue::wait(Flight &flight) {
+    const Driver driver(*this);
+    wait_locked(flight);
+}
+
+void Queue::land(Flight *flight) {
+    const Driver driver(*this);
+    --in_flight_;
+    idle_.push_back(flight);
+    if (flight->error)
+        throw *flight->error;
+}
+
+void Queue::wait_locked(Flight &flight) {
+    while (!flight.complete) {
+        try {
+            if (!drive())
+                engine_.wait(active_.front()->run, [this] { return drive(); }, true);
+        } catch (const Error &error) {
+            fail_all(error);
+        }
+    }
+}
+
+// Gets done what can be done now, oldest call first; true if that was anything.
+bool Queue::drive() {
+    bool moved = false;
+    for (std::size_t i = 0; i < active_.size();) {
+        Flight &flight = *active_[i];
+        moved = engine_.attempt(flight.run) || moved;
+        if (!engine_.complete(flight.run)) {
+            ++i;
+            continue;
+        }
+        moved = true;
+        flight.complete = true;
+        active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+        try {
+            engine_.end(flight.run, *flight.tally);
+        } catch (const Error &error) {
+            flight.error = error;
+        }
+    }
+    return moved;
+}
+
+// The communicator has failed: so has everything in flight.
+void Queue::fail_all(const Error &error) {
+    for (Flight *flight : active_) {
+        flight->error = error;
+        flight->complete = true;
+    }
+    active_.clear();
+}
+
+void Queue::run_thread() {
+    std::unique_lock lock(mutex_);
+    while (!stop_.load(std::memory_order_seq_cst)) {
+        if (active_.empty() || wanted_.load(std::memory_order_seq_cst) > 0) {
+            // A caller that drives notifies when it is done.
+            work_.wait(lock);
+            continue;
+        }
+        try {
+            engine_.wait(
+                active_.front()->run,
+                [this] {
+                    return wanted_.load(std::memory_order_seq_cst) > 0 ||
+                           stop_.load(std::memory_order_seq_cst) || drive();
+                },
+                false);
+        } catch (const Error &error) {
+            fail_all(error);
+        }
+    }
+}
+
+} // namespace stretto::engine

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls in flight, and the thread that moves them while the caller computes.
+//
+// Whoever holds the lock drives: the caller while it waits, else the progress thread, which sleeps
+// when there is nothing in flight.  Until the first nonblocking call there is no thread, and no lock
+// is taken.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace stretto::engine {
+
+class Queue {
+public:
+    struct Flight {
+        Run run;
+        Tally *tally = nullptr;
+        bool complete = false;
+        std::optional<Error> error;
+    };
+
+    explicit Queue(Engine &engine, transport::Segment &segment, int rank)
+        : engine_(engine), segment_(segment), rank_(rank) {}
+    // Abandons what is still in flight.
+    ~Queue();
+
+    void play(const Call &call, Tally &tally);
+
+    // The flight belongs to the queue; give it back with land() after it is complete.
+    Flight *start(const Call &call, Tally &tally);
+    bool test(Flight &flight);
+    void wait(Flight &flight);
+    // Throws the flight's error, if it has one.
+    void land(Flight *flight);
+
+    std::size_t in_flight() const { return in_flight_; }
+
+private:
+    class Driver; // the lock, asked for politely
+
+    void run_thread();
+    bool drive();
+    void fail_all(const Error &error);
+    void wait_locked(Flight &flight);
+    Flight *launch(const Call &call, Tally &tally);
+
+    Engine &engine_;
+    transport::Segment &segment_;
+    const int rank_;
+    std::thread thread_;
+    std::mutex mutex_;
+    std::condition_variable work_;
+    std::atomic<int> wanted_{0}; // callers that want to drive
+    std::atomic<bool> stop_{false};
+    std::size_t in_flight_ = 0;  // started and not landed
+    std::vector<Flight *> active_; // oldest first
+    std::vector<std::unique_ptr<Flight>> pool_;
+    std::vector<Flight *> idle_;
+};
+
+} // namespace stretto::engine

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One call in flight.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/plan.hpp"
+#include "reduce/kernels.hpp"
+
+namespace stretto::engine {
+
+// What a rank says of its call to the others.
+struct Said {
+    std::uint64_t what = 0; // packed by the communicator: collective, dtype, op, root
+    std::uint64_t count = 0;
+};
+
+struct Call {
+    const Plan *plan = nullptr;
+    reduce::Pass reduce = nullptr; // may be null if no step reduces
+    const void *input = nullptr;   // where byte 0 of the vector would lie
+    void *output = nullptr;
+    bool in_place = false;         // input and output are the same memory
+    std::uint64_t signature = 0;   // equal on all ranks, different for different calls
+    std::uint64_t input_heap = 0;  // 1 + offset of vector byte 0 in our heap window, if all of the
+    std::uint64_t output_heap = 0; // input (output) lies there; else 0
+    // Not 0: the output overlaps an input that others still read.  The result, `move_bytes` from byte
+    // `move_first` of the vector on, is made elsewhere and moved to `move_to` at the end.
+    std::size_t move_bytes = 0, move_first = 0;
+    void *move_to = nullptr;
+    Said said;
+};
+
+// What calls did and how long they took, added up.
+struct Tally {
+    std::uint64_t calls = 0, bytes = 0, ticks = 0, waiting_ticks = 0;
+    std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
+};
+
+struct Run {
+    Call call;
+    const Plan *plan = nullptr;
+    std::uintptr_t base[3] = {0, 0, 0};  // of Space::input, output, scratch
+    std::uint64_t sequence = 0;
+    std::vector<std::uint64_t> bases;    // stream position of every rank at this call
+    std::uint32_t next = 0;              // the first step that is not complete
+    std::uint32_t ahead = 0;             // complete steps after it
+    std::vector<std::uint64_t> done;     // bit set of those
+    std::uint32_t lent = 0;              // cells that others may still read in our own memory
+    std::uint32_t settled = 0;           // steps before this one have nothing lent any more
+    std::uint64_t started = 0, waited = 0; // ticks
+    std::vector<std::byte> scratch;
+    std::vector<std::byte> aside;        // results to be moved at the end
+    std::vector<const void *> ins;       // pointers of one pass
+    std::vector<void *> outs;
+    std::vector<std::uint8_t> lends;     // by step: published in place
+
+    // Grows with everything that a run gets done.
+    std::uint64_t moves() const { return std::uint64_t{next} + ahead + settled; }
+    bool is_done(std::uint32_t step) const { return (done[step / 64] >> (step % 64) & 1) != 0; }
+};
+
+} // namespace stretto::engine

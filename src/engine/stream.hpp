@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Our own publish stream: what of it is still to be read, and how best to write it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "engine/plan.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::engine {
+
+// How a rank tells how far it is: call number and complete steps.
+constexpr std::uint64_t progress_of(std::uint64_t sequence, std::uint64_t steps) {
+    return (sequence << 24) | steps;
+}
+
+// Which part of the ring may be written again.
+//
+// Cells are released in the order of the stream, when all their readers report the step that took
+// them.  Nothing is asked before room is needed, and a call that nobody can leave before all have
+// entered releases everything before it at once: small calls never ask.
+class Stream {
+public:
+    Stream(transport::Segment &segment) : segment_(&segment), records_(64) {}
+
+    void add(const Plan &plan, std::uint64_t base, std::uint64_t sequence) {
+        if (plan.cells.empty())
+            return;
+        if (last_ - first_ == records_.size())
+            grow();
+        records_[last_++ % records_.size()] = {&plan, base, sequence, 0};
+    }
+
+    // All calls before `sequence`, which began at `base`, are complete everywhere.
+    void release_before(std::uint64_t sequence, std::uint64_t base) {
+        while (first_ != last_ && record(first_).sequence < sequence)
+            ++first_;
+        if (released_ < base)
+            released_ = base;
+    }
+
+    // Whether bytes up to stream position `end` may be written.
+    bool room(std::uint64_t end) {
+        return end <= released_ + segment_->ring_bytes() || reclaim(end);
+    }
+
+    // Whether every reader of a cell has reported that it took it.
+    bool taken(const Plan &plan, std::uint64_t sequence, const Step &step) const {
+        for (std::uint32_t r = 0; r < step.readers; ++r) {
+            const StepReader &reader = plan.readers[step.first_reader + r];
+            if (segment_->lines(reader.rank).progress.load(std::memory_order_acquire) <
+                progress_of(sequence, reader.step + 1u))
+                return false;
+        }
+        return true;
+    }
+
+    bool idle() const { return first_ == last_; }
+
+private:
+    struct Record {
+        const Plan *plan;
+        std::uint64_t base, sequence;
+        std::size_t cells; // released
+    };
+
+    Record &record(std::uint64_t index) { return records_[index % records_.size()]; }
+
+    bool reclaim(std::uint64_t end) {
+        while (first_ != last_) {
+            Record &oldest = record(first_);
+            for (; oldest.cells < oldest.plan->cells.size(); ++oldest.cells) {
+                const PublishedCell &cell = oldest.plan->cells[oldest.cells];
+                if (!taken(*oldest.plan, oldest.sequence, oldest.plan->steps[cell.step]))
+                    return end <= released_ + segment_->ring_bytes();
+                released_ = oldest.base + cell.end;
+            }
+            ++first_;
+        }
+        return end <= released_ + segment_->ring_bytes();
+    }
+
+    void grow() {
+        std::vector<Record> larger(2 * records_.size());
+        for (std::uint64_t i = first_; i != last_; ++i)
+            larger[i % larger.size()] = record(i);
+        records_ = std::move(larger);
+    }
+
+    transport::Segment *segment_;
+    std::uint64_t released_ = 0; // stream position up to which cells may be written again
+    std::vector<Record> records_;
+    std::uint64_t first_ = 0, last_ = 0;
+};
+
+// Plain or streaming stores into cells: whichever the machine answers better to, now.
+//
+// A plain store to a line that another core holds costs 2 ns where the cores share a cache and
+// 28 ns where they do not; a streaming store costs 3 to 5 ns in both.  A virtual machine can move
+// between the two within seconds, so the writer times its own copies: above 11 ns a line it
+// streams, and tries a plain one now and then.  The decision is local; readers do not care.
+class StoreChoice {
+public:
+    static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for
+
+    bool streaming() {
+        if (!streaming_)
+            return false;
+        return ++since_probe_ % kProbeEvery != 0;
+    }
+
+    // A copy of `bytes` took `ticks` with plain stores.
+    void saw_plain(std::uint32_t bytes, std::uint64_t ticks) {
+        const double ns_per_line = static_cast<double>(ticks) * ns_per_tick_ * 64.0 / bytes;
+        streaming_ = ns_per_line > kDearLine;
+    }
+
+private:
+    static constexpr std::uint32_t kProbeEvery = 32;
+    static constexpr double kDearLine = 11.0;
+    bool streaming_ = false;
+    std::uint32_t since_probe_ = 0;
+    double ns_per_tick_ = ns_per_tick();
+};
+
+} // namespace stretto::engine

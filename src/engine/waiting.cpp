@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Waiting: one ladder for everything, and what a rank that waits long finds out.
+#include <sched.h>
+
+#include "base/clock.hpp"
+#include "engine/engine.hpp"
+
+namespace stretto::engine {
+
+using transport::Doorbell;
+using transport::Entry;
+using transport::kEntries;
+
+namespace {
+
+constexpr int kYields = 64;                         // before sleeping
+constexpr std::uint64_t kNap = 20'000'000;          // ns; sleepers look around this often
+constexpr std::uint64_t kSuspicious = 2'000'000;    // ns after which a wait is looked into
+
+} // namespace
+
+void Engine::wait(Run &run, const std::function<bool()> &attempt, bool spinning) {
+    const std::uint64_t entered = now_ticks();
+    const std::uint64_t start = now_ns();
+    const auto waited = [&] { return now_ns() - start; };
+    const auto moved = [&] {
+        if (!attempt())
+            return false;
+        run.waited += now_ticks() - entered;
+        return true;
+    };
+    // 1. Spin, while there is a core for everybody and it is likely to pay.
+    while (spinning && waited() < options_.spin_ns)
+        for (int i = 0; i < 32; ++i) {
+            if (moved())
+                return;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+    // 2. Yield: another rank may be waiting for this core.
+    for (int i = 0; i < kYields; ++i) {
+        sched_yield();
+        if (moved())
+            return;
+    }
+    // 3. Sleep until somebody rings.
+    for (std::uint64_t looked = 0;;) {
+        Doorbell bell(*segment_, rank_);
+        bell.announce(Doorbell::room);
+        const bool success = moved();
+        if (!success && !segment_->failed())
+            bell.sleep(Doorbell::room, looked == 0 ? kSuspicious : kNap);
+        bell.withdraw();
+        if (success || moved())
+            return;
+        if (segment_->failed())
+            throw segment_->failure();
+        if (waited() - looked >= kSuspicious) {
+            looked = waited();
+            diagnose(run, looked);
+        }
+    }
+}
+
+// Why does nobody come?  Ends the communicator if there is a reason.
+void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
+    for (int rank = 0; rank < segment_->ranks(); ++rank) {
+        if (rank == rank_)
+            continue;
+        const transport::LineBlock &lines = segment_->lines(rank);
+        // Life is looked at before progress: who reports the end of this call and then dies is fine.
+        const bool left = lines.left.load(std::memory_order_acquire) != 0;
+        const bool gone = left || !segment_->alive(rank);
+        if (gone && lines.progress.load(std::memory_order_acquire) < progress_of(run.sequence + 1, 0))
+            fail(Status::peer, "rank " + std::to_string(rank) +
+                                   (left ? " has left the communicator" : " has died") + "; " +
+                                   here(run) +
+                                   "; restart the job, or look in its output for the cause");
+        const Entry &entry = lines.entries[run.sequence % kEntries];
+        if (entry.sequence.load(std::memory_order_acquire) != run.sequence + 1)
+            continue;
+        if (entry.signature.load(std::memory_order_relaxed) != run.call.signature) {
+            const Said theirs{entry.what.load(std::memory_order_relaxed),
+                              entry.count.load(std::memory_order_relaxed)};
+            // The entry may have been reused meanwhile; then its sequence tells.
+            if (entry.sequence.load(std::memory_order_acquire) != run.sequence + 1)
+                continue;
+            fail(Status::mismatch,
+                 "call " + std::to_string(run.sequence) + " is " + describe_(run.call.said) +
+                     " on rank " + std::to_string(rank_) + " but " + describe_(theirs) +
+                     " on rank " + std::to_string(rank) +
+                     "; all ranks must call the same collectives in the same order with the same "
+                     "arguments and the same algorithm");
+        }
+    }
+    if (options_.timeout_ns != 0 && waited_ns > options_.timeout_ns)
+        fail(Status::timeout, here(run) + " waited " +
+                                  std::to_string(waited_ns / 1'000'000'000) + " s" + missing(run) +
+                                  "; raise STRETTO_TIMEOUT if that is not too long (0: for ever)");
+}
+
+std::string Engine::here(const Run &run) const {
+    return "rank " + std::to_string(rank_) + " in " + describe_(run.call.said) + " (call " +
+           std::to_string(run.sequence) + ", " + run.plan->algorithm + ")";
+}
+
+// Who has not come to this call.
+std::string Engine::missing(const Run &run) const {
+    std::string names;
+    int count = 0;
+    for (int rank = 0; rank < segment_->ranks(); ++rank) {
+        const transport::LineBlock &lines = segment_->lines(rank);
+        const Entry &entry = lines.entries[run.sequence % kEntries];
+        if (entry.sequence.load(std::memory_order_acquire) > run.sequence ||
+            lines.progress.load(std::memory_order_acquire) > progress_of(run.sequence, 0))
+            continue;
+        ++count;
+        if (count <= 16)
+            names += (count > 1 ? ", " : "") + std::to_string(rank);
+    }
+    if (count == 0)
+        return "; all ranks have come but one is stuck";
+    return std::string("; ") + (count == 1 ? "rank " : "ranks ") + names +
+           (count > 16 ? ", ..." : "") + (count == 1 ? " has" : " have") + " not come";
+}
+
+void Engine::fail(Status status, const std::string &message) {
+    segment_->fail(status, message);
+    throw segment_->failure(); // the first failure, if another rank was faster
+}
+
+} // namespace stretto::engine
