@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/bootstrap.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/settings.hpp"
+#include "comm/cores.hpp"
+#include "select/select.hpp"
+#include "transport/doorbell.hpp"
+
+namespace stretto::comm {
+
+using transport::Segment;
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x53545230; // and the protocol's version
+
+struct Hello {
+    std::uint32_t magic;
+    std::int32_t rank, size;
+    cpu_set_t cores;
+};
+
+struct Answer {
+    std::uint32_t status; // of Status; ok comes with two descriptors
+    char message[400];
+};
+
+class Socket {
+public:
+    explicit Socket(int fd = -1) : fd_(fd) {}
+    Socket(Socket &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Socket &operator=(Socket &&other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~Socket() {
+        if (fd_ >= 0)
+            close(fd_);
+    }
+    int fd() const { return fd_; }
+
+private:
+    int fd_;
+};
+
+Socket open_socket() {
+    Socket result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (result.fd() < 0)
+        throw_errno("cannot open a Unix socket");
+    return result;
+}
+
+// A name in the abstract namespace: the leading zero byte keeps it out of the file system.
+socklen_t address(const std::string &job, sockaddr_un &result) {
+    std::string name = "stretto-" + std::to_string(getuid()) + "-" + job;
+    const std::size_t most = sizeof(result.sun_path) - 1;
+    if (name.size() > most) // long names keep their hash
+        name = name.substr(0, most - 17) + "-" + std::to_string(std::hash<std::string>{}(name) >> 11);
+    result = {};
+    result.sun_family = AF_UNIX;
+    std::memcpy(result.sun_path + 1, name.data(), name.size());
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+// The job's name, and which of its inits in this process this is: a job may join again.
+std::string instance(const Identity &me) {
+    static std::mutex mutex;
+    static std::map<std::pair<std::string, int>, int> joined;
+    const std::lock_guard lock(mutex);
+    return me.job + "-" + std::to_string(joined[{me.job, me.rank}]++);
+}
+
+class Deadline {
+public:
+    Deadline() : limit_ns_(number(Setting::init_timeout_s) * 1'000'000'000), start_(now_ns()) {}
+    bool passed() const { return limit_ns_ != 0 && now_ns() - start_ > limit_ns_; }
+    std::string seconds() const { return std::to_string(limit_ns_ / 1'000'000'000) + " s"; }
+
+private:
+    std::uint64_t limit_ns_, start_;
+};
+
+bool readable(int fd, int milliseconds) {
+    pollfd entry{fd, POLLIN, 0};
+    return poll(&entry, 1, milliseconds) > 0;
+}
+
+void send_answer(int fd, Status status, const std::string &message, const Segment *segment) {
+    Answer answer{};
+    answer.status = static_cast<std::uint32_t>(status);
+    std::strncpy(answer.message, message.c_str(), sizeof(answer.message) - 1);
+    iovec data{&answer, sizeof(answer)};
+    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+    msghdr packet{};
+    packet.msg_iov = &data;
+    packet.msg_iovlen = 1;
+    if (segment != nullptr) {
+        packet.msg_control = control;
+        packet.msg_controllen = sizeof(control);
+        cmsghdr *rights = CMSG_FIRSTHDR(&packet);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(2 * sizeof(int));
+        const int descriptors[2] = {segment->fd(), segment->heap_fd()};
+        std::memcpy(CMSG_DATA(rights), descriptors, sizeof(descriptors));
+    }
+    // A peer that has died meanwhile is found when it does not join.
+    (void)sendmsg(fd, &packet, MSG_NOSIGNAL);
+}
+
+std::shared_ptr<Segment> receive_segment(int fd) {
+    Answer answer{};
+    iovec data{&answer, sizeof(answer)};
+    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+    msghdr packet{};
+    packet.msg_iov = &data;
+    packet.msg_iovlen = 1;
+    packet.msg_control = control;
+    packet.msg_controllen = sizeof(control);
+    if (recvmsg(fd, &packet, MSG_CMSG_CLOEXEC) != sizeof(answer))
+        throw Error(Status::peer, "rank 0 died before the job was complete; look at its output");
+    if (answer.status != 0) {
+        answer.message[sizeof(answer.message) - 1] = '\0';
+        throw Error(static_cast<Status>(answer.status), answer.message);
+    }
+    const cmsghdr *rights = CMSG_FIRSTHDR(&packet);
+    if (rights == nullptr || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+        throw Error(Status::system, "rank 0 sent no descriptors; is the limit of open files reached?");
+    int descriptors[2];
+    std::memcpy(descriptors, CMSG_DATA(rights), sizeof(descriptors));
+    return Segment::attach(descriptors[0], descriptors[1]);
+}
+
+std::string missing(const std::vector<Socket> &peers) {
+    std::string names;
+    for (std::size_t rank = 1; rank < peers.size(); ++rank)
+        if (peers[rank].fd() < 0)
+            names += " " + std::to_string(rank);
+    return names;
+}
+
+transport::SegmentShape shape_for(const Identity &me, const cpu_set_t &cores) {
+    transport::SegmentShape shape;
+    shape.ranks = me.size;
+    shape.cores = std::max(1u, std::min(static_cast<unsigned>(CPU_COUNT(&cores)), quota()));
+    shape.heap_bytes = number(Setting::heap_bytes);
+    shape.slice_bytes = number(Setting::slice_bytes);
+    shape.ring_bytes = number(Setting::ring_bytes);
+    if (shape.ring_bytes == 0)
+        shape.ring_bytes = select::ring_bytes(me.size);
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    if ((shape.ring_bytes & (shape.ring_bytes - 1)) != 0 || shape.ring_bytes < page)
+        throw Error(Status::argument, "STRETTO_RING_BYTES is " + std::to_string(shape.ring_bytes) +
+                                          "; it takes a power of two of at least " +
+                                          std::to_string(page));
+    if (shape.heap_bytes % page != 0 || shape.heap_bytes == 0)
+        throw Error(Status::argument, "STRETTO_HEAP_BYTES takes a multiple of the page size " +
+                                          std::to_string(page));
+    return shape;
+}
+
+// Takes one rank in; what cannot be one is turned away without harm.
+void admit(Socket caller, const Identity &me, std::vector<Socket> &peers, cpu_set_t &cores) {
+    ucred credentials{};
+    socklen_t length = sizeof(credentials);
+    Hello hello{};
+    if (getsockopt(caller.fd(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
+        credentials.uid != getuid() || !readable(caller.fd(), 1000) ||
+        recv(caller.fd(), &hello, sizeof(hello), 0) != sizeof(hello) || hello.magic != kMagic)
+        return;
+    const auto refuse = [&](const std::string &why) {
+        send_answer(caller.fd(), Status::mismatch, why, nullptr);
+        throw Error(Status::mismatch, why);
+    };
+    if (hello.size != me.size)
+        refuse("rank " + std::to_string(hello.rank) + " says that job '" + me.job + "' has " +
+               std::to_string(hello.size) + " ranks, rank 0 says " + std::to_string(me.size) +
+               "; start all ranks of the job alike");
+    if (hello.rank < 1 || hello.rank >= me.size ||
+        peers[static_cast<std::size_t>(hello.rank)].fd() >= 0)
+        refuse("two processes of job '" + me.job + "' say that they are rank " +
+               std::to_string(hello.rank) + "; give every job a name of its own");
+    CPU_OR(&cores, &cores, &hello.cores);
+    peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
+}
+
+std::shared_ptr<Segment> found(const Identity &me, const std::string &name) {
+    cpu_set_t cores = affinity();
+    std::vector<Socket> peers(static_cast<std::size_t>(me.size));
+    const auto tell_all = [&](Status status, const std::string &why, const Segment *segment) {
+        for (const Socket &peer : peers)
+            if (peer.fd() >= 0)
+                send_answer(peer.fd(), status, why, segment);
+    };
+    try {
+        if (me.size > 1) {
+            sockaddr_un where;
+            const socklen_t length = address(name, where);
+            const Socket listener = open_socket();
+            if (bind(listener.fd(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
+                if (errno == EADDRINUSE)
+                    throw Error(Status::argument, "another process is rank 0 of job '" + me.job +
+                                                      "'; give every job a name of its own");
+                throw_errno("cannot bind the job's socket");
+            }
+            if (listen(listener.fd(), me.size) != 0)
+                throw_errno("cannot listen on the job's socket");
+            const Deadline deadline;
+            for (std::string absent = missing(peers); !absent.empty(); absent = missing(peers)) {
+                if (readable(listener.fd(), 100))
+                    admit(Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)), me, peers,
+                          cores);
+                else if (deadline.passed())
+                    throw Error(Status::timeout, "after " + deadline.seconds() + " rank(s)" + absent +
+                                                     " of job '" + me.job +
+                                                     "' have not come to stretto_init on this "
+                                                     "host; all ranks must run on one host");
+            }
+        }
+        auto segment = Segment::create(shape_for(me, cores));
+        tell_all(Status::ok, "", segment.get());
+        return segment;
+    } catch (const Error &error) {
+        tell_all(error.status(), error.what(), nullptr);
+        throw;
+    }
+}
+
+std::shared_ptr<Segment> follow(const Identity &me, const std::string &name) {
+    sockaddr_un where;
+    const socklen_t length = address(name, where);
+    const Deadline deadline;
+    Socket socket = open_socket();
+    while (connect(socket.fd(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
+        if (errno != ECONNREFUSED && errno != ENOENT && errno != EAGAIN && errno != EINTR)
+            throw_errno("cannot reach rank 0 of job '" + me.job + "'");
+        if (deadline.passed())
+            throw Error(Status::timeout, "rank 0 of job '" + me.job + "' (by " + me.launcher +
+                                             ") was not on this host within " + deadline.seconds() +
+                                             "; is it running, on this host, under the same user?");
+        usleep(2000);
+    }
+    Hello hello{kMagic, me.rank, me.size, affinity()};
+    if (send(socket.fd(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
+        throw_errno("cannot talk to rank 0");
+    while (!readable(socket.fd(), 100))
+        if (deadline.passed())
+            throw Error(Status::timeout, "job '" + me.job + "' was not complete within " +
+                                             deadline.seconds() + "; rank 0 names who is missing");
+    return receive_segment(socket.fd());
+}
+
+} // namespace
+
+std::shared_ptr<Segment> join(const Identity &me) {
+    const std::string name = instance(me);
+    auto segment = me.rank == 0 ? found(me, name) : follow(me, name);
+    segment->hold_life(me.rank, true);
+    if (!transport::register_for_barrier())
+        segment->header().fences.store(1, std::memory_order_seq_cst);
+    segment->lines(me.rank).joined.store(1, std::memory_order_seq_cst);
+    const Deadline deadline;
+    for (int rank = 0; rank < me.size; ++rank)
+        while (segment->lines(rank).joined.load(std::memory_order_seq_cst) == 0) {
+            if (deadline.passed())
+                throw Error(Status::timeout, "rank " + std::to_string(rank) +
+                                                 " died while the job was starting");
+            usleep(200);
+        }
+    return segment;
+}
+
+} // namespace stretto::comm

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/communicator.hpp"
+
+#include <limits>
+
+#include "algorithms/algorithm.hpp"
+#include "base/settings.hpp"
+#include "base/status.hpp"
+#include "comm/bootstrap.hpp"
+#include "reduce/kernels.hpp"
+#include "select/select.hpp"
+
+namespace stretto::comm {
+
+namespace {
+
+engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
+    engine::EngineOptions options;
+    const bool crowded = header.ranks > header.cores;
+    options.timeout_ns = number(Setting::timeout_s) * 1'000'000'000;
+    options.spin_ns = text(Setting::spin_us).empty() ? (crowded ? 0 : 100'000)
+                                                     : number(Setting::spin_us) * 1000;
+    return options;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+    hash = (hash ^ value) * 0xff51afd7ed558ccdu;
+    return hash ^ (hash >> 32);
+}
+
+bool reduces(Collective collective) {
+    return collective == Collective::allreduce || collective == Collective::reduce ||
+           collective == Collective::reduce_scatter;
+}
+
+} // namespace
+
+Communicator::Communicator(const Identity &identity)
+    : me_(identity), segment_(join(identity)), heap_(segment_, identity.rank),
+      engine_(segment_, identity.rank, heap_, engine_options(segment_->header()),
+              [this](const engine::Said &said) { return describe(said); }),
+      queue_(engine_, *segment_, identity.rank) {
+    force(text(Setting::algorithm));
+}
+
+Communicator::~Communicator() {
+    segment_->lines(me_.rank).left.store(1, std::memory_order_release);
+    segment_->hold_life(me_.rank, false);
+}
+
+// collective 8 bits | dtype 8 | op 8 | (unused) 8 | root 32
+std::uint64_t Communicator::pack(const Request &request) {
+    return static_cast<std::uint64_t>(request.collective) |
+           static_cast<std::uint64_t>(request.dtype) << 8 |
+           static_cast<std::uint64_t>(request.op) << 16 |
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.root)) << 32;
+}
+
+std::string Communicator::describe(const engine::Said &said) const {
+    const auto collective = static_cast<Collective>(said.what & 0xff);
+    std::string text(schedule::name(collective));
+    if (collective == Collective::barrier)
+        return text;
+    text += "(" + std::to_string(said.count) + " x " +
+            std::string(stretto::name(static_cast<Dtype>(said.what >> 8 & 0xff)));
+    if (reduces(collective))
+        text += ", " + std::string(stretto::name(static_cast<ReduceOp>(said.what >> 16 & 0xff)));
+    if (collective == Collective::reduce || collective == Collective::broadcast)
+        text += ", root " + std::to_string(said.what >> 32);
+    return text + ")";
+}
+
+std::size_t Communicator::vector_count(const Request &request) const {
+    const bool parts = request.collective == Collective::reduce_scatter ||
+                       request.collective == Collective::allgather;
+    return parts ? request.count * static_cast<std::size_t>(size()) : request.count;
+}
+
+std::string Communicator::algorithm_for(const Request &request) const {
+    if (!forced_.empty())
+        for (const algorithms::Algorithm &algorithm : algorithms::all())
+            if (algorithm.collective == request.collective &&
+                algorithm.name == forced_.substr(0, forced_.find('(')))
+                return forced_;
+    select::Situation situation;
+    situation.collective = request.collective;
+    situation.ranks = size();
+    situation.cores = segment_->header().cores;
+    situation.bytes = vector_count(request) * size_of(request.dtype);
+    return select::choose(situation);
+}
+
+const engine::Plan &Communicator::plan(const Request &request) {
+    const std::size_t count = vector_count(request);
+    const std::string algorithm = algorithm_for(request);
+    const std::string key = std::string(schedule::name(request.collective)) + " " + algorithm + " " +
+                            std::to_string(count) + " " + std::to_string(size_of(request.dtype)) +
+                            " " + std::to_string(request.root);
+    std::unique_ptr<const engine::Plan> &slot = plans_[key];
+    if (slot)
+        return *slot;
+    try {
+        const schedule::Schedule schedule = algorithms::make(
+            algorithms::parse(request.collective, algorithm), size(), request.root);
+        engine::PlanOptions options;
+        options.count = count;
+        options.element = size_of(request.dtype);
+        options.ring_bytes = segment_->ring_bytes();
+        options.cores = segment_->header().cores;
+        options.slice = segment_->header().slice_bytes;
+        if (options.slice == 0)
+            options.slice = select::slice_bytes(
+                {request.collective, size(), options.cores, count * options.element});
+        options.output_everywhere = request.collective != Collective::reduce &&
+                                    request.collective != Collective::reduce_scatter;
+        slot = engine::compile(schedule, me_.rank, options);
+    } catch (...) {
+        plans_.erase(key);
+        throw;
+    }
+    return *slot;
+}
+
+Communicator::Site Communicator::make_site(const Request &request) {
+    const std::size_t element = size_of(request.dtype);
+    const std::size_t own = request.count * element;
+    const std::size_t whole = vector_count(request) * element;
+    const std::size_t first = own * static_cast<std::size_t>(rank());
+    Site site;
+    site.plan = &plan(request);
+    site.reduce = reduce::pass(request.dtype, request.op);
+    site.tally = &tallies_[{request.collective, site.plan->algorithm}];
+    site.input_bytes = site.output_bytes = whole;
+    if (request.collective == Collective::allgather) {
+        site.input_first = first;
+        site.input_bytes = own;
+    } else if (request.collective == Collective::reduce_scatter) {
+        site.output_first = first;
+        site.output_bytes = own;
+    }
+    site.signature = mix(mix(mix(segment_->header().key, pack(request)), request.count),
+                         site.plan->identity);
+    return site;
+}
+
+const Communicator::Site &Communicator::site(const Request &request) {
+    const Key key{pack(request), request.count};
+    if (key == last_key_) [[likely]]
+        return *last_site_;
+    auto found = sites_.find(key);
+    if (found == sites_.end())
+        found = sites_.emplace(key, make_site(request)).first;
+    last_key_ = key;
+    last_site_ = &found->second;
+    return *last_site_;
+}
+
+engine::Call Communicator::call(const Request &request, const Site &site) {
+    engine::Call call;
+    call.plan = site.plan;
+    call.reduce = site.reduce;
+    call.signature = site.signature;
+    call.said = {pack(request), request.count};
+    const void *input = request.input;
+    void *output = request.output;
+    if (input == nullptr) {
+        input = output;
+        call.in_place = true;
+        if (request.collective == Collective::allgather) {
+            input = static_cast<std::byte *>(output) + site.input_first;
+        } else if (request.collective == Collective::reduce_scatter && site.output_first != 0) {
+            // The result goes where another block is still being read.
+            call.in_place = false;
+            call.move_to = output;
+            call.move_bytes = site.output_bytes;
+            call.move_first = site.output_first;
+        }
+    }
+    // Where byte 0 of the whole vector would lie.
+    call.input = static_cast<const std::byte *>(input) - site.input_first;
+    call.output = static_cast<std::byte *>(output) - site.output_first;
+    if (const auto where = heap_.locate(input, site.input_bytes); where > site.input_first)
+        call.input_heap = where - site.input_first;
+    if (const auto where = heap_.locate(output, site.output_bytes);
+        call.move_bytes == 0 && where > site.output_first)
+        call.output_heap = where - site.output_first;
+    return call;
+}
+
+void Communicator::play(const Request &request) {
+    const Site &where = site(request);
+    queue_.play(call(request, where), *where.tally);
+}
+
+engine::Queue::Flight *Communicator::start(const Request &request) {
+    const Site &where = site(request);
+    return queue_.start(call(request, where), *where.tally);
+}
+
+void Communicator::force(const std::string &algorithm) {
+    const std::string wanted = algorithm == "auto" ? "" : algorithm;
+    if (!wanted.empty()) {
+        bool known = false;
+        for (const algorithms::Algorithm &each : algorithms::all())
+            if (each.name == wanted.substr(0, wanted.find('('))) {
+                (void)algorithms::make(algorithms::parse(each.collective, wanted), size());
+                known = true;
+            }
+        if (!known)
+            algorithms::find(Collective::allreduce, wanted); // throws, listing what there is
+    }
+    forced_ = wanted;
+    sites_.clear();
+    last_key_ = {};
+}
+
+std::vector<Stat> Communicator::stats() const {
+    std::vector<Stat> result;
+    for (const auto &[key, tally] : tallies_)
+        if (tally.calls != 0)
+            result.push_back({key.first, key.second, tally});
+    return result;
+}
+
+void Communicator::reset_stats() {
+    for (auto &[key, tally] : tallies_)
+        tally = {};
+}
+
+} // namespace stretto::comm

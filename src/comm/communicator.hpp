@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The communicator: a rank's view of its job, and the collectives it can call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.hpp"
+#include "comm/environment.hpp"
+#include "engine/engine.hpp"
+#include "engine/queue.hpp"
+#include "schedule/contract.hpp"
+#include "transport/heap.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::comm {
+
+using schedule::Collective;
+
+// What a caller asks for.  Sizes are those of stretto.h; `input` null means in place.
+struct Request {
+    Collective collective = Collective::allreduce;
+    const void *input = nullptr;
+    void *output = nullptr;
+    std::size_t count = 0;
+    Dtype dtype = Dtype::f32;
+    ReduceOp op = ReduceOp::sum;
+    int root = 0;
+};
+
+struct Stat {
+    Collective collective;
+    std::string algorithm;
+    engine::Tally tally;
+};
+
+class Communicator {
+public:
+    explicit Communicator(const Identity &identity);
+    // Does not wait for anybody; outstanding flights are abandoned.
+    ~Communicator();
+
+    int rank() const { return me_.rank; }
+    int size() const { return me_.size; }
+
+    void play(const Request &request);
+    void barrier() { play(barrier_request()); }
+    // A barrier is an allreduce of a number that nobody looks at.
+    Request barrier_request() {
+        return {Collective::barrier, &token_[0], &token_[1], 1, Dtype::i32, ReduceOp::sum, 0};
+    }
+    engine::Queue::Flight *start(const Request &request);
+    engine::Queue &queue() { return queue_; }
+    transport::Heap &heap() { return heap_; }
+
+    // Empty or "auto": the library chooses.  Throws Error(argument) for what does not exist.
+    void force(const std::string &algorithm);
+    const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
+
+    std::vector<Stat> stats() const;
+    void reset_stats();
+    // probe.cpp
+    double probe();
+
+private:
+    // All that a repeated call needs, found by one look-up.
+    struct Site {
+        const engine::Plan *plan = nullptr;
+        reduce::Pass reduce = nullptr;
+        std::uint64_t signature = 0;
+        engine::Tally *tally = nullptr;
+        std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
+        std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
+    };
+    struct Key {
+        std::uint64_t what = ~0ull, count = 0;
+        bool operator==(const Key &) const = default;
+    };
+    struct KeyHash {
+        std::size_t operator()(const Key &key) const {
+            return static_cast<std::size_t>((key.what ^ (key.count << 7)) * 0x9e3779b97f4a7c15u >> 7);
+        }
+    };
+
+    static std::uint64_t pack(const Request &request);
+    std::string describe(const engine::Said &said) const;
+    std::size_t vector_count(const Request &request) const;
+    std::string algorithm_for(const Request &request) const;
+    const Site &site(const Request &request);
+    Site make_site(const Request &request);
+    const engine::Plan &plan(const Request &request);
+    engine::Call call(const Request &request, const Site &site);
+
+    const Identity me_;
+    std::shared_ptr<transport::Segment> segment_;
+    transport::Heap heap_;
+    engine::Engine engine_;
+    engine::Queue queue_;
+
+    std::string forced_;
+    Key last_key_;
+    const Site *last_site_ = nullptr;
+    std::unordered_map<Key, Site, KeyHash> sites_;
+    std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
+    std::map<std::pair<Collective, std::string>, engine::Tally> tallies_;
+    std::int32_t token_[2] = {0, 0}; // what a barrier reduces
+};
+
+} // namespace stretto::comm

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who am I?  What the launcher says in the environment.
+#pragma once
+
+#include <string>
+
+namespace stretto::comm {
+
+struct Identity {
+    int rank = 0;
+    int size = 1;
+    std::string job;      // the same on all ranks of the job on this host, different between jobs
+    std::string launcher; // for messages: "stretto run", "torchrun", "Open MPI", ...
+};
+
+// Tries `stretto run`, torchrun, Open MPI, MPICH and Intel MPI (PMI), Slurm; a process that none of
+// them started is a job of its own.  Throws Error(argument) if what they say makes no sense.
+Identity identify();
+
+} // namespace stretto::comm
