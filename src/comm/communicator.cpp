@@ -138,7 +138,7 @@ Communicator::Site Communicator::make_site(const Request &request) {
         site.output_first = first;
         site.output_bytes = own;
     }
-    site.signature = mix(mix(mix(segment_->header().key, pack(request)), request.count),
+    site.fingerprint = mix(mix(mix(segment_->header().key, pack(request)), request.count),
                          site.plan->identity);
     return site;
 }
@@ -159,7 +159,7 @@ engine::Call Communicator::call(const Request &request, const Site &site) {
     engine::Call call;
     call.plan = site.plan;
     call.reduce = site.reduce;
-    call.signature = site.signature;
+    call.fingerprint = site.fingerprint;
     call.said = {pack(request), request.count};
     const void *input = request.input;
     void *output = request.output;

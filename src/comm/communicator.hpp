@@ -72,7 +72,7 @@ private:
     struct Site {
         const engine::Plan *plan = nullptr;
         reduce::Pass reduce = nullptr;
-        std::uint64_t signature = 0;
+        std::uint64_t fingerprint = 0;
         engine::Tally *tally = nullptr;
         std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
         std::size_t input_bytes = 0, output_bytes = 0; // of the buffers

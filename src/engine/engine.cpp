@@ -49,6 +49,8 @@ void Engine::begin(Run &run, const Call &call) {
     run.started = now_ticks();
     run.waited = 0;
     run.sequence = sequence_++;
+    // Ranks that once called different things do not agree again.
+    run.signature = history_ = (history_ ^ call.fingerprint) * 0x9e3779b97f4a7c15u + 1;
     run.next = run.ahead = run.lent = run.settled = 0;
     if (run.plan != &plan) { // else everything has its size already
         run.plan = &plan;
@@ -75,7 +77,7 @@ void Engine::begin(Run &run, const Call &call) {
     stream_.add(plan, run.bases[static_cast<std::size_t>(rank_)], run.sequence);
 
     transport::Entry &entry = mine_.entries[run.sequence % transport::kEntries];
-    entry.signature.store(call.signature, std::memory_order_relaxed);
+    entry.signature.store(run.signature, std::memory_order_relaxed);
     entry.what.store(call.said.what, std::memory_order_relaxed);
     entry.count.store(call.said.count, std::memory_order_relaxed);
     entry.ticks.store(run.started, std::memory_order_relaxed);
@@ -149,7 +151,7 @@ inline bool Engine::ready(Run &run, const Step &step) {
             const std::uint64_t position =
                 run.bases[static_cast<std::size_t>(operand[k].rank)] + operand[k].offset;
             if (cell(operand[k].rank, position).flag.load(std::memory_order_acquire) !=
-                run.call.signature + position)
+                run.signature + position)
                 return false;
         }
     if (step.publishes &&
@@ -239,7 +241,7 @@ inline void Engine::execute(Run &run, const Step &step) {
 
     if (step.publishes) {
         own->where = where;
-        own->flag.store(run.call.signature + position, std::memory_order_release);
+        own->flag.store(run.signature + position, std::memory_order_release);
         if (anybody_sleeps(header_)) [[unlikely]]
             ring_readers(run, step);
     }
@@ -255,7 +257,7 @@ bool Engine::lend(Run &run, const Step &step) {
     own.where = run.call.input_heap + operand.offset;
     run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.lent;
-    own.flag.store(run.call.signature + position, std::memory_order_release);
+    own.flag.store(run.signature + position, std::memory_order_release);
     if (anybody_sleeps(header_)) [[unlikely]]
         ring_readers(run, step);
     return true;
@@ -269,7 +271,7 @@ int Engine::push(Run &run, const Step &step, void **outs) {
         const transport::Entry &entry =
             segment_->lines(reader[r].rank).entries[run.sequence % transport::kEntries];
         if (entry.sequence.load(std::memory_order_acquire) != run.sequence + 1 ||
-            entry.signature.load(std::memory_order_relaxed) != run.call.signature)
+            entry.signature.load(std::memory_order_relaxed) != run.signature)
             return 0;
         const std::uint64_t heap = entry.output_heap.load(std::memory_order_relaxed);
         const bool in_place = entry.in_place.load(std::memory_order_relaxed);

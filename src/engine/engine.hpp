@@ -72,6 +72,7 @@ private:
     [[noreturn]] void fail(Status status, const std::string &message);
     std::string missing(const Run &run) const;
     std::string here(const Run &run) const;
+    void compare(const Run &run, int rank);
 
     transport::CellHeader &cell(int rank, std::uint64_t position) const {
         return *reinterpret_cast<transport::CellHeader *>(segment_->ring(rank) +
@@ -89,6 +90,7 @@ private:
     const std::uint64_t ring_mask_;
 
     std::uint64_t sequence_ = 0;        // calls begun
+    std::uint64_t history_ = 0;         // signature of the last call
     std::vector<std::uint64_t> bases_;  // stream position of every rank at the next call
     Stream stream_;                     // what is live in our own ring
     StoreChoice store_;                 // how to write cells

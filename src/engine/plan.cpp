@@ -81,6 +81,10 @@ bool synchronizes(const Lowered &lowered, const Order &order) {
     return true;
 }
 
+// Small calls are over before anybody could use the news that a step is done; but a call that needs
+// its ring more than once must tell.
+constexpr std::size_t kLeastReport = 2048;
+
 // Short pieces are faster through a cell than through the heap.
 constexpr std::size_t kLeastDirect = 8192;
 
@@ -226,8 +230,7 @@ private:
             plan_.bytes_copied += step.length;
         if (step.operands > 1)
             plan_.bytes_reduced += static_cast<std::uint64_t>(step.operands) * step.length;
-        // Small calls are over before anybody could use the news.
-        plan_.reports = plan_.reports || step.length >= 2048;
+        plan_.reports = plan_.reports || step.length >= kLeastReport;
     }
 
     const Lowered &lowered_;
@@ -281,6 +284,8 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     plan->vector_bytes = options.count * options.element;
     Emitter(lowered, *sequence, position, *plan).emit();
     plan->synchronizing = synchronizes(lowered, *sequence);
+    for (const std::size_t bytes : sequence->stream_bytes)
+        plan->reports = plan->reports || 2 * bytes > options.ring_bytes;
     plan->streams_output = ranks * 2 * plan->vector_bytes >= kStreamedOutput;
     plan->identity = mix(std::hash<std::string>{}(schedule.name), options.count);
     plan->identity = mix(plan->identity, options.element);

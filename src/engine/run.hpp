@@ -24,7 +24,7 @@ struct Call {
     const void *input = nullptr;   // where byte 0 of the vector would lie
     void *output = nullptr;
     bool in_place = false;         // input and output are the same memory
-    std::uint64_t signature = 0;   // equal on all ranks, different for different calls
+    std::uint64_t fingerprint = 0; // equal on all ranks, different for different calls
     std::uint64_t input_heap = 0;  // 1 + offset of vector byte 0 in our heap window, if all of the
     std::uint64_t output_heap = 0; // input (output) lies there; else 0
     // Not 0: the output overlaps an input that others still read.  The result, `move_bytes` from byte
@@ -45,6 +45,7 @@ struct Run {
     const Plan *plan = nullptr;
     std::uintptr_t base[3] = {0, 0, 0};  // of Space::input, output, scratch
     std::uint64_t sequence = 0;
+    std::uint64_t signature = 0;         // of this call and all before it
     std::vector<std::uint64_t> bases;    // stream position of every rank at this call
     std::uint32_t next = 0;              // the first step that is not complete
     std::uint32_t ahead = 0;             // complete steps after it

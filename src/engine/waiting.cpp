@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Waiting: one ladder for everything, and what a rank that waits long finds out.
+#include <algorithm>
 #include <sched.h>
 
 #include "base/clock.hpp"
@@ -77,27 +78,41 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
                                    (left ? " has left the communicator" : " has died") + "; " +
                                    here(run) +
                                    "; restart the job, or look in its output for the cause");
-        const Entry &entry = lines.entries[run.sequence % kEntries];
-        if (entry.sequence.load(std::memory_order_acquire) != run.sequence + 1)
-            continue;
-        if (entry.signature.load(std::memory_order_relaxed) != run.call.signature) {
-            const Said theirs{entry.what.load(std::memory_order_relaxed),
-                              entry.count.load(std::memory_order_relaxed)};
-            // The entry may have been reused meanwhile; then its sequence tells.
-            if (entry.sequence.load(std::memory_order_acquire) != run.sequence + 1)
-                continue;
-            fail(Status::mismatch,
-                 "call " + std::to_string(run.sequence) + " is " + describe_(run.call.said) +
-                     " on rank " + std::to_string(rank_) + " but " + describe_(theirs) +
-                     " on rank " + std::to_string(rank) +
-                     "; all ranks must call the same collectives in the same order with the same "
-                     "arguments and the same algorithm");
-        }
+        compare(run, rank);
     }
     if (options_.timeout_ns != 0 && waited_ns > options_.timeout_ns)
         fail(Status::timeout, here(run) + " waited " +
                                   std::to_string(waited_ns / 1'000'000'000) + " s" + missing(run) +
                                   "; raise STRETTO_TIMEOUT if that is not too long (0: for ever)");
+}
+
+// Looks for the first call, as far back as entries reach, in which `rank` said something else.
+void Engine::compare(const Run &run, int rank) {
+    const std::uint64_t reach = std::min<std::uint64_t>(run.sequence, kEntries - 1);
+    for (std::uint64_t call = run.sequence - reach; call <= run.sequence; ++call) {
+        const Entry &ours = mine_.entries[call % kEntries];
+        const Entry &theirs = segment_->lines(rank).entries[call % kEntries];
+        const auto of_this_call = [call](const Entry &entry) {
+            return entry.sequence.load(std::memory_order_acquire) == call + 1;
+        };
+        if (!of_this_call(ours) || !of_this_call(theirs) ||
+            theirs.signature.load(std::memory_order_relaxed) ==
+                ours.signature.load(std::memory_order_relaxed))
+            continue;
+        const auto said = [](const Entry &entry) {
+            return Said{entry.what.load(std::memory_order_relaxed),
+                        entry.count.load(std::memory_order_relaxed)};
+        };
+        const Said mine = said(ours), other = said(theirs);
+        if (!of_this_call(theirs)) // it went on while we looked
+            continue;
+        fail(Status::mismatch,
+             "call " + std::to_string(call) + " is " + describe_(mine) + " on rank " +
+                 std::to_string(rank_) + " but " + describe_(other) + " on rank " +
+                 std::to_string(rank) +
+                 "; all ranks must call the same collectives in the same order with the same "
+                 "arguments and the same algorithm");
+    }
 }
 
 std::string Engine::here(const Run &run) const {

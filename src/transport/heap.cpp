@@ -6,6 +6,8 @@
 #include <string>
 #include <unistd.h>
 
+#include "base/memory.hpp"
+
 namespace stretto::transport {
 
 Heap::Heap(std::shared_ptr<Segment> segment, int rank)
@@ -32,9 +34,9 @@ void *Heap::allocate(std::size_t bytes) {
                                         " bytes is full; raise STRETTO_HEAP_BYTES");
     std::byte *base = segment_->heap(rank_);
     const std::size_t file = size_ * static_cast<std::size_t>(rank_) + offset;
-    const int error = posix_fallocate(segment_->heap_fd(), static_cast<off_t>(file),
-                                      static_cast<off_t>(bytes));
-    if (error != 0)
+    if (bytes > available_memory() ||
+        posix_fallocate(segment_->heap_fd(), static_cast<off_t>(file),
+                        static_cast<off_t>(bytes)) != 0)
         throw Error(Status::memory, "no memory for stretto_alloc of " + std::to_string(bytes) +
                                         " bytes");
     used_[offset] = bytes;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.hpp"
 #include "transport/doorbell.hpp"
 
 namespace stretto::transport {
@@ -54,6 +55,13 @@ Segment::Segment(int fd, int heap_fd) : fd_(fd), heap_fd_(heap_fd) {}
 std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     const std::size_t head = head_bytes(shape.ranks);
     const std::size_t bytes = head + shape.ring_bytes * static_cast<std::size_t>(shape.ranks);
+    const auto no_room = [&] {
+        return Error(Status::memory,
+                     "no room for the shared segment of " + std::to_string(bytes >> 20) +
+                         " MiB; free memory, or make it smaller by STRETTO_RING_BYTES");
+    };
+    if (bytes > available_memory())
+        throw no_room();
     const int fd = anonymous_file("stretto", bytes);
     const int heap_fd =
         anonymous_file("stretto-heap", shape.heap_bytes * static_cast<std::size_t>(shape.ranks));
@@ -61,9 +69,7 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     std::shared_ptr<Segment> segment(new Segment(fd, heap_fd));
     // Room is taken now: later a full memory would be a SIGBUS in the middle of a collective.
     if (posix_fallocate(fd, 0, static_cast<off_t>(bytes)) != 0)
-        throw Error(Status::memory,
-                    "no room for the shared segment of " + std::to_string(bytes >> 20) +
-                        " MiB; free memory, or make it smaller by STRETTO_RING_BYTES");
+        throw no_room();
     SegmentHeader header{};
     header.magic = kMagic;
     header.ranks = static_cast<std::uint32_t>(shape.ranks);

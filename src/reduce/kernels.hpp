@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Element-wise kernels: one pass over memory, n operands in, m results out.
+//
+// A pass over n sources costs n + 1 streams of memory where a chain of pairwise passes costs
+// 3(n - 1): at 8 ranks 9 against 21.  Everything the engine does to data is one of these passes;
+// a copy is the pass with one operand.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/types.hpp"
+
+namespace stretto::reduce {
+
+// out[j][i] = (((in[0][i] op in[1][i]) op in[2][i]) ...) for every j < outs and i < count.
+//
+// ins >= 1 (1: a copy), outs >= 1.  An output may be exactly one of the inputs (in place); any
+// other overlap is undefined.  No alignment is required.  Bit j of `streaming` asks that out[j] be
+// written past the caches (non-temporal stores, followed by a store fence before the call returns).
+using Pass = void (*)(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
+                      std::uint32_t streaming);
+
+// One instruction set, as the CPU offers it.  All give the same bits for the same operands.
+enum class Isa : std::uint8_t { baseline = 0, avx2 = 1, avx512 = 2 };
+
+std::string_view name(Isa isa);
+
+// The widest set that this CPU (and STRETTO_ISA, if set to a narrower one) allows.
+Isa best_isa();
+bool available(Isa isa);
+
+// Never null for an available isa.
+Pass pass(Dtype dtype, ReduceOp op, Isa isa = best_isa());
+// Bytes: count is bytes; ins must be 1.
+Pass copy_pass(Isa isa = best_isa());
+
+} // namespace stretto::reduce

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The format is docs/schedule-json.md.  Anybody may have written the text: nothing is allocated in
+// proportion to a number in it before that number is checked, and what is not understood is
+// refused.
+#include "schedule/json.hpp"
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "schedule/check.hpp"
+#include "schedule/json_value.hpp"
+
+namespace stretto::schedule {
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 4096;
+constexpr std::int64_t kMostBlocks = 1'000'000;
+constexpr std::int64_t kMostCells = 10'000'000; // ranks x blocks
+constexpr std::int64_t kMostOps = 10'000'000;
+constexpr std::int64_t kMostValues = 4096; // of a token
+constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
+
+Partition read_partition(const Value &levels) {
+    Partition partition;
+    for (std::size_t i = 0; i < levels.array(64); ++i) {
+        const Value level = levels[i];
+        level.object({}, {"even", "equal", "weights"});
+        Partition inner;
+        if (level.has("even") + level.has("equal") + level.has("weights") != 1)
+            level.fail("expected exactly one of \"even\", \"equal\" and \"weights\"");
+        if (level.has("even")) {
+            inner = Partition::even(level["even"].integer(1, kMostBlocks));
+        } else if (level.has("equal")) {
+            inner = Partition::equal(level["equal"].integer(1, kMostBlocks));
+        } else {
+            const Value list = level["weights"];
+            std::vector<std::uint64_t> weights(list.array(kMostBlocks));
+            for (std::size_t w = 0; w < weights.size(); ++w)
+                weights[w] = list[w].natural();
+            inner = Partition::weighted(std::move(weights));
+        }
+        partition = i == 0 ? inner : partition.refine(inner);
+        if (partition.blocks() > kMostBlocks)
+            level.fail("more than " + std::to_string(kMostBlocks) + " blocks");
+    }
+    return partition;
+}
+
+Contract read_contract(const Value &json, Position ranks, Block blocks) {
+    json.object({"collective"}, {"root", "start", "end"});
+    const auto collective = collective_named(json["collective"].string());
+    if (!collective)
+        json["collective"].fail("unknown collective \"" + json["collective"].string() + "\"");
+    if (*collective != Collective::custom) {
+        json.object({"collective"}, {"root"});
+        return {*collective, ranks, blocks,
+                json.has("root") ? json["root"].integer(0, ranks - 1) : 0};
+    }
+    json.object({"collective", "start", "end"});
+    std::vector<std::optional<Atom>> start;
+    std::vector<std::optional<Goal>> end;
+    const auto each_entry = [&](const Value &table, auto &&read) {
+        if (table.array(ranks) != static_cast<std::size_t>(ranks))
+            table.fail("expected " + std::to_string(ranks) + " rows");
+        for (std::size_t p = 0; p < static_cast<std::size_t>(ranks); ++p) {
+            const Value row = table[p];
+            if (row.array(blocks) != static_cast<std::size_t>(blocks))
+                row.fail("expected " + std::to_string(blocks) + " entries");
+            for (std::size_t b = 0; b < static_cast<std::size_t>(blocks); ++b)
+                read(row[b]);
+        }
+    };
+    each_entry(json["start"], [&](const Value &entry) {
+        if (entry.null())
+            return start.push_back(std::nullopt);
+        entry.object({"from", "block"});
+        start.push_back(
+            Atom{entry["from"].integer(0, ranks - 1), entry["block"].integer(0, blocks - 1)});
+    });
+    each_entry(json["end"], [&](const Value &entry) {
+        if (entry.null())
+            return end.push_back(std::nullopt);
+        entry.object({"block"}, {"from"});
+        Goal goal{entry["block"].integer(0, blocks - 1), std::nullopt};
+        if (entry.has("from"))
+            goal.from = entry["from"].integer(0, ranks - 1);
+        end.push_back(goal);
+    });
+    return Contract::custom(ranks, blocks, std::move(start), std::move(end));
+}
+
+Token read_token(const Value &json, Position ranks) {
+    json.object({"values"}, {"arbiter", "issued_after"});
+    Token token;
+    token.values = json["values"].integer(1, kMostValues);
+    if (json.has("arbiter"))
+        token.arbiter = json["arbiter"].integer(-1, ranks - 1);
+    if (json.has("issued_after"))
+        token.issued_after = json["issued_after"].integer(0, kMostOps);
+    return token;
+}
+
+// Reads ops; that their fields fit their kind and their indices the schedule is for check_program.
+class OpReader {
+public:
+    explicit OpReader(const Schedule &schedule) : schedule_(schedule) {}
+
+    std::vector<Op> list(const Value &json) {
+        std::vector<Op> ops(json.array(kMostOps));
+        left_ -= static_cast<std::int64_t>(ops.size());
+        if (left_ < 0)
+            json.fail("more than " + std::to_string(kMostOps) + " ops in all");
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            ops[i] = one(json[i]);
+        return ops;
+    }
+
+private:
+    Op one(const Value &json) const {
+        if (!json.has("op"))
+            json.fail("expected an object with \"op\"");
+        const std::string kind = json["op"].string();
+        Op op;
+        if (kind == "send") {
+            json.object({"op", "peer", "blocks", "from"}, {"lane", "after"});
+            op = send(peer(json), blocks(json["blocks"]), slot(json["from"]));
+        } else if (kind == "recv") {
+            json.object({"op", "peer", "blocks", "into"},
+                        {"with", "side", "group", "lane", "after"});
+            op = recv(peer(json), blocks(json["blocks"]), slot(json["into"]));
+            if (json.has("with"))
+                op.from = slot(json["with"]);
+            if (json.has("side"))
+                op.side = side(json["side"]);
+            if (json.has("group"))
+                op.group = json["group"].integer(1, kMostInt);
+        } else if (kind == "reduce") {
+            json.object({"op", "sources", "blocks", "into"}, {"after"});
+            op = reduce(json["sources"].integers(0, kMostInt), blocks(json["blocks"]),
+                        slot(json["into"]));
+        } else if (kind == "copy") {
+            json.object({"op", "blocks", "from", "into"}, {"targets", "after"});
+            op = copy(blocks(json["blocks"]), slot(json["from"]), slot(json["into"]));
+            if (json.has("targets"))
+                op.targets = blocks(json["targets"]);
+        } else {
+            json["op"].fail("unknown op \"" + kind + "\"");
+        }
+        if (json.has("lane"))
+            op.lane = json["lane"].integer(0, kMostInt);
+        if (json.has("after"))
+            op.after = json["after"].integers(0, kMostOps);
+        return op;
+    }
+
+    Position peer(const Value &json) const { return json["peer"].integer(0, schedule_.ranks - 1); }
+    static Slot slot(const Value &json) { return json.integer(0, kMostInt); }
+    std::vector<Block> blocks(const Value &json) const {
+        return json.integers(0, schedule_.blocks() - 1);
+    }
+    static Side side(const Value &json) {
+        const std::string name = json.string();
+        if (name != "left" && name != "right")
+            json.fail("expected \"left\" or \"right\"");
+        return name == "left" ? Side::left : Side::right;
+    }
+
+    const Schedule &schedule_;
+    std::int64_t left_ = kMostOps;
+};
+
+Window read_window(const Value &json) {
+    json.object({}, {"recv", "send"});
+    Window open;
+    if (json.has("recv"))
+        open.recv = json["recv"].integer(0, kMostInt);
+    if (json.has("send"))
+        open.send = json["send"].integer(0, kMostInt);
+    return open;
+}
+
+std::vector<Program> read_programs(const Value &json, const Schedule &schedule) {
+    const auto ranks = static_cast<std::size_t>(schedule.ranks);
+    if (json.array(schedule.ranks) != ranks)
+        json.fail("expected " + std::to_string(ranks) + " programs, one for each position");
+    OpReader ops(schedule);
+    std::vector<Program> programs(ranks);
+    for (std::size_t p = 0; p < ranks; ++p) {
+        const Value entry = json[p];
+        entry.object({"ops"}, {"open", "suffixes"});
+        if (entry.has("open"))
+            programs[p].open = read_window(entry["open"]);
+        programs[p].ops = ops.list(entry["ops"]);
+        if (!entry.has("suffixes"))
+            continue;
+        const Value suffixes = entry["suffixes"];
+        for (std::size_t v = 0; v < suffixes.array(kMostValues); ++v)
+            programs[p].suffixes.push_back(ops.list(suffixes[v]));
+    }
+    return programs;
+}
+
+} // namespace
+
+Schedule from_json(std::string_view text) {
+    const Document document(text);
+    const Value root = document.root();
+    root.object({"format", "version", "name", "ranks", "partition", "contract", "programs"},
+                {"token", "symmetric"});
+    if (root["format"].string() != "stretto-schedule")
+        root["format"].fail("expected \"stretto-schedule\"");
+    root["version"].integer(1, 1);
+
+    Schedule schedule;
+    schedule.name = root["name"].string();
+    schedule.ranks = root["ranks"].integer(1, kMostRanks);
+    schedule.partition = read_partition(root["partition"]);
+    if (std::int64_t{schedule.ranks} * schedule.blocks() > kMostCells)
+        root.fail(std::to_string(schedule.ranks) + " ranks x " + std::to_string(schedule.blocks()) +
+                  " blocks; at most " + std::to_string(kMostCells) + " are allowed");
+    schedule.contract = read_contract(root["contract"], schedule.ranks, schedule.blocks());
+    if (root.has("token"))
+        schedule.token = read_token(root["token"], schedule.ranks);
+    if (root.has("symmetric"))
+        schedule.symmetric = root["symmetric"].boolean();
+
+    const auto programs =
+        std::make_shared<const std::vector<Program>>(read_programs(root["programs"], schedule));
+    schedule.program = [programs](Position position) {
+        return programs->at(static_cast<std::size_t>(position));
+    };
+    check_frame(schedule);
+    for (Position p = 0; p < schedule.ranks; ++p)
+        check_program(schedule, p, (*programs)[static_cast<std::size_t>(p)]);
+    return schedule;
+}
+
+} // namespace stretto::schedule

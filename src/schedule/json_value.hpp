@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Strict access to a JSON document that anybody may have written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace stretto::schedule {
+
+// A value and where it stands.  The place is spelled out, as "programs[3].ops[5].peer", only when
+// something is refused: every function throws Error(argument) that names it.  A Value refers to the
+// one it was taken from.
+class Value {
+public:
+    explicit Value(const nlohmann::json &json) : json_(json) {}
+
+    Value operator[](const char *key) const;
+    Value operator[](std::size_t index) const;
+    bool has(const char *key) const { return json_.contains(key); }
+    bool null() const { return json_.is_null(); }
+    [[noreturn]] void fail(const std::string &what) const;
+
+    // Checks: an object with all of `required`, perhaps some of `optional`, and no other keys.
+    void object(std::initializer_list<const char *> required,
+                std::initializer_list<const char *> optional = {}) const;
+    // The length of an array of at most `most` elements.
+    std::size_t array(std::int64_t most) const;
+    std::int32_t integer(std::int64_t least, std::int64_t most) const;
+    std::vector<std::int32_t> integers(std::int64_t least, std::int64_t most) const;
+    std::uint64_t natural() const;
+    bool boolean() const;
+    std::string string() const;
+
+private:
+    Value(const nlohmann::json &json, const Value *parent, const char *key, std::size_t index)
+        : json_(json), parent_(parent), key_(key), index_(index) {}
+    std::string place() const;
+
+    const nlohmann::json &json_;
+    const Value *parent_ = nullptr;
+    const char *key_ = nullptr; // or, in an array:
+    std::size_t index_ = 0;
+};
+
+// A parsed text.  Refuses while it reads what is nested too deep, has too many values or a key
+// twice in one object.
+class Document {
+public:
+    explicit Document(std::string_view text);
+    Value root() const { return Value(json_); }
+
+private:
+    nlohmann::json json_;
+};
+
+} // namespace stretto::schedule

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The format is docs/schedule-json.md.
+#include "schedule/json.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace stretto::schedule {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json write_level(const Partition &partition, std::size_t level) {
+    // equal() cuts the levels whose blocks, counted down to here, divide the quantum.
+    std::size_t through = 1;
+    for (std::size_t l = 0; l <= level; ++l)
+        through *= partition.levels()[l].size();
+    const std::vector<std::uint64_t> &weights = partition.levels()[level];
+    const bool ones = std::all_of(weights.begin(), weights.end(),
+                                  [](std::uint64_t weight) { return weight == 1; });
+    if (!ones)
+        return {{"weights", weights}};
+    const bool equal = partition.quantum() > 1 && partition.quantum() % through == 0;
+    return {{equal ? "equal" : "even", weights.size()}};
+}
+
+Json write_contract(const Contract &contract) {
+    Json json = {{"collective", name(contract.collective())}};
+    if (contract.collective() != Collective::custom) {
+        json["root"] = contract.root();
+        return json;
+    }
+    Json start = Json::array(), end = Json::array();
+    for (Position p = 0; p < contract.ranks(); ++p) {
+        Json start_row = Json::array(), end_row = Json::array();
+        for (Block b = 0; b < contract.blocks(); ++b) {
+            const auto atom = contract.start(p, b);
+            start_row.push_back(atom ? Json{{"from", atom->from}, {"block", atom->block}} : Json());
+            const auto goal = contract.end(p, b);
+            Json entry;
+            if (goal && goal->from)
+                entry["from"] = *goal->from;
+            if (goal)
+                entry["block"] = goal->block;
+            end_row.push_back(std::move(entry));
+        }
+        start.push_back(std::move(start_row));
+        end.push_back(std::move(end_row));
+    }
+    json["start"] = std::move(start);
+    json["end"] = std::move(end);
+    return json;
+}
+
+Json write_op(const Op &op) {
+    Json json;
+    switch (op.kind) {
+    case OpKind::send:
+        json = {{"op", "send"}, {"peer", op.peer}, {"blocks", op.blocks}, {"from", op.from}};
+        break;
+    case OpKind::recv:
+        json = {{"op", "recv"}, {"peer", op.peer}, {"blocks", op.blocks}, {"into", op.into}};
+        if (op.from != kNoSlot) {
+            json["with"] = op.from;
+            json["side"] = op.side == Side::left ? "left" : "right";
+        }
+        if (op.group != 0)
+            json["group"] = op.group;
+        break;
+    case OpKind::reduce:
+        json = {
+            {"op", "reduce"}, {"sources", op.sources}, {"blocks", op.blocks}, {"into", op.into}};
+        break;
+    case OpKind::copy:
+        json = {{"op", "copy"}, {"blocks", op.blocks}, {"from", op.from}, {"into", op.into}};
+        if (!op.targets.empty())
+            json["targets"] = op.targets;
+        break;
+    }
+    if (op.lane != 0)
+        json["lane"] = op.lane;
+    if (!op.after.empty())
+        json["after"] = op.after;
+    return json;
+}
+
+// Names come from anywhere; what is not UTF-8 in them is replaced.
+std::string write_name(const std::string &name) {
+    return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// An array with one element a line, so that schedules can be read and compared line by line.
+template<class Items, class Write>
+std::string lines(const Items &items, const std::string &indent, Write &&write) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < items.size(); ++i)
+        text += (i == 0 ? "\n" : ",\n") + indent + " " + write(items[i]);
+    return text + (items.empty() ? "]" : "\n" + indent + "]");
+}
+
+std::string write_ops(const std::vector<Op> &ops, const std::string &indent) {
+    return lines(ops, indent, [](const Op &op) { return write_op(op).dump(); });
+}
+
+std::string write_program(const Program &program) {
+    std::string text = "{";
+    if (program.open != Window{})
+        text +=
+            "\"open\": " + Json{{"recv", program.open.recv}, {"send", program.open.send}}.dump() +
+            ", ";
+    text += "\"ops\": " + write_ops(program.ops, "  ");
+    if (!program.suffixes.empty())
+        text += ",\n  \"suffixes\": " +
+                lines(program.suffixes, "  ",
+                      [](const std::vector<Op> &suffix) { return write_ops(suffix, "   "); });
+    return text + "}";
+}
+
+} // namespace
+
+std::string to_json(const Schedule &schedule) {
+    Json levels = Json::array();
+    for (std::size_t level = 0; level < schedule.partition.levels().size(); ++level)
+        levels.push_back(write_level(schedule.partition, level));
+    std::vector<Program> programs;
+    for (Position p = 0; p < schedule.ranks; ++p)
+        programs.push_back(schedule.program(p));
+
+    std::string text = "{\"format\": \"stretto-schedule\",\n \"version\": 1,\n \"name\": " +
+                       write_name(schedule.name) +
+                       ",\n \"ranks\": " + std::to_string(schedule.ranks) +
+                       ",\n \"partition\": " + levels.dump() +
+                       ",\n \"contract\": " + write_contract(schedule.contract).dump();
+    if (schedule.token)
+        text += ",\n \"token\": " + Json{{"values", schedule.token->values},
+                                         {"arbiter", schedule.token->arbiter},
+                                         {"issued_after", schedule.token->issued_after}}
+                                        .dump();
+    text += std::string(",\n \"symmetric\": ") + (schedule.symmetric ? "true" : "false");
+    text += ",\n \"programs\": " + lines(programs, " ", write_program);
+    return text + "}\n";
+}
+
+} // namespace stretto::schedule

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Symbolic execution: what every block holds, as an expression tree, while a schedule is played.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "schedule/dataflow.hpp"
+#include "schedule/expression.hpp"
+
+namespace stretto::schedule {
+
+inline constexpr Expressions::Node kUndefined = -1;
+
+// Throws Error(argument) that names the op when one reads what was never written, mixes input
+// blocks or counts a contribution twice, or when an unordered group is not one.
+class Machine : public Dataflow::Observer {
+public:
+    // All three outlive the machine.
+    Machine(const Contract &contract, const Dataflow &flow, Expressions &trees);
+
+    void message(OpRef send, OpRef recv) override;
+    void local(OpRef ref) override;
+
+    // What a block of the work slot holds, or kUndefined.
+    Expressions::Node result(Position position, Block block) const;
+
+private:
+    using Node = Expressions::Node;
+
+    void arrive(OpRef recv, Block block, Node incoming);
+    Node read(OpRef ref, Slot slot, Block block) const;
+    void write(Position position, Slot slot, Block block, Node value);
+    Node combine(OpRef ref, Node left, Node right);
+
+    const Dataflow &flow_;
+    Expressions &trees_;
+    // Per position, by cell.
+    std::vector<std::unordered_map<std::uint64_t, Node>> cells_;
+    std::vector<std::unordered_map<std::uint64_t, std::vector<Node>>> pending_; // of groups
+    // Per position: the number of receives of each group.
+    std::vector<std::map<std::int32_t, std::int32_t>> groups_;
+};
+
+} // namespace stretto::schedule

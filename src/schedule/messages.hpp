@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which send meets which receive.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+
+namespace stretto::schedule {
+
+// For op i of position p (paths[p][i]): the index at its peer of the op it meets, or -1 if it is no
+// message.  Throws Error(argument) that names a message without a partner, or one whose two sides
+// differ in the number of blocks or, for some count, in the size of one.
+std::vector<std::vector<std::int32_t>> match(const std::vector<std::vector<Op>> &paths,
+                                             const Partition &partition);
+
+} // namespace stretto::schedule
