@@ -167,7 +167,7 @@ inline Schedule one_shot(Position ranks) {
             sources.push_back(q == p ? kWork : q + 1);
         }
         if (ranks > 1)
-            ops.push_back(reduce(sources, {0}));
+            ops.push_back(schedule::reduce(sources, {0}));
     }
     return assemble("one_shot", {Collective::allreduce, ranks, 1}, std::move(programs));
 }
@@ -216,7 +216,7 @@ inline Schedule chosen_root() {
         {send(1, {0}, kWork, 1), recv(1, {0})}};
     ops_of(programs, 1) = {recv(0, {0}, 1, 1)};
     programs[1].suffixes = {{send(0, {0}), recv(0, {0})},
-                            {reduce({1, kWork}, {0}), send(0, {0}), send(2, {0})}};
+                            {schedule::reduce({1, kWork}, {0}), send(0, {0}), send(2, {0})}};
     programs[2].suffixes = {{recv(0, {0})}, {recv(1, {0})}};
     Schedule schedule = assemble("chosen_root", {Collective::allreduce, 3, 1}, std::move(programs));
     schedule.token = Token{2, 2, 0};

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What goes wrong ends in the right error at every rank, naming who and what.
+#include "doctest.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "support/world.hpp"
+
+namespace {
+
+bool contains(const std::string &text, const char *part) {
+    return text.find(part) != std::string::npos;
+}
+
+// Runs the ranks of a job as processes; gives their exit codes (a killed one: minus the signal).
+std::vector<int> on_processes(int ranks, const std::function<int(stretto_comm)> &body) {
+    static int jobs = 0;
+    const std::string job = "procs-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const pid_t child = fork();
+        if (child == 0) {
+            stretto_comm comm = nullptr;
+            if (stretto_init_explicit(rank, ranks, job.c_str(), &comm) != STRETTO_OK)
+                _exit(100);
+            _exit(body(comm));
+        }
+        children.push_back(child);
+    }
+    std::vector<int> codes;
+    for (const pid_t child : children) {
+        int status = 0;
+        waitpid(child, &status, 0);
+        codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+    }
+    return codes;
+}
+
+} // namespace
+
+TEST_CASE("wrong arguments are refused before anything is sent") {
+    test::with_ranks(2, [](stretto_comm comm) {
+        float x = 1, y = 0;
+        CHECK(stretto_allreduce(comm, &x, &y, 1, static_cast<stretto_dtype>(99), STRETTO_SUM) ==
+              STRETTO_ERR_ARGUMENT);
+        CHECK(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT32, static_cast<stretto_op>(-1)) ==
+              STRETTO_ERR_ARGUMENT);
+        CHECK(stretto_allreduce(comm, nullptr, &y, 1, STRETTO_FLOAT32, STRETTO_SUM) ==
+              STRETTO_ERR_ARGUMENT);
+        CHECK(stretto_allreduce(comm, &x, nullptr, 1, STRETTO_FLOAT32, STRETTO_SUM) ==
+              STRETTO_ERR_ARGUMENT);
+        CHECK(stretto_allreduce(comm, &x, &x, 1, STRETTO_FLOAT32, STRETTO_SUM) ==
+              STRETTO_ERR_ARGUMENT);
+        CHECK(contains(stretto_last_error(), "STRETTO_IN_PLACE"));
+        CHECK(stretto_reduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM, 2) ==
+              STRETTO_ERR_ARGUMENT);
+        CHECK(stretto_allreduce(comm, &x, &y, SIZE_MAX, STRETTO_FLOAT32, STRETTO_SUM) ==
+              STRETTO_ERR_ARGUMENT);
+        CHECK(stretto_allreduce(nullptr, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM) ==
+              STRETTO_ERR_ARGUMENT);
+        CHECK(stretto_force_algorithm(comm, "no_such") == STRETTO_ERR_ARGUMENT);
+        CHECK(contains(stretto_last_error(), "ring")); // what there is
+        CHECK(stretto_free(comm, &x) == STRETTO_ERR_ARGUMENT);
+        // The communicator is whole.
+        CHECK(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM) == STRETTO_OK);
+        CHECK(y == 2);
+    });
+}
+
+TEST_CASE("a disagreement is an error on all ranks that says who differs in what") {
+    struct Case {
+        std::size_t count;
+        stretto_dtype dtype;
+        stretto_op op;
+        const char *said;
+    };
+    const std::vector<Case> others = {{101, STRETTO_FLOAT32, STRETTO_SUM, "101 x float32"},
+                                      {100, STRETTO_INT32, STRETTO_SUM, "100 x int32"},
+                                      {100, STRETTO_FLOAT32, STRETTO_MAX, "max"},
+                                      {900'000, STRETTO_FLOAT32, STRETTO_SUM, "900000 x float32"}};
+    for (const Case &other : others)
+        test::with_ranks(3, [&](stretto_comm comm) {
+            std::vector<float> send(1'000'000), recv(1'000'000);
+            const Case mine = stretto_rank(comm) == 1
+                                  ? other
+                                  : Case{100, STRETTO_FLOAT32, STRETTO_SUM, ""};
+            CHECK(stretto_allreduce(comm, send.data(), recv.data(), mine.count, mine.dtype,
+                                    mine.op) == STRETTO_ERR_MISMATCH);
+            const std::string message = stretto_last_error();
+            CHECK(contains(message, other.said));
+            CHECK(contains(message, "100 x float32, sum"));
+            CHECK(contains(message, "on rank 1"));
+            // From now on the communicator refuses.
+            CHECK(stretto_barrier(comm) != STRETTO_OK);
+        });
+}
+
+TEST_CASE("different roots and different collectives are disagreements too") {
+    test::with_ranks(3, [&](stretto_comm comm) {
+        int value = 1;
+        CHECK(stretto_broadcast(comm, &value, 1, STRETTO_INT32, stretto_rank(comm) == 2 ? 2 : 0) +
+                  stretto_barrier(comm) !=
+              STRETTO_OK);
+    });
+    test::with_ranks(2, [&](stretto_comm comm) {
+        int value = 1;
+        CHECK((stretto_rank(comm) == 0
+                   ? stretto_barrier(comm)
+                   : stretto_allreduce(comm, STRETTO_IN_PLACE, &value, 1, STRETTO_INT32,
+                                       STRETTO_SUM)) == STRETTO_ERR_MISMATCH);
+        CHECK(contains(stretto_last_error(), "barrier"));
+    });
+}
+
+TEST_CASE("a rank that does not come ends in a timeout that names it") {
+    setenv("STRETTO_TIMEOUT", "1", 1);
+    test::with_ranks(3, [&](stretto_comm comm) {
+        float x = 1, y;
+        if (stretto_rank(comm) == 2) {
+            sleep(3);
+            return;
+        }
+        CHECK(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM) ==
+              STRETTO_ERR_TIMEOUT);
+        CHECK(contains(stretto_last_error(), "rank 2 has not come"));
+    });
+    unsetenv("STRETTO_TIMEOUT");
+}
+
+TEST_CASE("a rank that has left is an error, not a hang") {
+    static std::atomic<int> jobs{0};
+    const std::string job = "left-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
+    test::on_threads(3, [&](int rank) {
+        stretto_comm comm = nullptr;
+        test::check(stretto_init_explicit(rank, 3, job.c_str(), &comm));
+        if (rank != 1) {
+            double x = 1, y;
+            CHECK(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT64, STRETTO_SUM) ==
+                  STRETTO_ERR_PEER);
+            CHECK(contains(stretto_last_error(), "rank 1 has left"));
+        }
+        test::check(stretto_finalize(&comm));
+    });
+}
+
+TEST_CASE("a killed rank is an error on all others, at any moment") {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{50'000}, std::size_t{3'000'000}}) {
+        CAPTURE(count);
+        const auto codes = on_processes(4, [count](stretto_comm comm) {
+            std::vector<float> send(count, 1), recv(count);
+            for (int call = 0; call < 1'000'000; ++call) {
+                if (call == 20 && stretto_rank(comm) == 2)
+                    raise(SIGKILL);
+                const stretto_status status = stretto_allreduce(
+                    comm, send.data(), recv.data(), count, STRETTO_FLOAT32, STRETTO_SUM);
+                if (status == STRETTO_OK)
+                    continue;
+                const bool right = status == STRETTO_ERR_PEER &&
+                                   contains(stretto_last_error(), "rank 2 has died");
+                return stretto_finalize(&comm) == STRETTO_OK && right ? 7 : 8;
+            }
+            return 9;
+        });
+        CHECK(codes == std::vector<int>{7, 7, -SIGKILL, 7});
+    }
+}
+
+TEST_CASE("nothing is left behind, whoever is killed") {
+    const auto leftovers = [] {
+        std::vector<std::string> names;
+        for (const auto &entry : std::filesystem::directory_iterator("/dev/shm"))
+            if (contains(entry.path().string(), "stretto"))
+                names.push_back(entry.path());
+        return names;
+    };
+    on_processes(3, [](stretto_comm comm) {
+        stretto_barrier(comm);
+        raise(SIGKILL);
+        return 0;
+    });
+    CHECK(leftovers().empty());
+}
+
+TEST_CASE("ranks that disagree on the size of the job learn it") {
+    const std::string job = "sizes-" + std::to_string(getpid());
+    test::on_threads(2, [&](int rank) {
+        stretto_comm comm = nullptr;
+        CHECK(stretto_init_explicit(rank, rank == 0 ? 2 : 3, job.c_str(), &comm) ==
+              STRETTO_ERR_MISMATCH);
+        CHECK(contains(stretto_last_error(), "3 ranks"));
+    });
+}
+
+TEST_CASE("a rank that never starts is named") {
+    setenv("STRETTO_INIT_TIMEOUT", "1", 1);
+    const std::string job = "never-" + std::to_string(getpid());
+    test::on_threads(2, [&](int rank) {
+        stretto_comm comm = nullptr;
+        CHECK(stretto_init_explicit(rank, 4, job.c_str(), &comm) == STRETTO_ERR_TIMEOUT);
+        if (rank == 0)
+            CHECK(contains(stretto_last_error(), "2 3"));
+    });
+    unsetenv("STRETTO_INIT_TIMEOUT");
+}
+
+TEST_CASE("no room for the segment is an error that says what to do") {
+    setenv("STRETTO_RING_BYTES", "4096G", 1);
+    stretto_comm comm = nullptr;
+    const stretto_status status = stretto_init_explicit(0, 1, "roomless", &comm);
+    unsetenv("STRETTO_RING_BYTES");
+    CHECK(status == STRETTO_ERR_MEMORY);
+    CHECK(comm == nullptr);
+}
+
+TEST_CASE("malformed settings are named") {
+    setenv("STRETTO_TIMEOUT", "soon", 1);
+    stretto_comm comm = nullptr;
+    CHECK(stretto_init_explicit(0, 1, "settings", &comm) == STRETTO_ERR_ARGUMENT);
+    CHECK(contains(stretto_last_error(), "STRETTO_TIMEOUT is 'soon'"));
+    unsetenv("STRETTO_TIMEOUT");
+}

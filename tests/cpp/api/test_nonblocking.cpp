@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nonblocking and persistent calls, and the thread that moves them.
+#include "doctest.h"
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "support/oracle.hpp"
+#include "support/world.hpp"
+
+using test::check;
+
+TEST_CASE("calls overlap and are waited for in any order") {
+    for (const int ranks : {1, 2, 5}) {
+        CAPTURE(ranks);
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            const int rank = stretto_rank(comm);
+            constexpr std::size_t kCalls = 12;
+            std::vector<std::vector<double>> data(kCalls);
+            std::vector<stretto_request> requests(kCalls);
+            for (std::size_t k = 0; k < kCalls; ++k) {
+                data[k].resize(k * k * 371);
+                for (std::size_t i = 0; i < data[k].size(); ++i)
+                    data[k][i] = test::contribution<double>(STRETTO_SUM, rank, i + k);
+                check(stretto_iallreduce(comm, STRETTO_IN_PLACE, data[k].data(), data[k].size(),
+                                         STRETTO_FLOAT64, STRETTO_SUM, &requests[k]));
+            }
+            // A blocking call between them takes its turn.
+            std::int32_t one = 1;
+            check(stretto_allreduce(comm, STRETTO_IN_PLACE, &one, 1, STRETTO_INT32, STRETTO_SUM));
+            CHECK(one == ranks);
+            for (std::size_t k = kCalls; k-- > 0;) {
+                check(stretto_wait(&requests[k]));
+                CHECK(requests[k] == nullptr);
+                std::size_t wrong = 0;
+                for (std::size_t i = 0; i < data[k].size(); ++i)
+                    wrong += data[k][i] != test::expected<double>(STRETTO_SUM, ranks, i + k);
+                CHECK(wrong == 0);
+            }
+        });
+    }
+}
+
+TEST_CASE("the progress thread finishes a call that nobody waits for") {
+    test::with_ranks(3, [&](stretto_comm comm) {
+        const int rank = stretto_rank(comm);
+        std::vector<float> data(300'000);
+        for (std::size_t i = 0; i < data.size(); ++i)
+            data[i] = test::contribution<float>(STRETTO_MAX, rank, i);
+        stretto_request request = nullptr;
+        check(stretto_iallreduce(comm, STRETTO_IN_PLACE, data.data(), data.size(), STRETTO_FLOAT32,
+                                 STRETTO_MAX, &request));
+        // Rank 0 never calls into the library until its last element has changed by itself.
+        if (rank == 0) {
+            const float last = test::expected<float>(STRETTO_MAX, 3, data.size() - 1);
+            REQUIRE(last != test::contribution<float>(STRETTO_MAX, 0, data.size() - 1));
+            const volatile float *watched = &data.back();
+            for (int tries = 0; tries < 20'000 && *watched != last; ++tries)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            CHECK(*watched == last);
+        }
+        check(stretto_wait(&request));
+    });
+}
+
+TEST_CASE("test tells the end, once") {
+    test::with_ranks(2, [&](stretto_comm comm) {
+        std::int64_t value = stretto_rank(comm) + 1;
+        stretto_request request = nullptr;
+        check(stretto_iallreduce(comm, STRETTO_IN_PLACE, &value, 1, STRETTO_INT64, STRETTO_SUM,
+                                 &request));
+        int done = 0;
+        while (done == 0)
+            check(stretto_test(&request, &done));
+        CHECK(request == nullptr);
+        CHECK(value == 3);
+        check(stretto_test(&request, &done)); // an ended request stays ended
+        CHECK(done == 1);
+    });
+}
+
+TEST_CASE("a persistent allreduce is started as often as wanted") {
+    test::with_ranks(4, [&](stretto_comm comm) {
+        const int rank = stretto_rank(comm);
+        std::vector<std::int32_t> send(5000), recv(5000);
+        stretto_request request = nullptr;
+        check(stretto_allreduce_init(comm, send.data(), recv.data(), send.size(), STRETTO_INT32,
+                                     STRETTO_SUM, &request));
+        for (int call = 0; call < 50; ++call) {
+            for (std::size_t i = 0; i < send.size(); ++i)
+                send[i] = call + rank + static_cast<int>(i);
+            check(stretto_start(request));
+            CHECK(stretto_start(request) == STRETTO_ERR_ARGUMENT); // it runs
+            check(stretto_wait(&request));
+            REQUIRE(request != nullptr);
+            CHECK(recv[0] == 4 * call + 6);
+            CHECK(recv[4999] == 4 * (call + 4999) + 6);
+        }
+        check(stretto_request_free(&request));
+        CHECK(request == nullptr);
+    });
+}
+
+TEST_CASE("every collective has a nonblocking form") {
+    test::with_ranks(3, [&](stretto_comm comm) {
+        const int rank = stretto_rank(comm);
+        std::int32_t part[2] = {rank, 10 * rank}, all[6] = {}, sum[2] = {}, mine = 0;
+        std::int32_t ones[3] = {1 + rank, 2, 3}, told = rank == 2 ? 42 : 0;
+        stretto_request r[5];
+        check(stretto_iallgather(comm, part, all, 2, STRETTO_INT32, &r[0]));
+        check(stretto_ireduce(comm, part, sum, 2, STRETTO_INT32, STRETTO_SUM, 1, &r[1]));
+        check(stretto_ireduce_scatter(comm, ones, &mine, 1, STRETTO_INT32, STRETTO_SUM, &r[2]));
+        check(stretto_ibroadcast(comm, &told, 1, STRETTO_INT32, 2, &r[3]));
+        check(stretto_ibarrier(comm, &r[4]));
+        for (stretto_request &request : r)
+            check(stretto_wait(&request));
+        for (int q = 0; q < 3; ++q) {
+            CHECK(all[2 * q] == q);
+            CHECK(all[2 * q + 1] == 10 * q);
+        }
+        CHECK(sum[1] == (rank == 1 ? 30 : 0));
+        CHECK(mine == (rank == 0 ? 6 : rank == 1 ? 6 : 9));
+        CHECK(told == 42);
+    });
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "doctest.h"
+
+#include "engine/order.hpp"
+#include "engine/plan.hpp"
+#include "support/schedules.hpp"
+#include "transport/segment.hpp"
+
+using namespace stretto;
+using namespace stretto::engine;
+
+// Plays an order again, as ranks would that block at the first step which is not possible: picks
+// ranks at random, so that every speed of theirs is met.  True if all come to the end.
+static bool plays(const Lowered &lowered, const Order &order, std::size_t ring_bytes,
+                  unsigned seed) {
+    const std::size_t ranks = lowered.passes.size();
+    std::vector<std::size_t> next(ranks, 0);
+    std::vector<std::vector<bool>> published(ranks);
+    for (std::size_t p = 0; p < ranks; ++p)
+        published[p].assign(lowered.publishes[p].size(), false);
+    const auto can = [&](std::size_t p) {
+        const auto &pass = lowered.passes[p][static_cast<std::size_t>(order.sequence[p][next[p]])];
+        for (const Operand &operand : pass.operands)
+            if (operand.owner >= 0 && !published[static_cast<std::size_t>(operand.owner)]
+                                                [static_cast<std::size_t>(operand.publish)])
+                return false;
+        if (pass.publish < 0)
+            return true;
+        const auto mine = static_cast<std::size_t>(pass.publish);
+        const std::size_t end =
+            order.cell[p][mine] + transport::cell_bytes(lowered.publishes[p][mine].length);
+        for (std::size_t c = 0; c < lowered.publishes[p].size(); ++c) {
+            const Publish &other = lowered.publishes[p][c];
+            if (!published[p][c] || order.cell[p][c] + ring_bytes >= end)
+                continue;
+            for (const Reader &reader : other.readers)
+                if (order.rank_of[static_cast<std::size_t>(reader.position)]
+                                 [static_cast<std::size_t>(reader.pass)] >=
+                    static_cast<std::int32_t>(next[static_cast<std::size_t>(reader.position)]))
+                    return false; // would overwrite what it has not taken
+        }
+        return true;
+    };
+    for (;;) {
+        std::vector<std::size_t> able;
+        bool all_done = true;
+        for (std::size_t p = 0; p < ranks; ++p) {
+            if (next[p] == order.sequence[p].size())
+                continue;
+            all_done = false;
+            if (can(p))
+                able.push_back(p);
+        }
+        if (all_done)
+            return true;
+        if (able.empty())
+            return false;
+        seed = seed * 1664525 + 1013904223;
+        const std::size_t p = able[(seed >> 8) % able.size()];
+        const auto &pass = lowered.passes[p][static_cast<std::size_t>(order.sequence[p][next[p]])];
+        if (pass.publish >= 0)
+            published[p][static_cast<std::size_t>(pass.publish)] = true;
+        ++next[p];
+    }
+}
+
+TEST_CASE("an order can be played at any speeds, however small the rings") {
+    for (const schedule::Position ranks : {2, 3, 5, 8})
+        for (const auto &schedule :
+             {test::one_shot(ranks), test::direct(ranks), test::ring(ranks), test::linear(ranks),
+              test::binomial(ranks)})
+            for (const std::size_t ring : {std::size_t{4096}, std::size_t{1} << 16}) {
+                LowerOptions lowering;
+                lowering.count = 5003;
+                lowering.slice = ring / 8;
+                OrderOptions ordering;
+                ordering.ring_bytes = ring;
+                Lowered lowered = lower(schedule, lowering);
+                std::optional<Order> found = order(lowered, ordering);
+                if (!found) {
+                    lowering.fuse = false;
+                    ordering.granted = true;
+                    lowered = lower(schedule, lowering);
+                    found = order(lowered, ordering);
+                }
+                CAPTURE(schedule.name);
+                CAPTURE(ranks);
+                CAPTURE(ring);
+                REQUIRE(found);
+                for (unsigned seed = 0; seed < 5; ++seed)
+                    CHECK(plays(lowered, *found, ring, seed));
+            }
+}
+
+TEST_CASE("a ring of half the ranks' slices needs order, not luck") {
+    // 64 ranks, and room for a few slices in each ring: new data must not fill them.
+    LowerOptions lowering;
+    lowering.count = 64 * 4096;
+    lowering.slice = 2048;
+    OrderOptions ordering;
+    ordering.ring_bytes = 1 << 14;
+    ordering.latency = 64;
+    const Lowered lowered = lower(test::ring(64), lowering);
+    CHECK(order(lowered, ordering));
+}
+
+TEST_CASE("plans know whether anybody can leave before all have entered") {
+    PlanOptions options;
+    options.count = 1000;
+    for (const schedule::Position ranks : {2, 3, 8}) {
+        CHECK(compile(test::one_shot(ranks), 0, options)->synchronizing);
+        CHECK(compile(test::direct(ranks), 0, options)->synchronizing);
+        CHECK(compile(test::ring(ranks), 0, options)->synchronizing);
+    }
+    std::vector<schedule::Program> programs = test::empty_programs(2);
+    programs[0].ops = {schedule::send(1, {0})};
+    programs[1].ops = {schedule::recv(0, {0})};
+    CHECK_FALSE(compile(test::assemble(
+                            "told", schedule::Contract(schedule::Collective::broadcast, 2, 1),
+                            programs),
+                        0, options)
+                    ->synchronizing);
+}
+
+TEST_CASE("the plans of all positions agree on what both ends must agree on") {
+    PlanOptions options;
+    options.count = 12'345;
+    const auto first = compile(test::direct(5), 0, options);
+    for (schedule::Position p = 1; p < 5; ++p) {
+        const auto plan = compile(test::direct(5), p, options);
+        CHECK(plan->identity == first->identity);
+        CHECK(plan->stream_bytes == first->stream_bytes);
+    }
+    options.slice = 4096;
+    CHECK(compile(test::direct(5), 0, options)->identity != first->identity);
+}
