@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: arguments are checked here, and errors become statuses.
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <new>
 #include <set>
 #include <string>
 
-#include "base/clock.hpp"
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "comm/communicator.hpp"
@@ -25,7 +23,7 @@ struct stretto_comm_s {
     explicit stretto_comm_s(const stretto::comm::Identity &identity) : communicator(identity) {}
     Communicator communicator;
     std::set<stretto_request_s *> requests;
-    std::deque<stretto::comm::Stat> shown; // keeps the names of the last stretto_stats alive
+    stretto::comm::Stats shown; // keeps the names of the last stretto_stats alive
 };
 
 struct stretto_request_s {
@@ -322,21 +320,20 @@ stretto_status stretto_stats(stretto_comm comm, stretto_stat *lines, size_t capa
     return guarded([&] {
         require(comm != nullptr && count != nullptr, "the communicator or the count is NULL");
         require(capacity == 0 || lines != nullptr, "the lines are NULL");
-        const auto stats = comm->communicator.stats();
-        comm->shown.assign(stats.begin(), stats.end());
-        const double second = stretto::ns_per_tick() * 1e-9;
+        comm->shown = comm->communicator.stats();
         *count = comm->shown.size();
-        for (std::size_t i = 0; i < std::min(capacity, *count); ++i) {
-            const stretto::comm::Stat &stat = comm->shown[i];
-            lines[i] = {stretto::schedule::name(stat.collective).data(),
-                        stat.algorithm.c_str(),
-                        stat.tally.calls,
-                        stat.tally.bytes,
-                        static_cast<double>(stat.tally.ticks) * second,
-                        static_cast<double>(stat.tally.waiting_ticks) * second,
-                        stat.tally.messages,
-                        stat.tally.bytes_copied,
-                        stat.tally.bytes_reduced};
+        for (const auto &[key, stat] : comm->shown) {
+            if (capacity-- == 0)
+                break;
+            *lines++ = {stretto::schedule::name(key.first).data(),
+                        key.second.c_str(),
+                        stat.calls,
+                        stat.bytes,
+                        stat.seconds,
+                        stat.waiting_seconds,
+                        stat.messages,
+                        stat.bytes_copied,
+                        stat.bytes_reduced};
         }
     });
 }

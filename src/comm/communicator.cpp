@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/communicator.hpp"
 
-#include <limits>
+#include <algorithm>
 
 #include "algorithms/algorithm.hpp"
+#include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "comm/bootstrap.hpp"
@@ -77,11 +78,11 @@ std::size_t Communicator::vector_count(const Request &request) const {
 }
 
 std::string Communicator::algorithm_for(const Request &request) const {
-    if (!forced_.empty())
+    if (const std::string &forced = forced_[forced_now_]; !forced.empty())
         for (const algorithms::Algorithm &algorithm : algorithms::all())
             if (algorithm.collective == request.collective &&
-                algorithm.name == forced_.substr(0, forced_.find('(')))
-                return forced_;
+                algorithm.name == forced.substr(0, forced.find('(')))
+                return forced;
     select::Situation situation;
     situation.collective = request.collective;
     situation.ranks = size();
@@ -129,7 +130,6 @@ Communicator::Site Communicator::make_site(const Request &request) {
     Site site;
     site.plan = &plan(request);
     site.reduce = reduce::pass(request.dtype, request.op);
-    site.tally = &tallies_[{request.collective, site.plan->algorithm}];
     site.input_bytes = site.output_bytes = whole;
     if (request.collective == Collective::allgather) {
         site.input_first = first;
@@ -143,8 +143,8 @@ Communicator::Site Communicator::make_site(const Request &request) {
     return site;
 }
 
-const Communicator::Site &Communicator::site(const Request &request) {
-    const Key key{pack(request), request.count};
+Communicator::Site &Communicator::site(const Request &request) {
+    const Key key{pack(request), request.count, forced_now_};
     if (key == last_key_) [[likely]]
         return *last_site_;
     auto found = sites_.find(key);
@@ -188,13 +188,13 @@ engine::Call Communicator::call(const Request &request, const Site &site) {
 }
 
 void Communicator::play(const Request &request) {
-    const Site &where = site(request);
-    queue_.play(call(request, where), *where.tally);
+    Site &where = site(request);
+    queue_.play(call(request, where), where.tally);
 }
 
 engine::Queue::Flight *Communicator::start(const Request &request) {
-    const Site &where = site(request);
-    return queue_.start(call(request, where), *where.tally);
+    Site &where = site(request);
+    return queue_.start(call(request, where), where.tally);
 }
 
 void Communicator::force(const std::string &algorithm) {
@@ -209,22 +209,37 @@ void Communicator::force(const std::string &algorithm) {
         if (!known)
             algorithms::find(Collective::allreduce, wanted); // throws, listing what there is
     }
-    forced_ = wanted;
-    sites_.clear();
-    last_key_ = {};
+    forced_now_ = static_cast<std::size_t>(std::find(forced_.begin(), forced_.end(), wanted) -
+                                           forced_.begin());
+    if (forced_now_ == forced_.size())
+        forced_.push_back(wanted);
 }
 
-std::vector<Stat> Communicator::stats() const {
-    std::vector<Stat> result;
-    for (const auto &[key, tally] : tallies_)
-        if (tally.calls != 0)
-            result.push_back({key.first, key.second, tally});
+Stats Communicator::stats() const {
+    Stats result;
+    const double second = ns_per_tick() * 1e-9;
+    for (const auto &[key, site] : sites_) {
+        const engine::Tally &tally = site.tally;
+        if (tally.calls == 0)
+            continue;
+        const auto collective = static_cast<Collective>(key.what & 0xff);
+        Stat &stat = result[{collective, site.plan->algorithm}];
+        const auto calls = static_cast<double>(tally.calls);
+        stat.calls += tally.calls;
+        stat.bytes += tally.calls * site.plan->vector_bytes;
+        stat.seconds += static_cast<double>(tally.ticks) * second * calls /
+                        static_cast<double>(std::max<std::uint64_t>(1, tally.timed_calls));
+        stat.waiting_seconds += static_cast<double>(tally.waiting_ticks) * second;
+        stat.messages += tally.calls * site.plan->messages;
+        stat.bytes_copied += tally.calls * site.plan->bytes_copied;
+        stat.bytes_reduced += tally.calls * site.plan->bytes_reduced;
+    }
     return result;
 }
 
 void Communicator::reset_stats() {
-    for (auto &[key, tally] : tallies_)
-        tally = {};
+    for (auto &[key, site] : sites_)
+        site.tally = {};
 }
 
 } // namespace stretto::comm

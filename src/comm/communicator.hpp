@@ -34,10 +34,12 @@ struct Request {
 };
 
 struct Stat {
-    Collective collective;
-    std::string algorithm;
-    engine::Tally tally;
+    std::uint64_t calls = 0, bytes = 0;
+    double seconds = 0, waiting_seconds = 0;
+    std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
 };
+// By collective and algorithm.
+using Stats = std::map<std::pair<Collective, std::string>, Stat>;
 
 class Communicator {
 public:
@@ -62,7 +64,7 @@ public:
     void force(const std::string &algorithm);
     const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
 
-    std::vector<Stat> stats() const;
+    Stats stats() const;
     void reset_stats();
     // probe.cpp
     double probe();
@@ -73,17 +75,18 @@ private:
         const engine::Plan *plan = nullptr;
         reduce::Pass reduce = nullptr;
         std::uint64_t fingerprint = 0;
-        engine::Tally *tally = nullptr;
+        engine::Tally tally;
         std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
         std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
     };
     struct Key {
         std::uint64_t what = ~0ull, count = 0;
+        std::size_t forced = 0; // index among the algorithms that were ever forced
         bool operator==(const Key &) const = default;
     };
     struct KeyHash {
         std::size_t operator()(const Key &key) const {
-            return static_cast<std::size_t>((key.what ^ (key.count << 7)) * 0x9e3779b97f4a7c15u >> 7);
+            return static_cast<std::size_t>((key.what ^ (key.count << 7) ^ (key.forced << 24)) * 0x9e3779b97f4a7c15u >> 7);
         }
     };
 
@@ -91,7 +94,7 @@ private:
     std::string describe(const engine::Said &said) const;
     std::size_t vector_count(const Request &request) const;
     std::string algorithm_for(const Request &request) const;
-    const Site &site(const Request &request);
+    Site &site(const Request &request);
     Site make_site(const Request &request);
     const engine::Plan &plan(const Request &request);
     engine::Call call(const Request &request, const Site &site);
@@ -102,12 +105,12 @@ private:
     engine::Engine engine_;
     engine::Queue queue_;
 
-    std::string forced_;
+    std::vector<std::string> forced_{""}; // all that were ever forced
+    std::size_t forced_now_ = 0;
     Key last_key_;
-    const Site *last_site_ = nullptr;
+    Site *last_site_ = nullptr;
     std::unordered_map<Key, Site, KeyHash> sites_;
     std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
-    std::map<std::pair<Collective, std::string>, engine::Tally> tallies_;
     std::int32_t token_[2] = {0, 0}; // what a barrier reduces
 };
 

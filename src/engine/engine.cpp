@@ -16,6 +16,10 @@ namespace {
 // CellHeader::where of a result that was stored right into the outputs of all its readers.
 constexpr std::uint64_t kDelivered = ~0ull;
 
+// Nanoseconds that a rank with a core of its own waits for the step whose turn it is before it runs
+// later ones: disorder costs cache, so ranks that are merely out of phase should not pay it.
+constexpr double kPatience = 20'000;
+
 inline void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -30,24 +34,36 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
                EngineOptions options, Describe describe)
     : segment_(std::move(segment)), header_(segment_->header()), mine_(segment_->lines(rank)),
       heap_(heap), rank_(rank), options_(options), describe_(std::move(describe)),
-      copy_(reduce::copy_pass()), ring_mask_(segment_->ring_bytes() - 1),
+      copy_(reduce::copy_pass()),
+      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), ring_mask_(segment_->ring_bytes() - 1),
       bases_(static_cast<std::size_t>(segment_->ranks()), 0), stream_(*segment_) {}
 
 void Engine::play(const Call &call, Tally &tally) {
-    begin(own_, call);
-    while (!advance(own_))
+    begin(own_, call, tally);
+    // Whoever waits for our first cell need not wait for our bookkeeping; but a rank that stores into
+    // our output must know before where that is.
+    const bool announced = call.output_heap != 0;
+    if (announced)
+        announce(own_);
+    bool complete = advance(own_);
+    if (!announced)
+        announce(own_);
+    while (!complete) {
         if (!spin(own_))
             wait(own_, [this] { return attempt(own_); }, true);
+        complete = advance(own_);
+    }
     end(own_, tally);
 }
 
-void Engine::begin(Run &run, const Call &call) {
+void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     if (segment_->failed()) [[unlikely]]
         throw segment_->failure();
     const Plan &plan = *call.plan;
     run.call = call;
-    run.started = now_ticks();
     run.waited = 0;
+    run.started =
+        plan.reports || tally.calls % Tally::kEvery == 0 ? now_ticks() : 0;
     run.sequence = sequence_++;
     // Ranks that once called different things do not agree again.
     run.signature = history_ = (history_ ^ call.fingerprint) * 0x9e3779b97f4a7c15u + 1;
@@ -74,15 +90,17 @@ void Engine::begin(Run &run, const Call &call) {
         run.bases[r] = bases_[r];
         bases_[r] += plan.stream_bytes[r];
     }
-    stream_.add(plan, run.bases[static_cast<std::size_t>(rank_)], run.sequence);
+}
 
+// Tells the others what we are at, and our stream what will be in it.
+void Engine::announce(const Run &run) {
+    stream_.add(*run.plan, run.bases[static_cast<std::size_t>(rank_)], run.sequence);
     transport::Entry &entry = mine_.entries[run.sequence % transport::kEntries];
     entry.signature.store(run.signature, std::memory_order_relaxed);
-    entry.what.store(call.said.what, std::memory_order_relaxed);
-    entry.count.store(call.said.count, std::memory_order_relaxed);
-    entry.ticks.store(run.started, std::memory_order_relaxed);
-    entry.output_heap.store(call.output_heap, std::memory_order_relaxed);
-    entry.in_place.store(call.in_place, std::memory_order_relaxed);
+    entry.what.store(run.call.said.what, std::memory_order_relaxed);
+    entry.count.store(run.call.said.count, std::memory_order_relaxed);
+    entry.output_heap.store(run.call.output_heap, std::memory_order_relaxed);
+    entry.in_place.store(run.call.in_place, std::memory_order_relaxed);
     entry.sequence.store(run.sequence + 1, std::memory_order_release);
 }
 
@@ -131,12 +149,11 @@ void Engine::end(Run &run, Tally &tally) {
     if (run.call.move_bytes != 0)
         std::memcpy(run.call.move_to, run.aside.data(), run.call.move_bytes);
     ++tally.calls;
-    tally.bytes += plan.vector_bytes;
-    tally.ticks += now_ticks() - run.started;
     tally.waiting_ticks += run.waited;
-    tally.messages += plan.messages;
-    tally.bytes_copied += plan.bytes_copied;
-    tally.bytes_reduced += plan.bytes_reduced;
+    if (run.started != 0) {
+        ++tally.timed_calls;
+        tally.ticks += now_ticks() - run.started;
+    }
     // Nobody succeeds on memory that is no longer meant.
     if (segment_->failed()) [[unlikely]]
         throw segment_->failure();
@@ -323,13 +340,17 @@ bool Engine::look_ahead(Run &run) {
 
 // Waits a little without giving up the core; true if there is something to do again.
 bool Engine::spin(Run &run) {
-    constexpr int kShort = 64; // pauses, about a microsecond: worth more than disorder
-    if (options_.spin_ns != 0 && run.next < run.plan->steps.size())
-        for (int i = 0; i < kShort; ++i) {
-            if (ready(run, run.plan->steps[run.next]))
-                return true;
-            pause();
-        }
+    if (options_.spin_ns != 0 && run.next < run.plan->steps.size()) {
+        const Step &step = run.plan->steps[run.next];
+        const std::uint64_t start = now_ticks();
+        do
+            for (int i = 0; i < 64; ++i) {
+                if (ready(run, step))
+                    return true;
+                pause();
+            }
+        while (now_ticks() - start < patience_ticks_);
+    }
     return look_ahead(run);
 }
 

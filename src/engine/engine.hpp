@@ -38,9 +38,10 @@ public:
     // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
     void play(const Call &call, Tally &tally);
 
-    // The same in two halves.  begin() gives the call its place in the order of all calls; advance()
-    // does what can be done now and tells whether the call is complete.
-    void begin(Run &run, const Call &call);
+    // The same in parts.  begin() gives the call its place in the order of all calls, announce() tells
+    // the others; advance() does what can be done now and tells whether the call is complete.
+    void begin(Run &run, const Call &call, const Tally &tally);
+    void announce(const Run &run);
     bool advance(Run &run);
     // advance(), and steps out of order; true if anything was done.
     bool attempt(Run &run);
@@ -87,6 +88,7 @@ private:
     const EngineOptions options_;
     const Describe describe_;
     const reduce::Pass copy_;
+    const std::uint64_t patience_ticks_;
     const std::uint64_t ring_mask_;
 
     std::uint64_t sequence_ = 0;        // calls begun

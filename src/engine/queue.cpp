@@ -67,7 +67,8 @@ Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
     flight->tally = &tally;
     flight->complete = false;
     flight->error.reset();
-    engine_.begin(flight->run, call);
+    engine_.begin(flight->run, call, tally);
+    engine_.announce(flight->run);
     idle_.pop_back();
     ++in_flight_;
     active_.push_back(flight);

@@ -46,7 +46,6 @@ struct alignas(kLine) Entry {
     std::atomic<std::uint64_t> signature;
     std::atomic<std::uint64_t> count;
     std::atomic<std::uint64_t> what; // packed by the engine's owner: collective, dtype, op, root
-    std::atomic<std::uint64_t> ticks; // when
     std::atomic<std::uint64_t> output_heap; // 1 + where its output begins in its heap window, or 0
     std::atomic<bool> in_place;
 };

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which kernels this processor runs.
+#include "reduce/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/settings.hpp"
+#include "base/status.hpp"
+#include "reduce/table.hpp"
+
+namespace stretto::reduce {
+
+static constexpr std::array kNarrowToWide{Isa::baseline, Isa::avx2, Isa::avx512};
+
+std::string_view name(Isa isa) {
+    constexpr std::string_view names[] = {"baseline", "avx2", "avx512"};
+    return names[static_cast<int>(isa)];
+}
+
+// Null where the processor lacks the instruction set.
+static const Table *table(Isa isa) {
+#if defined(__x86_64__)
+    static const bool has_avx2 = __builtin_cpu_supports("avx2");
+    static const bool has_avx512 =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (isa == Isa::avx512)
+        return has_avx512 ? &avx512_table : nullptr;
+    if (isa == Isa::avx2)
+        return has_avx2 ? &avx2_table : nullptr;
+#endif
+    return isa == Isa::baseline ? &baseline_table : nullptr;
+}
+
+bool available(Isa isa) { return table(isa) != nullptr; }
+
+Isa widest_isa(std::string_view limit) {
+    Isa widest = Isa::baseline;
+    for (const Isa isa : kNarrowToWide) {
+        if (available(isa))
+            widest = isa;
+        if (name(isa) == limit)
+            return widest;
+    }
+    if (!limit.empty())
+        throw Error(Status::argument, "STRETTO_ISA is '" + std::string(limit) +
+                                          "'; it takes baseline, avx2 or avx512, or leave it unset "
+                                          "for the widest that the processor has");
+    return widest;
+}
+
+Isa best_isa() {
+    static const Isa best = widest_isa(text(Setting::isa));
+    return best;
+}
+
+Pass pass(Dtype dtype, ReduceOp op, Isa isa) {
+    const Table *const kernels = table(isa);
+    return kernels ? kernels->reduce[static_cast<int>(dtype)][static_cast<int>(op)] : nullptr;
+}
+
+Pass copy_pass(Isa isa) {
+    const Table *const kernels = table(isa);
+    return kernels ? kernels->copy : nullptr;
+}
+
+} // namespace stretto::reduce
