@@ -2,7 +2,7 @@
 // What does the engine cost?  The same data path, once played by the engine from a plan and once by
 // a loop written by hand, in turns, between two pinned processes.
 //
-//     engine_bench [rounds]
+//     engine_bench [rounds [smallest largest]]      bytes; 4 and 64 MiB by default
 //
 // Per size: the median over rounds of the slower rank, for both; their ratio; the difference per
 // step of the plan; and the probe (ns to overwrite a line that the other core has just read).
@@ -81,7 +81,8 @@ struct Contest {
     std::shared_ptr<transport::Segment> of_engine = new_segment(), of_hand = new_segment();
 };
 
-void compare(int rank, Meeting &meeting, const Contest &contest, int rounds) {
+void compare(int rank, Meeting &meeting, const Contest &contest, int rounds,
+             std::size_t smallest, std::size_t largest) {
     cpu_set_t core;
     CPU_ZERO(&core);
     CPU_SET(rank, &core);
@@ -90,12 +91,13 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds) {
     engine::Engine engine(contest.of_engine, rank, heap, {1'000'000'000, 0},
                           [](const engine::Said &) { return std::string("call"); });
     Hand hand(*contest.of_hand, rank);
+    std::vector<std::unique_ptr<const engine::Plan>> plans; // the engine keeps referring to them
     contest.of_engine->hold_life(rank, true);
     std::uint64_t round = 0;
     if (rank == 0)
         std::printf("%10s %9s %6s %12s %12s %8s %9s %7s\n", "bytes", "plan", "steps", "hand us",
                     "engine us", "ratio", "ns/step", "probe");
-    for (std::size_t bytes = 4; bytes <= 64u << 20; bytes *= 4) {
+    for (std::size_t bytes = smallest; bytes <= largest; bytes *= 4) {
         const select::Situation situation{schedule::Collective::allreduce, kRanks, kRanks, bytes};
         const std::string algorithm = select::choose(situation);
         engine::PlanOptions options;
@@ -103,16 +105,17 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds) {
         options.slice = select::slice_bytes(situation);
         options.ring_bytes = select::ring_bytes(kRanks);
         options.cores = kRanks;
-        const auto plan = engine::compile(
+        plans.push_back(engine::compile(
             algorithms::make(algorithms::parse(situation.collective, algorithm), kRanks), rank,
-            options);
+            options));
+        const engine::Plan *plan = plans.back().get();
 
         auto *input = static_cast<float *>(std::malloc(bytes));
         auto *output = static_cast<float *>(std::malloc(bytes));
         for (std::size_t i = 0; i < bytes / 4; ++i)
             input[i] = static_cast<float>(i % 100 + static_cast<std::size_t>(rank)), output[i] = 0;
         engine::Call call;
-        call.plan = plan.get();
+        call.plan = plan;
         call.reduce = reduce::pass(Dtype::f32, ReduceOp::sum);
         call.input = input;
         call.output = output;
@@ -161,6 +164,8 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds) {
 
 int main(int argc, char **argv) {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 4000;
+    const std::size_t smallest = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 4;
+    const std::size_t largest = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 64u << 20;
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     void *memory = mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -169,7 +174,7 @@ int main(int argc, char **argv) {
     Meeting &meeting = *new (memory) Meeting;
     const Contest contest;
     const pid_t child = fork();
-    compare(child == 0 ? 1 : 0, meeting, contest, rounds);
+    compare(child == 0 ? 1 : 0, meeting, contest, rounds, smallest, largest);
     if (child == 0)
         _exit(0);
     int status = 0;

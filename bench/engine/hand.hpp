@@ -83,11 +83,10 @@ public:
     }
 
 private:
-    using Header = stretto::transport::CellHeader;
-    static constexpr std::size_t kHeader = stretto::transport::kCellHeader;
+    using Cell = stretto::transport::Cell;
 
-    Header &cell(int rank, std::uint64_t position) {
-        return *reinterpret_cast<Header *>(segment_.ring(rank) +
+    Cell &cell(int rank, std::uint64_t position) {
+        return *reinterpret_cast<Cell *>(segment_.ring(rank) +
                                            (position & (segment_.ring_bytes() - 1)));
     }
 
@@ -98,11 +97,11 @@ private:
             freed_ = segment_.lines(1 - rank_).progress.load(std::memory_order_acquire);
             __builtin_ia32_pause();
         }
-        return reinterpret_cast<char *>(&cell(rank_, head_)) + kHeader;
+        return cell(rank_, head_).payload();
     }
 
     void flag(std::size_t length) {
-        cell(rank_, head_).flag.store(kKey + head_, std::memory_order_release);
+        stretto::transport::publish(cell(rank_, head_), kKey + head_);
         head_ += stretto::transport::cell_bytes(length);
     }
 
@@ -120,11 +119,11 @@ private:
 
     // Payload of the peer's next cell, when it is there.
     const void *take(std::size_t length) {
-        Header &header = cell(1 - rank_, tail_);
-        while (header.flag.load(std::memory_order_acquire) != kKey + tail_)
+        Cell &header = cell(1 - rank_, tail_);
+        while (!stretto::transport::published(header, kKey + tail_))
             __builtin_ia32_pause();
         tail_ += stretto::transport::cell_bytes(length);
-        return reinterpret_cast<const char *>(&header) + kHeader;
+        return header.payload();
     }
     void taken() { segment_.lines(rank_).progress.store(tail_, std::memory_order_release); }
 

@@ -8,12 +8,11 @@
 
 namespace stretto::engine {
 
-using transport::CellHeader;
-using transport::kCellHeader;
+using transport::Cell;
 
 namespace {
 
-// CellHeader::where of a result that was stored right into the outputs of all its readers.
+// Cell::where of a result that was stored right into the outputs of all its readers.
 constexpr std::uint64_t kDelivered = ~0ull;
 
 // Nanoseconds that a rank with a core of its own waits for the step whose turn it is before it runs
@@ -167,8 +166,7 @@ inline bool Engine::ready(Run &run, const Step &step) {
         if (operand[k].space == Space::cell) {
             const std::uint64_t position =
                 run.bases[static_cast<std::size_t>(operand[k].rank)] + operand[k].offset;
-            if (cell(operand[k].rank, position).flag.load(std::memory_order_acquire) !=
-                run.signature + position)
+            if (!transport::published(cell(operand[k].rank, position), run.signature + position))
                 return false;
         }
     if (step.publishes &&
@@ -203,10 +201,10 @@ inline void Engine::execute(Run &run, const Step &step) {
                 run.base[static_cast<int>(operand[k].space)] + operand[k].offset);
             continue;
         }
-        const CellHeader &header = cell(
+        Cell &header = cell(
             operand[k].rank, run.bases[static_cast<std::size_t>(operand[k].rank)] + operand[k].offset);
         if (header.where == 0) [[likely]] {
-            ins[k] = reinterpret_cast<const std::byte *>(&header) + kCellHeader;
+            ins[k] = header.payload();
             continue;
         }
         if (header.where == kDelivered)
@@ -223,7 +221,7 @@ inline void Engine::execute(Run &run, const Step &step) {
         if (step.result_space == Space::output && run.plan->streams_output)
             streaming = 1;
     }
-    CellHeader *own = nullptr;
+    Cell *own = nullptr;
     std::uint64_t position = 0;
     bool timed = false;
     std::uint64_t where = 0;
@@ -237,7 +235,7 @@ inline void Engine::execute(Run &run, const Step &step) {
                 streaming = (2u << pushed) - 1;
             count += pushed;
         } else {
-            outs[count] = reinterpret_cast<std::byte *>(own) + kCellHeader;
+            outs[count] = own->payload();
             if (step.length >= StoreChoice::kLeast) {
                 if (store_.streaming())
                     streaming |= 1u << count;
@@ -258,7 +256,7 @@ inline void Engine::execute(Run &run, const Step &step) {
 
     if (step.publishes) {
         own->where = where;
-        own->flag.store(run.signature + position, std::memory_order_release);
+        transport::publish(*own, run.signature + position);
         if (anybody_sleeps(header_)) [[unlikely]]
             ring_readers(run, step);
     }
@@ -270,11 +268,11 @@ bool Engine::lend(Run &run, const Step &step) {
         return false;
     const StepOperand &operand = run.plan->operands[step.first_operand];
     const std::uint64_t position = run.bases[static_cast<std::size_t>(rank_)] + step.cell;
-    CellHeader &own = cell(rank_, position);
+    Cell &own = cell(rank_, position);
     own.where = run.call.input_heap + operand.offset;
     run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.lent;
-    own.flag.store(run.signature + position, std::memory_order_release);
+    transport::publish(own, run.signature + position);
     if (anybody_sleeps(header_)) [[unlikely]]
         ring_readers(run, step);
     return true;
@@ -342,14 +340,26 @@ bool Engine::look_ahead(Run &run) {
 bool Engine::spin(Run &run) {
     if (options_.spin_ns != 0 && run.next < run.plan->steps.size()) {
         const Step &step = run.plan->steps[run.next];
-        const std::uint64_t start = now_ticks();
-        do
+        const auto look = [&] {
             for (int i = 0; i < 64; ++i) {
                 if (ready(run, step))
                     return true;
                 pause();
             }
-        while (now_ticks() - start < patience_ticks_);
+            return false;
+        };
+        if (look()) // too short to be worth two looks at the clock
+            return true;
+        const std::uint64_t start = now_ticks();
+        std::uint64_t waited = 0;
+        bool success = false;
+        while (!success && waited < patience_ticks_) {
+            success = look();
+            waited = now_ticks() - start;
+        }
+        run.waited += waited;
+        if (success)
+            return true;
     }
     return look_ahead(run);
 }

@@ -75,8 +75,8 @@ private:
     std::string here(const Run &run) const;
     void compare(const Run &run, int rank);
 
-    transport::CellHeader &cell(int rank, std::uint64_t position) const {
-        return *reinterpret_cast<transport::CellHeader *>(segment_->ring(rank) +
+    transport::Cell &cell(int rank, std::uint64_t position) const {
+        return *reinterpret_cast<transport::Cell *>(segment_->ring(rank) +
                                                           (position & ring_mask_));
     }
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <queue>
 
-#include "transport/segment.hpp"
+#include "transport/cell.hpp"
 
 namespace stretto::engine {
 

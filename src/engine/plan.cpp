@@ -6,7 +6,7 @@
 
 #include "base/status.hpp"
 #include "engine/order.hpp"
-#include "transport/segment.hpp"
+#include "transport/cell.hpp"
 
 namespace stretto::engine {
 

@@ -4,9 +4,9 @@
 //
 // The bits of a result are defined, whatever the instruction set:
 //   integers   wrap;
-//   sum, prod  are IEEE 754 operations, folded from the left, rounded after each, not contracted;
-//   min, max   are minimum and maximum of IEEE 754-2019 (9.6): -0 < +0, NaN if any operand is;
-//   NaN        is always the quiet NaN that is positive and without payload.
+//   sum, prod  are the operations of IEEE 754, folded from the left and rounded after each;
+//   min, max   are minimum and maximum of IEEE 754-2019 (9.6): -0 < +0, and NaN if any operand is;
+//   NaN        is always the quiet NaN that is positive and has no payload.
 // Rounding and the treatment of denormals are those of the caller's floating-point environment.
 #pragma once
 
@@ -16,35 +16,58 @@
 namespace stretto::reduce {
 namespace {
 
-template<class T> struct Integer {
+template<class T>
+struct Integer {
     using Value = T;
     static constexpr bool floating = false;
-    template<class V> static V finish(V value) { return value; }
+    template<class V>
+    static V one_nan(V value) {
+        return value;
+    }
 };
 
-template<class T, Unsigned<sizeof(T)> Nan> struct Floating {
+template<class T, Unsigned<sizeof(T)> Nan>
+struct Floating {
     using Value = T;
     static constexpr bool floating = true;
-
-    template<class V> static V nan() {
+    template<class V>
+    static V nan() {
         return as<V>(Vector<Unsigned<sizeof(T)>, sizeof(V)>{} + Nan);
     }
-    // Once per result: operations pass NaN on, but which one they pass on differs.
-    template<class V> static V finish(V value) { return value == value ? value : nan<V>(); }
+    template<class V>
+    static V one_nan(V value) {
+        return value == value ? value : nan<V>();
+    }
 };
 
-template<Dtype> struct ElementOf;
-template<> struct ElementOf<Dtype::f32> : Floating<float, 0x7fc00000> {};
-template<> struct ElementOf<Dtype::f64> : Floating<double, 0x7ff8000000000000> {};
-template<> struct ElementOf<Dtype::i32> : Integer<std::int32_t> {};
-template<> struct ElementOf<Dtype::i64> : Integer<std::int64_t> {};
+template<Dtype>
+struct ElementOf;
+template<>
+struct ElementOf<Dtype::f32> : Floating<float, 0x7fc00000> {};
+template<>
+struct ElementOf<Dtype::f64> : Floating<double, 0x7ff8000000000000> {};
+template<>
+struct ElementOf<Dtype::i32> : Integer<std::int32_t> {};
+template<>
+struct ElementOf<Dtype::i64> : Integer<std::int64_t> {};
 
 // The lanes of a vector V as unsigned integers.
 template<class Element, class V>
 using Bits = Vector<Unsigned<sizeof(typename Element::Value)>, sizeof(V)>;
 
-struct Sum {
-    template<class Element, class V> static V apply(V a, V b) {
+// An operation has apply(), for a pair of operands, and finish(), once per result.
+
+// Which operand's NaN an addition passes on depends on how it was compiled, so all become one.
+struct Arithmetic {
+    template<class Element, class V>
+    static V finish(V value) {
+        return Element::one_nan(value);
+    }
+};
+
+struct Sum : Arithmetic {
+    template<class Element, class V>
+    static V apply(V a, V b) {
         if constexpr (Element::floating)
             return a + b;
         else
@@ -52,8 +75,9 @@ struct Sum {
     }
 };
 
-struct Product {
-    template<class Element, class V> static V apply(V a, V b) {
+struct Product : Arithmetic {
+    template<class Element, class V>
+    static V apply(V a, V b) {
         if constexpr (Element::floating)
             return a * b;
         else
@@ -61,36 +85,65 @@ struct Product {
     }
 };
 
-// The two selections below differ only where the operands are zeros of either sign or where one is
-// NaN.  Then they are the two operands.
-struct Minimum {
-    template<class Element, class V> static V apply(V a, V b) {
-        const V left = a < b ? a : b;
-        if constexpr (!Element::floating)
-            return left;
-        const V right = b < a ? b : a;
-        return as<V>(as<Bits<Element, V>>(left) | as<Bits<Element, V>>(right)); // NaN | x is NaN
+struct Selection {
+    template<class Element, class V>
+    static V finish(V value) {
+        return value;
     }
 };
 
-struct Maximum {
-    template<class Element, class V> static V apply(V a, V b) {
-        const V left = a > b ? a : b;
-        if constexpr (!Element::floating)
-            return left;
-        else {
-            const V right = b > a ? b : a;
-            const V both = as<V>(as<Bits<Element, V>>(left) & as<Bits<Element, V>>(right));
-            return (a != a) | (b != b) ? Element::template nan<V>() : both;
+// Asked both ways round, the comparison selects the same value twice, with two exceptions: of zeros
+// it selects either, so that their signs can be combined; of NaN and a number it selects either, so
+// that the selected differ.
+struct Minimum : Selection {
+    template<class Element, class V>
+    static V apply(V a, V b) {
+        const V one = a < b ? a : b;
+        if constexpr (Element::floating) {
+            using B = Bits<Element, V>;
+            const V other = b < a ? b : a;
+            return one == other ? as<V>(as<B>(one) | as<B>(other)) : Element::template nan<V>();
         }
+        return one;
     }
 };
 
-template<ReduceOp> struct OperationOf;
-template<> struct OperationOf<ReduceOp::sum> { using type = Sum; };
-template<> struct OperationOf<ReduceOp::prod> { using type = Product; };
-template<> struct OperationOf<ReduceOp::min> { using type = Minimum; };
-template<> struct OperationOf<ReduceOp::max> { using type = Maximum; };
+struct Maximum : Selection {
+    template<class Element, class V>
+    static V apply(V a, V b) {
+        const V one = a > b ? a : b;
+        if constexpr (Element::floating) {
+            using B = Bits<Element, V>;
+            const V other = b > a ? b : a;
+            return one == other ? as<V>(as<B>(one) & as<B>(other)) : Element::template nan<V>();
+        }
+        return one;
+    }
+};
+
+template<ReduceOp>
+struct OperationOf;
+template<>
+struct OperationOf<ReduceOp::sum> : Sum {};
+template<>
+struct OperationOf<ReduceOp::prod> : Product {};
+template<>
+struct OperationOf<ReduceOp::min> : Minimum {};
+template<>
+struct OperationOf<ReduceOp::max> : Maximum {};
+
+// A copy is the fold of one operand: bytes, and no operation.
+struct Byte : Integer<std::uint8_t> {};
+struct Only {
+    template<class Element, class V>
+    static V apply(V a, V) {
+        return a;
+    }
+    template<class Element, class V>
+    static V finish(V value) {
+        return value;
+    }
+};
 
 } // namespace
 } // namespace stretto::reduce

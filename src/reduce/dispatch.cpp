@@ -34,7 +34,9 @@ static const Table *table(Isa isa) {
     return isa == Isa::baseline ? &baseline_table : nullptr;
 }
 
-bool available(Isa isa) { return table(isa) != nullptr; }
+bool available(Isa isa) {
+    return table(isa) != nullptr;
+}
 
 Isa widest_isa(std::string_view limit) {
     Isa widest = Isa::baseline;

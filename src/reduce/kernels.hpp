@@ -27,11 +27,15 @@ enum class Isa : std::uint8_t { baseline = 0, avx2 = 1, avx512 = 2 };
 
 std::string_view name(Isa isa);
 
-// The widest set that this CPU (and STRETTO_ISA, if set to a narrower one) allows.
-Isa best_isa();
+// Whether this CPU has it.
 bool available(Isa isa);
+// The widest set that this CPU has, up to the one named ("": no limit); an unknown name throws
+// Error(argument).
+Isa widest_isa(std::string_view limit);
+// The widest set that this CPU and STRETTO_ISA, read once, allow.
+Isa best_isa();
 
-// Never null for an available isa.
+// Null where the isa is not available.
 Pass pass(Dtype dtype, ReduceOp op, Isa isa = best_isa());
 // Bytes: count is bytes; ins must be 1.
 Pass copy_pass(Isa isa = best_isa());

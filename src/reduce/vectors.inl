@@ -15,29 +15,47 @@
 namespace stretto::reduce {
 namespace {
 
-constexpr int kLine = 64;                     // bytes of a cache line
-constexpr int kVector = STRETTO_VECTOR_BYTES; // bytes of the widest vector
-constexpr int kLeastVector = 16;              // what every processor with vectors has
+constexpr std::size_t kLine = 64;                     // bytes of a cache line
+constexpr std::size_t kVector = STRETTO_VECTOR_BYTES; // bytes of the widest vector
+constexpr std::size_t kLeastVector = 16;              // what every processor with vectors has
 
-template<class T, int Bytes> struct VectorOf {
+template<class T, std::size_t Bytes>
+struct VectorOf {
     typedef T type __attribute__((vector_size(Bytes)));
 };
-template<class T, int Bytes> using Vector = typename VectorOf<T, Bytes>::type;
+template<class T, std::size_t Bytes>
+using Vector = typename VectorOf<T, Bytes>::type;
 
-template<int Bytes> struct UnsignedOf;
-template<> struct UnsignedOf<1> { using type = std::uint8_t; };
-template<> struct UnsignedOf<2> { using type = std::uint16_t; };
-template<> struct UnsignedOf<4> { using type = std::uint32_t; };
-template<> struct UnsignedOf<8> { using type = std::uint64_t; };
-template<int Bytes> using Unsigned = typename UnsignedOf<Bytes>::type;
+template<std::size_t Bytes>
+struct UnsignedOf;
+template<>
+struct UnsignedOf<1> {
+    using type = std::uint8_t;
+};
+template<>
+struct UnsignedOf<2> {
+    using type = std::uint16_t;
+};
+template<>
+struct UnsignedOf<4> {
+    using type = std::uint32_t;
+};
+template<>
+struct UnsignedOf<8> {
+    using type = std::uint64_t;
+};
+template<std::size_t Bytes>
+using Unsigned = typename UnsignedOf<Bytes>::type;
 
 // The same bits as another type of the same size.
-template<class To, class From> [[gnu::always_inline]] inline To as(From from) {
+template<class To, class From>
+[[gnu::always_inline]] inline To as(From from) {
     return __builtin_bit_cast(To, from);
 }
 
 // `Bytes` bytes from any address into the first lanes of V, the others zero.
-template<class V, int Bytes> [[gnu::always_inline]] inline V load(const std::byte *from) {
+template<class V, std::size_t Bytes>
+[[gnu::always_inline]] inline V load(const std::byte *from) {
     if constexpr (Bytes == sizeof(V)) {
         V value;
         __builtin_memcpy(&value, from, Bytes);
@@ -50,7 +68,8 @@ template<class V, int Bytes> [[gnu::always_inline]] inline V load(const std::byt
 }
 
 // The first `Bytes` bytes of a vector, to any address.
-template<int Bytes, class V> [[gnu::always_inline]] inline void store(std::byte *to, V value) {
+template<std::size_t Bytes, class V>
+[[gnu::always_inline]] inline void store(std::byte *to, V value) {
     if constexpr (Bytes == sizeof(V)) {
         __builtin_memcpy(to, &value, Bytes);
     } else {
@@ -60,7 +79,8 @@ template<int Bytes, class V> [[gnu::always_inline]] inline void store(std::byte 
 }
 
 // A vector to an address that is a multiple of its size, past the caches where there is a way.
-template<class V> [[gnu::always_inline]] inline void stream(std::byte *to, V value) {
+template<class V>
+[[gnu::always_inline]] inline void stream(std::byte *to, V value) {
 #if defined(__x86_64__)
     if constexpr (sizeof(V) == 64)
         _mm512_stream_si512(reinterpret_cast<__m512i *>(to), as<__m512i>(value));

@@ -9,10 +9,6 @@
 // A *ring* is the publish stream of one rank: it alone writes, all others read.  It is mapped twice
 // in a row, so that a cell never wraps.  Positions in a stream grow for ever; the byte at position x
 // lies at x modulo the ring's size.
-//
-// A *cell* starts on a cache line with 16 bytes {flag, where}, the payload follows.  The flag of the
-// cell at position x of a call with signature s is s + x: as both sides compute it from the call's
-// arguments, data of another call, of another operation or of an older lap is never taken for it.
 #pragma once
 
 #include <atomic>
@@ -23,22 +19,9 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "transport/cell.hpp"
 
 namespace stretto::transport {
-
-inline constexpr std::size_t kLine = 64;
-inline constexpr std::size_t kCellHeader = 16;
-
-struct CellHeader {
-    std::atomic<std::uint64_t> flag;
-    std::uint64_t where; // 0: the payload follows; else 1 + its offset in the owner's heap window
-};
-static_assert(sizeof(CellHeader) == kCellHeader);
-
-// Bytes that a payload takes in a ring.
-constexpr std::size_t cell_bytes(std::size_t payload) {
-    return (payload + kCellHeader + kLine - 1) / kLine * kLine;
-}
 
 // What a rank says of a call when it enters: read only by those who diagnose.
 struct alignas(kLine) Entry {

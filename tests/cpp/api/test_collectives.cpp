@@ -68,9 +68,11 @@ void allreduce(stretto_comm comm, std::size_t count, stretto_op op, Variant vari
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < count; ++i)
         wrong += recv[i] != test::expected<T>(op, size, i);
-    if (wrong != 0 || !recv.guards_hold() || !send.guards_hold())
-        throw std::runtime_error("allreduce: " + std::to_string(wrong) + " of " +
-                                 std::to_string(count) + " wrong");
+    CAPTURE(rank);
+    CAPTURE(count);
+    CHECK(wrong == 0);
+    CHECK(recv.guards_hold());
+    CHECK(send.guards_hold());
     check(stretto_barrier(comm)); // shared buffers are freed by their owners
 }
 
@@ -96,10 +98,7 @@ void parts(stretto_comm comm, std::size_t count, Variant variant) {
     const std::size_t all = count * static_cast<std::size_t>(size);
     const std::size_t mine = count * static_cast<std::size_t>(rank);
     const stretto_op op = STRETTO_SUM;
-    const auto fail_unless = [](bool right, const char *what) {
-        if (!right)
-            throw std::runtime_error(std::string(what) + " is wrong");
-    };
+    const auto fail_unless = [](bool right, const char *what) { CHECK_MESSAGE(right, what); };
 
     Buffer<T> send(comm, all, variant.shared), recv(comm, all, variant.shared);
     T *input = variant.in_place ? recv.data() : send.data();
@@ -210,8 +209,7 @@ TEST_CASE("a rank may run far ahead of rooted collectives") {
                 value[i] = rank == 1 ? call * 7 + static_cast<int>(i) : -1;
             check(stretto_broadcast(comm, value.data(), value.size(), STRETTO_INT32, 1));
             for (std::size_t i = 0; i < value.size(); i += 499)
-                if (value[i] != call * 7 + static_cast<int>(i))
-                    throw std::runtime_error("call " + std::to_string(call) + " is wrong");
+                REQUIRE(value[i] == call * 7 + static_cast<int>(i));
         }
     });
 }

@@ -42,6 +42,8 @@ TEST_CASE("calls overlap and are waited for in any order") {
     }
 }
 
+// Watching memory that another thread writes is a race, and the point here.
+#if !defined(__SANITIZE_THREAD__)
 TEST_CASE("the progress thread finishes a call that nobody waits for") {
     test::with_ranks(3, [&](stretto_comm comm) {
         const int rank = stretto_rank(comm);
@@ -63,6 +65,7 @@ TEST_CASE("the progress thread finishes a call that nobody waits for") {
         check(stretto_wait(&request));
     });
 }
+#endif
 
 TEST_CASE("test tells the end, once") {
     test::with_ranks(2, [&](stretto_comm comm) {

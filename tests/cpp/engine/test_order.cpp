@@ -4,7 +4,7 @@
 #include "engine/order.hpp"
 #include "engine/plan.hpp"
 #include "support/schedules.hpp"
-#include "transport/segment.hpp"
+#include "transport/cell.hpp"
 
 using namespace stretto;
 using namespace stretto::engine;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bruck's allgather: what a position holds doubles with every step, for any number of ranks.
+//
+// Source: Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms for all-to-all
+// communications in multiport message-passing systems", TPDS 1997.
+//
+//   block b   belongs to position b
+//   reach     how many blocks p holds: p, p + 1, ..., p + reach - 1, around the circle
+//   step      p sends its first blocks, at most the P - reach that are missing, to p - reach and
+//             receives as many from p + reach
+//
+//   5 ranks    reach 1            reach 2              reach 4
+//   0          1 from 1           2 3 from 2           4 from 4
+//   1          2 from 2           3 4 from 3           0 from 0
+//   4          0 from 0           1 2 from 1           3 from 3
+//
+// Blocks have labels, so the final shift of the original, which lets p begin at place 0 of its
+// buffer, is not needed.
+//
+// Steps     ceil(log2 P)
+// Messages  ceil(log2 P) sent by each; P - 1 blocks, the least possible
+// Good for small and middle-sized vectors over a network, any P.  No restrictions, no scratch.
+#include <algorithm>
+
+#include "algorithms/catalog.hpp"
+#include "algorithms/parts.hpp"
+
+namespace stretto::algorithms {
+
+// `size` blocks from `first` on, around the circle, ascending: 4 of 5 from 3 are 0 1 3 4.
+static Blocks circular(Position first, Position size, Position ranks) {
+    Blocks blocks;
+    for (Position j = 0; j < size; ++j)
+        blocks.push_back(shifted(first, j, ranks));
+    std::sort(blocks.begin(), blocks.end());
+    return blocks;
+}
+
+static void append(Ops &ops, Position position, Position ranks) {
+    for (Position reach = 1; reach < ranks; reach *= 2) {
+        const Position size = std::min(reach, ranks - reach);
+        const Position source = shifted(position, reach, ranks);
+        ops.push_back(
+            schedule::send(shifted(position, -reach, ranks), circular(position, size, ranks)));
+        ops.push_back(schedule::recv(source, circular(source, size, ranks)));
+    }
+}
+
+Algorithm allgather::bruck() {
+    return {.name = "bruck",
+            .collective = Collective::allgather,
+            .summary = "what everybody holds doubles with every step, for any number of ranks",
+            .source = "Bruck et al. 1997",
+            .parameters = {},
+            .runs = always,
+            .order_preserving = always,
+            .consistent = always,
+            .canonical = always,
+            .make = [](const Problem &problem) {
+                return assemble(Collective::allgather, problem, Partition::even(problem.ranks),
+                                Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
+                                    append(ops, p, ranks);
+                                });
+            }};
+}
+
+} // namespace stretto::algorithms

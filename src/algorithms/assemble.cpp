@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algorithms/assemble.hpp"
+
+#include <numeric>
+#include <utility>
+
+namespace stretto::algorithms {
+
+Schedule assemble(Collective collective, const Problem &problem, Partition partition,
+                  Symmetric symmetric, Generator generate) {
+    Schedule made;
+    made.ranks = problem.ranks;
+    made.contract = {collective, problem.ranks, partition.blocks(), problem.root};
+    made.partition = std::move(partition);
+    made.symmetric = symmetric == Symmetric::yes;
+    made.program = [ranks = problem.ranks, generate = std::move(generate)](Position position) {
+        schedule::Program program;
+        if (ranks > 1)
+            generate(program.ops, position);
+        return program;
+    };
+    return made;
+}
+
+Blocks consecutive(Block first, Block size) {
+    Blocks blocks(static_cast<std::size_t>(size));
+    std::iota(blocks.begin(), blocks.end(), first);
+    return blocks;
+}
+
+Block parameter(const Problem &problem, const char *name) {
+    return static_cast<Block>(problem.parameters.at(name));
+}
+
+} // namespace stretto::algorithms

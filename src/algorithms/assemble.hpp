@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every generator needs: from the ops of one position to a Schedule, and a little arithmetic
+// on positions and blocks.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "algorithms/algorithm.hpp"
+
+namespace stretto::algorithms {
+
+using schedule::Lane;
+using schedule::Op;
+using schedule::Partition;
+using schedule::Side;
+using schedule::kWork;
+
+using Ops = std::vector<Op>;
+using Blocks = std::vector<Block>;
+
+// Appends the ops of one position.  Pure; never called for 1 rank, which has nothing to do.
+using Generator = std::function<void(Ops &ops, Position position)>;
+
+enum class Symmetric : bool { no, yes };
+
+Schedule assemble(Collective collective, const Problem &problem, Partition partition,
+                  Symmetric symmetric, Generator generate);
+
+// position + by around the circle, for -ranks <= by.
+//
+//   5 ranks:  shifted(4, 1) = 0,  shifted(0, -1) = 4,  shifted(1, -3) = 3
+constexpr Position shifted(Position position, Position by, Position ranks) {
+    return (position + by + ranks) % ranks;
+}
+
+// Where to put what comes from `peer` so that operands stay in the order of positions.
+constexpr Side side_of(Position peer, Position position) {
+    return peer < position ? Side::left : Side::right;
+}
+
+// first, first + 1, ..., first + size - 1
+Blocks consecutive(Block first, Block size);
+
+// The value of a declared parameter, as a number of blocks.
+Block parameter(const Problem &problem, const char *name);
+
+//   ranks        1  2  3  4  5  6  7  8  9
+//   log2_floor   0  1  1  2  2  2  2  3  3
+//   log2_ceil    0  1  2  2  3  3  3  3  4
+constexpr int log2_floor(Position ranks) {
+    return std::bit_width(static_cast<std::uint32_t>(ranks)) - 1;
+}
+constexpr int log2_ceil(Position ranks) {
+    return std::bit_width(static_cast<std::uint32_t>(ranks) - 1);
+}
+constexpr bool power_of_two(Position ranks) {
+    return std::has_single_bit(static_cast<std::uint32_t>(ranks));
+}
+
+// For the properties of an Algorithm.
+constexpr bool always(Position) {
+    return true;
+}
+template<Position most>
+constexpr bool up_to(Position ranks) {
+    return ranks <= most;
+}
+
+} // namespace stretto::algorithms

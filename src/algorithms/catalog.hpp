@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The algorithms, one file each: allreduce::ring() is declared in allreduce/ring.cpp.
+#pragma once
+
+#include "algorithms/algorithm.hpp"
+
+namespace stretto::algorithms {
+
+namespace allreduce {
+Algorithm binomial();
+Algorithm chain();
+Algorithm direct();
+Algorithm direct_canonical();
+Algorithm linear();
+Algorithm one_shot();
+Algorithm one_shot_canonical();
+Algorithm rabenseifner();
+Algorithm rabenseifner_32();
+Algorithm recursive_doubling();
+Algorithm ring();
+Algorithm segmented_ring();
+} // namespace allreduce
+
+namespace reduce {
+Algorithm binomial();
+Algorithm chain();
+Algorithm linear();
+} // namespace reduce
+
+namespace broadcast {
+Algorithm binomial();
+Algorithm chain();
+Algorithm linear();
+Algorithm scatter_allgather();
+} // namespace broadcast
+
+namespace reduce_scatter {
+Algorithm direct();
+Algorithm direct_canonical();
+Algorithm recursive_halving();
+Algorithm ring();
+} // namespace reduce_scatter
+
+namespace allgather {
+Algorithm bruck();
+Algorithm direct();
+Algorithm ring();
+} // namespace allgather
+
+// The allreduces of a vector that nobody sees (barrier.cpp).
+namespace barrier {
+Algorithm binomial();
+Algorithm linear();
+Algorithm one_shot();
+Algorithm recursive_doubling();
+} // namespace barrier
+
+} // namespace stretto::algorithms

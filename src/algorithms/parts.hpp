@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The phases that algorithms are composed of.  Each appends the ops of one position to its program;
+// what a phase does stands with the algorithm that consists of it alone (reduce/linear.cpp, ...).
+//
+// Phases of one program that send along the same edges take different lanes.
+#pragma once
+
+#include "algorithms/assemble.hpp"
+
+namespace stretto::algorithms {
+
+// How the n operands of a fold are bracketed, always in the order of positions.
+enum class Tree {
+    chain,     // ((0 1) 2) 3 ...: one n-ary pass
+    canonical, // the tree of reproducible mode: the same bits as other algorithms that carry it
+};
+
+// Receives `block` of everybody and folds all into `work` (collect.cpp).
+void append_collect(Ops &ops, Position position, Position ranks, Block block, Tree tree,
+                    Lane lane = 0);
+
+// Block 0, everybody's to the root, one by one (reduce/linear.cpp), or from it
+// (broadcast/linear.cpp).
+void append_linear_reduce(Ops &ops, Position position, Position ranks, Position root,
+                          Lane lane = 0);
+void append_linear_broadcast(Ops &ops, Position position, Position ranks, Position root,
+                             Lane lane = 0);
+
+// Block 0 along the tree of tree.hpp (reduce/binomial.cpp, broadcast/binomial.cpp).
+void append_binomial_reduce(Ops &ops, Position position, Position ranks, Position root,
+                            Lane lane = 0);
+void append_binomial_broadcast(Ops &ops, Position position, Position ranks, Position root,
+                               Lane lane = 0);
+
+// The parameter of all chains.  Pipelining pays from a segment of about sqrt(alpha m / (beta P)) on
+// (Proficz 2018: S* = sqrt((P - 2) beta m / alpha) segments under the Hockney model).
+inline constexpr Parameter kChainSegments = {
+    .name = "segments", .fallback = 8, .least = 1, .most = 4096,
+    .meaning = "pieces of the vector that follow one another"};
+
+// One segment along a chain (reduce/chain.cpp, broadcast/chain.cpp).
+void append_chain_reduce(Ops &ops, Position position, Position ranks, Position root, Block segment,
+                         Lane lane = 0);
+void append_chain_broadcast(Ops &ops, Position position, Position ranks, Position root,
+                            Block segment, Lane lane = 0);
+
+// As many blocks as ranks, block b owned by position b (reduce_scatter/direct.cpp,
+// allgather/direct.cpp).
+void append_direct_reduce_scatter(Ops &ops, Position position, Position ranks, Tree tree,
+                                  Lane lane = 0);
+void append_direct_allgather(Ops &ops, Position position, Position ranks, Lane lane = 0);
+
+// ranks x segments blocks, chunk c = blocks c * segments ... owned by position c
+// (reduce_scatter/ring.cpp, allgather/ring.cpp).
+void append_ring_reduce_scatter(Ops &ops, Position position, Position ranks, Block segments = 1,
+                                Lane lane = 0);
+// Nothing is sent to a position that `holds` says has the chunk already.
+using Holds = std::function<bool(Position position, Position chunk)>;
+void append_ring_allgather(Ops &ops, Position position, Position ranks, Block segments = 1,
+                           Lane lane = 0, const Holds &holds = {});
+
+} // namespace stretto::algorithms

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The innermost loops: fold a few vectors of all operands, write them to all outputs.
+#pragma once
+
+#include <type_traits>
+
+#include "reduce/arithmetic.inl"
+
+namespace stretto::reduce {
+namespace {
+
+// `Known` pointers, in registers; or (0) as many as there are, read from the caller's list.
+template<class Byte, int Known>
+class Pointers {
+    using Void = std::conditional_t<std::is_const_v<Byte>, const void, void>;
+
+public:
+    Pointers(Void *const *list, int) {
+        for (int k = 0; k < Known; ++k)
+            hoisted_[k] = static_cast<Byte *>(list[k]);
+    }
+    static constexpr int size() { return Known; }
+    Byte *operator[](int k) const { return hoisted_[k]; }
+
+private:
+    Byte *hoisted_[static_cast<std::size_t>(Known)];
+};
+
+template<class Byte>
+class Pointers<Byte, 0> {
+    using Void = std::conditional_t<std::is_const_v<Byte>, const void, void>;
+
+public:
+    Pointers(Void *const *list, int size) : list_(list), size_(size) {}
+    int size() const { return size_; }
+    Byte *operator[](int k) const { return static_cast<Byte *>(list_[k]); }
+
+private:
+    Void *const *list_;
+    int size_;
+};
+
+template<int Known>
+using Sources = Pointers<const std::byte, Known>;
+template<int Known>
+using Sinks = Pointers<std::byte, Known>;
+
+// Bit j: whether out[j] is streamed.  Outputs beyond the bits never are.
+class StreamMask {
+public:
+    StreamMask() = default;
+    explicit StreamMask(std::uint32_t bits) : bits_(bits) {}
+    bool operator[](int j) const { return j < 32 && ((bits_ >> j) & 1) != 0; }
+
+private:
+    std::uint32_t bits_ = 0;
+};
+
+// Bytes [at, at + Count * Bytes).  Everything is read before anything is written.
+template<class Element, class Operation, std::size_t Bytes, std::size_t Count, int Ins, int Outs>
+[[gnu::always_inline]] inline void block(const Sources<Ins> &in, const Sinks<Outs> &out,
+                                         std::size_t at, StreamMask streamed) {
+    using V = Vector<typename Element::Value, (Bytes < kLeastVector ? kLeastVector : Bytes)>;
+    V folded[Count];
+    for (std::size_t v = 0; v < Count; ++v)
+        folded[v] = load<V, Bytes>(in[0] + at + v * Bytes);
+    for (int k = 1; k < in.size(); ++k)
+        for (std::size_t v = 0; v < Count; ++v)
+            folded[v] = Operation::template apply<Element>(folded[v],
+                                                           load<V, Bytes>(in[k] + at + v * Bytes));
+    for (std::size_t v = 0; v < Count; ++v)
+        folded[v] = Operation::template finish<Element>(folded[v]);
+    for (int j = 0; j < out.size(); ++j) {
+        if (Bytes == kVector && streamed[j])
+            for (std::size_t v = 0; v < Count; ++v)
+                stream(out[j] + at + v * Bytes, folded[v]);
+        else
+            for (std::size_t v = 0; v < Count; ++v)
+                store<Bytes>(out[j] + at + v * Bytes, folded[v]);
+    }
+}
+
+} // namespace
+} // namespace stretto::reduce

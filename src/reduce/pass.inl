@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The passes of one instruction set.  The including file says how wide its vectors are
+// (STRETTO_VECTOR_BYTES) and what its table is called (STRETTO_TABLE).
+//
+// A pass is cut in three.  With 64-byte vectors and out[0] 40 bytes into a cache line, one over 360
+// bytes of 4-byte elements is
+//
+//     [0, 24)     edge     16 + 8 bytes, to where a cache line of out[0] begins
+//     [24, 344)   middle   5 vectors: a block of 4, then 1; all stores to out[0] aligned
+//     [344, 360)  edge     16 bytes
+//
+// The middle exists for each number of operands up to 8, with its pointers in registers; the edges
+// exist once for all.  Each block of bytes is read from all operands before it is written anywhere,
+// and never read again: so an output may be an operand.
+#pragma once
+
+#include <utility>
+
+#include "reduce/block.inl"
+#include "reduce/table.hpp"
+
+namespace stretto::reduce {
+namespace {
+
+constexpr std::size_t kUnroll = 4;       // vectors in flight
+constexpr int kMostHoisted = 8;          // operands; beyond, their number is not compiled in
+constexpr std::size_t kAlignFrom = 1024; // bytes from which aligned stores repay the edge
+
+struct Layout {
+    std::size_t begin, end; // of the middle
+    std::uint32_t streamed;
+};
+
+// Aligns the first streamed output, or else the first output.  Only outputs that lie alike within
+// their cache lines can be streamed together; the others are written plainly.  So are all whose
+// elements straddle cache lines.
+[[gnu::noinline]] Layout align(void *const *out, int outs, std::size_t element, std::size_t size,
+                               std::uint32_t streaming) {
+    const auto within_line = [&](int j) {
+        return reinterpret_cast<std::uintptr_t>(out[j]) % kLine;
+    };
+    if (outs < 32)
+        streaming &= (std::uint32_t{1} << outs) - 1;
+    const std::size_t lead = within_line(streaming != 0 ? __builtin_ctz(streaming) : 0);
+    const std::size_t begin = (kLine - lead) % kLine;
+    if (begin % element != 0 || begin > size)
+        return {0, size - size % kVector, 0};
+    if (streaming == 0)
+        return {begin, size - (size - begin) % kVector, 0};
+    std::uint32_t streamed = 0;
+    for (int j = 0; j < outs && j < 32; ++j)
+        if (within_line(j) == lead)
+            streamed |= streaming & (std::uint32_t{1} << j);
+    return {begin, size - (size - begin) % kLine, streamed};
+}
+
+template<class Element, class Operation>
+struct Kernel {
+    static constexpr std::size_t kElement = sizeof(typename Element::Value);
+    static constexpr bool kCopies = std::is_same_v<Operation, Only>;
+
+    // Ins, Outs: how many there are, or 0 if that is known only now.  `end` - `at` is a multiple of
+    // kVector.
+    template<int Ins, int Outs>
+    static void middle(void *const *out, int outs, const void *const *in, int ins, std::size_t at,
+                       std::size_t end, std::uint32_t streamed) {
+        const Sources<Ins> sources(in, ins);
+        const Sinks<Outs> sinks(out, outs);
+        const StreamMask mask(streamed);
+        constexpr std::size_t stride = kUnroll * kVector;
+        for (; end - at >= stride; at += stride)
+            block<Element, Operation, kVector, kUnroll, Ins, Outs>(sources, sinks, at, mask);
+        for (; at != end; at += kVector)
+            block<Element, Operation, kVector, 1, Ins, Outs>(sources, sinks, at, mask);
+    }
+    using Middle = decltype(&middle<0, 0>);
+
+    template<int Outs, int... Hoisted>
+    static Middle middle_for(int ins, std::integer_sequence<int, Hoisted...>) {
+        constexpr Middle middles[] = {&middle<0, Outs>, &middle<0, Outs>,
+                                      &middle<Hoisted + 2, Outs>...};
+        return middles[ins <= kMostHoisted ? ins : 0];
+    }
+
+    static Middle middle_for(int outs, int ins) {
+        if constexpr (kCopies)
+            return outs == 1 ? &middle<1, 1> : outs == 2 ? &middle<1, 2> : &middle<1, 0>;
+        else {
+            constexpr std::make_integer_sequence<int, kMostHoisted - 1> hoisted{};
+            return outs == 1   ? middle_for<1>(ins, hoisted)
+                   : outs == 2 ? middle_for<2>(ins, hoisted)
+                               : &middle<0, 0>;
+        }
+    }
+
+    // Any bytes: as many widest vectors as there are, then at most one of each lesser width.
+    [[gnu::noinline]] static void edge(void *const *out, int outs, const void *const *in, int ins,
+                                       std::size_t at, std::size_t end) {
+        const Sources<0> sources(in, ins);
+        const Sinks<0> sinks(out, outs);
+        for (; end - at >= kVector; at += kVector)
+            block<Element, Operation, kVector, 1, 0, 0>(sources, sinks, at, StreamMask());
+        narrow<kVector / 2>(sources, sinks, at, end - at);
+    }
+
+    template<std::size_t Bytes>
+    [[gnu::always_inline]] static void narrow(const Sources<0> &in, const Sinks<0> &out,
+                                              std::size_t at, std::size_t size) {
+        if (size & Bytes) {
+            block<Element, Operation, Bytes, 1, 0, 0>(in, out, at, StreamMask());
+            at += Bytes;
+        }
+        if constexpr (Bytes > kElement)
+            narrow<Bytes / 2>(in, out, at, size);
+    }
+
+    static void pass(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
+                     std::uint32_t streaming) {
+        if (!kCopies && ins == 1)
+            return Kernel<Byte, Only>::pass(out, outs, in, 1, count * kElement, streaming);
+        const std::size_t size = count * kElement;
+        if (size < kVector)
+            return edge(out, outs, in, ins, 0, size);
+        Layout layout{0, size - size % kVector, 0};
+        if (streaming != 0 || size >= kAlignFrom) {
+            layout = align(out, outs, kElement, size, streaming);
+            edge(out, outs, in, ins, 0, layout.begin);
+        }
+        middle_for(outs, ins)(out, outs, in, ins, layout.begin, layout.end, layout.streamed);
+        edge(out, outs, in, ins, layout.end, size);
+        if (layout.streamed != 0)
+            stream_fence();
+    }
+};
+
+template<class Element, int... Op>
+constexpr void fill(Pass (&row)[kReduceOps], std::integer_sequence<int, Op...>) {
+    ((row[Op] = &Kernel<Element, OperationOf<static_cast<ReduceOp>(Op)>>::pass), ...);
+}
+
+template<int... Type>
+constexpr Table make_table(std::integer_sequence<int, Type...>) {
+    Table table{&Kernel<Byte, Only>::pass, {}};
+    constexpr std::make_integer_sequence<int, kReduceOps> operations{};
+    (fill<ElementOf<static_cast<Dtype>(Type)>>(table.reduce[Type], operations), ...);
+    return table;
+}
+
+} // namespace
+
+constinit const Table STRETTO_TABLE = make_table(std::make_integer_sequence<int, kDtypes>{});
+
+} // namespace stretto::reduce
