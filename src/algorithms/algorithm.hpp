@@ -20,13 +20,13 @@ using schedule::Schedule;
 // What a schedule is generated for.
 struct Problem {
     Position ranks = 1;
-    Position root = 0;                            // reduce, broadcast
+    Position root = 0;                              // reduce, broadcast
     std::map<std::string, std::int64_t> parameters; // those the algorithm declares
 };
 
 struct Parameter {
     std::string_view name;
-    std::int64_t fallback;   // value when none is given
+    std::int64_t fallback; // value when none is given
     std::int64_t least, most;
     std::string_view meaning;
 };
@@ -34,10 +34,10 @@ struct Parameter {
 // Properties hold for every number of ranks unless a predicate says otherwise; the verifier derives
 // them again and a test compares.
 struct Algorithm {
-    std::string_view name;      // "ring"
+    std::string_view name; // "ring"
     Collective collective;
-    std::string_view summary;   // one line
-    std::string_view source;    // paper, section or textbook name
+    std::string_view summary; // one line
+    std::string_view source;  // paper, section or textbook name
     std::vector<Parameter> parameters;
     bool (*runs)(Position ranks);             // which numbers of ranks it can run
     bool (*order_preserving)(Position ranks); // operands stay in rank order

@@ -12,11 +12,11 @@
 
 namespace stretto::algorithms {
 
+using schedule::kWork;
 using schedule::Lane;
 using schedule::Op;
 using schedule::Partition;
 using schedule::Side;
-using schedule::kWork;
 
 using Ops = std::vector<Op>;
 using Blocks = std::vector<Block>;
@@ -51,10 +51,10 @@ Block parameter(const Problem &problem, const char *name);
 //   log2_floor   0  1  1  2  2  2  2  3  3
 //   log2_ceil    0  1  2  2  3  3  3  3  4
 constexpr int log2_floor(Position ranks) {
-    return std::bit_width(static_cast<std::uint32_t>(ranks)) - 1;
+    return static_cast<int>(std::bit_width(static_cast<std::uint32_t>(ranks))) - 1;
 }
 constexpr int log2_ceil(Position ranks) {
-    return std::bit_width(static_cast<std::uint32_t>(ranks) - 1);
+    return static_cast<int>(std::bit_width(static_cast<std::uint32_t>(ranks) - 1));
 }
 constexpr bool power_of_two(Position ranks) {
     return std::has_single_bit(static_cast<std::uint32_t>(ranks));

@@ -3,8 +3,9 @@
 // whose number differs in bit i.
 //
 // Exchanges along dimensions 0, 1, 2, ... (distances 1, 2, 4, ...) keep operands in order: each
-// joins the sums of two neighbouring ranges.  The vector is 2^k chunks; the exchange along dimension
-// i halves the range of chunks that a member works on, bit i saying which half is its own:
+// joins the sums of two neighbouring ranges.  The vector is 2^k chunks; the exchange along
+// dimension i halves the range of chunks that a member works on, bit i saying which half is its
+// own:
 //
 //   k = 2       dimension 0        dimension 1
 //   member 0    0 1 of 0 1 2 3     0 of 0 1

@@ -32,11 +32,14 @@ void append_binomial_reduce(Ops &ops, Position position, Position ranks, Positio
 void append_binomial_broadcast(Ops &ops, Position position, Position ranks, Position root,
                                Lane lane = 0);
 
-// The parameter of all chains.  Pipelining pays from a segment of about sqrt(alpha m / (beta P)) on
-// (Proficz 2018: S* = sqrt((P - 2) beta m / alpha) segments under the Hockney model).
-inline constexpr Parameter kChainSegments = {
-    .name = "segments", .fallback = 8, .least = 1, .most = 4096,
-    .meaning = "pieces of the vector that follow one another"};
+// The parameter of all chains.  Under the Hockney model sqrt((P - 2) beta m / alpha) segments are
+// the best (Proficz 2018).
+inline constexpr Parameter kChainSegments = {.name = "segments",
+                                             .fallback = 8,
+                                             .least = 1,
+                                             .most = 4096,
+                                             .meaning =
+                                                 "pieces of the vector that follow one another"};
 
 // One segment along a chain (reduce/chain.cpp, broadcast/chain.cpp).
 void append_chain_reduce(Ops &ops, Position position, Position ranks, Position root, Block segment,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The binomial tree over positions, for any root and any number of ranks, in the order of positions.
+// The binomial tree over positions, for any root and any number of ranks, in the order of
+// positions.
 //
 // A range of positions is split at the largest power of two below its size; each half has a head:
 // the root if it is in there, else its first position.  The head of the half without the root
@@ -24,9 +25,7 @@ namespace stretto::algorithms {
 
 struct Range {
     Position first, size;
-    bool contains(Position position) const {
-        return position >= first && position < first + size;
-    }
+    bool contains(Position position) const { return position >= first && position < first + size; }
     Position head(Position root) const { return contains(root) ? root : first; }
 };
 

@@ -39,6 +39,7 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
 
 void Engine::play(const Call &call, Tally &tally) {
     begin(own_, call, tally);
+    own_.bases = bases_.data();
     // Whoever waits for our first cell need not wait for our bookkeeping; but a rank that stores into
     // our output must know before where that is.
     const bool announced = call.output_heap != 0;
@@ -53,13 +54,29 @@ void Engine::play(const Call &call, Tally &tally) {
         complete = advance(own_);
     }
     end(own_, tally);
+    pass_by(*call.plan);
+}
+
+void Engine::launch(Run &run, const Call &call, const Tally &tally) {
+    run.kept = call;
+    run.kept_bases = bases_;
+    begin(run, run.kept, tally);
+    run.bases = run.kept_bases.data();
+    announce(run);
+    pass_by(*call.plan);
+}
+
+// The streams go on behind the call.
+void Engine::pass_by(const Plan &plan) {
+    for (std::size_t r = 0; r < bases_.size(); ++r)
+        bases_[r] += plan.stream_bytes[r];
 }
 
 void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     if (segment_->failed()) [[unlikely]]
         throw segment_->failure();
     const Plan &plan = *call.plan;
-    run.call = call;
+    run.call = &call;
     run.waited = 0;
     run.started =
         plan.reports || tally.calls % Tally::kEvery == 0 ? now_ticks() : 0;
@@ -75,7 +92,6 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
         run.outs.resize(plan.most_outputs);
         if (run.scratch.size() < plan.scratch_bytes)
             run.scratch.resize(plan.scratch_bytes);
-        run.bases.resize(bases_.size());
     }
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
@@ -85,22 +101,110 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
             run.aside.resize(call.move_bytes);
         run.base[1] = reinterpret_cast<std::uintptr_t>(run.aside.data()) - call.move_first;
     }
-    for (std::size_t r = 0; r < bases_.size(); ++r) {
-        run.bases[r] = bases_[r];
-        bases_[r] += plan.stream_bytes[r];
-    }
 }
 
 // Tells the others what we are at, and our stream what will be in it.
 void Engine::announce(const Run &run) {
-    stream_.add(*run.plan, run.bases[static_cast<std::size_t>(rank_)], run.sequence);
+    stream_.add(*run.plan, run.bases[rank_], run.sequence);
     transport::Entry &entry = mine_.entries[run.sequence % transport::kEntries];
     entry.signature.store(run.signature, std::memory_order_relaxed);
-    entry.what.store(run.call.said.what, std::memory_order_relaxed);
-    entry.count.store(run.call.said.count, std::memory_order_relaxed);
-    entry.output_heap.store(run.call.output_heap, std::memory_order_relaxed);
-    entry.in_place.store(run.call.in_place, std::memory_order_relaxed);
+    entry.what.store(run.call->said.what, std::memory_order_relaxed);
+    entry.count.store(run.call->said.count, std::memory_order_relaxed);
+    entry.output_heap.store(run.call->output_heap, std::memory_order_relaxed);
+    entry.in_place.store(run.call->in_place, std::memory_order_relaxed);
     entry.sequence.store(run.sequence + 1, std::memory_order_release);
+}
+
+// Everything a step needs of other ranks: its cells are published, its own cell has room, and what
+// it overwrites is no longer read in place.
+[[gnu::always_inline]] inline bool Engine::ready(Run &run, const Step &step) {
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    for (std::uint32_t k = 0; k < step.operands; ++k)
+        if (operand[k].space == Space::cell) {
+            const std::uint64_t position =
+                run.bases[operand[k].rank] + operand[k].offset;
+            if (!transport::published(cell(operand[k].rank, position), run.signature + position))
+                return false;
+        }
+    if (step.publishes &&
+        !stream_.room(run.bases[rank_] + step.cell +
+                      transport::cell_bytes(step.length)))
+        return false;
+    return run.lent == 0 || !run.call->in_place || released(run, step);
+}
+
+[[gnu::always_inline]] inline void Engine::execute(Run &run, const Step &step) {
+    if (step.lend != Direct::never && run.call->input_heap != 0 && lend(run, step))
+        return;
+    if (step.fill && run.call->in_place)
+        return;
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    const void **ins = run.ins.data();
+    for (std::uint32_t k = 0; k < step.operands; ++k) {
+        if (operand[k].space != Space::cell) {
+            ins[k] = reinterpret_cast<const void *>(
+                run.base[static_cast<int>(operand[k].space)] + operand[k].offset);
+            continue;
+        }
+        Cell &header = cell(
+            operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
+        if (header.where == 0) [[likely]] {
+            ins[k] = header.payload();
+            continue;
+        }
+        if (header.where == kDelivered)
+            return; // the publisher has stored it where this step would
+        ins[k] = segment_->heap(operand[k].rank) + (header.where - 1);
+    }
+
+    void **outs = run.outs.data();
+    int count = 0;
+    std::uint32_t streaming = 0;
+    if (step.has_result) {
+        outs[count++] = reinterpret_cast<void *>(run.base[static_cast<int>(step.result_space)] +
+                                                 step.result_offset);
+        if (step.result_space == Space::output && run.plan->streams_output)
+            streaming = 1;
+    }
+    Cell *own = nullptr;
+    std::uint64_t position = 0;
+    bool timed = false;
+    std::uint64_t where = 0;
+    if (step.publishes) {
+        position = run.bases[rank_] + step.cell;
+        own = &cell(rank_, position);
+        const int pushed = step.has_result && step.push != Direct::never ? push(run, step, outs + count) : 0;
+        if (pushed != 0) {
+            where = kDelivered;
+            if (streaming != 0)
+                streaming = (2u << pushed) - 1;
+            count += pushed;
+        } else {
+            outs[count] = own->payload();
+            if (step.length >= StoreChoice::kLeast) {
+                if (store_.streaming())
+                    streaming |= 1u << count;
+                else
+                    timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell;
+            }
+            ++count;
+        }
+    }
+
+    const std::uint64_t before = timed ? now_ticks() : 0;
+    if (step.operands == 1)
+        copy_(outs, count, ins, 1, step.length, streaming);
+    else
+        run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element, streaming);
+    if (timed)
+        store_.saw_plain(step.length, now_ticks() - before);
+
+    if (step.publishes) {
+        own->where = where;
+        transport::publish(*own, run.signature + position);
+        if (anybody_sleeps(header_)) [[unlikely]]
+            ring_readers(run, step);
+    }
 }
 
 bool Engine::advance(Run &run) {
@@ -144,9 +248,9 @@ void Engine::end(Run &run, Tally &tally) {
         for (int rank = 0; rank < segment_->ranks(); ++rank)
             transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
     if (plan.synchronizing)
-        stream_.release_before(run.sequence, run.bases[static_cast<std::size_t>(rank_)]);
-    if (run.call.move_bytes != 0)
-        std::memcpy(run.call.move_to, run.aside.data(), run.call.move_bytes);
+        stream_.release_before(run.sequence, run.bases[rank_]);
+    if (run.call->move_bytes != 0)
+        std::memcpy(run.call->move_to, run.aside.data(), run.call->move_bytes);
     ++tally.calls;
     tally.waiting_ticks += run.waited;
     if (run.started != 0) {
@@ -156,24 +260,6 @@ void Engine::end(Run &run, Tally &tally) {
     // Nobody succeeds on memory that is no longer meant.
     if (segment_->failed()) [[unlikely]]
         throw segment_->failure();
-}
-
-// Everything a step needs of other ranks: its cells are published, its own cell has room, and what
-// it overwrites is no longer read in place.
-inline bool Engine::ready(Run &run, const Step &step) {
-    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
-    for (std::uint32_t k = 0; k < step.operands; ++k)
-        if (operand[k].space == Space::cell) {
-            const std::uint64_t position =
-                run.bases[static_cast<std::size_t>(operand[k].rank)] + operand[k].offset;
-            if (!transport::published(cell(operand[k].rank, position), run.signature + position))
-                return false;
-        }
-    if (step.publishes &&
-        !stream_.room(run.bases[static_cast<std::size_t>(rank_)] + step.cell +
-                      transport::cell_bytes(step.length)))
-        return false;
-    return run.lent == 0 || !run.call.in_place || released(run, step);
 }
 
 // In place, a result overwrites a contribution: whoever reads that in our memory must be done.
@@ -188,88 +274,14 @@ bool Engine::released(const Run &run, const Step &step) const {
     return true;
 }
 
-inline void Engine::execute(Run &run, const Step &step) {
-    if (step.lend != Direct::never && run.call.input_heap != 0 && lend(run, step))
-        return;
-    if (step.fill && run.call.in_place)
-        return;
-    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
-    const void **ins = run.ins.data();
-    for (std::uint32_t k = 0; k < step.operands; ++k) {
-        if (operand[k].space != Space::cell) {
-            ins[k] = reinterpret_cast<const void *>(
-                run.base[static_cast<int>(operand[k].space)] + operand[k].offset);
-            continue;
-        }
-        Cell &header = cell(
-            operand[k].rank, run.bases[static_cast<std::size_t>(operand[k].rank)] + operand[k].offset);
-        if (header.where == 0) [[likely]] {
-            ins[k] = header.payload();
-            continue;
-        }
-        if (header.where == kDelivered)
-            return; // the publisher has stored it where this step would
-        ins[k] = segment_->heap(operand[k].rank) + (header.where - 1);
-    }
-
-    void **outs = run.outs.data();
-    int count = 0;
-    std::uint32_t streaming = 0;
-    if (step.has_result) {
-        outs[count++] = reinterpret_cast<void *>(run.base[static_cast<int>(step.result_space)] +
-                                                 step.result_offset);
-        if (step.result_space == Space::output && run.plan->streams_output)
-            streaming = 1;
-    }
-    Cell *own = nullptr;
-    std::uint64_t position = 0;
-    bool timed = false;
-    std::uint64_t where = 0;
-    if (step.publishes) {
-        position = run.bases[static_cast<std::size_t>(rank_)] + step.cell;
-        own = &cell(rank_, position);
-        const int pushed = step.has_result && step.push != Direct::never ? push(run, step, outs + count) : 0;
-        if (pushed != 0) {
-            where = kDelivered;
-            if (streaming != 0)
-                streaming = (2u << pushed) - 1;
-            count += pushed;
-        } else {
-            outs[count] = own->payload();
-            if (step.length >= StoreChoice::kLeast) {
-                if (store_.streaming())
-                    streaming |= 1u << count;
-                else
-                    timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell;
-            }
-            ++count;
-        }
-    }
-
-    const std::uint64_t before = timed ? now_ticks() : 0;
-    if (step.operands == 1)
-        copy_(outs, count, ins, 1, step.length, streaming);
-    else
-        run.call.reduce(outs, count, ins, step.operands, step.length / run.plan->element, streaming);
-    if (timed)
-        store_.saw_plain(step.length, now_ticks() - before);
-
-    if (step.publishes) {
-        own->where = where;
-        transport::publish(*own, run.signature + position);
-        if (anybody_sleeps(header_)) [[unlikely]]
-            ring_readers(run, step);
-    }
-}
-
 // A contribution that lies in the shared heap is not copied: the cell says where it is.
 bool Engine::lend(Run &run, const Step &step) {
-    if (run.call.in_place && step.lend != Direct::always)
+    if (run.call->in_place && step.lend != Direct::always)
         return false;
     const StepOperand &operand = run.plan->operands[step.first_operand];
-    const std::uint64_t position = run.bases[static_cast<std::size_t>(rank_)] + step.cell;
+    const std::uint64_t position = run.bases[rank_] + step.cell;
     Cell &own = cell(rank_, position);
-    own.where = run.call.input_heap + operand.offset;
+    own.where = run.call->input_heap + operand.offset;
     run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.lent;
     transport::publish(own, run.signature + position);

@@ -38,10 +38,9 @@ public:
     // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
     void play(const Call &call, Tally &tally);
 
-    // The same in parts.  begin() gives the call its place in the order of all calls, announce() tells
-    // the others; advance() does what can be done now and tells whether the call is complete.
-    void begin(Run &run, const Call &call, const Tally &tally);
-    void announce(const Run &run);
+    // The same in parts, for calls that outlive their caller: launch() gives the call its place in the
+    // order of all calls, advance() does what can be done now and tells whether the call is complete.
+    void launch(Run &run, const Call &call, const Tally &tally);
     bool advance(Run &run);
     // advance(), and steps out of order; true if anything was done.
     bool attempt(Run &run);
@@ -58,6 +57,9 @@ public:
     const transport::Segment &segment() const { return *segment_; }
 
 private:
+    void begin(Run &run, const Call &call, const Tally &tally);
+    void announce(const Run &run);
+    void pass_by(const Plan &plan);
     bool ready(Run &run, const Step &step);
     bool released(const Run &run, const Step &step) const;
     void execute(Run &run, const Step &step);

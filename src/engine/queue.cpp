@@ -67,8 +67,7 @@ Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
     flight->tally = &tally;
     flight->complete = false;
     flight->error.reset();
-    engine_.begin(flight->run, call, tally);
-    engine_.announce(flight->run);
+    engine_.launch(flight->run, call, tally);
     idle_.pop_back();
     ++in_flight_;
     active_.push_back(flight);

@@ -44,12 +44,12 @@ struct Tally {
 };
 
 struct Run {
-    Call call;
+    const Call *call = nullptr;          // the caller's, or `kept`
     const Plan *plan = nullptr;
     std::uintptr_t base[3] = {0, 0, 0};  // of Space::input, output, scratch
     std::uint64_t sequence = 0;
     std::uint64_t signature = 0;         // of this call and all before it
-    std::vector<std::uint64_t> bases;    // stream position of every rank at this call
+    const std::uint64_t *bases = nullptr; // stream position of every rank at this call
     std::uint32_t next = 0;              // the first step that is not complete
     std::uint32_t ahead = 0;             // complete steps after it
     std::vector<std::uint64_t> done;     // bit set of those
@@ -61,6 +61,8 @@ struct Run {
     std::vector<const void *> ins;       // pointers of one pass
     std::vector<void *> outs;
     std::vector<std::uint8_t> lends;     // by step: published in place
+    Call kept;                           // of calls that outlive their caller, and their bases
+    std::vector<std::uint64_t> kept_bases;
 
     // Grows with everything that a run gets done.
     std::uint64_t moves() const { return std::uint64_t{next} + ahead + settled; }

@@ -116,7 +116,7 @@ void Engine::compare(const Run &run, int rank) {
 }
 
 std::string Engine::here(const Run &run) const {
-    return "rank " + std::to_string(rank_) + " in " + describe_(run.call.said) + " (call " +
+    return "rank " + std::to_string(rank_) + " in " + describe_(run.call->said) + " (call " +
            std::to_string(run.sequence) + ", " + run.plan->algorithm + ")";
 }
 

@@ -56,27 +56,27 @@ private:
     std::uint32_t bits_ = 0;
 };
 
-// Bytes [at, at + Count * Bytes).  Everything is read before anything is written.
+// `Count` vectors of `Bytes` bytes, `stride` apart.  All are read before any is written.
 template<class Element, class Operation, std::size_t Bytes, std::size_t Count, int Ins, int Outs>
 [[gnu::always_inline]] inline void block(const Sources<Ins> &in, const Sinks<Outs> &out,
-                                         std::size_t at, StreamMask streamed) {
+                                         std::size_t at, std::size_t stride, StreamMask streamed) {
     using V = Vector<typename Element::Value, (Bytes < kLeastVector ? kLeastVector : Bytes)>;
     V folded[Count];
     for (std::size_t v = 0; v < Count; ++v)
-        folded[v] = load<V, Bytes>(in[0] + at + v * Bytes);
+        folded[v] = load<V, Bytes>(in[0] + at + v * stride);
     for (int k = 1; k < in.size(); ++k)
         for (std::size_t v = 0; v < Count; ++v)
             folded[v] = Operation::template apply<Element>(folded[v],
-                                                           load<V, Bytes>(in[k] + at + v * Bytes));
+                                                           load<V, Bytes>(in[k] + at + v * stride));
     for (std::size_t v = 0; v < Count; ++v)
         folded[v] = Operation::template finish<Element>(folded[v]);
     for (int j = 0; j < out.size(); ++j) {
         if (Bytes == kVector && streamed[j])
             for (std::size_t v = 0; v < Count; ++v)
-                stream(out[j] + at + v * Bytes, folded[v]);
+                stream(out[j] + at + v * stride, folded[v]);
         else
             for (std::size_t v = 0; v < Count; ++v)
-                store<Bytes>(out[j] + at + v * Bytes, folded[v]);
+                store<Bytes>(out[j] + at + v * stride, folded[v]);
     }
 }
 

@@ -67,11 +67,10 @@ struct Kernel {
         const Sources<Ins> sources(in, ins);
         const Sinks<Outs> sinks(out, outs);
         const StreamMask mask(streamed);
-        constexpr std::size_t stride = kUnroll * kVector;
-        for (; end - at >= stride; at += stride)
-            block<Element, Operation, kVector, kUnroll, Ins, Outs>(sources, sinks, at, mask);
+        for (; end - at >= kStride; at += kStride)
+            block<Element, Operation, kVector, kUnroll>(sources, sinks, at, kVector, mask);
         for (; at != end; at += kVector)
-            block<Element, Operation, kVector, 1, Ins, Outs>(sources, sinks, at, mask);
+            block<Element, Operation, kVector, 1>(sources, sinks, at, 0, mask);
     }
     using Middle = decltype(&middle<0, 0>);
 
@@ -93,25 +92,40 @@ struct Kernel {
         }
     }
 
-    // Any bytes: as many widest vectors as there are, then at most one of each lesser width.
+    // Any bytes: whole vectors, then narrower ones.
     [[gnu::noinline]] static void edge(void *const *out, int outs, const void *const *in, int ins,
                                        std::size_t at, std::size_t end) {
         const Sources<0> sources(in, ins);
         const Sinks<0> sinks(out, outs);
         for (; end - at >= kVector; at += kVector)
-            block<Element, Operation, kVector, 1, 0, 0>(sources, sinks, at, StreamMask());
-        narrow<kVector / 2>(sources, sinks, at, end - at);
+            block<Element, Operation, kVector, 1>(sources, sinks, at, 0, StreamMask());
+        rest<kVector / 2>(sources, sinks, at, end - at);
     }
 
+    // Less than 2 * Bytes, as two vectors that overlap: 13 elements of 4 bytes are [0, 32) and
+    // [20, 52).
     template<std::size_t Bytes>
-    [[gnu::always_inline]] static void narrow(const Sources<0> &in, const Sinks<0> &out,
-                                              std::size_t at, std::size_t size) {
-        if (size & Bytes) {
-            block<Element, Operation, Bytes, 1, 0, 0>(in, out, at, StreamMask());
-            at += Bytes;
-        }
-        if constexpr (Bytes > kElement)
-            narrow<Bytes / 2>(in, out, at, size);
+    [[gnu::always_inline]] static void rest(const Sources<0> &in, const Sinks<0> &out,
+                                            std::size_t at, std::size_t size) {
+        constexpr std::size_t vectors = Bytes > kElement ? 2 : 1;
+        if (size >= Bytes)
+            block<Element, Operation, Bytes, vectors>(in, out, at, size - Bytes, StreamMask());
+        else if constexpr (Bytes > kElement)
+            rest<Bytes / 2>(in, out, at, size);
+    }
+
+    [[gnu::noinline]] static void cut(void *const *out, int outs, const void *const *in, int ins,
+                                      std::size_t size, std::uint32_t streaming) {
+        Layout layout{0, size - size % kVector, 0};
+        if (streaming != 0 || size >= kAlignFrom)
+            layout = align(out, outs, kElement, size, streaming);
+        if (layout.begin != 0)
+            edge(out, outs, in, ins, 0, layout.begin);
+        middle_for(outs, ins)(out, outs, in, ins, layout.begin, layout.end, layout.streamed);
+        if (layout.end != size)
+            edge(out, outs, in, ins, layout.end, size);
+        if (layout.streamed != 0)
+            stream_fence();
     }
 
     static void pass(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
@@ -119,17 +133,9 @@ struct Kernel {
         if (!kCopies && ins == 1)
             return Kernel<Byte, Only>::pass(out, outs, in, 1, count * kElement, streaming);
         const std::size_t size = count * kElement;
-        if (size < kVector)
+        if (size < kStride && streaming == 0)
             return edge(out, outs, in, ins, 0, size);
-        Layout layout{0, size - size % kVector, 0};
-        if (streaming != 0 || size >= kAlignFrom) {
-            layout = align(out, outs, kElement, size, streaming);
-            edge(out, outs, in, ins, 0, layout.begin);
-        }
-        middle_for(outs, ins)(out, outs, in, ins, layout.begin, layout.end, layout.streamed);
-        edge(out, outs, in, ins, layout.end, size);
-        if (layout.streamed != 0)
-            stream_fence();
+        cut(out, outs, in, ins, size, streaming);
     }
 };
 

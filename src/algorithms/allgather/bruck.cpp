@@ -57,10 +57,9 @@ Algorithm allgather::bruck() {
             .consistent = always,
             .canonical = always,
             .make = [](const Problem &problem) {
-                return assemble(Collective::allgather, problem, Partition::even(problem.ranks),
-                                Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
-                                    append(ops, p, ranks);
-                                });
+                return assemble(
+                    Collective::allgather, problem, Partition::even(problem.ranks), Symmetric::yes,
+                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }
 

@@ -35,13 +35,12 @@ Algorithm broadcast::chain() {
             .canonical = always,
             .make = [](const Problem &problem) {
                 const Block segments = parameter(problem, "segments");
-                return assemble(Collective::broadcast, problem, Partition::even(segments),
-                                Symmetric::no,
-                                [ranks = problem.ranks, root = problem.root,
-                                 segments](Ops &ops, Position p) {
-                                    for (Block s = 0; s < segments; ++s)
-                                        append_chain_broadcast(ops, p, ranks, root, s);
-                                });
+                return assemble(
+                    Collective::broadcast, problem, Partition::even(segments), Symmetric::no,
+                    [ranks = problem.ranks, root = problem.root, segments](Ops &ops, Position p) {
+                        for (Block s = 0; s < segments; ++s)
+                            append_chain_broadcast(ops, p, ranks, root, s);
+                    });
             }};
 }
 

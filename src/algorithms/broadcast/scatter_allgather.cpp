@@ -50,11 +50,10 @@ Algorithm broadcast::scatter_allgather() {
                     Collective::broadcast, problem, Partition::even(problem.ranks), Symmetric::no,
                     [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
                         append_scatter(ops, p, ranks, root);
-                        append_ring_allgather(ops, p, ranks, 1, 1,
-                                              [&](Position position, Position block) {
-                                                  return scattered(position, ranks, root)
-                                                      .contains(block);
-                                              });
+                        append_ring_allgather(
+                            ops, p, ranks, 1, 1, [&](Position position, Position block) {
+                                return scattered(position, ranks, root).contains(block);
+                            });
                     });
             }};
 }

@@ -17,8 +17,7 @@
 
 namespace stretto::algorithms {
 
-void append_binomial_reduce(Ops &ops, Position position, Position ranks, Position root,
-                            Lane lane) {
+void append_binomial_reduce(Ops &ops, Position position, Position ranks, Position root, Lane lane) {
     for (const Edge &edge : std::views::reverse(edges(position, ranks, root)))
         if (position == edge.parent)
             ops.push_back(schedule::recv_reduce(edge.child, {0}, side_of(edge.child, position),

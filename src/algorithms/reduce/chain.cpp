@@ -22,8 +22,8 @@ namespace stretto::algorithms {
 void append_chain_reduce(Ops &ops, Position position, Position ranks, Position root, Block segment,
                          Lane lane) {
     const auto reduce_from = [&](Position peer) {
-        ops.push_back(schedule::recv_reduce(peer, {segment}, side_of(peer, position), kWork, kWork,
-                                            lane));
+        ops.push_back(
+            schedule::recv_reduce(peer, {segment}, side_of(peer, position), kWork, kWork, lane));
     };
     if (position > 0 && position <= root)
         reduce_from(position - 1);
@@ -46,13 +46,12 @@ Algorithm reduce::chain() {
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
                 const Block segments = parameter(problem, "segments");
-                return assemble(Collective::reduce, problem, Partition::even(segments),
-                                Symmetric::no,
-                                [ranks = problem.ranks, root = problem.root,
-                                 segments](Ops &ops, Position p) {
-                                    for (Block s = 0; s < segments; ++s)
-                                        append_chain_reduce(ops, p, ranks, root, s);
-                                });
+                return assemble(
+                    Collective::reduce, problem, Partition::even(segments), Symmetric::no,
+                    [ranks = problem.ranks, root = problem.root, segments](Ops &ops, Position p) {
+                        for (Block s = 0; s < segments; ++s)
+                            append_chain_reduce(ops, p, ranks, root, s);
+                    });
             }};
 }
 

@@ -7,12 +7,14 @@
 //   member   a position that takes part in the exchanges (cube.hpp); surplus positions are folded
 //   chunk    the blocks of one member and of whom it stands for
 //
-//   5 ranks    fold         dimension 0              dimension 1          unfold
-//   0 (v0)     all from 1   2, 4 <-> 0 1, 3 with 2   3 <-> 0 1 with 3     block 1 to 1
-//   1          all to 0                                                   block 1 from 0
-//   2 (v1)                  0 1, 3 <-> 2, 4 with 0   4 <-> 2   with 4
-//   3 (v2)                  2, 4 <-> 0 1, 3 with 4   0 1 <-> 3 with 0
-//   4 (v3)                  0 1, 3 <-> 2, 4 with 3   2 <-> 4   with 2
+//   5 ranks: members 0 (which stands for 1), 2, 3, 4; ">" sends, "<" receives and reduces
+//
+//             fold       dimension 0        dimension 1     unfold
+//   0 (v0)    < all 1    > 2 4, < 0 1 3     > 3, < 0 1      > 1
+//   1         > all 0                                       < 1
+//   2 (v1)               > 0 1 3, < 2 4     > 4, < 2
+//   3 (v2)               > 2 4, < 0 1 3     > 0 1, < 3
+//   4 (v3)               > 0 1 3, < 2 4     > 2, < 4
 //
 // Steps     k = floor(log2 P), 2 more if P is not a power of two
 // Bytes     (1 - 2^-k) m sent by a member; a folded position sends m, which costs as much again
@@ -59,12 +61,10 @@ Algorithm reduce_scatter::recursive_halving() {
             .consistent = always,
             .canonical = folds_canonically,
             .make = [](const Problem &problem) {
-                return assemble(Collective::reduce_scatter, problem,
-                                Partition::even(problem.ranks),
-                                power_of_two(problem.ranks) ? Symmetric::yes : Symmetric::no,
-                                [ranks = problem.ranks](Ops &ops, Position p) {
-                                    append(ops, p, ranks);
-                                });
+                return assemble(
+                    Collective::reduce_scatter, problem, Partition::even(problem.ranks),
+                    power_of_two(problem.ranks) ? Symmetric::yes : Symmetric::no,
+                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }
 

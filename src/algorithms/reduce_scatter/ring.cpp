@@ -49,9 +49,8 @@ Algorithm reduce_scatter::ring() {
             .consistent = always,
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
-                return assemble(Collective::reduce_scatter, problem,
-                                Partition::even(problem.ranks), Symmetric::yes,
-                                [ranks = problem.ranks](Ops &ops, Position p) {
+                return assemble(Collective::reduce_scatter, problem, Partition::even(problem.ranks),
+                                Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
                                     append_ring_reduce_scatter(ops, p, ranks);
                                 });
             }};

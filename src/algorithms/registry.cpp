@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "algorithms/catalog.hpp"
+#include "base/status.hpp"
+
+namespace stretto::algorithms {
+
+namespace {
+
+std::vector<Algorithm> catalog() {
+    return {
+        allreduce::one_shot(),
+        allreduce::one_shot_canonical(),
+        allreduce::direct(),
+        allreduce::direct_canonical(),
+        allreduce::linear(),
+        allreduce::binomial(),
+        allreduce::chain(),
+        allreduce::recursive_doubling(),
+        allreduce::ring(),
+        allreduce::segmented_ring(),
+        allreduce::rabenseifner(),
+        allreduce::rabenseifner_32(),
+        reduce::linear(),
+        reduce::binomial(),
+        reduce::chain(),
+        broadcast::linear(),
+        broadcast::binomial(),
+        broadcast::chain(),
+        broadcast::scatter_allgather(),
+        reduce_scatter::direct(),
+        reduce_scatter::direct_canonical(),
+        reduce_scatter::recursive_halving(),
+        reduce_scatter::ring(),
+        allgather::direct(),
+        allgather::bruck(),
+        allgather::ring(),
+        barrier::one_shot(),
+        barrier::linear(),
+        barrier::binomial(),
+        barrier::recursive_doubling(),
+    };
+}
+
+[[noreturn]] void refuse(Status status, const std::string &what) {
+    throw Error(status, what);
+}
+
+// "a, b, c"
+template<class Range, class Name>
+std::string listed(const Range &range, Name &&name) {
+    std::string text;
+    for (const auto &item : range)
+        if (const std::string next(name(item)); !next.empty())
+            text += (text.empty() ? "" : ", ") + next;
+    return text;
+}
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t first = text.find_first_not_of(' ');
+    if (first == std::string_view::npos)
+        return {};
+    return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+std::string title(const Algorithm &algorithm) {
+    return std::string(schedule::name(algorithm.collective)) + " algorithm " +
+           std::string(algorithm.name);
+}
+
+const Parameter &declared(const Algorithm &algorithm, std::string_view name) {
+    for (const Parameter &parameter : algorithm.parameters)
+        if (parameter.name == name)
+            return parameter;
+    refuse(Status::argument,
+           title(algorithm) + " has no parameter \"" + std::string(name) + "\"; " +
+               (algorithm.parameters.empty()
+                    ? "it has none"
+                    : "it has: " +
+                          listed(algorithm.parameters, [](const Parameter &p) { return p.name; })));
+}
+
+// "segments=4"
+std::pair<std::string, std::int64_t> assignment(const Algorithm &algorithm, std::string_view text) {
+    const std::size_t equals = text.find('=');
+    const Parameter &parameter = declared(algorithm, trimmed(text.substr(0, equals)));
+    const std::string_view digits =
+        equals == std::string_view::npos ? "" : trimmed(text.substr(equals + 1));
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size() || value < parameter.least ||
+        value > parameter.most)
+        refuse(Status::argument, title(algorithm) + ": \"" + std::string(text) + "\"; " +
+                                     std::string(parameter.name) + " is a number from " +
+                                     std::to_string(parameter.least) + " to " +
+                                     std::to_string(parameter.most));
+    return {std::string(parameter.name), value};
+}
+
+} // namespace
+
+std::span<const Algorithm> all() {
+    static const std::vector<Algorithm> algorithms = catalog();
+    return algorithms;
+}
+
+const Algorithm &find(Collective collective, std::string_view name) {
+    for (const Algorithm &algorithm : all())
+        if (algorithm.collective == collective && algorithm.name == name)
+            return algorithm;
+    refuse(Status::argument,
+           "no " + std::string(schedule::name(collective)) + " algorithm \"" + std::string(name) +
+               "\"; there are: " + listed(all(), [&](const Algorithm &algorithm) {
+                   return algorithm.collective == collective ? algorithm.name : "";
+               }));
+}
+
+Choice parse(Collective collective, std::string_view text) {
+    const std::string_view whole = trimmed(text);
+    const std::size_t open = whole.find('(');
+    Choice choice;
+    choice.algorithm = &find(collective, trimmed(whole.substr(0, open)));
+    if (open == std::string_view::npos)
+        return choice;
+    if (whole.back() != ')')
+        refuse(Status::argument, title(*choice.algorithm) + ": \"" + std::string(whole) +
+                                     "\" lacks its closing parenthesis");
+    std::string_view rest = trimmed(whole.substr(open + 1, whole.size() - open - 2));
+    while (!rest.empty()) {
+        const std::size_t comma = rest.find(',');
+        const auto [name, value] = assignment(*choice.algorithm, trimmed(rest.substr(0, comma)));
+        if (!choice.parameters.emplace(name, value).second)
+            refuse(Status::argument, title(*choice.algorithm) + ": " + name + " is given twice");
+        rest = comma == std::string_view::npos ? "" : trimmed(rest.substr(comma + 1));
+    }
+    return choice;
+}
+
+Schedule make(const Choice &choice, Position ranks, Position root) {
+    const Algorithm &algorithm = *choice.algorithm;
+    if (ranks < 1)
+        refuse(Status::argument,
+               title(algorithm) + ": " + std::to_string(ranks) + " ranks; at least 1 is needed");
+    if (!algorithm.runs(ranks))
+        refuse(Status::unsupported, title(algorithm) + " cannot run on " + std::to_string(ranks) +
+                                        " ranks; choose another, or auto");
+    const bool rooted =
+        algorithm.collective == Collective::reduce || algorithm.collective == Collective::broadcast;
+    Problem problem{ranks, rooted ? root : 0, choice.parameters};
+    for (const Parameter &parameter : algorithm.parameters)
+        problem.parameters.try_emplace(std::string(parameter.name), parameter.fallback);
+    Schedule made = algorithm.make(problem);
+    made.name = std::string(algorithm.name);
+    if (choice.parameters.empty())
+        return made;
+    const auto given = [](const auto &one) { return one.first + "=" + std::to_string(one.second); };
+    made.name.append("(").append(listed(choice.parameters, given)).append(")");
+    return made;
+}
+
+} // namespace stretto::algorithms
