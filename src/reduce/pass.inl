@@ -5,13 +5,13 @@
 // A pass is cut in three.  With 64-byte vectors and out[0] 40 bytes into a cache line, one over 360
 // bytes of 4-byte elements is
 //
-//     [0, 24)     edge     16 + 8 bytes, to where a cache line of out[0] begins
+//     [0, 24)     edge     to where a cache line of out[0] begins, as [0, 16) and [8, 24)
 //     [24, 344)   middle   5 vectors: a block of 4, then 1; all stores to out[0] aligned
-//     [344, 360)  edge     16 bytes
+//     [344, 360)  edge     what is left
 //
-// The middle exists for each number of operands up to 8, with its pointers in registers; the edges
-// exist once for all.  Each block of bytes is read from all operands before it is written anywhere,
-// and never read again: so an output may be an operand.
+// The middle exists for each number of operands up to 8, with its pointers in registers; the edge
+// exists once for all, and is the whole of a small pass.  Each block of bytes is read from all
+// operands before it is written anywhere, and never read again: so an output may be an operand.
 #pragma once
 
 #include <utility>
@@ -22,7 +22,12 @@
 namespace stretto::reduce {
 namespace {
 
-constexpr std::size_t kUnroll = 4;       // vectors in flight
+constexpr std::size_t kUnroll = 4; // vectors in flight
+constexpr std::size_t kBlock = kUnroll * kVector;
+#ifndef AHEAD
+#define AHEAD 2
+#endif
+constexpr std::size_t kAhead = AHEAD * kBlock;
 constexpr int kMostHoisted = 8;          // operands; beyond, their number is not compiled in
 constexpr std::size_t kAlignFrom = 1024; // bytes from which aligned stores repay the edge
 
@@ -67,8 +72,12 @@ struct Kernel {
         const Sources<Ins> sources(in, ins);
         const Sinks<Outs> sinks(out, outs);
         const StreamMask mask(streamed);
-        for (; end - at >= kStride; at += kStride)
+        for (; end - at >= kBlock; at += kBlock) {
+            if constexpr (Ins == 0)
+                for (int k = 0; k < ins; ++k)
+                    prefetch(sources[k] + at + kAhead, kBlock);
             block<Element, Operation, kVector, kUnroll>(sources, sinks, at, kVector, mask);
+        }
         for (; at != end; at += kVector)
             block<Element, Operation, kVector, 1>(sources, sinks, at, 0, mask);
     }
@@ -133,7 +142,7 @@ struct Kernel {
         if (!kCopies && ins == 1)
             return Kernel<Byte, Only>::pass(out, outs, in, 1, count * kElement, streaming);
         const std::size_t size = count * kElement;
-        if (size < kStride && streaming == 0)
+        if (size < kBlock && streaming == 0)
             return edge(out, outs, in, ins, 0, size);
         cut(out, outs, in, ins, size, streaming);
     }
