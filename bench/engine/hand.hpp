@@ -59,7 +59,7 @@ public:
                     std::swap(in[0], in[1]);
                 results_[reduced] = head_;
                 void *out[2] = {reinterpret_cast<char *>(output) + at, room(now)};
-                const std::uint32_t cell_streams = choice_.streaming() ? 2u : 0u;
+                const std::uint32_t cell_streams = choice_.favours_streaming() ? 2u : 0u;
                 sum_(out, 2, in, 2, now / 4, (streaming ? 1u : 0u) | cell_streams);
                 flag(now);
                 ++reduced;
@@ -112,8 +112,9 @@ private:
             length >= stretto::engine::StoreChoice::kLeast && choice_.streaming();
         const std::uint64_t start = stretto::now_ticks();
         copy_(&out, 1, &in, 1, length, streaming ? 1u : 0u);
-        if (length >= stretto::engine::StoreChoice::kLeast && !streaming)
-            choice_.saw_plain(static_cast<std::uint32_t>(length), stretto::now_ticks() - start);
+        if (length >= stretto::engine::StoreChoice::kLeast)
+            choice_.saw(streaming, static_cast<std::uint32_t>(length),
+                        stretto::now_ticks() - start);
         flag(length);
     }
 

@@ -182,10 +182,9 @@ void Engine::announce(const Run &run) {
         } else {
             outs[count] = own->payload();
             if (step.length >= StoreChoice::kLeast) {
-                if (store_.streaming())
+                timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell;
+                if (timed ? store_.streaming() : store_.favours_streaming())
                     streaming |= 1u << count;
-                else
-                    timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell;
             }
             ++count;
         }
@@ -197,7 +196,7 @@ void Engine::announce(const Run &run) {
     else
         run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element, streaming);
     if (timed)
-        store_.saw_plain(step.length, now_ticks() - before);
+        store_.saw(streaming != 0, step.length, now_ticks() - before);
 
     if (step.publishes) {
         own->where = where;

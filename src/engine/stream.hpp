@@ -2,6 +2,7 @@
 // Our own publish stream: what of it is still to be read, and how best to write it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -97,31 +98,38 @@ private:
 
 // Plain or streaming stores into cells: whichever the machine answers better to, now.
 //
-// A plain store to a line that another core holds costs 2 ns where the cores share a cache and
-// 28 ns where they do not; a streaming store costs 3 to 5 ns in both.  A virtual machine can move
-// between the two within seconds, so the writer times its own copies: above 11 ns a line it
-// streams, and tries a plain one now and then.  The decision is local; readers do not care.
+// A plain store to a line that another core holds costs 2 ns where the cores share a cache and 8 to
+// 28 ns where they do not; a streaming store costs 3 to 5 ns in both, but what it wrote takes the
+// reader 2 ns a line longer.  A virtual machine can move between the two within seconds, so the
+// writer times its own copies of both kinds (which cost the same but for the store) and now and then
+// tries the other kind.  The decision is local; readers do not care.
 class StoreChoice {
 public:
     static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for
 
+    bool favours_streaming() const { return streaming_; }
+    // For a copy whose time will be told: the other kind now and then.
     bool streaming() {
-        if (!streaming_)
-            return false;
-        return ++since_probe_ % kProbeEvery != 0;
+        const bool other = ++asked_ % kProbeEvery == 0 || ns_per_line_[!streaming_] == 0;
+        return streaming_ != other;
     }
 
-    // A copy of `bytes` took `ticks` with plain stores.
-    void saw_plain(std::uint32_t bytes, std::uint64_t ticks) {
-        const double ns_per_line = static_cast<double>(ticks) * ns_per_tick_ * 64.0 / bytes;
-        streaming_ = ns_per_line > kDearLine;
+    // A copy of `bytes` took `ticks`.
+    void saw(bool streaming, std::uint32_t bytes, std::uint64_t ticks) {
+        double &known = ns_per_line_[streaming];
+        const double now = static_cast<double>(ticks) * ns_per_tick_ * 64.0 / bytes;
+        // A sample that is far off has been interrupted; a new state shows soon enough.
+        known = known == 0 ? now : known + (std::min(now, 4 * known) - known) / 4;
+        if (ns_per_line_[true] != 0 && ns_per_line_[false] != 0)
+            streaming_ = ns_per_line_[false] > ns_per_line_[true] + kReaderPays;
     }
 
 private:
     static constexpr std::uint32_t kProbeEvery = 32;
-    static constexpr double kDearLine = 11.0;
+    static constexpr double kReaderPays = 2.5; // ns a line
+    double ns_per_line_[2] = {0, 0};           // plain, streaming; 0: not known yet
     bool streaming_ = false;
-    std::uint32_t since_probe_ = 0;
+    std::uint32_t asked_ = 0;
     double ns_per_tick_ = ns_per_tick();
 };
 

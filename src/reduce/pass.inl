@@ -24,10 +24,6 @@ namespace {
 
 constexpr std::size_t kUnroll = 4; // vectors in flight
 constexpr std::size_t kBlock = kUnroll * kVector;
-#ifndef AHEAD
-#define AHEAD 2
-#endif
-constexpr std::size_t kAhead = AHEAD * kBlock;
 constexpr int kMostHoisted = 8;          // operands; beyond, their number is not compiled in
 constexpr std::size_t kAlignFrom = 1024; // bytes from which aligned stores repay the edge
 
@@ -72,12 +68,8 @@ struct Kernel {
         const Sources<Ins> sources(in, ins);
         const Sinks<Outs> sinks(out, outs);
         const StreamMask mask(streamed);
-        for (; end - at >= kBlock; at += kBlock) {
-            if constexpr (Ins == 0)
-                for (int k = 0; k < ins; ++k)
-                    prefetch(sources[k] + at + kAhead, kBlock);
+        for (; end - at >= kBlock; at += kBlock)
             block<Element, Operation, kVector, kUnroll>(sources, sinks, at, kVector, mask);
-        }
         for (; at != end; at += kVector)
             block<Element, Operation, kVector, 1>(sources, sinks, at, 0, mask);
     }

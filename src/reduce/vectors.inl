@@ -78,12 +78,6 @@ template<std::size_t Bytes, class V>
     }
 }
 
-// Asks for the lines of [from, from + bytes), which may lie beyond the end of memory.
-[[gnu::always_inline]] inline void prefetch(const std::byte *from, std::size_t bytes) {
-    for (std::size_t line = 0; line < bytes; line += kLine)
-        __builtin_prefetch(from + line);
-}
-
 // A vector to an address that is a multiple of its size, past the caches where there is a way.
 template<class V>
 [[gnu::always_inline]] inline void stream(std::byte *to, V value) {

@@ -17,7 +17,8 @@
 // Blocks have labels, so the final shift of the original, which lets p begin at place 0 of its
 // buffer, is not needed.
 //
-// Steps     ceil(log2 P)
+// Steps     ceil(log2 P); one less where the last message is of blocks that were known a step
+//           earlier, that is for 2^k < P <= 3/2 2^k
 // Messages  ceil(log2 P) sent by each; P - 1 blocks, the least possible
 // Good for small and middle-sized vectors over a network, any P.  No restrictions, no scratch.
 #include <algorithm>

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs peer_bench under an MPI's mpirun and reads its blocks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from peers import Peer, Settings
+
+CONTESTANTS = ("peer", "stretto", "shared", "memcpy")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Calls of one size by all contestants, in turns, between two probes of the machine."""
+
+    peer: str
+    ranks: int
+    bytes: int
+    probe_ns: tuple[float, float]  # before and after
+    ns: dict[str, list[float]]  # per contestant: a call's slowest rank
+    wrong: dict[str, int]  # per contestant: wrong elements
+
+
+class LaunchError(Exception):
+    """An mpirun that failed or did not end; the message holds the end of what it said."""
+
+
+def launches(
+    peer: Peer, ranks: int, sizes: list[int], seconds: float
+) -> Iterator[tuple[Settings, list[int], float]]:
+    """The settings a peer needs for these sizes, each with its sizes and its share of the time."""
+    every = peer.settings(ranks)
+    for i, settings in enumerate(every):
+        until = every[i + 1].from_bytes if i + 1 < len(every) else None
+        mine = [s for s in sizes if s >= settings.from_bytes and (until is None or s < until)]
+        if mine:
+            yield settings, mine, seconds * len(mine) / len(sizes)
+
+
+def measure(
+    peer: Peer, program: Path, ranks: int, sizes: list[int], seconds: float, settings: Settings
+) -> Iterator[Block]:
+    """Yields the blocks as they are measured.  Raises LaunchError if mpirun fails."""
+    command = [*peer.command(ranks), str(program), f"{seconds:.1f}", ",".join(map(str, sizes))]
+    if settings.threads:
+        command.append("threads")
+    with tempfile.TemporaryFile("w+") as complaints:
+        process = subprocess.Popen(
+            command,
+            env=peer.environment(settings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+            start_new_session=True,  # so that the ranks can be ended with their mpirun
+        )
+        watchdog = threading.Timer(2 * seconds + 120, _end, [process])
+        watchdog.start()
+        others = []
+        try:
+            for line in process.stdout:
+                if line.startswith("{"):
+                    yield _block(peer, ranks, json.loads(line))
+                else:
+                    others.append(line)
+            status = process.wait()
+        finally:
+            watchdog.cancel()
+            _end(process)
+        if status != 0:
+            complaints.seek(0)
+            said = "".join(others) + complaints.read()
+            raise LaunchError(f"{' '.join(command)}: status {status}\n{said[-2000:].strip()}")
+
+
+def _block(peer: Peer, ranks: int, record: dict) -> Block:
+    return Block(
+        peer.name,
+        ranks,
+        record["bytes"],
+        tuple(record["probe_ns"]),
+        {who: record[who]["ns"] for who in CONTESTANTS},
+        {who: record[who]["wrong"] for who in CONTESTANTS},
+    )
+
+
+def _end(process: subprocess.Popen) -> None:
+    """mpirun takes its ranks with it when it is asked to end, not when it is killed."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, signal_number)
+            process.wait(timeout=10)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
