@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# `make demo` and `make test` set everything up: an environment in .venv, builds in build/.
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+RANKS ?= 4
+# Of the demo's second run: the slow worker and how much slower, RANK:MILLISECONDS a step.
+SLOW ?= 2:20
+BENCH_OPTIONS ?= -n 2 --sizes 4:64M
+
+# Other environments and settings of the caller's Python must not leak into ours.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX
+unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_CONSTRAINT
+unexport SKBUILD_CMAKE_DEFINE SKBUILD_CMAKE_ARGS CMAKE_ARGS CMAKE_GENERATOR
+# Nor a job that make was started in.
+unexport STRETTO_RANK STRETTO_SIZE STRETTO_JOB STRETTO_ALGORITHM
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+BIN := .venv/bin
+TOOLS := .venv/tools.stamp
+INSTALLED := .venv/stretto.stamp
+
+library_sources := CMakeLists.txt $(shell find src include cmake third_party/nlohmann -type f)
+python_sources := $(shell find python -type f -not -name '*.pyc')
+c_files := $(shell find src include python tests bench examples -type f \
+	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
+	-not -path '*/.venv/*' -not -path '*/.build/*')
+python_files := python tests bench examples docs tools
+
+.PHONY: demo test test-full test-cpp test-python test-asan test-tsan bench format format-check \
+	lint install clean
+.DELETE_ON_ERROR:
+
+demo: install
+	$(BIN)/stretto run --no-prefix -n $(RANKS) $(BIN)/python examples/digits/train.py --compare
+	$(BIN)/stretto run --no-prefix -n $(RANKS) $(BIN)/python examples/digits/train.py \
+		--steps 300 --slow $(SLOW)
+
+# ---- the environment and the package
+
+$(TOOLS): pyproject.toml tools/requirements.py tools/check_machine.sh
+	@tools/check_machine.sh $(PYTHON)
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python tools/requirements.py bench demo dev > .venv/requirements.txt
+	@echo "installing build and test tools into .venv"
+	@$(BIN)/python -m pip install --quiet -r .venv/requirements.txt
+	@touch $@
+
+$(INSTALLED): $(TOOLS) $(library_sources) $(python_sources) README.md LICENSE
+	@echo "building and installing stretto into .venv"
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
+	@touch $@
+
+install: $(INSTALLED)
+
+# ---- tests
+
+# build(folder, options): configures once, builds what has changed.
+build = $(BIN)/cmake -S . -B build/$(1) -G Ninja -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=ON $(2) \
+	> build-$(1).log || { cat build-$(1).log; rm build-$(1).log; exit 1; }; rm build-$(1).log; \
+	$(BIN)/ninja -C build/$(1) -j $(JOBS) --quiet
+ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2)
+sanitized = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSTRETTO_SANITIZE=$(1)
+# Proofs of everything are the same proofs under a sanitizer, and take long.
+quick := -E 'mutation|algorithms' -LE slow
+
+test: test-cpp test-python test-asan test-tsan
+	@echo "all tests passed"
+
+test-full: test-cpp test-python
+	$(call build,asan,$(call sanitized,address$(comma)undefined))
+	$(call ctest,asan)
+	$(call build,tsan,$(call sanitized,thread))
+	$(call ctest,tsan)
+	STRETTO_TEST_FULL=1 $(call ctest,test)
+	STRETTO_TEST_FULL=1 $(BIN)/python -m pytest
+
+test-cpp: $(TOOLS)
+	$(call build,test,-DSTRETTO_BENCH=ON)
+	$(call ctest,test)
+
+test-python: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+test-asan: $(TOOLS)
+	$(call build,asan,$(call sanitized,address$(comma)undefined))
+	$(call ctest,asan,$(quick))
+
+test-tsan: $(TOOLS)
+	$(call build,tsan,$(call sanitized,thread))
+	$(call ctest,tsan,$(quick))
+
+comma := ,
+
+# ---- the rest
+
+bench: install
+	$(BIN)/stretto bench $(BENCH_OPTIONS)
+
+format: $(TOOLS)
+	$(BIN)/clang-format -i $(c_files)
+	$(BIN)/ruff format $(python_files)
+	$(BIN)/ruff check --fix $(python_files)
+
+format-check: $(TOOLS)
+	$(BIN)/clang-format --dry-run -Werror $(c_files)
+	$(BIN)/ruff format --check $(python_files)
+
+lint: $(TOOLS)
+	$(BIN)/ruff check $(python_files)
+	$(BIN)/python tools/check_house.py
+
+clean:
+	rm -rf .venv build

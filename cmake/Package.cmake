@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What `cmake --install` and the wheel put in place: library, header, CMake package, pkg-config file.
+# All paths in them are relative to where they lie, so that an installed tree can be moved.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(SKBUILD)
+  # A wheel is a zip: it has no symbolic links, so the library has one name.
+  set(CMAKE_INSTALL_LIBDIR lib)
+  set_property(TARGET stretto PROPERTY VERSION)
+  set_property(TARGET stretto PROPERTY SOVERSION)
+endif()
+
+set(STRETTO_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/stretto)
+# From the pkg-config file up to the prefix: "../.." for lib/pkgconfig.
+file(RELATIVE_PATH STRETTO_PC_TO_PREFIX
+  /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" STRETTO_PC_TO_PREFIX "${STRETTO_PC_TO_PREFIX}")
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/strettoConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/strettoConfig.cmake INSTALL_DESTINATION ${STRETTO_CMAKE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/strettoConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/stretto.pc.in ${PROJECT_BINARY_DIR}/stretto.pc @ONLY)
+
+install(TARGETS stretto EXPORT strettoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT strettoTargets NAMESPACE stretto:: DESTINATION ${STRETTO_CMAKE_DIR})
+install(FILES ${PROJECT_BINARY_DIR}/strettoConfig.cmake
+  ${PROJECT_BINARY_DIR}/strettoConfigVersion.cmake DESTINATION ${STRETTO_CMAKE_DIR})
+install(FILES ${PROJECT_BINARY_DIR}/stretto.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/include/stretto/stretto.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stretto)

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of the extension module.
+#pragma once
+
+#include <memory>
+#include <nanobind/nanobind.h>
+
+#include "handle.hpp"
+
+namespace stretto::python {
+
+struct Communicator {
+    std::shared_ptr<Handle> handle;
+};
+
+void bind_communicator(nanobind::module_ &module); // communicator.cpp
+void bind_tools(nanobind::module_ &module);        // tools.cpp
+
+// timing.cpp: calls of a collective, timed; (microseconds of each call's slowest rank, mean
+// microseconds of each rank).  Collective.
+nanobind::tuple time_calls(const Communicator &comm, const char *collective,
+                           nanobind::handle send, nanobind::handle recv, const char *op, int root,
+                           std::size_t warm, std::size_t calls);
+
+} // namespace stretto::python

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// _core.Communicator and _core.Request: what stretto/communicator.py builds upon.
+#include <nanobind/stl/string.h>
+#include <string>
+#include <vector>
+
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace stretto::python {
+
+namespace {
+
+class Request {
+public:
+    Request(std::shared_ptr<Handle> handle, std::shared_ptr<Pending> pending)
+        : handle_(std::move(handle)), pending_(std::move(pending)) {}
+    Request(Request &&) = default;
+    ~Request() {
+        if (handle_ != nullptr)
+            handle_->abandon(std::move(pending_));
+    }
+
+    void start() {
+        if (!pending_->persistent)
+            throw Error(Status::argument, "only a request of allreduce_init can be started again");
+        if (pending_->request == nullptr)
+            throw Error(Status::argument, "the communicator is finalized");
+        handle_->call([&](stretto_comm) { return stretto_start(pending_->request); });
+        pending_->running = true;
+    }
+
+    void wait() {
+        if (!pending_->running)
+            return;
+        handle_->call([&](stretto_comm) {
+            const stretto_status status = stretto_wait(&pending_->request);
+            pending_->running = false; // ended, be it by an error
+            return status;
+        });
+    }
+
+    bool test() {
+        if (pending_->running)
+            handle_->call([&](stretto_comm) {
+                int done = 1;
+                const stretto_status status = stretto_test(&pending_->request, &done);
+                pending_->running = status == STRETTO_OK && done == 0;
+                return status;
+            });
+        return !pending_->running;
+    }
+
+private:
+    std::shared_ptr<Handle> handle_;
+    std::shared_ptr<Pending> pending_;
+};
+
+Communicator adopt(stretto_status status, const stretto_comm &comm) {
+    check(status);
+    return {std::make_shared<Handle>(comm)};
+}
+
+Communicator init() {
+    stretto_comm comm = nullptr;
+    stretto_status status;
+    {
+        const nb::gil_scoped_release released;
+        status = stretto_init(&comm);
+    }
+    return adopt(status, comm);
+}
+
+Communicator init_explicit(int rank, int size, const char *job) {
+    stretto_comm comm = nullptr;
+    stretto_status status;
+    {
+        const nb::gil_scoped_release released;
+        status = stretto_init_explicit(rank, size, job, &comm);
+    }
+    return adopt(status, comm);
+}
+
+void play(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
+          const char *op, int root) {
+    const Invocation what(collective, send, recv, op, root, self.handle->rank(),
+                          self.handle->size());
+    self.handle->call([&](stretto_comm comm) { return what.call(comm); });
+}
+
+Request start(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
+              const char *op, int root) {
+    Pending pending{nullptr,
+                    Invocation(collective, send, recv, op, root, self.handle->rank(),
+                               self.handle->size()),
+                    false, true};
+    self.handle->call(
+        [&](stretto_comm comm) { return pending.what.start(comm, &pending.request); });
+    return {self.handle, self.handle->track(std::move(pending))};
+}
+
+Request plan(const Communicator &self, nb::handle send, nb::handle recv, const char *op) {
+    Pending pending{nullptr,
+                    Invocation("allreduce", send, recv, op, 0, self.handle->rank(),
+                               self.handle->size()),
+                    true, false};
+    const Invocation &what = pending.what;
+    self.handle->call([&](stretto_comm comm) {
+        return stretto_allreduce_init(comm, what.send, what.recv, what.count, what.dtype, what.op,
+                                      &pending.request);
+    });
+    return {self.handle, self.handle->track(std::move(pending))};
+}
+
+nb::list stats(const Communicator &self) {
+    std::vector<stretto_stat> lines;
+    std::size_t count = 0;
+    self.handle->call([&](stretto_comm comm) {
+        stretto_status status = stretto_stats(comm, nullptr, 0, &count);
+        lines.resize(count);
+        return status == STRETTO_OK ? stretto_stats(comm, lines.data(), count, &count) : status;
+    });
+    nb::list result;
+    for (const stretto_stat &line : lines)
+        result.append(nb::make_tuple(line.collective, line.algorithm, line.calls, line.bytes,
+                                     line.seconds, line.waiting_seconds, line.messages,
+                                     line.bytes_copied, line.bytes_reduced));
+    return result;
+}
+
+void reset_stats(const Communicator &self) { self.handle->call(stretto_stats_reset); }
+
+void force_algorithm(const Communicator &self, const char *name) {
+    self.handle->call([&](stretto_comm comm) { return stretto_force_algorithm(comm, name); });
+}
+
+std::string chosen_algorithm(const Communicator &self, const char *collective, std::size_t count,
+                             const char *dtype) {
+    const char *name = nullptr;
+    const stretto_dtype type = dtype_named(dtype);
+    self.handle->call([&](stretto_comm comm) {
+        return stretto_chosen_algorithm(comm, collective, count, type, &name);
+    });
+    return name;
+}
+
+double probe(const Communicator &self) {
+    double nanoseconds = 0;
+    self.handle->call([&](stretto_comm comm) { return stretto_probe(comm, &nanoseconds); });
+    return nanoseconds;
+}
+
+} // namespace
+
+void bind_communicator(nb::module_ &module) {
+    nb::class_<Request>(module, "Request")
+        .def("start", &Request::start)
+        .def("wait", &Request::wait)
+        .def("test", &Request::test);
+
+    nb::class_<Communicator>(module, "Communicator", nb::is_weak_referenceable())
+        .def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
+        .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
+        .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a)
+        .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a)
+        .def("plan", &plan, "send"_a.none(), "recv"_a, "op"_a)
+        .def("time", &time_calls, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
+             "root"_a, "warm"_a, "calls"_a)
+        .def("allocate",
+             [](const Communicator &self, std::size_t bytes) {
+                 return self.handle->allocate(bytes);
+             },
+             "bytes"_a)
+        .def("stats", &stats)
+        .def("reset_stats", &reset_stats)
+        .def("force_algorithm", &force_algorithm, "name"_a)
+        .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
+        .def("probe", &probe)
+        .def("finalize", [](const Communicator &self) { self.handle->finalize(); })
+        .def("exit", [](const Communicator &self) { self.handle->exit(); });
+
+    module.def("init", &init);
+    module.def("init_explicit", &init_explicit, "rank"_a, "size"_a, "job"_a);
+}
+
+} // namespace stretto::python

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "handle.hpp"
+
+#include <nanobind/ndarray.h>
+
+namespace nb = nanobind;
+
+namespace stretto::python {
+
+struct Handle::Block {
+    std::shared_ptr<Handle> handle;
+    void *memory;
+};
+
+void Handle::enter() {
+    if (finalized_ || comm_ == nullptr)
+        throw Error(Status::argument, "the communicator is finalized");
+    if (busy_)
+        throw Error(Status::argument, "another thread is inside this communicator; one thread at a "
+                                      "time may use it");
+    free_released();
+    reap();
+    busy_ = true;
+}
+
+std::shared_ptr<Pending> Handle::track(Pending &&pending) {
+    auto kept = std::make_shared<Pending>(std::move(pending));
+    tracked_.remove_if([](const std::weak_ptr<Pending> &other) { return other.expired(); });
+    tracked_.push_back(kept);
+    return kept;
+}
+
+void Handle::abandon(std::shared_ptr<Pending> pending) {
+    if (pending->request != nullptr)
+        orphans_.push_back(std::move(pending));
+}
+
+// Frees orphans that have ended.  Their errors are nobody's.
+void Handle::reap() {
+    std::erase_if(orphans_, [](const std::shared_ptr<Pending> &orphan) {
+        int done = 1;
+        if (orphan->running)
+            (void)stretto_test(&orphan->request, &done);
+        if (done == 0)
+            return false;
+        if (orphan->request != nullptr)
+            (void)stretto_request_free(&orphan->request);
+        return true;
+    });
+}
+
+nb::object Handle::allocate(std::size_t bytes) {
+    void *memory = nullptr;
+    call([&](stretto_comm comm) { return stretto_alloc(comm, bytes, &memory); });
+    ++blocks_;
+    const nb::capsule owner(new Block{shared_from_this(), memory}, [](void *data) noexcept {
+        const std::unique_ptr<Block> block(static_cast<Block *>(data));
+        block->handle->release(block->memory);
+    });
+    return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(memory, {bytes}, owner));
+}
+
+void Handle::release(void *memory) {
+    --blocks_;
+    if (comm_ == nullptr)
+        return; // it went with the communicator
+    released_.push_back(memory);
+    if (!busy_) {
+        free_released();
+        if (finalized_ && blocks_ == 0)
+            leave();
+    }
+}
+
+void Handle::free_released() {
+    for (void *memory : released_)
+        (void)stretto_free(comm_, memory);
+    released_.clear();
+}
+
+void Handle::finalize() {
+    if (finalized_ || comm_ == nullptr)
+        return;
+    enter();
+    for (const auto &pending : running()) {
+        const nb::gil_scoped_release released;
+        (void)stretto_wait(&pending->request); // its error is nobody's now
+        pending->running = false;
+    }
+    busy_ = false;
+    finalized_ = true;
+    if (blocks_ == 0)
+        leave();
+}
+
+void Handle::exit() {
+    finalized_ = true;
+    if (auto unfinished = running(); !unfinished.empty()) {
+        // Nobody waits for what the process has given up, but its buffers are still written to.
+        (void)new auto(std::move(unfinished));
+        comm_ = nullptr;
+    }
+    leave();
+}
+
+std::vector<std::shared_ptr<Pending>> Handle::running() const {
+    std::vector<std::shared_ptr<Pending>> result;
+    for (const std::weak_ptr<Pending> &weak : tracked_)
+        if (auto pending = weak.lock(); pending && pending->running)
+            result.push_back(std::move(pending));
+    return result;
+}
+
+void Handle::leave() {
+    if (comm_ == nullptr || busy_)
+        return;
+    for (const std::weak_ptr<Pending> &weak : tracked_)
+        if (const auto pending = weak.lock())
+            pending->request = nullptr; // freed with the communicator
+    (void)stretto_finalize(&comm_);
+    released_.clear();
+    tracked_.clear();
+    orphans_.clear();
+}
+
+} // namespace stretto::python

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A C communicator with the care that Python needs: one caller at a time without holding the GIL,
+// requests that outlive their Python objects, shared memory that outlives finalize().
+#pragma once
+
+#include <list>
+#include <memory>
+#include <nanobind/nanobind.h>
+#include <vector>
+
+#include "errors.hpp"
+#include "invocation.hpp"
+
+namespace stretto::python {
+
+class Handle;
+
+// A request of the C API with the buffers that belong to it.
+struct Pending {
+    stretto_request request = nullptr; // NULL once it has ended
+    Invocation what;
+    bool persistent = false;
+    bool running = false;
+};
+
+// All members need the GIL.
+class Handle : public std::enable_shared_from_this<Handle> {
+public:
+    explicit Handle(stretto_comm comm)
+        : comm_(comm), rank_(stretto_rank(comm)), size_(stretto_size(comm)) {}
+    ~Handle() { leave(); }
+    Handle(const Handle &) = delete;
+    Handle &operator=(const Handle &) = delete;
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+
+    // Runs body(comm) without the GIL and checks its status.  Throws Error(argument) if the
+    // communicator is finalized or another thread is inside.
+    template<class Body>
+    void call(Body &&body) {
+        enter();
+        stretto_status status;
+        std::string message;
+        {
+            const nanobind::gil_scoped_release released;
+            status = body(comm_);
+            if (status != STRETTO_OK)
+                message = stretto_last_error();
+        }
+        busy_ = false;
+        if (status != STRETTO_OK)
+            throw Error(static_cast<Status>(status), message);
+    }
+
+    std::shared_ptr<Pending> track(Pending &&pending);
+    // The Python object of the request is gone: what still runs keeps its buffers until it ends.
+    void abandon(std::shared_ptr<Pending> pending);
+
+    // An array of bytes in shared memory.  It keeps the job joined while it lives.
+    nanobind::object allocate(std::size_t bytes);
+
+    // No further calls.  Waits for what runs, and leaves the job, as soon as no shared array lives.
+    void finalize();
+    // At the end of the process: leaves the job unless something still runs, whatever lives.
+    void exit();
+
+private:
+    struct Block; // what owns a shared array
+
+    void enter();
+    void release(void *memory);
+    void free_released();
+    void reap();
+    void leave();
+    std::vector<std::shared_ptr<Pending>> running() const;
+
+    stretto_comm comm_;
+    const int rank_, size_;
+    bool busy_ = false, finalized_ = false;
+    int blocks_ = 0;               // shared arrays that live
+    std::vector<void *> released_; // to be freed when nobody is inside
+    std::list<std::weak_ptr<Pending>> tracked_;
+    std::vector<std::shared_ptr<Pending>> orphans_; // without a Python object
+};
+
+} // namespace stretto::python

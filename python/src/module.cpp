@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bindings.hpp"
+
+NB_MODULE(_core, module) {
+    nanobind::set_leak_warnings(false); // a communicator may live as long as the process
+    module.doc() = "The C API of Stretto for buffers, and its tools; see the package around it.";
+    module.attr("__version__") = stretto_version();
+    stretto::python::translate_errors();
+    stretto::python::bind_communicator(module);
+    stretto::python::bind_tools(module);
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What needs no job: the list of algorithms, proofs, simulations, schedules as text.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.hpp"
+#include "bindings.hpp"
+#include "schedule/json.hpp"
+#include "schedule/verify.hpp"
+#include "simulate/simulate.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace stretto::python {
+
+namespace {
+
+using schedule::Collective;
+using schedule::Position;
+using schedule::Schedule;
+
+Collective collective_named(const std::string &name) {
+    if (const auto collective = schedule::collective_named(name))
+        return *collective;
+    throw Error(Status::argument, "there is no collective '" + name + "'");
+}
+
+Schedule make(const std::string &collective, const std::string &algorithm, Position ranks,
+              Position root) {
+    const auto choice = algorithms::parse(collective_named(collective), algorithm);
+    return algorithms::make(choice, ranks, root);
+}
+
+nb::dict describe(const algorithms::Algorithm &algorithm) {
+    nb::list parameters;
+    for (const algorithms::Parameter &parameter : algorithm.parameters) {
+        nb::dict entry;
+        entry["name"] = parameter.name;
+        entry["default"] = parameter.fallback;
+        entry["least"] = parameter.least;
+        entry["most"] = parameter.most;
+        entry["meaning"] = parameter.meaning;
+        parameters.append(entry);
+    }
+    nb::dict result;
+    result["collective"] = schedule::name(algorithm.collective);
+    result["name"] = algorithm.name;
+    result["summary"] = algorithm.summary;
+    result["source"] = algorithm.source;
+    result["parameters"] = parameters;
+    return result;
+}
+
+nb::list list_algorithms() {
+    nb::list result;
+    for (const algorithms::Algorithm &algorithm : algorithms::all())
+        result.append(describe(algorithm));
+    return result;
+}
+
+// (runs, order-preserving, consistent, canonical), as declared.
+nb::tuple declared(const std::string &collective, const std::string &name, Position ranks) {
+    const algorithms::Algorithm &algorithm = algorithms::find(collective_named(collective), name);
+    return nb::make_tuple(algorithm.runs(ranks), algorithm.order_preserving(ranks),
+                          algorithm.consistent(ranks), algorithm.canonical(ranks));
+}
+
+nb::dict prove(const Schedule &schedule, std::size_t count, std::size_t element) {
+    schedule::Verdict verdict;
+    schedule::Accounting costs;
+    const std::size_t quantum = schedule.partition.quantum();
+    count = (count + quantum - 1) / quantum * quantum;
+    {
+        const nb::gil_scoped_release released;
+        verdict = schedule::verify(schedule);
+        if (verdict.ok)
+            costs = schedule::account(schedule, count, element);
+    }
+    nb::dict result;
+    result["collective"] = schedule::name(schedule.contract.collective());
+    result["algorithm"] = schedule.name;
+    result["ranks"] = schedule.ranks;
+    result["ok"] = verdict.ok;
+    result["failure"] = verdict.failure;
+    if (!verdict.ok)
+        return result;
+    result["order_preserving"] = verdict.order_preserving;
+    result["consistent"] = verdict.consistent;
+    result["canonical"] = verdict.canonical;
+    result["tree"] = verdict.tree;
+    result["steps"] = costs.steps;
+    result["vector_bytes"] = count * element;
+    result["messages"] = costs.most.sends;
+    result["messages_total"] = costs.total.sends;
+    result["bytes_sent"] = costs.most.bytes_sent;
+    result["bytes_received"] = costs.most.bytes_received;
+    result["bytes_reduced"] = costs.most.bytes_reduced;
+    result["scratch_bytes"] = costs.most.scratch_bytes;
+    return result;
+}
+
+simulate::Mode mode_named(const std::string &name) {
+    constexpr std::string_view names[] = {"posted", "arrived", "eager", "ordered"};
+    for (int i = 0; i < 4; ++i)
+        if (names[i] == name)
+            return static_cast<simulate::Mode>(i);
+    throw Error(Status::argument,
+                "there is no mode '" + name + "'; posted, arrived, eager and ordered exist");
+}
+
+nb::dict simulate_schedule(const Schedule &schedule, std::size_t count, std::size_t element,
+                           std::vector<double> arrivals, double alpha, double beta, double gamma,
+                           const std::string &mode) {
+    simulate::Problem problem;
+    problem.count = count;
+    problem.element = element;
+    problem.arrivals = std::move(arrivals);
+    problem.network = {alpha, beta, gamma};
+    problem.mode = mode_named(mode);
+    simulate::Timeline timeline;
+    {
+        const nb::gil_scoped_release released;
+        timeline = simulate::simulate(schedule, problem);
+    }
+    nb::dict result;
+    result["finish"] = timeline.finish;
+    result["makespan"] = timeline.makespan;
+    result["mean_elapsed"] = timeline.mean_elapsed;
+    return result;
+}
+
+} // namespace
+
+void bind_tools(nb::module_ &module) {
+    nb::class_<Schedule>(module, "Schedule")
+        .def_ro("name", &Schedule::name)
+        .def_ro("ranks", &Schedule::ranks)
+        .def("to_json", [](const Schedule &self) { return schedule::to_json(self); })
+        .def("to_text", [](const Schedule &self) { return schedule::to_text(self); })
+        .def("prove", &prove, "count"_a, "element"_a)
+        .def("simulate", &simulate_schedule, "count"_a, "element"_a, "arrivals"_a, "alpha"_a,
+             "beta"_a, "gamma"_a, "mode"_a);
+    module.def("schedule", &make, "collective"_a, "algorithm"_a, "ranks"_a, "root"_a);
+    module.def("schedule_from_json", &schedule::from_json, "text"_a);
+    module.def("algorithms", &list_algorithms);
+    module.def("declared", &declared, "collective"_a, "algorithm"_a, "ranks"_a);
+}
+
+} // namespace stretto::python

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stretto: collectives that do not wait, for NumPy arrays.
+
+    import numpy as np
+    import stretto
+
+    comm = stretto.init()
+    mean = comm.allreduce(np.full(1000, comm.rank, np.float32)) / comm.size
+
+Start it as `stretto run -n 4 python program.py`; torchrun, mpirun and srun will do as well.
+"""
+
+from __future__ import annotations
+
+from stretto import _core
+from stretto._core import __version__
+from stretto.communicator import (
+    IN_PLACE,
+    Communicator,
+    PersistentRequest,
+    Request,
+    Stat,
+)
+from stretto.errors import (
+    ArgumentError,
+    Error,
+    InternalError,
+    MismatchError,
+    OutOfMemoryError,
+    PeerError,
+    RevokedError,
+    SystemError,
+    TimeoutError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "IN_PLACE",
+    "ArgumentError",
+    "Communicator",
+    "Error",
+    "InternalError",
+    "MismatchError",
+    "OutOfMemoryError",
+    "PeerError",
+    "PersistentRequest",
+    "Request",
+    "RevokedError",
+    "Stat",
+    "SystemError",
+    "TimeoutError",
+    "UnsupportedError",
+    "__version__",
+    "algorithms",
+    "init",
+]
+
+
+def init(rank: int | None = None, size: int | None = None, job: str | None = None) -> Communicator:
+    """Joins a job.  Collective: returns when all ranks have joined.
+
+    Without arguments, the job that the environment describes: that of `stretto run`, torchrun,
+    mpirun (Open MPI, MPICH, Intel MPI) or srun; a process that none of them started is a job of
+    one rank.  Else as `rank` of `size` in `job`, a name that the job's ranks on this host share.
+
+    Raises TimeoutError naming who has not come within STRETTO_INIT_TIMEOUT seconds, MismatchError
+    if ranks disagree on the size, ArgumentError, OutOfMemoryError or SystemError.
+    """
+    if rank is None and size is None and job is None:
+        return Communicator(_core.init())
+    if rank is None or size is None or job is None:
+        raise ArgumentError("init takes rank, size and job together, or none of them")
+    return Communicator(_core.init_explicit(rank, size, job))
+
+
+def algorithms(collective: str = "allreduce", ranks: int | None = None) -> list[str]:
+    """Names of the algorithms of a collective, for `force_algorithm`.
+
+    With `ranks`, only those that run with so many ranks.
+    """
+    names = [each["name"] for each in _core.algorithms() if each["collective"] == collective]
+    if ranks is None:
+        return names
+    return [name for name in names if _core.declared(collective, name, ranks)[0]]

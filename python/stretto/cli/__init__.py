@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `stretto`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from stretto import Error, __version__
+from stretto.cli.bench import bench
+from stretto.cli.config import config
+from stretto.cli.listing import list_command
+from stretto.cli.run import run
+from stretto.cli.show import show
+from stretto.cli.simulate import simulate
+from stretto.cli.verify import verify
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="stretto %(version)s")
+def cli() -> None:
+    """Collectives that do not wait.
+
+    \b
+    stretto run -n 4 python train.py                 start ranks on this host
+    stretto list                                     the algorithms and what they promise
+    stretto verify ring direct --ranks 1:64          prove them
+    stretto simulate ring --ranks 8 --late 3:4ms     when each rank is done
+    stretto bench -n 4 --sizes 4:64M --plot out.png  measure on this machine
+    """
+
+
+for command in (run, list_command, verify, simulate, show, bench, config):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """The entry point.  Errors of Stretto end the command with one line and exit status 1."""
+    try:
+        cli(prog_name="stretto")
+    except Error as error:
+        click.echo(f"stretto: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`stretto bench`: collectives, timed on this machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from datetime import datetime, timezone
+from typing import Any
+
+import click
+import numpy as np
+
+import stretto
+from stretto.cli.catalog import COLLECTIVES
+from stretto.cli.launcher import Options, launch
+from stretto.cli.measure import Case, measure
+from stretto.cli.plot import plot
+from stretto.cli.tables import write_json
+from stretto.cli.units import SIZES
+
+LAUNCHERS = (
+    ("STRETTO_RANK", "STRETTO_SIZE"),
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+
+
+@click.command()
+@click.option("-n", "--ranks", type=click.IntRange(1), help="Ranks to start.  [default: 2]")
+@click.option("--pin", is_flag=True, help="Keep rank r on core r mod cores.")
+@click.option(
+    "--sizes",
+    type=SIZES,
+    default="4:64M",
+    show_default=True,
+    help="Bytes: 4, 1K, ranges by powers of two (4:64M) or four (4:64M*4), with commas.",
+)
+@click.option(
+    "--algorithms", default="auto", show_default=True, help="Names, with commas; auto: our choice."
+)
+@click.option(
+    "--collective", type=click.Choice(COLLECTIVES), default="allreduce", show_default=True
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float64", "int32", "int64"]),
+    default="float32",
+    show_default=True,
+)
+@click.option(
+    "--op", type=click.Choice(["sum", "prod", "min", "max"]), default="sum", show_default=True
+)
+@click.option("--inplace/--no-inplace", default=False, show_default=True)
+@click.option(
+    "--buffers",
+    type=click.Choice(["malloc", "shared"]),
+    default="malloc",
+    show_default=True,
+    help="Private memory, or memory of alloc() that is read in place.",
+)
+@click.option(
+    "--iters", type=click.IntRange(1), help="Calls of each size.  [default: 0.2 s, 10 to 5000]"
+)
+@click.option("--json", "json_path", metavar="FILE", help="Write the results to FILE.")
+@click.option("--plot", "plot_path", metavar="PNG", help="Draw the results.")
+@click.pass_context
+def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) -> None:
+    """Times a collective, and checks its results.
+
+    \b
+    stretto bench -n 4 --sizes 4:64M --json four.json --plot four.png
+    stretto bench -n 8 --algorithms auto,ring,direct --sizes 64K:16M*4 --buffers shared
+    stretto run -n 2 --pin stretto bench --collective allgather --dtype float64
+    mpirun -n 4 stretto bench
+
+    All ranks meet in a barrier, then call the collective once; a call takes as long as its slowest
+    rank.  t_min, t_p50, t_p99: smallest, median, 99th percentile over calls.  means: of each rank.
+    algbw: bytes / t_p50; busbw: that times what a rank must move at least, in vectors (allreduce
+    2(P-1)/P, reduce_scatter and allgather (P-1)/P, else 1).  probe: nanoseconds to overwrite a
+    cache line that the neighbour has just read; compare only results with similar probes.
+
+    Outside a job it starts its own ranks.  The exit status is 1 if a result is wrong.
+    """
+    if not any(os.environ.get(rank) and os.environ.get(size) for rank, size in LAUNCHERS):
+        command = [sys.executable, "-m", "stretto", "bench", *sys.argv[2:]]
+        sys.exit(launch(command, Options(ranks or 2, prefix=False, pin=pin)))
+    with stretto.init() as comm:
+        if ranks not in (None, comm.size):
+            raise click.UsageError(f"-n {ranks} inside a job of {comm.size} ranks")
+        rows = run_cases(comm, **options)
+    sys.exit(1 if any(row["wrong"] for row in rows) else 0)
+
+
+def run_cases(
+    comm: stretto.Communicator,
+    sizes: list[int],
+    algorithms: str,
+    collective: str,
+    dtype: str,
+    op: str,
+    inplace: bool,
+    buffers: str,
+    iters: int | None,
+    json_path: str | None,
+    plot_path: str | None,
+) -> list[dict[str, Any]]:
+    meta = {
+        "version": stretto.__version__,
+        "ranks": comm.size,
+        "collective": collective,
+        "dtype": dtype,
+        "op": op,
+        "inplace": inplace,
+        "buffers": buffers,
+        "cores": len(os.sched_getaffinity(0)),
+        "processor": processor(),
+        "system": platform.platform(),
+        "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+    printer = Printer(comm.rank == 0, meta)
+    rows = []
+    for size in sizes if collective != "barrier" else [0]:
+        for algorithm in split_names(algorithms):
+            case = Case(
+                collective, algorithm, size, np.dtype(dtype), op, inplace, buffers == "shared"
+            )
+            rows.append(measure(comm, case, iters))
+            printer.row(rows[-1])
+    if comm.rank == 0:
+        printer.end(rows)
+        if json_path:
+            write_json(json_path, {"meta": meta, "rows": rows})
+        if plot_path:
+            plot(meta, rows, plot_path)
+    return rows
+
+
+def split_names(text: str) -> list[str]:
+    """At commas outside parentheses: "ring,segmented_ring(segments=4)"."""
+    names, depth = [""], 0
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]
+
+
+def processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+class Printer:
+    """A line as soon as it is measured, in columns that are wide enough for all."""
+
+    HEAD = (
+        f"{'bytes':>12}  {'algorithm':<24} {'t_min':>10} {'t_p50':>10} {'t_p99':>10}  "
+        f"{'algbw':>8} {'busbw':>8}  {'probe':>6}  {'wrong':>5}  means"
+    )
+
+    def __init__(self, speaks: bool, meta: dict[str, Any]):
+        self._speaks = speaks
+        self._say(
+            f"{meta['collective']} of {meta['dtype']}"
+            + (f", {meta['op']}" if "reduce" in meta["collective"] else "")
+            + f", {meta['ranks']} ranks on {meta['cores']} cores, {meta['buffers']} buffers"
+            + (", in place" if meta["inplace"] else "")
+        )
+        self._say("times in µs, bandwidths in GB/s, probe in ns\n")
+        self._say(self.HEAD)
+
+    def row(self, row: dict[str, Any]) -> None:
+        name = row["algorithm"]
+        if name != row["chosen"]:
+            name += f": {row['chosen']}"
+        means = row["rank_mean_us"]
+        shown = " ".join(f"{mean:.4g}" for mean in means[:8]) + (" ..." if len(means) > 8 else "")
+        self._say(
+            f"{row['bytes']:>12,}  {name:<24} {row['t_min_us']:>10.2f} {row['t_p50_us']:>10.2f} "
+            f"{row['t_p99_us']:>10.2f}  {row['algbw_GBps']:>8.3f} {row['busbw_GBps']:>8.3f}  "
+            f"{row['probe_ns']:>6.1f}  {row['wrong']:>5}  {shown}"
+        )
+
+    def end(self, rows: list[dict[str, Any]]) -> None:
+        wrong = sum(row["wrong"] for row in rows)
+        self._say(f"\n{wrong:,} wrong elements" if wrong else "\nall results right")
+
+    def _say(self, line: str) -> None:
+        if self._speaks:
+            click.echo(line)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The algorithms of the library, as the commands name and choose them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from stretto import _core
+
+COLLECTIVES = ("allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "barrier")
+ROOTED = ("reduce", "broadcast")
+MOST_RANKS = 64  # up to here properties are looked at
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An algorithm of a collective, perhaps with parameters: "segmented_ring(segments=4)"."""
+
+    collective: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        return self.text.partition("(")[0]
+
+    def runs(self, ranks: int) -> bool:
+        return _core.declared(self.collective, self.name, ranks)[0]
+
+    def schedule(self, ranks: int, root: int = 0) -> _core.Schedule:
+        return _core.schedule(self.collective, self.text, ranks, root)
+
+
+def choose(texts: tuple[str, ...], collective: str | None) -> list[Choice]:
+    """What the arguments name; everything if there are none."""
+    known = [
+        each
+        for each in _core.algorithms()
+        if collective is None or each["collective"] == collective
+    ]
+    if not texts:
+        return [Choice(each["collective"], each["name"]) for each in known]
+    choices = []
+    for text in texts:
+        name = text.partition("(")[0]
+        matching = [each["collective"] for each in known if each["name"] == name]
+        if not matching:
+            names = ", ".join(dict.fromkeys(each["name"] for each in known))
+            raise click.UsageError(f"there is no algorithm '{name}'; there are {names}")
+        choices += [Choice(each, text) for each in matching]
+    return choices
+
+
+def choose_one(text: str, collective: str | None) -> Choice:
+    """As `choose`; of several collectives that have the name, the first (allreduce)."""
+    return choose((text,), collective)[0]
+
+
+def properties(entry: dict[str, Any]) -> dict[str, list[int]]:
+    """For each property of an algorithm, the numbers of ranks (to 64) for which it is declared."""
+    names = ("runs", "order_preserving", "consistent", "canonical")
+    result: dict[str, list[int]] = {name: [] for name in names}
+    for ranks in range(1, MOST_RANKS + 1):
+        declared = _core.declared(entry["collective"], entry["name"], ranks)
+        for name, holds in zip(names, declared, strict=True):
+            if holds and declared[0]:
+                result[name].append(ranks)
+    return result
+
+
+def collective_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--collective",
+        type=click.Choice(COLLECTIVES),
+        help="Only algorithms of this collective.",
+    )(command)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lines of many ranks on one terminal, whole and told apart."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+from typing import TextIO
+
+import click
+
+COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red")
+
+
+class LinePrinter:
+    """Puts "[rank] " before each line, in colour on a terminal, and never mixes two lines."""
+
+    def __init__(self, ranks: int):
+        self._width = len(str(ranks - 1))
+        self._rest: dict[tuple[int, TextIO], bytes] = {}
+
+    def feed(self, rank: int, target: TextIO, data: bytes) -> None:
+        """Prints the lines that are complete and keeps the rest."""
+        data = self._rest.pop((rank, target), b"") + data
+        whole, newline, rest = data.rpartition(b"\n")
+        if rest:
+            self._rest[rank, target] = rest
+        if newline:
+            prefix = self._prefix(rank, target)
+            lines = (prefix + line + b"\n" for line in whole.split(b"\n"))
+            _write(target, b"".join(lines))
+
+    def finish(self, rank: int, target: TextIO) -> None:
+        """Prints a last line that has no end."""
+        if (rank, target) in self._rest:
+            self.feed(rank, target, b"\n")
+
+    def _prefix(self, rank: int, target: TextIO) -> bytes:
+        text = f"[{rank:{self._width}}]"
+        if target.isatty() and "NO_COLOR" not in os.environ:
+            text = click.style(text, fg=COLOURS[rank % len(COLOURS)])
+        return f"{text} ".encode()
+
+
+def _write(target: TextIO, data: bytes) -> None:
+    """All of it, whatever kind of stream it is.  The ranks go on if its reader is gone."""
+    target.flush()
+    rest = memoryview(data)
+    with contextlib.suppress(BrokenPipeError):
+        while rest:
+            try:
+                rest = rest[os.write(target.fileno(), rest) :]
+            except BlockingIOError:
+                select.select([], [target], [])

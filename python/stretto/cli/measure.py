@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a rank of `stretto bench` does: checks a collective, then times it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stretto.communicator import Communicator
+
+PIECE = 1 << 18  # elements checked at a time
+BUDGET_US = 200_000  # per size and algorithm, unless --iters says otherwise
+FEWEST, MOST = 10, 5000
+
+# What a collective must move per rank at least, in vectors (as nccl-tests define bus bandwidth).
+BUS_FACTOR = {
+    "allreduce": lambda ranks: 2 * (ranks - 1) / ranks,
+    "reduce_scatter": lambda ranks: (ranks - 1) / ranks,
+    "allgather": lambda ranks: (ranks - 1) / ranks,
+    "reduce": lambda ranks: 1.0,
+    "broadcast": lambda ranks: 1.0,
+    "barrier": lambda ranks: 0.0,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measurement.  `size`: bytes of the whole vector; that of all ranks together for
+    reduce_scatter (what is sent) and allgather (what is received)."""
+
+    collective: str
+    algorithm: str
+    size: int
+    dtype: np.dtype
+    op: str
+    in_place: bool
+    shared: bool
+
+
+def contribution(rank: int, ranks: int, first: int, count: int, op: str) -> np.ndarray:
+    """What `rank` puts at elements first, first + 1, ...: small whole numbers that depend on rank
+    and index, whose reduction is exact in every type and order."""
+    index = np.arange(first, first + count, dtype=np.int64)
+    if op == "prod":  # one rank has a 3, the others 1 or -1
+        return np.where(index % ranks == rank, 3, 1 - 2 * ((index + rank) % 3 == 0))
+    return (index * 31 + rank * 17) % 1009 - 500
+
+
+def expected(case: Case, rank: int, ranks: int, first: int, count: int, part: int) -> np.ndarray:
+    """The right answer at the result's elements first, first + 1, ... of `rank`.  `part`: elements
+    of one rank's part (reduce_scatter, allgather)."""
+    if case.collective == "broadcast":
+        return contribution(0, ranks, first, count, case.op)
+    if case.collective == "allgather":
+        index = np.arange(first, first + count)
+        values = np.empty(count, np.int64)
+        for owner in range(first // part, (first + count - 1) // part + 1):
+            of_owner = index // part == owner
+            begin = int(index[of_owner][0]) - owner * part
+            values[of_owner] = contribution(owner, ranks, begin, int(of_owner.sum()), case.op)
+        return values
+    if case.collective == "reduce_scatter":
+        first += rank * part
+    fold = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}[case.op]
+    values = contribution(0, ranks, first, count, case.op)
+    for other in range(1, ranks):
+        values = fold(values, contribution(other, ranks, first, count, case.op))
+    return values
+
+
+class Bench:
+    """The buffers of one size on one rank, used by all its cases."""
+
+    def __init__(self, comm: Communicator, case: Case):
+        self._comm = comm
+        self._case = case
+        parted = case.collective in ("reduce_scatter", "allgather")
+        whole = max(1, case.size // case.dtype.itemsize)
+        self.part = max(1, whole // comm.size) if parted else whole
+        whole = self.part * comm.size if parted else whole
+        self.bytes = 0 if case.collective == "barrier" else whole * case.dtype.itemsize
+        send = self.part if case.collective == "allgather" else whole
+        recv = self.part if case.collective == "reduce_scatter" else whole
+        in_place = case.in_place or case.collective == "broadcast"
+        self._result = recv  # elements
+        # In place, recv holds the contribution, from `_begin` on.
+        self._recv = self._new(max(send, recv) if in_place else recv)
+        self._send = None if in_place else self._new(send)
+        self._begin = comm.rank * self.part if in_place and case.collective == "allgather" else 0
+        self._input = self._recv[self._begin :][:send] if in_place else self._send
+
+    def _new(self, count: int) -> np.ndarray:
+        if self._case.shared:
+            return self._comm.alloc(count, self._case.dtype)
+        return np.zeros(count, self._case.dtype)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        case = self._case
+        if case.collective == "barrier":
+            return (case.collective, None, None, case.op, 0)
+        send, recv = self._send, self._recv
+        if case.collective == "reduce" and self._comm.rank != 0:
+            send, recv = self._input, None  # only the root works in place
+        return (case.collective, send, recv, case.op, 0)
+
+    def wrong(self) -> int:
+        """Calls the collective once; how many elements are wrong, on all ranks together."""
+        comm, case = self._comm, self._case
+        if case.collective == "barrier":
+            comm.barrier()
+            return 0
+        comm.force_algorithm(case.algorithm)
+        self._recv.fill(77)  # poison
+        has_input = case.collective != "broadcast" or comm.rank == 0
+        for first, piece in pieces(self._input if has_input else self._input[:0]):
+            piece[:] = contribution(comm.rank, comm.size, first, len(piece), case.op)
+        comm._core.play(*self._arguments())
+        bad = 0
+        if case.collective != "reduce" or comm.rank == 0:
+            for first, piece in pieces(self._recv[: self._result]):
+                right = expected(case, comm.rank, comm.size, first, len(piece), self.part)
+                bad += int(np.count_nonzero(piece != right))
+        comm.force_algorithm(None)
+        return int(comm.allreduce(np.array([bad]))[0])
+
+    def time(self, iterations: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Microseconds of each call's slowest rank; mean microseconds of each rank."""
+        if self._case.in_place:
+            self._recv.fill(1 if self._case.op == "prod" else 0)  # stays as it is
+        if iterations is None:
+            slowest, _ = self._calls(1, 5)
+            iterations = int(np.clip(BUDGET_US / max(np.median(slowest), 0.1), FEWEST, MOST))
+        return self._calls(max(2, iterations // 10), iterations)
+
+    def _calls(self, warm: int, calls: int) -> tuple[np.ndarray, np.ndarray]:
+        self._comm.force_algorithm(self._case.algorithm)
+        return self._comm._core.time(*self._arguments(), warm, calls)
+
+
+def pieces(array: np.ndarray):
+    """(index of the first element, view) of one piece after another."""
+    for first in range(0, len(array), PIECE):
+        yield first, array[first : first + PIECE]
+
+
+def measure(comm: Communicator, case: Case, iterations: int | None) -> dict[str, Any]:
+    """A row of the results.  Collective; the same on all ranks, but for `rank_mean_us`' order."""
+    bench = Bench(comm, case)
+    wrong = bench.wrong()
+    probe = comm.probe()
+    slowest, means = bench.time(iterations)
+    comm.force_algorithm(case.algorithm)
+    count = bench.part if case.collective != "barrier" else 0
+    chosen = comm.chosen_algorithm(case.collective, count, case.dtype)
+    comm.force_algorithm(None)
+    t_min, t_p50, t_p99 = np.percentile(slowest, [0, 50, 99])
+    bandwidth = bench.bytes / (t_p50 * 1e3)
+    return {
+        "algorithm": case.algorithm,
+        "ranks": comm.size,
+        "bytes": bench.bytes,
+        "t_min_us": float(t_min),
+        "t_p50_us": float(t_p50),
+        "t_p99_us": float(t_p99),
+        "algbw_GBps": float(bandwidth),
+        "busbw_GBps": float(bandwidth * BUS_FACTOR[case.collective](comm.size)),
+        "wrong": wrong,
+        "collective": case.collective,
+        "chosen": chosen,
+        "calls": len(slowest),
+        "rank_mean_us": [float(mean) for mean in means],
+        "probe_ns": probe,
+    }

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`stretto run`: starts ranks on this host."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from stretto.cli.launcher import Options, launch
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-n", "--ranks", type=click.IntRange(1, 4096), required=True, help="How many ranks.")
+@click.option("--prefix/--no-prefix", default=True, help="Put the rank before each line of output.")
+@click.option("--pin", is_flag=True, help="Keep rank r on core r mod cores.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a rank may take to end before it is killed.",
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(ranks: int, prefix: bool, pin: bool, grace: float, command: tuple[str, ...]) -> None:
+    """Runs COMMAND as so many ranks of one job.
+
+    \b
+    stretto run -n 4 python train.py --epochs 3
+    stretto run -n 2 --pin ./a.out
+
+    Rank 0 reads the standard input, the others have none.  The first rank that fails ends the job:
+    it is named, the others are asked to end (SIGTERM) and after a while killed, and its exit status
+    is that of this command (128 + the signal's number if a signal ended it).  SIGINT, SIGTERM and
+    SIGHUP are passed on to all ranks and their children; a second one kills.
+
+    Each rank finds STRETTO_RANK, STRETTO_SIZE, STRETTO_LOCAL_RANK, STRETTO_LOCAL_SIZE and
+    STRETTO_JOB in its environment.
+    """
+    sys.exit(launch(command, Options(ranks, prefix, pin, grace)))

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The communicator: collectives on NumPy arrays.
+
+Arrays are C-contiguous, of float32, float64, int32 or int64, and of any shape: a collective sees
+their elements in memory order.  What does not fit is refused with an ArgumentError before anything
+is sent.  All ranks call the same collectives in the same order with the same number and type of
+elements, operation and root; one thread at a time may use a communicator.  Calls let other Python
+threads run while they wait.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from stretto import _core
+from stretto.errors import ArgumentError
+
+
+class InPlace:
+    """The type of IN_PLACE."""
+
+    def __repr__(self) -> str:
+        return "stretto.IN_PLACE"
+
+
+IN_PLACE = InPlace()
+"""Pass as `send` to say that the contribution lies in `recv`."""
+
+
+class Stat(NamedTuple):
+    """The calls of one collective by one algorithm, as this rank saw them."""
+
+    collective: str
+    algorithm: str
+    calls: int
+    bytes: int
+    """Of the vectors, over all calls."""
+    seconds: float
+    """From entry to exit, over all calls."""
+    waiting_seconds: float
+    """Of those, waiting for other ranks."""
+    messages: int
+    """Messages (slices) that this rank published."""
+    bytes_copied: int
+    """Bytes that this rank wrote into shared cells."""
+    bytes_reduced: int
+    """Bytes of operands that this rank read while reducing."""
+
+
+class Request:
+    """A collective in flight.  It keeps its arrays alive; do not touch them until it ends."""
+
+    def __init__(self, core: _core.Request, result: np.ndarray | None):
+        self._core = core
+        self._result = result
+
+    def wait(self) -> np.ndarray | None:
+        """Waits for the end; the result, as the blocking call returns it.
+
+        Raises what the blocking call raises.
+        """
+        self._core.wait()
+        return self._result
+
+    def test(self) -> bool:
+        """True if the collective has ended.  Does not wait.  Raises as `wait` does."""
+        return self._core.test()
+
+
+class PersistentRequest(Request):
+    """A collective that is planned once and started as often as wanted."""
+
+    def start(self) -> PersistentRequest:
+        """Starts it again, with what is in the arrays now.  Raises ArgumentError if it runs."""
+        self._core.start()
+        return self
+
+
+class Communicator:
+    """A rank's view of its job.  Made by `stretto.init`.
+
+    As a context manager it is finalized at the end of the block, unless that ends by an exception:
+    nobody is waited for then.
+    """
+
+    def __init__(self, core: _core.Communicator):
+        self._core = core
+        _open.add(self)
+
+    @property
+    def rank(self) -> int:
+        """This process's number, 0 to size - 1."""
+        return self._core.rank
+
+    @property
+    def size(self) -> int:
+        """The number of ranks in the job."""
+        return self._core.size
+
+    def __repr__(self) -> str:
+        return f"<stretto.Communicator rank {self.rank} of {self.size}>"
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(self, error: Any, *_: Any) -> None:
+        if error is None:
+            self.finalize()
+
+    # ---- collectives
+
+    def allreduce(
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+    ) -> np.ndarray:
+        """Reduces the ranks' arrays element by element; every rank gets the result.
+
+        send, recv: arrays of the same type and number of elements.  Without `recv`, a new array;
+        the same array twice, or IN_PLACE as `send`, works in place.
+        op: "sum", "prod", "min" or "max"; min and max as IEEE 754-2019 defines them.
+        Returns recv.
+        """
+        recv = _like(send, recv)
+        self._core.play("allreduce", _contribution(send), recv, op, 0)
+        return recv
+
+    def reduce(
+        self,
+        send: np.ndarray | InPlace,
+        recv: np.ndarray | None = None,
+        op: str = "sum",
+        root: int = 0,
+    ) -> np.ndarray | None:
+        """As `allreduce`, but only `root` gets the result (and looks at `recv`); None elsewhere."""
+        recv = _like(send, recv) if self.rank == root else None
+        self._core.play("reduce", _contribution(send), recv, op, root)
+        return recv
+
+    def broadcast(self, buffer: np.ndarray, root: int = 0) -> np.ndarray:
+        """Copies `buffer` of `root` into `buffer` of all.  Returns it."""
+        self._core.play("broadcast", None, buffer, "sum", root)
+        return buffer
+
+    def reduce_scatter(
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+    ) -> np.ndarray:
+        """Reduces the ranks' arrays and gives each rank its part of the result.
+
+        send: size * n elements.  recv: the n reduced elements from rank * n on; without it, a new
+        array, of shape send.shape[1:] if the first dimension is `size`, else (n,).
+        IN_PLACE: recv holds size * n elements and the result is its first n, which are returned.
+        """
+        recv = self._parted(send) if recv is None else recv
+        self._core.play("reduce_scatter", _contribution(send), recv, op, 0)
+        return self._own_part(recv) if send is IN_PLACE else recv
+
+    def allgather(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> np.ndarray:
+        """Puts the ranks' arrays one after another; every rank gets them all.
+
+        send: n elements.  recv: size * n elements, those of rank r from r * n on; without it, a new
+        array of shape (size, *send.shape).  IN_PLACE: this rank's part already lies there.
+        Returns recv.
+        """
+        recv = self._gathered(send) if recv is None else recv
+        self._core.play("allgather", _contribution(send), recv, "sum", 0)
+        return recv
+
+    def barrier(self) -> None:
+        """Returns when all ranks have called it."""
+        self._core.play("barrier", None, None, "sum", 0)
+
+    # ---- nonblocking: as above, but return a Request at once
+
+    def iallreduce(
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+    ) -> Request:
+        """Starts an `allreduce`; a thread moves the data while you compute."""
+        recv = _like(send, recv)
+        return Request(self._core.start("allreduce", _contribution(send), recv, op, 0), recv)
+
+    def ireduce(
+        self,
+        send: np.ndarray | InPlace,
+        recv: np.ndarray | None = None,
+        op: str = "sum",
+        root: int = 0,
+    ) -> Request:
+        """Starts a `reduce`."""
+        recv = _like(send, recv) if self.rank == root else None
+        return Request(self._core.start("reduce", _contribution(send), recv, op, root), recv)
+
+    def ibroadcast(self, buffer: np.ndarray, root: int = 0) -> Request:
+        """Starts a `broadcast`."""
+        return Request(self._core.start("broadcast", None, buffer, "sum", root), buffer)
+
+    def ireduce_scatter(
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+    ) -> Request:
+        """Starts a `reduce_scatter`."""
+        recv = self._parted(send) if recv is None else recv
+        request = self._core.start("reduce_scatter", _contribution(send), recv, op, 0)
+        return Request(request, self._own_part(recv) if send is IN_PLACE else recv)
+
+    def iallgather(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> Request:
+        """Starts an `allgather`."""
+        recv = self._gathered(send) if recv is None else recv
+        return Request(self._core.start("allgather", _contribution(send), recv, "sum", 0), recv)
+
+    def ibarrier(self) -> Request:
+        """Starts a `barrier`."""
+        return Request(self._core.start("barrier", None, None, "sum", 0), None)
+
+    def allreduce_init(
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+    ) -> PersistentRequest:
+        """Plans an `allreduce` of these two arrays, to be started with `start` again and again."""
+        recv = _like(send, recv)
+        return PersistentRequest(self._core.plan(_contribution(send), recv, op), recv)
+
+    # ---- memory
+
+    def alloc(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:
+        """A new array of zeros in memory that all ranks of this host read in place.
+
+        Collectives on it skip the copies that private memory costs.  The memory is freed with the
+        array and its views.  Local, not collective.  Raises OutOfMemoryError.
+        """
+        dtype = np.dtype(dtype)
+        shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        size = math.prod(shape) * dtype.itemsize
+        if size == 0:
+            return np.zeros(shape, dtype)
+        return self._core.allocate(size).view(dtype).reshape(shape)
+
+    # ---- what happened
+
+    def stats(self) -> list[Stat]:
+        """What this rank's collectives did since the start or `reset_stats`."""
+        return [Stat(*line) for line in self._core.stats()]
+
+    def reset_stats(self) -> None:
+        """Forgets the statistics so far."""
+        self._core.reset_stats()
+
+    def force_algorithm(self, name: str | None) -> None:
+        """Runs the next collectives by the named algorithm: "ring", "segmented_ring(segments=4)".
+
+        None or "auto" lets Stretto choose.  The same on all ranks.  Raises an error that lists what
+        there is if the algorithm does not exist, or says why it cannot run here.
+        """
+        self._core.force_algorithm(name or "auto")
+
+    def chosen_algorithm(self, collective: str, count: int, dtype: DTypeLike = np.float32) -> str:
+        """The algorithm that serves a call of this collective ("allreduce", ...) and size."""
+        return self._core.chosen_algorithm(collective, count, np.dtype(dtype).name)
+
+    def probe(self) -> float:
+        """The state of the machine: nanoseconds to overwrite a cache line that a neighbour has
+        just read.  Collective; 0 with one rank."""
+        return self._core.probe()
+
+    def finalize(self) -> None:
+        """Waits for requests in flight and leaves the job; the communicator takes no more calls.
+
+        Arrays of `alloc` stay valid.  While one lives, the job is left only at the end of the
+        process.
+        """
+        self._core.finalize()
+
+    # ---- new arrays for results
+
+    def _parted(self, send: np.ndarray | InPlace) -> np.ndarray:
+        send = _array(send)
+        if send.ndim > 1 and send.shape[0] == self.size:
+            return np.empty(send.shape[1:], send.dtype)
+        return np.empty(send.size // self.size, send.dtype)
+
+    def _gathered(self, send: np.ndarray | InPlace) -> np.ndarray:
+        send = _array(send)
+        return np.empty((self.size, *send.shape), send.dtype)
+
+    def _own_part(self, recv: np.ndarray) -> np.ndarray:
+        return recv.reshape(-1)[: recv.size // self.size]
+
+
+_open: weakref.WeakSet[Communicator] = weakref.WeakSet()
+
+
+@atexit.register
+def _leave() -> None:
+    """Tells the other ranks that this one ends as it should."""
+    for communicator in list(_open):
+        communicator._core.exit()
+
+
+def _contribution(send: np.ndarray | InPlace) -> np.ndarray | None:
+    return None if send is IN_PLACE else send
+
+
+def _array(send: np.ndarray | InPlace) -> np.ndarray:
+    if isinstance(send, np.ndarray):
+        return send
+    if send is IN_PLACE:
+        raise ArgumentError("recv: IN_PLACE needs an array that holds the contribution")
+    raise ArgumentError(f"send: a NumPy array is wanted, not {type(send).__name__}")
+
+
+def _like(send: np.ndarray | InPlace, recv: np.ndarray | None) -> np.ndarray:
+    if recv is not None:
+        return recv
+    send = _array(send)
+    return np.empty(send.shape, send.dtype)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What can go wrong, a class for each status of the C API.
+
+The message says what happened, where (rank, peer, collective) and what to do about it.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+
+class Error(RuntimeError):
+    """Any failure of Stretto."""
+
+
+class ArgumentError(Error, ValueError):
+    """A wrong argument; nothing was sent."""
+
+
+class MismatchError(Error):
+    """Ranks called different collectives."""
+
+
+class PeerError(Error):
+    """A rank died or left."""
+
+
+class TimeoutError(Error, builtins.TimeoutError):
+    """A rank did not come within STRETTO_TIMEOUT (or STRETTO_INIT_TIMEOUT) seconds."""
+
+
+class UnsupportedError(Error):
+    """Valid, but not available here; nothing was sent."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """No memory, or no room for the shared segment."""
+
+
+class SystemError(Error):
+    """The operating system refused something."""
+
+
+class RevokedError(Error):
+    """The communicator failed in an earlier call and takes no more."""
+
+
+class InternalError(Error):
+    """A bug in Stretto."""
+
+
+BY_STATUS: dict[int, type[Error]] = dict(
+    enumerate(
+        (
+            ArgumentError,
+            MismatchError,
+            PeerError,
+            TimeoutError,
+            UnsupportedError,
+            OutOfMemoryError,
+            SystemError,
+            RevokedError,
+            InternalError,
+        ),
+        start=1,
+    )
+)

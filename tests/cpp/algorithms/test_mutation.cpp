@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Breaks every algorithm in many ways; support/mutate.hpp says what must come out.
+#include "doctest.h"
+
+#include <cstdint>
+
+#include "cases.hpp"
+#include "support/mutate.hpp"
+
+using namespace stretto;
+using namespace stretto::test;
+
+TEST_CASE("mutants of all algorithms are refused, or right in truth") {
+    int mutants = 0, refused = 0;
+    std::uint64_t seed = 7;
+    for (const Algorithm &algorithm : algorithms::all())
+        for (const Position ranks : {2, 3, 5, 8}) {
+            Choice choice{&algorithm, {}};
+            for (const algorithms::Parameter &parameter : algorithm.parameters)
+                choice.parameters[std::string(parameter.name)] = 2;
+            CAPTURE(label(choice, ranks, ranks / 2));
+            const MutationTally tally =
+                check_mutants(make(choice, ranks, ranks / 2), 70, seed++, 2);
+            mutants += tally.mutants;
+            refused += tally.refused;
+        }
+    MESSAGE(mutants, " mutants, ", refused, " refused");
+    CHECK(mutants > 4000);
+    CHECK(refused > mutants * 3 / 4);
+}

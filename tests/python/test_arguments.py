@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the Python API refuses, and how: in this process, a job of one rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import stretto
+from stretto import IN_PLACE
+
+
+@pytest.fixture(scope="module")
+def comm():
+    with stretto.init(rank=0, size=1, job="test-arguments") as comm:
+        yield comm
+
+
+def read_only() -> np.ndarray:
+    array = np.zeros(4, np.float32)
+    array.flags.writeable = False
+    return array
+
+
+FOUR = np.zeros(4, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("send", "recv", "message"),
+    [
+        ([1, 2], FOUR, "send: a NumPy array is wanted, not list"),
+        ([1, 2], None, "send: a NumPy array is wanted, not list"),
+        (FOUR, [1.0] * 4, "recv: a NumPy array is wanted, not list"),
+        (np.zeros(4, np.float16), None, "float16 are not supported"),
+        (np.zeros(4, np.complex128), None, "complex128 are not supported"),
+        (np.zeros(4, np.uint32), None, "uint32 are not supported"),
+        (np.zeros(4, ">f4"), None, ">f4 are not supported"),
+        (np.zeros(8, np.float32)[::2], None, "send: the array is not C-contiguous"),
+        (np.asfortranarray(np.zeros((2, 3), np.float32)), None, "not C-contiguous"),
+        (FOUR, np.zeros(8, np.float32)[::2], "recv: the array is not C-contiguous"),
+        (FOUR, read_only(), "recv: the array is read-only"),
+        (FOUR, np.zeros(5, np.float32), "recv: 5 x float32 does not fit 4 x float32 of send"),
+        (FOUR, np.zeros(4, np.float64), "recv: 4 x float64 does not fit 4 x float32 of send"),
+        (IN_PLACE, None, "recv: IN_PLACE needs an array"),
+    ],
+)
+def test_arrays_that_do_not_fit(comm, send, recv, message):
+    for call in (comm.allreduce, comm.iallreduce, comm.allreduce_init):
+        with pytest.raises(stretto.ArgumentError) as error:
+            call(send, recv)
+        assert message in str(error.value)
+
+
+def test_overlapping_arrays(comm):
+    array = np.zeros(10, np.float32)
+    with pytest.raises(stretto.ArgumentError, match="overlap"):
+        comm.allreduce(array[:6], array[4:])
+    comm.allreduce(array[:5], array[5:])
+    comm.allreduce(array, array)  # the same array: in place
+
+
+def test_names_that_do_not_exist(comm):
+    with pytest.raises(stretto.ArgumentError, match="no op 'mean'; sum, prod, min and max"):
+        comm.allreduce(FOUR, op="mean")
+    with pytest.raises(stretto.ArgumentError, match="ring"):
+        comm.force_algorithm("rink")
+    with pytest.raises(stretto.ArgumentError, match="allreduce"):
+        comm.chosen_algorithm("allreduced", 4)
+    with pytest.raises(stretto.ArgumentError, match="float16"):
+        comm.chosen_algorithm("allreduce", 4, np.float16)
+
+
+@pytest.mark.parametrize("root", [-1, 1])
+def test_a_root_that_is_no_rank(comm, root):
+    with pytest.raises(stretto.ArgumentError, match=f"root {root}"):
+        comm.broadcast(FOUR, root)
+
+
+def test_errors_are_errors_of_python_too(comm):
+    with pytest.raises(ValueError):
+        comm.allreduce(FOUR, op="mean")
+    with pytest.raises(stretto.Error):
+        comm.allreduce(FOUR, op="mean")
+
+
+def test_init_takes_all_or_nothing():
+    with pytest.raises(stretto.ArgumentError, match="together"):
+        stretto.init(rank=0)
+    with pytest.raises(stretto.ArgumentError, match="size"):
+        stretto.init(rank=2, size=2, job="test-init")
+
+
+def test_one_rank_gets_what_it_gave(comm):
+    assert (comm.rank, comm.size) == (0, 1)
+    array = np.arange(12, dtype=np.int32).reshape(3, 4)
+    result = comm.allreduce(array)
+    assert result.shape == array.shape
+    assert np.array_equal(result, array)
+    assert result is not array
+    assert np.array_equal(comm.reduce(array), array)
+    assert comm.allgather(array).shape == (1, 3, 4)
+    assert np.array_equal(comm.reduce_scatter(array), array.reshape(-1))
+    assert comm.broadcast(array) is array
+    assert comm.barrier() is None
+
+
+def test_any_shape_and_any_length(comm):
+    for shape in ((), (0,), (0, 3), (2, 1, 5)):
+        assert comm.allreduce(np.ones(shape)).shape == shape
+        assert comm.alloc(shape).shape == shape
+
+
+def test_alloc_is_aligned_zeroed_and_writable(comm):
+    array = comm.alloc((4, 25), np.int64)
+    assert array.ctypes.data % 64 == 0
+    assert array.dtype == np.int64
+    assert not array.any()
+    array += 1
+    assert comm.allreduce(array).sum() == 100
+
+
+def test_persistent_requests_are_started_and_waited_for_in_turn(comm):
+    request = comm.allreduce_init(np.ones(3), np.zeros(3))
+    assert request.test()  # not started: nothing to wait for
+    request.start()
+    with pytest.raises(stretto.ArgumentError, match="runs already"):
+        request.start()
+    assert np.array_equal(request.wait(), np.ones(3))
+
+
+def test_a_python_program_sees_the_types():
+    from importlib.resources import files
+
+    assert (files("stretto") / "py.typed").is_file()
+    assert (files("stretto") / "_core.pyi").is_file()

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Python API on real ranks: one job for each number of ranks, which runs all its cases."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FULL = os.environ.get("STRETTO_TEST_FULL") == "1"
+RANKS = range(1, 17) if FULL else (1, 2, 3, 5, 8)
+
+
+def assert_ended_well(done, times: int = 1) -> None:
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ended well") == times, done.stdout
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_collectives(stretto, ranks):
+    assert_ended_well(stretto.job(ranks, "collectives"))
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_lifetimes(stretto, ranks):
+    assert_ended_well(stretto.job(ranks, "lifetimes"))
+
+
+def test_threads(stretto):
+    done = stretto.job(3, "threads")
+    assert_ended_well(done)
+    assert "refused" in done.stdout
+
+
+@pytest.mark.parametrize("how", ["dies", "leaves"])
+def test_a_rank_that_is_gone_is_an_error_on_the_others(stretto, how):
+    done = stretto.job(4, "failure", how)
+    assert_ended_well(done, times=3)
+    assert done.stdout.count("told: ") == 3
+    assert "rank 3" in done.stdout
+
+
+def test_a_rank_that_calls_something_else_is_an_error_on_all(stretto):
+    done = stretto.job(3, "failure", "differs")
+    assert_ended_well(done, times=3)
+    assert done.stdout.count("told: ") == 3
+
+
+def test_nothing_is_left_when_ranks_are_killed(stretto):
+    before = set(Path("/dev/shm").iterdir())
+    code = (
+        "import os, signal, numpy, stretto\n"
+        "comm = stretto.init(); comm.alloc(1000); comm.allreduce(numpy.ones(9))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert stretto("run", "-n", 3, sys.executable, "-c", code).returncode == 128 + 9
+    assert set(Path("/dev/shm").iterdir()) <= before
+
+
+def test_a_rank_that_does_not_come_is_named(stretto):
+    code = (
+        "import os, stretto, time\n"
+        "if os.environ['STRETTO_RANK'] == '2': time.sleep(20)\n"
+        "try: stretto.init()\n"
+        "except stretto.TimeoutError as error: print('told:', error); os._exit(5)"
+    )
+    done = stretto("run", "-n", 3, sys.executable, "-c", code, STRETTO_INIT_TIMEOUT="1")
+    assert done.returncode == 5
+    assert "told:" in done.stdout
+
+
+def test_torchrun_starts_a_job_as_well(stretto):
+    code = "import stretto; c = stretto.init(); c.barrier(); print(f'{c.rank} of {c.size}')"
+    settings = {"WORLD_SIZE": "2", "MASTER_PORT": "29501", "TORCHELASTIC_RUN_ID": str(os.getpid())}
+    without = {key: value for key, value in os.environ.items() if not key.startswith("STRETTO_")}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**without, **settings, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    assert [each.communicate(timeout=60)[0] for each in ranks] == ["0 of 2\n", "1 of 2\n"]

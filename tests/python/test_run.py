@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`stretto run`: what it starts, prints, forwards, and returns."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SAY_RANK = "import os; print('rank', os.environ['STRETTO_RANK'], 'of', os.environ['STRETTO_SIZE'])"
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def assert_ended(pids: list[int]) -> None:
+    """A killed process needs a moment to go."""
+    deadline = time.monotonic() + 30
+    while any(map(alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(alive, pids))
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 12])
+def test_every_rank_runs_once_with_its_prefix(stretto, ranks):
+    done = stretto("run", "-n", ranks, *python(SAY_RANK))
+    assert done.returncode == 0, done.stderr
+    width = len(str(ranks - 1))
+    expected = {f"[{rank:{width}}] rank {rank} of {ranks}" for rank in range(ranks)}
+    assert set(done.stdout.splitlines()) == expected
+    assert len(done.stdout.splitlines()) == ranks
+
+
+def test_environment_names_one_job(stretto):
+    code = (
+        "import os; print(*(os.environ['STRETTO_' + each] "
+        "for each in ('LOCAL_RANK', 'LOCAL_SIZE', 'JOB')))"
+    )
+    runs = [stretto("run", "-n", 2, "--no-prefix", *python(code)) for _ in range(2)]
+    lines = [sorted(line.split() for line in run.stdout.splitlines()) for run in runs]
+    for first, second in lines:
+        assert (first[:2], second[:2]) == (["0", "2"], ["1", "2"])
+        assert first[2] == second[2]
+    assert lines[0][0][2] != lines[1][0][2]
+
+
+def test_long_lines_of_many_ranks_stay_whole(stretto):
+    code = (
+        "import os\nr = os.environ['STRETTO_RANK']\n"
+        "for i in range(50):\n"
+        "    for end in ('', '\\n'): os.write(1, (r * 3000 + end).encode())"
+    )
+    done = stretto("run", "-n", 4, *python(code))
+    lines = done.stdout.splitlines()
+    assert len(lines) == 200
+    for rank in "0123":
+        assert lines.count(f"[{rank}] " + rank * 6000) == 50
+
+
+def test_a_last_line_without_an_end_is_printed(stretto):
+    done = stretto("run", "-n", 1, *python("import sys; sys.stdout.write('no end')"))
+    assert done.stdout == "[0] no end\n"
+
+
+def test_errors_go_to_standard_error(stretto):
+    done = stretto(
+        "run", "-n", 2, *python("import sys; print('out'); print('err', file=sys.stderr)")
+    )
+    assert sorted(done.stdout.splitlines()) == ["[0] out", "[1] out"]
+    assert sorted(done.stderr.splitlines()) == ["[0] err", "[1] err"]
+
+
+def test_only_rank_0_reads_the_input(stretto):
+    code = "import sys; print(repr(sys.stdin.read()))"
+    done = subprocess.run(
+        [stretto.path, "run", "-n", "2", *python(code)],
+        input="hello", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert sorted(done.stdout.splitlines()) == ["[0] 'hello'", "[1] ''"]
+
+
+def test_the_first_failing_rank_ends_the_job(stretto):
+    code = (
+        "import os, sys, time\nif os.environ['STRETTO_RANK'] == '2': sys.exit(7)\ntime.sleep(600)"
+    )
+    done = stretto("run", "-n", 4, *python(code))
+    assert done.returncode == 7
+    assert done.stderr == "stretto run: rank 2 exited with status 7\n"
+
+
+def test_a_rank_that_a_signal_ended_is_named(stretto):
+    code = (
+        "import os, signal, time\n"
+        "if os.environ['STRETTO_RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "time.sleep(600)"
+    )
+    done = stretto("run", "-n", 3, *python(code))
+    assert done.returncode == 128 + signal.SIGKILL
+    assert "rank 1 was ended by SIGKILL" in done.stderr
+
+
+def test_ranks_that_will_not_end_are_killed(stretto):
+    code = (
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print(os.getpid())\n"
+        "if os.environ['STRETTO_RANK'] == '0': time.sleep(1); sys.exit(3)\n"
+        "time.sleep(600)"
+    )
+    done = stretto("run", "-n", 3, "--no-prefix", "--grace", "0.5", *python(code))
+    assert done.returncode == 3
+    assert not any(alive(int(line)) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_reach_ranks_and_their_children(stretto, number):
+    # What sleeps is a child of the rank, which bash keeps from SIGINT.
+    script = "sleep 600 & echo $!; wait"
+    process = stretto.start("run", "-n", 2, "--no-prefix", "bash", "-c", script)
+    children = [int(process.stdout.readline()) for _ in range(2)]
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert out == ""
+    assert_ended(children)
+
+
+def test_no_rank_outlives_a_killed_launcher(stretto):
+    code = "import os, time; print(os.getpid()); time.sleep(600)"
+    process = stretto.start("run", "-n", 2, *python(code))
+    ranks = [int(process.stdout.readline().split()[1]) for _ in range(2)]
+    process.kill()
+    process.communicate()
+    assert_ended(ranks)
+
+
+def test_a_program_that_is_not_there(stretto):
+    done = stretto("run", "-n", 2, "no-such-program")
+    assert done.returncode == 127
+    assert "no-such-program" in done.stderr
+
+
+def test_pinned_ranks_take_turns_on_the_cores(stretto):
+    done = stretto("run", "-n", 3, "--pin", *python("import os; print(*os.sched_getaffinity(0))"))
+    cores = sorted(os.sched_getaffinity(0))
+    expected = [f"[{rank}] {cores[rank % len(cores)]}" for rank in range(3)]
+    assert sorted(done.stdout.splitlines()) == expected
+
+
+def test_64_ranks(stretto):
+    done = stretto("run", "-n", 64, "sh", "-c", "echo $STRETTO_RANK")
+    assert done.returncode == 0
+    assert sorted(int(line.split("]")[1]) for line in done.stdout.splitlines()) == list(range(64))

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands that need no job: list, show, verify, simulate."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import stretto as package
+
+
+def test_version_and_help(stretto):
+    assert stretto("--version").stdout == f"stretto {package.__version__}\n"
+    for command in ([], ["run"], ["verify"], ["list"], ["simulate"], ["bench"], ["show"]):
+        done = stretto(*command, "--help")
+        assert done.returncode == 0
+        assert "stretto" in done.stdout
+
+
+def test_list_is_what_the_library_has(stretto):
+    entries = json.loads(stretto("list", "--json").stdout)
+    names = [each["name"] for each in entries if each["collective"] == "allreduce"]
+    assert names == package.algorithms("allreduce")
+    assert {"one_shot", "direct", "ring", "recursive_doubling", "rabenseifner"} <= set(names)
+    ring = next(each for each in entries if each["name"] == "ring")
+    assert ring["runs"] == list(range(1, 65))
+    assert ring["consistent"] == ring["runs"]
+    assert 3 not in ring["order_preserving"]
+    shown = stretto("list").stdout
+    assert all(each["name"] in shown for each in entries)
+
+
+def test_verify_counts_what_a_ring_costs(stretto, tmp_path):
+    file = tmp_path / "proofs.json"
+    done = stretto(
+        "verify", "ring", "--collective", "allreduce", "--ranks", "1:8", "--json", file,
+        "--bytes", 840 * 4,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "8 of 8 schedules proved" in done.stdout
+    for row in json.loads(file.read_text()):
+        ranks = row["ranks"]  # divides 840
+        assert row["ok"]
+        assert row["steps"] == row["messages"] == 2 * (ranks - 1)
+        assert row["bytes_sent"] == 2 * (ranks - 1) * 840 * 4 // ranks
+        assert row["bytes_reduced"] == (ranks - 1) * 840 * 4 // ranks
+        assert row["consistent"]
+
+
+def test_verify_everything_for_a_few_ranks(stretto):
+    done = stretto("verify", "--ranks", "1:9,16", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {row["collective"] for row in rows} == {
+        "allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "barrier",
+    }  # fmt: skip
+    assert all(row["ok"] for row in rows)
+
+
+def test_a_schedule_survives_the_way_through_a_file(stretto, tmp_path):
+    file = tmp_path / "mine.json"
+    file.write_text(stretto("show", "ring", "--ranks", 3, "--json").stdout)
+    done = stretto("verify", "--schedule", file, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    ours = json.loads(stretto("verify", "ring", "--collective", "allreduce", "--ranks", 3,
+                              "--json", "-").stdout)  # fmt: skip
+    assert json.loads(done.stdout)[0]["tree"] == ours[0]["tree"]
+
+
+def test_verify_objects_to_a_broken_schedule(stretto, tmp_path):
+    schedule = json.loads(stretto("show", "ring", "--ranks", 3, "--json").stdout)
+    del schedule["programs"][1]["ops"][-1]  # a message that nobody receives
+    file = tmp_path / "broken.json"
+    file.write_text(json.dumps(schedule))
+    done = stretto("verify", "--schedule", file)
+    assert done.returncode == 1
+    assert "FAILED" in done.stderr
+    assert "0 of 1 schedules proved" in done.stdout
+
+
+def test_verify_refuses_what_is_no_schedule(stretto, tmp_path):
+    file = tmp_path / "other.json"
+    file.write_text('{"format": "stretto-schedule", "version": 1}')
+    done = stretto("verify", "--schedule", file)
+    assert done.returncode == 1
+    assert str(file) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [["verify"], ["simulate"], ["show"]])
+def test_an_unknown_algorithm_lists_what_there_is(stretto, command):
+    done = stretto(*command, "rink")
+    assert done.returncode == 2
+    assert "there is no algorithm 'rink'" in done.stderr
+    assert "ring" in done.stderr
+
+
+def test_a_parameter_out_of_range_is_one_line(stretto):
+    done = stretto("simulate", "segmented_ring(segments=-1)")
+    assert done.returncode == 1
+    assert done.stderr.startswith("stretto: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_simulate_of_a_ring_is_the_formula(stretto):
+    arguments = [
+        "--ranks",
+        4,
+        "--bytes",
+        "4M",
+        "--alpha",
+        "30us",
+        "--beta",
+        "10ns",
+        "--gamma",
+        "0s",
+    ]
+    done = stretto("simulate", "ring", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    step = 30e-6 + (4 << 20) / 4 * 10e-9
+    assert result["makespan"] == pytest.approx(6 * step)
+    assert result["finish"] == pytest.approx([6 * step] * 4)
+
+
+def test_simulate_makes_a_rank_late(stretto):
+    done = stretto("simulate", "direct", "--ranks", 4, "--late", "2:50ms", "--json")
+    result = json.loads(done.stdout)
+    assert result["arrivals"] == [0, 0, 0.05, 0]
+    assert min(result["finish"]) > 0.05
+    assert "50 ms" in stretto("simulate", "direct", "--ranks", 4, "--late", "2:50ms").stdout
+    assert stretto("simulate", "direct", "--ranks", 4, "--late", "4:1ms").returncode == 2
