@@ -81,8 +81,8 @@ struct Contest {
     std::shared_ptr<transport::Segment> of_engine = new_segment(), of_hand = new_segment();
 };
 
-void compare(int rank, Meeting &meeting, const Contest &contest, int rounds,
-             std::size_t smallest, std::size_t largest) {
+void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std::size_t smallest,
+             std::size_t largest) {
     cpu_set_t core;
     CPU_ZERO(&core);
     CPU_SET(rank, &core);
@@ -122,8 +122,8 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds,
         call.fingerprint = bytes;
         engine::Tally tally;
 
-        const int calls = static_cast<int>(
-            std::clamp<std::size_t>(static_cast<std::size_t>(rounds) * (64u << 10) / bytes, 30, kMost));
+        const int calls = static_cast<int>(std::clamp<std::size_t>(
+            static_cast<std::size_t>(rounds) * (64u << 10) / bytes, 30, kMost));
         const double before = probe(meeting, rank, round);
         for (int i = -5; i < calls; ++i)
             for (int kind = 0; kind < 2; ++kind) {
@@ -137,7 +137,8 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds,
                     hand.direct(input, output, bytes, options.slice, plan->streams_output);
                 const std::uint64_t ticks = now_ticks() - start;
                 if (i >= 0)
-                    meeting.seconds[rank][kind][i] = static_cast<double>(ticks) * ns_per_tick() * 1e-9;
+                    meeting.seconds[rank][kind][i] =
+                        static_cast<double>(ticks) * ns_per_tick() * 1e-9;
                 for (std::size_t k = 0; i == 0 && k < bytes / 4; ++k)
                     if (output[k] != static_cast<float>(2 * (k % 100) + 1)) {
                         std::printf("wrong result, kind %d, index %zu\n", kind, k);
@@ -148,11 +149,10 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds,
         if (rank == 0) {
             const double by_hand = median_of_slower(meeting, 0, calls) * 1e6;
             const double by_engine = median_of_slower(meeting, 1, calls) * 1e6;
-            std::printf("%10zu %9s %6zu %12.3f %12.3f %8.3f %9.2f %7.1f\n", bytes,
-                        algorithm.c_str(), plan->steps.size(), by_hand, by_engine,
-                        by_engine / by_hand,
-                        (by_engine - by_hand) * 1e3 / static_cast<double>(plan->steps.size()),
-                        before);
+            std::printf(
+                "%10zu %9s %6zu %12.3f %12.3f %8.3f %9.2f %7.1f\n", bytes, algorithm.c_str(),
+                plan->steps.size(), by_hand, by_engine, by_engine / by_hand,
+                (by_engine - by_hand) * 1e3 / static_cast<double>(plan->steps.size()), before);
         }
         meet(meeting, rank, round);
         std::free(input);
@@ -167,8 +167,8 @@ int main(int argc, char **argv) {
     const std::size_t smallest = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 4;
     const std::size_t largest = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 64u << 20;
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
-    void *memory = mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return 1;
     Meeting &meeting = *new (memory) Meeting;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two loops that the engine is measured against: one-shot and direct for two ranks, written out,
-// over the same rings, cells and kernels.
+// The two loops that the engine is measured against: one-shot and direct for two ranks, written
+// out, over the same rings, cells and kernels.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@ public:
         }
     }
 
-    // Each reduces its half and stores it twice; slices k + 1 and k + 2 are out before k is reduced.
-    // Both ranks publish in the same order, so the peer's cells lie where our own lie.
+    // Each reduces its half and stores it twice; slices k + 1 and k + 2 are out before k is
+    // reduced. Both ranks publish in the same order, so the peer's cells lie where our own lie.
     void direct(const float *input, float *output, std::size_t bytes, std::size_t slice,
                 bool streaming) {
         const std::size_t half = bytes / 2;
@@ -87,7 +87,7 @@ private:
 
     Cell &cell(int rank, std::uint64_t position) {
         return *reinterpret_cast<Cell *>(segment_.ring(rank) +
-                                           (position & (segment_.ring_bytes() - 1)));
+                                         (position & (segment_.ring_bytes() - 1)));
     }
 
     // Payload of our next cell; waits for the peer to have taken what lies there.
@@ -132,7 +132,8 @@ private:
     stretto::transport::Segment &segment_;
     const int rank_;
     std::vector<std::uint64_t> contributions_, results_; // positions of our cells in this call
-    std::uint64_t head_ = 0, tail_ = 0, freed_ = 0; // stream positions: ours, the peer's, ours freed
+    std::uint64_t head_ = 0, tail_ = 0,
+                  freed_ = 0; // stream positions: ours, the peer's, ours freed
     stretto::engine::StoreChoice choice_;
     const stretto::reduce::Pass sum_ =
         stretto::reduce::pass(stretto::Dtype::f32, stretto::ReduceOp::sum);

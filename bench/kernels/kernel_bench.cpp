@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -23,7 +24,7 @@ struct Case {
     int ins = 2;
     int outs = 1;
     std::size_t count = 1;
-    std::size_t shift = 0; // operand k lies k * shift bytes into a cache line, outputs likewise
+    std::size_t shift = 0; // buffer k, operands before outputs, lies k * shift bytes into a line
     std::uint32_t streaming = 0;
 };
 

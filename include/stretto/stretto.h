@@ -70,7 +70,8 @@ typedef enum stretto_op {
  * Intel MPI) or srun; a process that none of them started is a job of one rank.  Collective. */
 STRETTO_API stretto_status stretto_init(stretto_comm *comm);
 
-/* Joins job `job` (a name that all its ranks on this host share) as `rank` of `size`. Collective. */
+/* Joins job `job` (a name that all its ranks on this host share) as `rank` of `size`. Collective.
+ */
 STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char *job,
                                                  stretto_comm *comm);
 
@@ -108,8 +109,7 @@ STRETTO_API stretto_status stretto_broadcast(stretto_comm comm, void *buffer, si
 /* send: size * count elements.  recv: the `count` reduced elements that belong to this rank.
  * In place: recv holds size * count elements, the result is its first `count`. */
 STRETTO_API stretto_status stretto_reduce_scatter(stretto_comm comm, const void *send, void *recv,
-                                                  size_t count, stretto_dtype dtype,
-                                                  stretto_op op);
+                                                  size_t count, stretto_dtype dtype, stretto_op op);
 /* send: count elements.  recv: size * count elements, rank r's from r * count on.
  * In place: this rank's contribution already lies there. */
 STRETTO_API stretto_status stretto_allgather(stretto_comm comm, const void *send, void *recv,
@@ -130,8 +130,8 @@ STRETTO_API stretto_status stretto_ibroadcast(stretto_comm comm, void *buffer, s
                                               stretto_dtype dtype, int root,
                                               stretto_request *request);
 STRETTO_API stretto_status stretto_ireduce_scatter(stretto_comm comm, const void *send, void *recv,
-                                                   size_t count, stretto_dtype dtype,
-                                                   stretto_op op, stretto_request *request);
+                                                   size_t count, stretto_dtype dtype, stretto_op op,
+                                                   stretto_request *request);
 STRETTO_API stretto_status stretto_iallgather(stretto_comm comm, const void *send, void *recv,
                                               size_t count, stretto_dtype dtype,
                                               stretto_request *request);
@@ -139,8 +139,8 @@ STRETTO_API stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *
 
 /* A persistent allreduce: planned once, started with stretto_start as often as wanted. */
 STRETTO_API stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void *recv,
-                                                  size_t count, stretto_dtype dtype,
-                                                  stretto_op op, stretto_request *request);
+                                                  size_t count, stretto_dtype dtype, stretto_op op,
+                                                  stretto_request *request);
 STRETTO_API stretto_status stretto_start(stretto_request request);
 
 /* Waits; the status of the collective.  A nonblocking request is freed and *request set to NULL; a

@@ -99,8 +99,8 @@ stretto_status make_request(stretto_comm comm, stretto_request *request, bool pe
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
         const Request what = checked(comm, collective, send, recv, count, dtype, op, root);
-        auto made = std::make_unique<stretto_request_s>(
-            stretto_request_s{comm, what, persistent, nullptr});
+        auto made =
+            std::make_unique<stretto_request_s>(stretto_request_s{comm, what, persistent, nullptr});
         if (!persistent)
             made->flight = comm->communicator.start(what);
         else
@@ -149,16 +149,24 @@ stretto_status stretto_finalize(stretto_comm *comm) {
     });
 }
 
-int stretto_rank(stretto_comm comm) { return comm->communicator.rank(); }
-int stretto_size(stretto_comm comm) { return comm->communicator.size(); }
+int stretto_rank(stretto_comm comm) {
+    return comm->communicator.rank();
+}
+int stretto_size(stretto_comm comm) {
+    return comm->communicator.size();
+}
 
-const char *stretto_last_error(void) { return last_error.c_str(); }
+const char *stretto_last_error(void) {
+    return last_error.c_str();
+}
 
 const char *stretto_status_name(stretto_status status) {
     return stretto::name(static_cast<Status>(status));
 }
 
-const char *stretto_version(void) { return STRETTO_VERSION_TEXT; }
+const char *stretto_version(void) {
+    return STRETTO_VERSION_TEXT;
+}
 
 stretto_status stretto_alloc(stretto_comm comm, size_t bytes, void **memory) {
     return guarded([&] {
@@ -185,13 +193,13 @@ stretto_status stretto_reduce(stretto_comm comm, const void *send, void *recv, s
     return play(comm, Collective::reduce, send, recv, count, dtype, op, root);
 }
 
-stretto_status stretto_broadcast(stretto_comm comm, void *buffer, size_t count,
-                                 stretto_dtype dtype, int root) {
+stretto_status stretto_broadcast(stretto_comm comm, void *buffer, size_t count, stretto_dtype dtype,
+                                 int root) {
     return play(comm, Collective::broadcast, STRETTO_IN_PLACE, buffer, count, dtype, 0, root);
 }
 
-stretto_status stretto_reduce_scatter(stretto_comm comm, const void *send, void *recv,
-                                      size_t count, stretto_dtype dtype, stretto_op op) {
+stretto_status stretto_reduce_scatter(stretto_comm comm, const void *send, void *recv, size_t count,
+                                      stretto_dtype dtype, stretto_op op) {
     return play(comm, Collective::reduce_scatter, send, recv, count, dtype, op, 0);
 }
 
@@ -250,8 +258,8 @@ stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request) {
     });
 }
 
-stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void *recv,
-                                      size_t count, stretto_dtype dtype, stretto_op op,
+stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void *recv, size_t count,
+                                      stretto_dtype dtype, stretto_op op,
                                       stretto_request *request) {
     return make_request(comm, request, true, Collective::allreduce, send, recv, count, dtype, op,
                         0);

@@ -35,6 +35,8 @@ static std::size_t of_control_group() {
     return SIZE_MAX;
 }
 
-std::size_t available_memory() { return std::min(of_machine(), of_control_group()); }
+std::size_t available_memory() {
+    return std::min(of_machine(), of_control_group());
+}
 
 } // namespace stretto

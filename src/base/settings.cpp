@@ -29,7 +29,9 @@ static constexpr std::array<SettingInfo, 8> kSettings{{
      "narrows the instruction set of the kernels: baseline, avx2 or avx512"},
 }};
 
-std::span<const SettingInfo> settings() { return kSettings; }
+std::span<const SettingInfo> settings() {
+    return kSettings;
+}
 
 static const SettingInfo &info(Setting setting) {
     return kSettings[static_cast<std::size_t>(setting)];
@@ -69,8 +71,8 @@ std::uint64_t number(Setting setting) {
     if (!parse(value, result))
         throw Error(Status::argument, std::string(entry.variable) + " is '" + value +
                                           "'; it takes a number of " + std::string(entry.kind) +
-                                          ", for instance 64 or 2M (" +
-                                          std::string(entry.meaning) + ")");
+                                          ", for instance 64 or 2M (" + std::string(entry.meaning) +
+                                          ")");
     return result;
 }
 

@@ -67,7 +67,8 @@ socklen_t address(const std::string &job, sockaddr_un &result) {
     std::string name = "stretto-" + std::to_string(getuid()) + "-" + job;
     const std::size_t most = sizeof(result.sun_path) - 1;
     if (name.size() > most) // long names keep their hash
-        name = name.substr(0, most - 17) + "-" + std::to_string(std::hash<std::string>{}(name) >> 11);
+        name =
+            name.substr(0, most - 17) + "-" + std::to_string(std::hash<std::string>{}(name) >> 11);
     result = {};
     result.sun_family = AF_UNIX;
     std::memcpy(result.sun_path + 1, name.data(), name.size());
@@ -137,7 +138,8 @@ std::shared_ptr<Segment> receive_segment(int fd) {
     }
     const cmsghdr *rights = CMSG_FIRSTHDR(&packet);
     if (rights == nullptr || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
-        throw Error(Status::system, "rank 0 sent no descriptors; is the limit of open files reached?");
+        throw Error(Status::system,
+                    "rank 0 sent no descriptors; is the limit of open files reached?");
     int descriptors[2];
     std::memcpy(descriptors, CMSG_DATA(rights), sizeof(descriptors));
     return Segment::attach(descriptors[0], descriptors[1]);
@@ -166,8 +168,8 @@ transport::SegmentShape shape_for(const Identity &me, const cpu_set_t &cores) {
                                           "; it takes a power of two of at least " +
                                           std::to_string(page));
     if (shape.heap_bytes % page != 0 || shape.heap_bytes == 0)
-        throw Error(Status::argument, "STRETTO_HEAP_BYTES takes a multiple of the page size " +
-                                          std::to_string(page));
+        throw Error(Status::argument,
+                    "STRETTO_HEAP_BYTES takes a multiple of the page size " + std::to_string(page));
     return shape;
 }
 
@@ -223,8 +225,8 @@ std::shared_ptr<Segment> found(const Identity &me, const std::string &name) {
                     admit(Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)), me, peers,
                           cores);
                 else if (deadline.passed())
-                    throw Error(Status::timeout, "after " + deadline.seconds() + " rank(s)" + absent +
-                                                     " of job '" + me.job +
+                    throw Error(Status::timeout, "after " + deadline.seconds() + " rank(s)" +
+                                                     absent + " of job '" + me.job +
                                                      "' have not come to stretto_init on this "
                                                      "host; all ranks must run on one host");
             }
@@ -275,8 +277,8 @@ std::shared_ptr<Segment> join(const Identity &me) {
     for (int rank = 0; rank < me.size; ++rank)
         while (segment->lines(rank).joined.load(std::memory_order_seq_cst) == 0) {
             if (deadline.passed())
-                throw Error(Status::timeout, "rank " + std::to_string(rank) +
-                                                 " died while the job was starting");
+                throw Error(Status::timeout,
+                            "rank " + std::to_string(rank) + " died while the job was starting");
             usleep(200);
         }
     return segment;

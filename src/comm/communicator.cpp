@@ -19,8 +19,8 @@ engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
     engine::EngineOptions options;
     const bool crowded = header.ranks > header.cores;
     options.timeout_ns = number(Setting::timeout_s) * 1'000'000'000;
-    options.spin_ns = text(Setting::spin_us).empty() ? (crowded ? 0 : 100'000)
-                                                     : number(Setting::spin_us) * 1000;
+    options.spin_ns =
+        text(Setting::spin_us).empty() ? (crowded ? 0 : 100'000) : number(Setting::spin_us) * 1000;
     return options;
 }
 
@@ -94,9 +94,10 @@ std::string Communicator::algorithm_for(const Request &request) const {
 const engine::Plan &Communicator::plan(const Request &request) {
     const std::size_t count = vector_count(request);
     const std::string algorithm = algorithm_for(request);
-    const std::string key = std::string(schedule::name(request.collective)) + " " + algorithm + " " +
-                            std::to_string(count) + " " + std::to_string(size_of(request.dtype)) +
-                            " " + std::to_string(request.root);
+    const std::string key = std::string(schedule::name(request.collective)) + " " + algorithm +
+                            " " + std::to_string(count) + " " +
+                            std::to_string(size_of(request.dtype)) + " " +
+                            std::to_string(request.root);
     std::unique_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
@@ -138,8 +139,8 @@ Communicator::Site Communicator::make_site(const Request &request) {
         site.output_first = first;
         site.output_bytes = own;
     }
-    site.fingerprint = mix(mix(mix(segment_->header().key, pack(request)), request.count),
-                         site.plan->identity);
+    site.fingerprint =
+        mix(mix(mix(segment_->header().key, pack(request)), request.count), site.plan->identity);
     return site;
 }
 

@@ -86,7 +86,8 @@ private:
     };
     struct KeyHash {
         std::size_t operator()(const Key &key) const {
-            return static_cast<std::size_t>((key.what ^ (key.count << 7) ^ (key.forced << 24)) * 0x9e3779b97f4a7c15u >> 7);
+            return static_cast<std::size_t>(
+                (key.what ^ (key.count << 7) ^ (key.forced << 24)) * 0x9e3779b97f4a7c15u >> 7);
         }
     };
 

@@ -31,7 +31,8 @@ int integer(const char *name) {
                                       "unset it");
 }
 
-// MPICH and Intel MPI give their ranks no name of the job, but one process per host starts them all.
+// MPICH and Intel MPI give their ranks no name of the job, but one process per host starts them
+// all.
 std::string nearest_ancestor_like(const std::string &part) {
     for (pid_t pid = getpid(); pid > 1;) {
         std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
@@ -61,8 +62,9 @@ std::string job_of(const Launcher &launcher) {
                get("MASTER_PORT").value_or("") + "-" +
                get("TORCHELASTIC_RESTART_COUNT").value_or("");
     if (name == "Open MPI")
-        return "ompi-" + get("PMIX_NAMESPACE").value_or(get("OMPI_MCA_ess_base_jobid").value_or(
-                             std::to_string(getppid())));
+        return "ompi-" +
+               get("PMIX_NAMESPACE")
+                   .value_or(get("OMPI_MCA_ess_base_jobid").value_or(std::to_string(getppid())));
     if (name == "PMI")
         return "pmi-" + get("PMI_JOBID").value_or(nearest_ancestor_like("hydra_pmi_prox"));
     return "slurm-" + get("SLURM_JOB_ID").value_or("") + "." + get("SLURM_STEP_ID").value_or("");
@@ -81,7 +83,8 @@ Identity identify() {
     for (const Launcher &launcher : launchers) {
         if (!get(launcher.rank) || !get(launcher.size))
             continue;
-        Identity me{integer(launcher.rank), integer(launcher.size), job_of(launcher), launcher.name};
+        Identity me{integer(launcher.rank), integer(launcher.size), job_of(launcher),
+                    launcher.name};
         if (me.size < 1 || me.rank < 0 || me.rank >= me.size)
             throw Error(Status::argument,
                         std::string(launcher.rank) + "=" + std::to_string(me.rank) + " and " +

@@ -34,14 +34,15 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
     : segment_(std::move(segment)), header_(segment_->header()), mine_(segment_->lines(rank)),
       heap_(heap), rank_(rank), options_(options), describe_(std::move(describe)),
       copy_(reduce::copy_pass()),
-      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), ring_mask_(segment_->ring_bytes() - 1),
+      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())),
+      ring_mask_(segment_->ring_bytes() - 1),
       bases_(static_cast<std::size_t>(segment_->ranks()), 0), stream_(*segment_) {}
 
 void Engine::play(const Call &call, Tally &tally) {
     begin(own_, call, tally);
     own_.bases = bases_.data();
-    // Whoever waits for our first cell need not wait for our bookkeeping; but a rank that stores into
-    // our output must know before where that is.
+    // Whoever waits for our first cell need not wait for our bookkeeping; but a rank that stores
+    // into our output must know before where that is.
     const bool announced = call.output_heap != 0;
     if (announced)
         announce(own_);
@@ -78,8 +79,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     const Plan &plan = *call.plan;
     run.call = &call;
     run.waited = 0;
-    run.started =
-        plan.reports || tally.calls % Tally::kEvery == 0 ? now_ticks() : 0;
+    run.started = plan.reports || tally.calls % Tally::kEvery == 0 ? now_ticks() : 0;
     run.sequence = sequence_++;
     // Ranks that once called different things do not agree again.
     run.signature = history_ = (history_ ^ call.fingerprint) * 0x9e3779b97f4a7c15u + 1;
@@ -121,14 +121,12 @@ void Engine::announce(const Run &run) {
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
     for (std::uint32_t k = 0; k < step.operands; ++k)
         if (operand[k].space == Space::cell) {
-            const std::uint64_t position =
-                run.bases[operand[k].rank] + operand[k].offset;
+            const std::uint64_t position = run.bases[operand[k].rank] + operand[k].offset;
             if (!transport::published(cell(operand[k].rank, position), run.signature + position))
                 return false;
         }
     if (step.publishes &&
-        !stream_.room(run.bases[rank_] + step.cell +
-                      transport::cell_bytes(step.length)))
+        !stream_.room(run.bases[rank_] + step.cell + transport::cell_bytes(step.length)))
         return false;
     return run.lent == 0 || !run.call->in_place || released(run, step);
 }
@@ -142,12 +140,11 @@ void Engine::announce(const Run &run) {
     const void **ins = run.ins.data();
     for (std::uint32_t k = 0; k < step.operands; ++k) {
         if (operand[k].space != Space::cell) {
-            ins[k] = reinterpret_cast<const void *>(
-                run.base[static_cast<int>(operand[k].space)] + operand[k].offset);
+            ins[k] = reinterpret_cast<const void *>(run.base[static_cast<int>(operand[k].space)] +
+                                                    operand[k].offset);
             continue;
         }
-        Cell &header = cell(
-            operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
+        Cell &header = cell(operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
         if (header.where == 0) [[likely]] {
             ins[k] = header.payload();
             continue;
@@ -173,7 +170,8 @@ void Engine::announce(const Run &run) {
     if (step.publishes) {
         position = run.bases[rank_] + step.cell;
         own = &cell(rank_, position);
-        const int pushed = step.has_result && step.push != Direct::never ? push(run, step, outs + count) : 0;
+        const int pushed =
+            step.has_result && step.push != Direct::never ? push(run, step, outs + count) : 0;
         if (pushed != 0) {
             where = kDelivered;
             if (streaming != 0)
@@ -194,7 +192,8 @@ void Engine::announce(const Run &run) {
     if (step.operands == 1)
         copy_(outs, count, ins, 1, step.length, streaming);
     else
-        run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element, streaming);
+        run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element,
+                         streaming);
     if (timed)
         store_.saw(streaming != 0, step.length, now_ticks() - before);
 

@@ -38,8 +38,9 @@ public:
     // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
     void play(const Call &call, Tally &tally);
 
-    // The same in parts, for calls that outlive their caller: launch() gives the call its place in the
-    // order of all calls, advance() does what can be done now and tells whether the call is complete.
+    // The same in parts, for calls that outlive their caller: launch() gives the call its place in
+    // the order of all calls, advance() does what can be done now and tells whether the call is
+    // complete.
     void launch(Run &run, const Call &call, const Tally &tally);
     bool advance(Run &run);
     // advance(), and steps out of order; true if anything was done.
@@ -49,8 +50,9 @@ public:
     }
     void end(Run &run, Tally &tally);
 
-    // Waits until `attempt` gets something done: spins, yields, sleeps, and looks for what is wrong.
-    // `run` is the oldest call that waits; without `spinning` the core is left to others at once.
+    // Waits until `attempt` gets something done: spins, yields, sleeps, and looks for what is
+    // wrong. `run` is the oldest call that waits; without `spinning` the core is left to others at
+    // once.
     void wait(Run &run, const std::function<bool()> &attempt, bool spinning);
 
     std::uint64_t calls() const { return sequence_; }
@@ -78,8 +80,7 @@ private:
     void compare(const Run &run, int rank);
 
     transport::Cell &cell(int rank, std::uint64_t position) const {
-        return *reinterpret_cast<transport::Cell *>(segment_->ring(rank) +
-                                                          (position & ring_mask_));
+        return *reinterpret_cast<transport::Cell *>(segment_->ring(rank) + (position & ring_mask_));
     }
 
     std::shared_ptr<transport::Segment> segment_;
@@ -93,12 +94,12 @@ private:
     const std::uint64_t patience_ticks_;
     const std::uint64_t ring_mask_;
 
-    std::uint64_t sequence_ = 0;        // calls begun
-    std::uint64_t history_ = 0;         // signature of the last call
-    std::vector<std::uint64_t> bases_;  // stream position of every rank at the next call
-    Stream stream_;                     // what is live in our own ring
-    StoreChoice store_;                 // how to write cells
-    Run own_;                           // of blocking calls
+    std::uint64_t sequence_ = 0;       // calls begun
+    std::uint64_t history_ = 0;        // signature of the last call
+    std::vector<std::uint64_t> bases_; // stream position of every rank at the next call
+    Stream stream_;                    // what is live in our own ring
+    StoreChoice store_;                // how to write cells
+    Run own_;                          // of blocking calls
 };
 
 } // namespace stretto::engine

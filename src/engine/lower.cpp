@@ -3,217 +3,20 @@
 
 #include <map>
 #include <tuple>
-#include <unordered_map>
 
 #include "base/status.hpp"
 #include "engine/ranges.hpp"
+#include "engine/slices.hpp"
 
 namespace stretto::engine {
 
 using schedule::Block;
-using schedule::kNoSlot;
 using schedule::kWork;
 using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
-using schedule::Slot;
 
 namespace {
-
-// Where a piece of a slot lies, twice: for hazards, where input and output of a block are one
-// place (they are the same memory when the caller says so), and physically.
-struct Place {
-    bool scratch = false;
-    std::size_t key = 0; // offset in the vector, or in the scratch memory of slots
-    Range range;
-};
-
-// A slice of one op: where it reads (one place for each operand of own memory) and writes.
-struct Slice {
-    std::vector<Place> reads;
-    std::optional<Place> write;
-    std::size_t length = 0;
-    std::int32_t layer = 0;
-};
-
-constexpr std::size_t kAlign = 64;
-constexpr std::size_t align_up(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
-
-// The memory of one position while its program is walked.
-class Memory {
-public:
-    Memory(const schedule::Schedule &schedule, Position position, const std::vector<Op> &ops,
-           const std::vector<std::size_t> &bounds, bool output_everywhere)
-        : bounds_(bounds), written_(static_cast<std::size_t>(schedule.blocks())) {
-        std::map<std::pair<Slot, Block>, std::size_t> used;
-        const auto use = [&](Slot slot, Block block) {
-            const bool covered = output_everywhere || schedule.contract.end(position, block);
-            if (slot > kWork || (slot == kWork && !covered))
-                used.emplace(std::pair(slot, block), 0);
-        };
-        for (const Op &op : ops) {
-            for (const Block block : op.blocks) {
-                for (const Slot source : op.sources)
-                    if (source != kWork)
-                        use(source, block);
-                if (op.from > kWork)
-                    use(op.from, block);
-                if (op.into != kNoSlot && op.targets.empty())
-                    use(op.into, block);
-            }
-            for (const Block block : op.targets)
-                use(op.into, block);
-        }
-        // Blocks of a slot lie in ascending order without gaps, so that neighbours travel together.
-        Slot previous = kNoSlot;
-        for (auto &[key, offset] : used) {
-            if (key.first != previous)
-                scratch_bytes_ = align_up(scratch_bytes_);
-            previous = key.first;
-            offset = scratch_bytes_;
-            scratch_bytes_ += length(key.second);
-        }
-        scratch_ = {used.begin(), used.end()};
-        scratch_bytes_ = align_up(scratch_bytes_);
-    }
-
-    std::size_t length(Block block) const {
-        const auto b = static_cast<std::size_t>(block);
-        return bounds_[b + 1] - bounds_[b];
-    }
-
-    Place read(Slot slot, Block block) const {
-        const auto b = static_cast<std::size_t>(block);
-        if (slot == kWork && !written_[b])
-            return {false, bounds_[b], {Space::input, bounds_[b], length(block)}};
-        return locate(slot, block);
-    }
-
-    Place write(Slot slot, Block block) {
-        if (slot == kWork)
-            written_[static_cast<std::size_t>(block)] = true;
-        return locate(slot, block);
-    }
-
-    bool written(Block block) const { return written_[static_cast<std::size_t>(block)]; }
-    std::size_t scratch_bytes() const { return scratch_bytes_; }
-
-private:
-    Place locate(Slot slot, Block block) const {
-        const std::size_t offset = bounds_[static_cast<std::size_t>(block)];
-        const auto found = scratch_.find({slot, block});
-        if (found == scratch_.end())
-            return {false, offset, {Space::output, offset, length(block)}};
-        return {slot != kWork, slot == kWork ? offset : found->second,
-                {Space::scratch, found->second, length(block)}};
-    }
-
-    const std::vector<std::size_t> &bounds_;
-    std::vector<bool> written_;
-    std::map<std::pair<Slot, Block>, std::size_t> scratch_;
-    std::size_t scratch_bytes_ = 0;
-};
-
-// What an op touches, block by block in the order of its list.
-struct Touch {
-    std::vector<Place> reads;
-    std::optional<Place> write;
-};
-
-std::vector<Touch> touches(const Op &op, Memory &memory) {
-    std::vector<Touch> result(op.blocks.size());
-    for (std::size_t j = 0; j < op.blocks.size(); ++j) {
-        if (op.from != kNoSlot)
-            result[j].reads.push_back(memory.read(op.from, op.blocks[j]));
-        for (const Slot source : op.sources)
-            result[j].reads.push_back(memory.read(source, op.blocks[j]));
-    }
-    if (op.into != kNoSlot)
-        for (std::size_t j = 0; j < op.blocks.size(); ++j)
-            result[j].write =
-                memory.write(op.into, op.targets.empty() ? op.blocks[j] : op.targets[j]);
-    return result;
-}
-
-bool follows(const Place &a, std::size_t length, const Place &b) {
-    return a.scratch == b.scratch && a.key + length == b.key && a.range.space == b.range.space &&
-           a.range.offset + length == b.range.offset;
-}
-
-bool follows(const Slice &slice, const Touch &touch) {
-    for (std::size_t k = 0; k < touch.reads.size(); ++k)
-        if (!follows(slice.reads[k], slice.length, touch.reads[k]))
-            return false;
-    return !touch.write || follows(*slice.write, slice.length, *touch.write);
-}
-
-Place part(Place place, std::size_t offset, std::size_t length) {
-    place.key += offset;
-    place.range.offset += offset;
-    place.range.length = length;
-    return place;
-}
-
-Slice part(const Touch &touch, std::size_t offset, std::size_t length) {
-    Slice slice;
-    for (const Place &read : touch.reads)
-        slice.reads.push_back(part(read, offset, length));
-    if (touch.write)
-        slice.write = part(*touch.write, offset, length);
-    slice.length = length;
-    return slice;
-}
-
-void extend(Slice &slice, std::size_t length) {
-    slice.length += length;
-    for (Place &read : slice.reads)
-        read.range.length = slice.length;
-    if (slice.write)
-        slice.write->range.length = slice.length;
-}
-
-// Cuts an op, or the two sides of a message alike (`other` may be null), into slices of at most
-// `most` bytes.  A long block is cut into equal pieces on cache lines; short blocks that are
-// neighbours on both sides travel together.
-//
-//   most = 64 KiB:  | 150 KiB | -> 50, 50, 50      | 20 | 20 | 20 | 20 | -> 60, 20
-void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
-         std::vector<Slice> &slices, std::vector<Slice> *other_slices) {
-    for (std::size_t j = 0; j < touch.size(); ++j) {
-        const Place &any = touch[j].write ? *touch[j].write : touch[j].reads[0];
-        const std::size_t length = any.range.length;
-        if (length == 0)
-            continue;
-        if (length <= most && !slices.empty() && slices.back().length + length <= most &&
-            follows(slices.back(), touch[j]) &&
-            (other == nullptr || follows(other_slices->back(), (*other)[j]))) {
-            extend(slices.back(), length);
-            if (other != nullptr)
-                extend(other_slices->back(), length);
-            continue;
-        }
-        const std::size_t pieces = (length + most - 1) / most;
-        const std::size_t piece = align_up((length + pieces - 1) / pieces);
-        std::int32_t layer = length <= most ? static_cast<std::int32_t>(slices.size()) : 0;
-        for (std::size_t at = 0; at < length; at += piece, ++layer) {
-            const std::size_t bytes = std::min(piece, length - at);
-            slices.push_back(part(touch[j], at, bytes));
-            slices.back().layer = layer;
-            if (other != nullptr) {
-                other_slices->push_back(part((*other)[j], at, bytes));
-                other_slices->back().layer = layer;
-            }
-        }
-    }
-}
-
-// The slices of every op of every position, messages cut alike on both sides.
-struct Sliced {
-    std::vector<std::vector<Op>> ops;                     // by position
-    std::vector<std::vector<std::vector<Slice>>> slices;  // by position, op
-    std::vector<std::vector<std::int32_t>> message;       // by position, op; -1: no message
-    std::int32_t messages = 0;
-};
 
 // Builds the passes of one position, op by op.
 class Builder {
@@ -255,7 +58,10 @@ public:
             return;
         }
         const Place &with = slice.reads[0];
-        if (fuse_ && with.key == slice.write->key && with.scratch == slice.write->scratch) {
+        // Only operands that come on the right: the fold goes from first to last.
+        const bool on_the_right = ops_[static_cast<std::size_t>(op)].side == schedule::Side::right;
+        if (fuse_ && on_the_right && with.key == slice.write->key &&
+            with.scratch == slice.write->scratch) {
             bool unread = false;
             const std::int32_t writer = writer_of(with, unread);
             if (writer >= 0 && unread && at(writer).publish < 0) { // chaining
@@ -268,7 +74,7 @@ public:
         const std::int32_t pass = add(op, slice.layer);
         at(pass).operands.push_back({with.range, -1, -1});
         at(pass).operands.push_back(incoming);
-        if (ops_[static_cast<std::size_t>(op)].side == schedule::Side::left)
+        if (!on_the_right)
             std::swap(at(pass).operands[0], at(pass).operands[1]);
         reads(pass, with);
         writes(pass, *slice.write);
@@ -426,17 +232,16 @@ private:
 
 Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     if (schedule.token)
-        throw Error(Status::unsupported,
-                    "schedule " + schedule.name + " chooses by a token, which this engine does not");
+        throw Error(Status::unsupported, "schedule " + schedule.name +
+                                             " chooses by a token, which this engine does not");
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     std::vector<std::size_t> bounds = schedule.partition.bounds(options.count);
     for (std::size_t &bound : bounds)
         bound *= options.element;
 
     // 1. What each op touches, and which ops are the two ends of a message.
-    Sliced sliced;
-    sliced.ops.resize(ranks);
-    sliced.slices.resize(ranks);
+    std::vector<std::vector<Op>> path(ranks);                      // by position
+    std::vector<std::vector<std::vector<Slice>>> slices_of(ranks); // by position, op
     std::vector<Program> programs(ranks);
     std::vector<std::vector<std::vector<Touch>>> touch(ranks);
     std::vector<Memory> memories;
@@ -448,10 +253,10 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     for (std::size_t p = 0; p < ranks; ++p) {
         const auto position = static_cast<Position>(p);
         programs[p] = schedule.program(position);
-        sliced.ops[p] = schedule::path(programs[p]);
-        const std::vector<Op> &ops = sliced.ops[p];
+        path[p] = schedule::path(programs[p]);
+        const std::vector<Op> &ops = path[p];
         memories.emplace_back(schedule, position, ops, bounds, options.output_everywhere);
-        sliced.slices[p].resize(ops.size());
+        slices_of[p].resize(ops.size());
         for (std::size_t i = 0; i < ops.size(); ++i) {
             touch[p].push_back(touches(ops[i], memories[p]));
             if (ops[i].kind == OpKind::send)
@@ -459,22 +264,22 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
             else if (ops[i].kind == OpKind::recv)
                 channels[{ops[i].peer, position, ops[i].lane}].second.push_back({p, i});
             else
-                cut(touch[p][i], nullptr, options.slice, sliced.slices[p][i], nullptr);
+                cut(touch[p][i], nullptr, options.slice, slices_of[p][i], nullptr);
         }
     }
 
     // 2. Both ends of a message are cut alike; message tokens are numbered over all slices.
     std::vector<std::vector<std::int32_t>> token(ranks);
     for (std::size_t p = 0; p < ranks; ++p)
-        token[p].assign(sliced.ops[p].size(), -1);
+        token[p].assign(path[p].size(), -1);
     std::int32_t tokens = 0;
     for (auto &[channel, ends] : channels)
         for (std::size_t k = 0; k < ends.first.size(); ++k) {
             const End from = ends.first[k], to = ends.second.at(k);
             cut(touch[from.position][from.op], &touch[to.position][to.op], options.slice,
-                sliced.slices[from.position][from.op], &sliced.slices[to.position][to.op]);
+                slices_of[from.position][from.op], &slices_of[to.position][to.op]);
             token[from.position][from.op] = token[to.position][to.op] = tokens;
-            tokens += static_cast<std::int32_t>(sliced.slices[from.position][from.op].size());
+            tokens += static_cast<std::int32_t>(slices_of[from.position][from.op].size());
         }
 
     // 3. The passes of each position.
@@ -484,13 +289,12 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     lowered.scratch_bytes.resize(ranks);
     std::vector<std::int32_t> publish(static_cast<std::size_t>(tokens), -1);
     for (std::size_t p = 0; p < ranks; ++p) {
-        const std::vector<Op> &ops = sliced.ops[p];
-        Builder builder(ops, programs[p], options.fuse, lowered.passes[p],
-                        lowered.publishes[p]);
+        const std::vector<Op> &ops = path[p];
+        Builder builder(ops, programs[p], options.fuse, lowered.passes[p], lowered.publishes[p]);
         for (std::size_t i = 0; i < ops.size(); ++i)
-            for (std::size_t s = 0; s < sliced.slices[p][i].size(); ++s) {
+            for (std::size_t s = 0; s < slices_of[p][i].size(); ++s) {
                 const auto op = static_cast<std::int32_t>(i);
-                const Slice &slice = sliced.slices[p][i][s];
+                const Slice &slice = slices_of[p][i][s];
                 const std::int32_t id = token[p][i] + static_cast<std::int32_t>(s);
                 if (ops[i].kind == OpKind::send)
                     publish[static_cast<std::size_t>(id)] = builder.send(op, slice);
@@ -522,10 +326,11 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
             for (Operand &operand : pass.operands)
                 if (operand.owner >= 0) {
                     operand.publish = publish[static_cast<std::size_t>(operand.publish)];
-                    lowered.publishes[static_cast<std::size_t>(operand.owner)]
-                                     [static_cast<std::size_t>(operand.publish)]
-                                         .readers.push_back({static_cast<Position>(p),
-                                                             static_cast<std::int32_t>(i)});
+                    lowered
+                        .publishes[static_cast<std::size_t>(operand.owner)]
+                                  [static_cast<std::size_t>(operand.publish)]
+                        .readers.push_back(
+                            {static_cast<Position>(p), static_cast<std::int32_t>(i)});
                 }
         }
     return lowered;

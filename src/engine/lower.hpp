@@ -35,20 +35,20 @@ struct Range {
 };
 
 struct Operand {
-    Range range;                // own memory; for a cell only the length
-    Position owner = -1;        // cell: who publishes it
-    std::int32_t publish = -1;  // cell: index among its owner's publishes
+    Range range;               // own memory; for a cell only the length
+    Position owner = -1;       // cell: who publishes it
+    std::int32_t publish = -1; // cell: index among its owner's publishes
 };
 
 struct Pass {
-    std::vector<Operand> operands;      // in fold order
-    std::optional<Range> result;        // own memory
-    std::int32_t publish = -1;          // index among own publishes
-    std::vector<std::int32_t> after;    // own passes that must be complete before
-    std::int32_t op = 0;                // where it stands in the program
-    std::int32_t layer = 0;             // which slice of its block: depth first means by layer
-    bool fill = false;                  // input to output: not needed when they are the same
-    bool gone = false;                  // fused into another
+    std::vector<Operand> operands;   // in fold order
+    std::optional<Range> result;     // own memory
+    std::int32_t publish = -1;       // index among own publishes
+    std::vector<std::int32_t> after; // own passes that must be complete before
+    std::int32_t op = 0;             // where it stands in the program
+    std::int32_t layer = 0;          // which slice of its block: depth first means by layer
+    bool fill = false;               // input to output: not needed when they are the same
+    bool gone = false;               // fused into another
 };
 
 struct Reader {
@@ -58,7 +58,7 @@ struct Reader {
 
 struct Publish {
     std::size_t length = 0;
-    std::int32_t pass = -1;       // the owner's pass that writes it
+    std::int32_t pass = -1; // the owner's pass that writes it
     std::vector<Reader> readers;
 };
 
@@ -69,10 +69,10 @@ struct Lowered {
 };
 
 struct LowerOptions {
-    std::size_t count = 0;     // elements of the vector
-    std::size_t element = 4;   // bytes of one
-    std::size_t slice = 65536; // bytes, at most, of one pass
-    bool fuse = true;          // false: every message and every op by itself, as it was proved
+    std::size_t count = 0;         // elements of the vector
+    std::size_t element = 4;       // bytes of one
+    std::size_t slice = 65536;     // bytes, at most, of one pass
+    bool fuse = true;              // false: every message and every op by itself, as it was proved
     bool output_everywhere = true; // false: only blocks that the contract ends with have a place in
                                    // the output (reduce_scatter, reduce); others go to scratch
 };

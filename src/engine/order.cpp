@@ -18,17 +18,17 @@ using Ready = std::priority_queue<Key, std::vector<Key>, std::greater<>>;
 struct PassState {
     std::int32_t waits_local = 0;
     std::int32_t waits_cells = 0;
-    std::int32_t waits_grants = 0; // granted: readers of its cell that are not ready for it
+    std::int32_t waits_grants = 0;    // granted: readers of its cell that are not ready for it
     std::vector<std::int32_t> before; // passes that wait for this one
 };
 
 struct PositionState {
     std::vector<PassState> passes;
-    std::vector<std::int32_t> unread;  // by publish: readers that have not taken it
-    std::deque<std::int32_t> in_ring;  // publishes, oldest first
-    std::size_t tail = 0, head = 0;    // of the ring's live part, as stream offsets
-    Ready quiet, publishing;           // ready passes, those that publish apart
-    std::size_t left = 0;              // passes to go
+    std::vector<std::int32_t> unread; // by publish: readers that have not taken it
+    std::deque<std::int32_t> in_ring; // publishes, oldest first
+    std::size_t tail = 0, head = 0;   // of the ring's live part, as stream offsets
+    Ready quiet, publishing;          // ready passes, those that publish apart
+    std::size_t left = 0;             // passes to go
 };
 
 struct Arrival { // a cell that can be counted on from a round on

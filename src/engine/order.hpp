@@ -25,10 +25,10 @@ struct OrderOptions {
     bool granted = false;     // publish only what every reader is ready to take
 };
 
-// Plays all positions in rounds, one pass each, under the capacity of the rings; each position takes
-// the lowest layer that is ready.  What was played is a legal execution, so ranks that follow their
-// sequences with blocking waits cannot deadlock, whatever their speeds: in any state the rank whose
-// next pass was played first can run.
+// Plays all positions in rounds, one pass each, under the capacity of the rings; each position
+// takes the lowest layer that is ready.  What was played is a legal execution, so ranks that follow
+// their sequences with blocking waits cannot deadlock, whatever their speeds: in any state the rank
+// whose next pass was played first can run.
 //
 // Nothing if all got stuck, which a small ring or fused receives can cause.
 std::optional<Order> order(const Lowered &lowered, const OrderOptions &options);

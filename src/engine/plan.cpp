@@ -115,8 +115,8 @@ Direct lendable(const Lowered &lowered, Position position, std::int32_t index) {
     const Pass &reader = lowered.passes[static_cast<std::size_t>(readers[0].position)]
                                        [static_cast<std::size_t>(readers[0].pass)];
     for (const Pass &later : lowered.passes[p])
-        if (!later.gone && std::find(later.after.begin(), later.after.end(), index) !=
-                               later.after.end())
+        if (!later.gone &&
+            std::find(later.after.begin(), later.after.end(), index) != later.after.end())
             if (reader.publish < 0 || !takes(later, readers[0].position, reader.publish))
                 return Direct::unless_in_place;
     return Direct::always;
@@ -137,9 +137,10 @@ Direct pushable(const Lowered &lowered, const Reader &reader, Position owner,
         const Pass &before = passes[static_cast<std::size_t>(index)];
         if (!publishes_input(before))
             return Direct::never;
-        for (const Reader &other :
-             lowered.publishes[static_cast<std::size_t>(reader.position)]
-                              [static_cast<std::size_t>(before.publish)].readers)
+        for (const Reader &other : lowered
+                                       .publishes[static_cast<std::size_t>(reader.position)]
+                                                 [static_cast<std::size_t>(before.publish)]
+                                       .readers)
             if (other.position != owner || other.pass != publisher)
                 push = Direct::unless_in_place;
     }
@@ -170,17 +171,16 @@ public:
 private:
     void emit(const Pass &pass, std::int32_t index) {
         Step step{};
-        step.length = static_cast<std::uint32_t>(
-            pass.result ? pass.result->length : pass.operands[0].range.length);
+        step.length = static_cast<std::uint32_t>(pass.result ? pass.result->length
+                                                             : pass.operands[0].range.length);
         step.first_operand = static_cast<std::uint32_t>(plan_.operands.size());
         step.operands = static_cast<std::uint16_t>(pass.operands.size());
         for (const Operand &operand : pass.operands) {
             const bool cell = operand.owner >= 0;
-            plan_.operands.push_back(
-                {cell ? order_.cell[static_cast<std::size_t>(operand.owner)]
-                                   [static_cast<std::size_t>(operand.publish)]
-                      : operand.range.offset,
-                 operand.owner, cell ? Space::cell : operand.range.space});
+            plan_.operands.push_back({cell ? order_.cell[static_cast<std::size_t>(operand.owner)]
+                                                        [static_cast<std::size_t>(operand.publish)]
+                                           : operand.range.offset,
+                                      operand.owner, cell ? Space::cell : operand.range.space});
         }
         step.has_result = pass.result.has_value();
         if (pass.result) {
@@ -191,8 +191,8 @@ private:
         step.first_before = static_cast<std::uint32_t>(plan_.before.size());
         step.befores = static_cast<std::uint16_t>(pass.after.size());
         for (const std::int32_t before : pass.after)
-            plan_.before.push_back(static_cast<std::uint32_t>(
-                order_.rank_of[p_][static_cast<std::size_t>(before)]));
+            plan_.before.push_back(
+                static_cast<std::uint32_t>(order_.rank_of[p_][static_cast<std::size_t>(before)]));
         if (pass.publish >= 0)
             publish(pass, index, step);
         count(step);
@@ -250,7 +250,8 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     lowering.element = options.element;
     lowering.output_everywhere = options.output_everywhere;
     // A ring must hold a few slices, or ranks would move in lock step.
-    lowering.slice = std::max<std::size_t>(64, std::min(options.slice, options.ring_bytes / 8) / 64 * 64);
+    lowering.slice =
+        std::max<std::size_t>(64, std::min(options.slice, options.ring_bytes / 8) / 64 * 64);
     OrderOptions ordering;
     ordering.ring_bytes = options.ring_bytes;
     // With several ranks on a core, a cell that another publishes comes only after a switch.

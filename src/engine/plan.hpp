@@ -16,8 +16,8 @@
 namespace stretto::engine {
 
 struct StepOperand {
-    std::uint64_t offset;     // in its space; a cell's in the stream of `rank`, relative to the call
-    std::int32_t rank;        // cell: who publishes it
+    std::uint64_t offset; // in its space; a cell's in the stream of `rank`, relative to the call
+    std::int32_t rank;    // cell: who publishes it
     Space space;
 };
 
@@ -33,13 +33,13 @@ struct Step {
     std::uint32_t length;        // bytes
     std::uint16_t operands;
     std::uint16_t readers;
-    std::uint16_t befores;       // own steps that must be complete before
+    std::uint16_t befores; // own steps that must be complete before
     Space result_space;
-    Direct lend;  // readers may take a contribution where it lies
-    Direct push;  // a result may be stored right into the outputs of its readers
+    Direct lend; // readers may take a contribution where it lies
+    Direct push; // a result may be stored right into the outputs of its readers
     bool has_result;
     bool publishes;
-    bool fill;    // input to output; nothing to do in place
+    bool fill; // input to output; nothing to do in place
 };
 
 struct StepReader {
@@ -49,7 +49,7 @@ struct StepReader {
 };
 
 struct PublishedCell { // in the order of the stream
-    std::uint64_t end;   // relative to the call
+    std::uint64_t end; // relative to the call
     std::uint32_t step;
 };
 
@@ -73,10 +73,10 @@ struct Plan {
     std::size_t scratch_bytes = 0;
     std::size_t element = 4;
     std::size_t vector_bytes = 0;
-    std::uint64_t identity = 0; // hash of what both ends of a message must agree on
-    bool synchronizing = false; // nobody leaves before all have entered
+    std::uint64_t identity = 0;  // hash of what both ends of a message must agree on
+    bool synchronizing = false;  // nobody leaves before all have entered
     bool streams_output = false; // results are too large for the caches
-    bool reports = false;       // tells its progress step by step, not only at the end
+    bool reports = false;        // tells its progress step by step, not only at the end
     std::uint32_t most_operands = 1, most_outputs = 2;
 
     // For the statistics of one call.

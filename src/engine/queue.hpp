@@ -2,8 +2,8 @@
 // Calls in flight, and the thread that moves them while the caller computes.
 //
 // Whoever holds the lock drives: the caller while it waits, else the progress thread, which sleeps
-// when there is nothing in flight.  Until the first nonblocking call there is no thread, and no lock
-// is taken.
+// when there is nothing in flight.  Until the first nonblocking call there is no thread, and no
+// lock is taken.
 #pragma once
 
 #include <atomic>
@@ -60,7 +60,7 @@ private:
     std::condition_variable work_;
     std::atomic<int> wanted_{0}; // callers that want to drive
     std::atomic<bool> stop_{false};
-    std::size_t in_flight_ = 0;  // started and not landed
+    std::size_t in_flight_ = 0;    // started and not landed
     std::vector<Flight *> active_; // oldest first
     std::vector<std::unique_ptr<Flight>> pool_;
     std::vector<Flight *> idle_;

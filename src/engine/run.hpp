@@ -27,8 +27,8 @@ struct Call {
     std::uint64_t fingerprint = 0; // equal on all ranks, different for different calls
     std::uint64_t input_heap = 0;  // 1 + offset of vector byte 0 in our heap window, if all of the
     std::uint64_t output_heap = 0; // input (output) lies there; else 0
-    // Not 0: the output overlaps an input that others still read.  The result, `move_bytes` from byte
-    // `move_first` of the vector on, is made elsewhere and moved to `move_to` at the end.
+    // Not 0: the output overlaps an input that others still read.  The result, `move_bytes` from
+    // byte `move_first` of the vector on, is made elsewhere and moved to `move_to` at the end.
     std::size_t move_bytes = 0, move_first = 0;
     void *move_to = nullptr;
     Said said;
@@ -44,24 +44,24 @@ struct Tally {
 };
 
 struct Run {
-    const Call *call = nullptr;          // the caller's, or `kept`
+    const Call *call = nullptr; // the caller's, or `kept`
     const Plan *plan = nullptr;
-    std::uintptr_t base[3] = {0, 0, 0};  // of Space::input, output, scratch
+    std::uintptr_t base[3] = {0, 0, 0}; // of Space::input, output, scratch
     std::uint64_t sequence = 0;
-    std::uint64_t signature = 0;         // of this call and all before it
-    const std::uint64_t *bases = nullptr; // stream position of every rank at this call
-    std::uint32_t next = 0;              // the first step that is not complete
-    std::uint32_t ahead = 0;             // complete steps after it
-    std::vector<std::uint64_t> done;     // bit set of those
-    std::uint32_t lent = 0;              // cells that others may still read in our own memory
-    std::uint32_t settled = 0;           // steps before this one have nothing lent any more
+    std::uint64_t signature = 0;           // of this call and all before it
+    const std::uint64_t *bases = nullptr;  // stream position of every rank at this call
+    std::uint32_t next = 0;                // the first step that is not complete
+    std::uint32_t ahead = 0;               // complete steps after it
+    std::vector<std::uint64_t> done;       // bit set of those
+    std::uint32_t lent = 0;                // cells that others may still read in our own memory
+    std::uint32_t settled = 0;             // steps before this one have nothing lent any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
     std::vector<std::byte> scratch;
-    std::vector<std::byte> aside;        // results to be moved at the end
-    std::vector<const void *> ins;       // pointers of one pass
+    std::vector<std::byte> aside;  // results to be moved at the end
+    std::vector<const void *> ins; // pointers of one pass
     std::vector<void *> outs;
-    std::vector<std::uint8_t> lends;     // by step: published in place
-    Call kept;                           // of calls that outlive their caller, and their bases
+    std::vector<std::uint8_t> lends; // by step: published in place
+    Call kept;                       // of calls that outlive their caller, and their bases
     std::vector<std::uint64_t> kept_bases;
 
     // Grows with everything that a run gets done.

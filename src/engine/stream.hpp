@@ -101,8 +101,8 @@ private:
 // A plain store to a line that another core holds costs 2 ns where the cores share a cache and 8 to
 // 28 ns where they do not; a streaming store costs 3 to 5 ns in both, but what it wrote takes the
 // reader 2 ns a line longer.  A virtual machine can move between the two within seconds, so the
-// writer times its own copies of both kinds (which cost the same but for the store) and now and then
-// tries the other kind.  The decision is local; readers do not care.
+// writer times its own copies of both kinds (which cost the same but for the store) and now and
+// then tries the other kind.  The decision is local; readers do not care.
 class StoreChoice {
 public:
     static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for

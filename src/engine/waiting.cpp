@@ -14,9 +14,9 @@ using transport::kEntries;
 
 namespace {
 
-constexpr int kYields = 64;                         // before sleeping
-constexpr std::uint64_t kNap = 20'000'000;          // ns; sleepers look around this often
-constexpr std::uint64_t kSuspicious = 2'000'000;    // ns after which a wait is looked into
+constexpr int kYields = 64;                      // before sleeping
+constexpr std::uint64_t kNap = 20'000'000;       // ns; sleepers look around this often
+constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait is looked into
 
 } // namespace
 
@@ -70,10 +70,12 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         if (rank == rank_)
             continue;
         const transport::LineBlock &lines = segment_->lines(rank);
-        // Life is looked at before progress: who reports the end of this call and then dies is fine.
+        // Life is looked at before progress: who reports the end of this call and then dies is
+        // fine.
         const bool left = lines.left.load(std::memory_order_acquire) != 0;
         const bool gone = left || !segment_->alive(rank);
-        if (gone && lines.progress.load(std::memory_order_acquire) < progress_of(run.sequence + 1, 0))
+        if (gone &&
+            lines.progress.load(std::memory_order_acquire) < progress_of(run.sequence + 1, 0))
             fail(Status::peer, "rank " + std::to_string(rank) +
                                    (left ? " has left the communicator" : " has died") + "; " +
                                    here(run) +
@@ -81,8 +83,8 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         compare(run, rank);
     }
     if (options_.timeout_ns != 0 && waited_ns > options_.timeout_ns)
-        fail(Status::timeout, here(run) + " waited " +
-                                  std::to_string(waited_ns / 1'000'000'000) + " s" + missing(run) +
+        fail(Status::timeout, here(run) + " waited " + std::to_string(waited_ns / 1'000'000'000) +
+                                  " s" + missing(run) +
                                   "; raise STRETTO_TIMEOUT if that is not too long (0: for ever)");
 }
 

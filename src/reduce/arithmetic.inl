@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is reduced (elements) and how (operations).  A further dtype or operation is a further entry
-// here and in base/types.hpp.
+// of a list here and in base/types.hpp.
 //
 // The bits of a result are defined, whatever the instruction set:
 //   integers   wrap;
@@ -40,16 +40,9 @@ struct Floating {
     }
 };
 
-template<Dtype>
-struct ElementOf;
-template<>
-struct ElementOf<Dtype::f32> : Floating<float, 0x7fc00000> {};
-template<>
-struct ElementOf<Dtype::f64> : Floating<double, 0x7ff8000000000000> {};
-template<>
-struct ElementOf<Dtype::i32> : Integer<std::int32_t> {};
-template<>
-struct ElementOf<Dtype::i64> : Integer<std::int64_t> {};
+// By Dtype.
+using Elements = std::tuple<Floating<float, 0x7fc00000>, Floating<double, 0x7ff8000000000000>,
+                            Integer<std::int32_t>, Integer<std::int64_t>>;
 
 // The lanes of a vector V as unsigned integers.
 template<class Element, class V>
@@ -121,19 +114,14 @@ struct Maximum : Selection {
     }
 };
 
-template<ReduceOp>
-struct OperationOf;
-template<>
-struct OperationOf<ReduceOp::sum> : Sum {};
-template<>
-struct OperationOf<ReduceOp::prod> : Product {};
-template<>
-struct OperationOf<ReduceOp::min> : Minimum {};
-template<>
-struct OperationOf<ReduceOp::max> : Maximum {};
+// By ReduceOp.
+using Operations = std::tuple<Sum, Product, Minimum, Maximum>;
+
+static_assert(std::tuple_size_v<Elements> == kDtypes);
+static_assert(std::tuple_size_v<Operations> == kReduceOps);
 
 // A copy is the fold of one operand: bytes, and no operation.
-struct Byte : Integer<std::uint8_t> {};
+using Byte = Integer<std::uint8_t>;
 struct Only {
     template<class Element, class V>
     static V apply(V a, V) {

@@ -140,21 +140,22 @@ struct Kernel {
     }
 };
 
-template<class Element, int... Op>
-constexpr void fill(Pass (&row)[kReduceOps], std::integer_sequence<int, Op...>) {
-    ((row[Op] = &Kernel<Element, OperationOf<static_cast<ReduceOp>(Op)>>::pass), ...);
+template<class Element, class... Operation>
+constexpr void fill(Pass (&row)[kReduceOps], std::tuple<Operation...> *) {
+    Pass *next = row;
+    ((*next++ = &Kernel<Element, Operation>::pass), ...);
 }
 
-template<int... Type>
-constexpr Table make_table(std::integer_sequence<int, Type...>) {
+template<class... Element>
+constexpr Table make_table(std::tuple<Element...> *) {
     Table table{&Kernel<Byte, Only>::pass, {}};
-    constexpr std::make_integer_sequence<int, kReduceOps> operations{};
-    (fill<ElementOf<static_cast<Dtype>(Type)>>(table.reduce[Type], operations), ...);
+    Pass(*row)[kReduceOps] = table.reduce;
+    (fill<Element>(*row++, static_cast<Operations *>(nullptr)), ...);
     return table;
 }
 
 } // namespace
 
-constinit const Table STRETTO_TABLE = make_table(std::make_integer_sequence<int, kDtypes>{});
+constinit const Table STRETTO_TABLE = make_table(static_cast<Elements *>(nullptr));
 
 } // namespace stretto::reduce

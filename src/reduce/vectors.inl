@@ -5,8 +5,10 @@
 // instruction set, and the linker must not take one's code for another's.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -27,25 +29,9 @@ template<class T, std::size_t Bytes>
 using Vector = typename VectorOf<T, Bytes>::type;
 
 template<std::size_t Bytes>
-struct UnsignedOf;
-template<>
-struct UnsignedOf<1> {
-    using type = std::uint8_t;
-};
-template<>
-struct UnsignedOf<2> {
-    using type = std::uint16_t;
-};
-template<>
-struct UnsignedOf<4> {
-    using type = std::uint32_t;
-};
-template<>
-struct UnsignedOf<8> {
-    using type = std::uint64_t;
-};
-template<std::size_t Bytes>
-using Unsigned = typename UnsignedOf<Bytes>::type;
+using Unsigned =
+    std::tuple_element_t<std::bit_width(Bytes) - 1,
+                         std::tuple<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>>;
 
 // The same bits as another type of the same size.
 template<class To, class From>

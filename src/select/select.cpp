@@ -8,10 +8,10 @@ namespace stretto::select {
 
 using schedule::Collective;
 
-// Measured in shared memory (docs/performance.md): while a vector is small, one exchange of all with
-// all beats everything, as a second phase costs a second latency; then the owner of a block reduces
-// it in one n-ary pass (direct) and everybody reads the result.  With several ranks on a core the
-// second phase costs a round of context switches, so it must save more.
+// Measured in shared memory (docs/performance.md): while a vector is small, one exchange of all
+// with all beats everything, as a second phase costs a second latency; then the owner of a block
+// reduces it in one n-ary pass (direct) and everybody reads the result.  With several ranks on a
+// core the second phase costs a round of context switches, so it must save more.
 static std::size_t one_phase_most(const Situation &s) {
     if (s.ranks <= 2)
         return 24 << 10;
@@ -20,15 +20,11 @@ static std::size_t one_phase_most(const Situation &s) {
 
 std::string choose(const Situation &s) {
     switch (s.collective) {
-    case Collective::allreduce:
-        return s.bytes <= one_phase_most(s) ? "one_shot" : "direct";
+    case Collective::allreduce: return s.bytes <= one_phase_most(s) ? "one_shot" : "direct";
     case Collective::reduce_scatter:
-    case Collective::allgather:
-        return "direct";
-    case Collective::barrier:
-        return "one_shot";
-    default:
-        return "linear";
+    case Collective::allgather: return "direct";
+    case Collective::barrier: return "one_shot";
+    default: return "linear";
     }
 }
 
@@ -39,8 +35,8 @@ std::size_t slice_bytes(const Situation &s) {
 std::size_t ring_bytes(int ranks) {
     constexpr std::size_t kAll = 64u << 20; // of all ranks together, at most
     const std::size_t wanted = ranks <= 2 ? 2u << 20 : 4u << 20;
-    return std::max<std::size_t>(256u << 10,
-                                 std::min(wanted, std::bit_floor(kAll / static_cast<unsigned>(ranks))));
+    return std::max<std::size_t>(
+        256u << 10, std::min(wanted, std::bit_floor(kAll / static_cast<unsigned>(ranks))));
 }
 
 } // namespace stretto::select

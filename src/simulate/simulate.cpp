@@ -19,19 +19,19 @@ using schedule::Schedule;
 namespace {
 
 struct OpState {
-    std::int32_t waits = 0;            // ops of its position that must be complete before
-    std::vector<std::int32_t> before;  // ops that wait for it
+    std::int32_t waits = 0;           // ops of its position that must be complete before
+    std::vector<std::int32_t> before; // ops that wait for it
     std::size_t bytes = 0;
     bool issued = false, complete = false;
-    bool delivered = false;            // recv: the message has come
+    bool delivered = false; // recv: the message has come
 };
 
 struct PositionState {
     std::vector<Op> ops;
     std::vector<OpState> states;
-    std::vector<std::int32_t> partner;   // of messages: the op at the peer
-    std::deque<std::int32_t> outgoing;   // sends that are issued and not started, oldest first
-    std::vector<Position> knocking;      // senders that found this position not ready
+    std::vector<std::int32_t> partner; // of messages: the op at the peer
+    std::deque<std::int32_t> outgoing; // sends that are issued and not started, oldest first
+    std::vector<Position> knocking;    // senders that found this position not ready
     bool sending = false, receiving = false, arrived = false;
     double processor_free = 0;
     double finish = 0;
@@ -188,10 +188,10 @@ private:
     void compute(Position position, std::int32_t index, double reductions) {
         PositionState &state = of(position);
         const double start = std::max(now_, state.processor_free);
-        const double end =
-            reductions == 0 ? now_
-                            : start + reductions * problem_.network.gamma *
-                                          static_cast<double>(state_of(position, index).bytes);
+        const double end = reductions == 0
+                               ? now_
+                               : start + reductions * problem_.network.gamma *
+                                             static_cast<double>(state_of(position, index).bytes);
         if (reductions != 0)
             state.processor_free = end;
         at(end, Moment::op_end, position, index);
@@ -240,9 +240,10 @@ private:
                 now_ + problem_.network.alpha +
                 problem_.network.beta * static_cast<double>(state_of(sender, send).bytes);
             if (problem_.keep_events)
-                events_.push_back({sender, op.peer, op.blocks.front(), now_, end,
-                                   op_of(op.peer, state.partner[static_cast<std::size_t>(send)])
-                                           .from != schedule::kNoSlot});
+                events_.push_back(
+                    {sender, op.peer, op.blocks.front(), now_, end,
+                     op_of(op.peer, state.partner[static_cast<std::size_t>(send)]).from !=
+                         schedule::kNoSlot});
             at(end, Moment::transfer_end, sender, send);
             return;
         }

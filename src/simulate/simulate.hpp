@@ -36,10 +36,10 @@ struct Event { // for drawings: one message or reduction
 };
 
 struct Timeline {
-    std::vector<double> finish;  // seconds since time 0, per position
-    double makespan = 0;         // the last finish
-    double mean_elapsed = 0;     // mean of finish - arrival
-    std::vector<Event> events;   // empty unless asked for
+    std::vector<double> finish; // seconds since time 0, per position
+    double makespan = 0;        // the last finish
+    double mean_elapsed = 0;    // mean of finish - arrival
+    std::vector<Event> events;  // empty unless asked for
 };
 
 struct Problem {

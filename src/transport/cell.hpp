@@ -2,9 +2,9 @@
 // A cell of a publish stream: how one rank hands bytes to others.
 //
 // A cell starts on a cache line with 16 bytes {flag, where}; the payload follows.  The flag of the
-// cell at position x of a call with signature s is s + x.  Both sides compute it from what they know
-// alike, so data of another call, of another operation or of an older lap of the ring is never taken
-// for it: signatures are hashes under a random key, so old payload looks like a flag with
+// cell at position x of a call with signature s is s + x.  Both sides compute it from what they
+// know alike, so data of another call, of another operation or of an older lap of the ring is never
+// taken for it: signatures are hashes under a random key, so old payload looks like a flag with
 // probability 2^-64 a look.
 #pragma once
 

@@ -16,7 +16,9 @@ static long futex(std::atomic<std::uint32_t> &word, int operation, std::uint32_t
     return syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
 }
 
-static long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+static long membarrier(int command) {
+    return syscall(SYS_membarrier, command, 0, 0);
+}
 
 bool register_for_barrier() {
     return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;

@@ -15,8 +15,8 @@ class Heap {
 public:
     Heap(std::shared_ptr<Segment> segment, int rank);
 
-    // Page-granular, zeroed.  Throws Error(memory) when the window or the machine is full: pages are
-    // taken here, so that touching them later cannot fault.
+    // Page-granular, zeroed.  Throws Error(memory) when the window or the machine is full: pages
+    // are taken here, so that touching them later cannot fault.
     void *allocate(std::size_t bytes);
     // Throws Error(argument) for a pointer that allocate() did not give.
     void free(void *memory);

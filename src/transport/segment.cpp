@@ -136,7 +136,8 @@ void Segment::map(const SegmentHeader &shape) {
     lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
 
     const std::size_t span = 2 * ring_bytes_ * shape.ranks;
-    void *rings = mmap(nullptr, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *rings =
+        mmap(nullptr, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (rings == MAP_FAILED)
         throw_errno("cannot reserve address space for the rings");
     rings_ = static_cast<std::byte *>(rings);

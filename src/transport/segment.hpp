@@ -7,8 +7,8 @@
 //     | header | line block of rank 0 | ... | ring of rank 0 | ring of rank 1 | ...
 //
 // A *ring* is the publish stream of one rank: it alone writes, all others read.  It is mapped twice
-// in a row, so that a cell never wraps.  Positions in a stream grow for ever; the byte at position x
-// lies at x modulo the ring's size.
+// in a row, so that a cell never wraps.  Positions in a stream grow for ever; the byte at position
+// x lies at x modulo the ring's size.
 #pragma once
 
 #include <atomic>
@@ -49,7 +49,7 @@ struct LineBlock {
 
 // The first failure of the communicator, posted once.
 struct Board {
-    alignas(kLine) std::atomic<std::uint32_t> epoch;   // 0: whole; 1: being posted; 2: failed
+    alignas(kLine) std::atomic<std::uint32_t> epoch; // 0: whole; 1: being posted; 2: failed
     std::atomic<std::uint32_t> status;
     char message[1024];
 };
@@ -57,11 +57,11 @@ struct Board {
 struct SegmentHeader {
     std::uint64_t magic;
     std::uint32_t ranks;
-    std::uint32_t cores;      // of rank 0, as its affinity and cgroup allow: the same for all
+    std::uint32_t cores; // of rank 0, as its affinity and cgroup allow: the same for all
     std::uint64_t ring_bytes;
-    std::uint64_t slice_bytes; // 0: by size
-    std::uint64_t heap_bytes; // window of each rank
-    std::uint64_t key;        // random: part of every signature
+    std::uint64_t slice_bytes;         // 0: by size
+    std::uint64_t heap_bytes;          // window of each rank
+    std::uint64_t key;                 // random: part of every signature
     std::atomic<std::uint32_t> fences; // 1: some rank has no asymmetric barrier, publishers fence
     alignas(kLine) std::atomic<std::uint32_t> sleepers;
     Board board;
@@ -91,7 +91,9 @@ public:
     int heap_fd() const { return heap_fd_; }
     SegmentHeader &header() const { return *header_; }
     LineBlock &lines(int rank) const { return lines_[rank]; }
-    std::byte *ring(int rank) const { return rings_ + 2 * ring_bytes_ * static_cast<std::size_t>(rank); }
+    std::byte *ring(int rank) const {
+        return rings_ + 2 * ring_bytes_ * static_cast<std::size_t>(rank);
+    }
     std::size_t ring_bytes() const { return ring_bytes_; }
 
     // The heap window of a rank, mapped on first use.
@@ -103,9 +105,7 @@ public:
 
     // Posts the first failure; later ones are dropped.  Wakes everybody.
     void fail(Status status, const std::string &message);
-    bool failed() const {
-        return header_->board.epoch.load(std::memory_order_acquire) != 0;
-    }
+    bool failed() const { return header_->board.epoch.load(std::memory_order_acquire) != 0; }
     // What was posted.  Only after failed().
     Error failure() const;
 

@@ -14,7 +14,8 @@ namespace {
 using test::check;
 
 // A buffer that starts off a cache line, with guards behind it, private or in the shared heap.
-template<class T> class Buffer {
+template<class T>
+class Buffer {
 public:
     Buffer(stretto_comm comm, std::size_t count, bool shared) : comm_(comm), count_(count) {
         const std::size_t bytes = (count + 2 * kGuard) * sizeof(T);
@@ -87,9 +88,9 @@ void allreduce_any(stretto_comm comm, std::size_t count, int turn, Variant varia
     }
 }
 
-constexpr const char *kAlgorithms[] = {"auto",   "one_shot",      "direct",
-                                       "linear", "binomial",      "chain",
-                                       "ring",   "segmented_ring", "recursive_doubling",
+constexpr const char *kAlgorithms[] = {"auto",         "one_shot",       "direct",
+                                       "linear",       "binomial",       "chain",
+                                       "ring",         "segmented_ring", "recursive_doubling",
                                        "rabenseifner", "rabenseifner_32"};
 
 void parts(stretto_comm comm, std::size_t count, Variant variant) {
@@ -158,9 +159,8 @@ TEST_CASE("allreduce is exact for every algorithm, count, dtype, op and kind of 
             const auto p = static_cast<std::size_t>(ranks);
             for (const char *algorithm : kAlgorithms) {
                 check(stretto_force_algorithm(comm, algorithm));
-                for (const std::size_t count :
-                     {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1, std::size_t{1009},
-                      std::size_t{70001}})
+                for (const std::size_t count : {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1,
+                                                std::size_t{1009}, std::size_t{70001}})
                     for (const Variant variant : kVariants)
                         allreduce_any(comm, count, turn++, variant);
             }
@@ -172,8 +172,8 @@ TEST_CASE("the parts are exact") {
     for (const int ranks : {1, 2, 3, 5, 8}) {
         CAPTURE(ranks);
         test::with_ranks(ranks, [&](stretto_comm comm) {
-            for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{37},
-                                            std::size_t{20011}})
+            for (const std::size_t count :
+                 {std::size_t{0}, std::size_t{1}, std::size_t{37}, std::size_t{20011}})
                 for (const Variant variant : kVariants)
                     parts(comm, count, variant);
         });

@@ -31,8 +31,12 @@ void *operator new(std::size_t bytes) {
         return memory;
     throw std::bad_alloc();
 }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void *memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void *memory, std::size_t) noexcept {
+    std::free(memory);
+}
 
 static stretto_stat stat_of(stretto_comm comm, const std::string &collective) {
     std::vector<stretto_stat> lines(32);
@@ -116,7 +120,7 @@ static void count_system_calls() {
 
 TEST_CASE("a small allreduce makes no system call while its peers are awake") {
     if (std::thread::hardware_concurrency() < 2)
-        return; // ranks that share a core must yield
+        return;                             // ranks that share a core must yield
     setenv("STRETTO_SPIN", "100000000", 1); // so that another process on the core proves nothing
     std::vector<pid_t> children;
     const std::string job = "calls-" + std::to_string(getpid());

@@ -88,9 +88,8 @@ TEST_CASE("a disagreement is an error on all ranks that says who differs in what
     for (const Case &other : others)
         test::with_ranks(3, [&](stretto_comm comm) {
             std::vector<float> send(1'000'000), recv(1'000'000);
-            const Case mine = stretto_rank(comm) == 1
-                                  ? other
-                                  : Case{100, STRETTO_FLOAT32, STRETTO_SUM, ""};
+            const Case mine =
+                stretto_rank(comm) == 1 ? other : Case{100, STRETTO_FLOAT32, STRETTO_SUM, ""};
             CHECK(stretto_allreduce(comm, send.data(), recv.data(), mine.count, mine.dtype,
                                     mine.op) == STRETTO_ERR_MISMATCH);
             const std::string message = stretto_last_error();
@@ -162,8 +161,8 @@ TEST_CASE("a killed rank is an error on all others, at any moment") {
                     comm, send.data(), recv.data(), count, STRETTO_FLOAT32, STRETTO_SUM);
                 if (status == STRETTO_OK)
                     continue;
-                const bool right = status == STRETTO_ERR_PEER &&
-                                   contains(stretto_last_error(), "rank 2 has died");
+                const bool right =
+                    status == STRETTO_ERR_PEER && contains(stretto_last_error(), "rank 2 has died");
                 return stretto_finalize(&comm) == STRETTO_OK && right ? 7 : 8;
             }
             return 9;

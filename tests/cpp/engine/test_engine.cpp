@@ -88,9 +88,8 @@ void check_allreduce(const Schedule &schedule, std::size_t count, std::size_t ri
 
 TEST_CASE("hand-written schedules give exact answers, whoever comes late") {
     for (const Position ranks : {2, 3, 4, 7})
-        for (const auto &schedule :
-             {test::one_shot(ranks), test::direct(ranks), test::ring(ranks), test::linear(ranks),
-              test::binomial(ranks)})
+        for (const auto &schedule : {test::one_shot(ranks), test::direct(ranks), test::ring(ranks),
+                                     test::linear(ranks), test::binomial(ranks)})
             for (const std::size_t count : {std::size_t{1}, std::size_t{1009}, std::size_t{20'000}})
                 check_allreduce(schedule, count);
     check_allreduce(test::recursive_doubling(4, false), 777);
@@ -141,9 +140,8 @@ TEST_CASE("scratch, copies and lanes: a broadcast that takes the long way") {
     programs[1].ops = {recv(0, {0}, 1, 4), recv(0, {1}, 1, 5), send(2, {0, 1}, 1),
                        copy({0, 1}, 1, schedule::kWork)};
     programs[2].ops = {recv(1, {0, 1})};
-    const Schedule schedule =
-        test::assemble("long way", Contract(Collective::broadcast, 3, 2), programs,
-                       Partition::even(2));
+    const Schedule schedule = test::assemble("long way", Contract(Collective::broadcast, 3, 2),
+                                             programs, Partition::even(2));
     for (const Vector &output : play(schedule, 3001))
         for (std::size_t i = 0; i < output.size(); ++i)
             REQUIRE(output[i] == contribution(0, i));

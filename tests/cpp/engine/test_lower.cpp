@@ -89,9 +89,9 @@ TEST_CASE("long blocks are cut, short neighbours travel together") {
     std::vector<schedule::Program> programs = test::empty_programs(2);
     programs[0].ops = {schedule::send(1, {0, 1, 2, 3, 4, 5, 6})};
     programs[1].ops = {schedule::recv(0, {0, 1, 2, 3, 4, 5, 6})};
-    const auto together = test::assemble(
-        "together", schedule::Contract(schedule::Collective::broadcast, 2, 7), programs,
-        schedule::Partition::even(7));
+    const auto together =
+        test::assemble("together", schedule::Contract(schedule::Collective::broadcast, 2, 7),
+                       programs, schedule::Partition::even(7));
     CHECK(lower(together, options_for(23)).publishes[0].size() == 1);
 }
 
@@ -111,8 +111,8 @@ TEST_CASE("what is not in the output goes to scratch") {
     programs[2].ops = {schedule::send(1, {0})};
     programs[1].ops = {schedule::recv_reduce(2, {0}, Side::right), schedule::send(0, {0})};
     programs[0].ops = {schedule::recv_reduce(1, {0}, Side::right)};
-    const auto chain = test::assemble(
-        "chain", schedule::Contract(schedule::Collective::reduce, 3, 1), programs);
+    const auto chain =
+        test::assemble("chain", schedule::Contract(schedule::Collective::reduce, 3, 1), programs);
     const Lowered lowered = lower(chain, options);
     // Nobody reads position 1's partial sum but through its cell: it is stored nowhere else.
     const auto middle = passes_of(lowered, 1);

@@ -66,9 +66,8 @@ static bool plays(const Lowered &lowered, const Order &order, std::size_t ring_b
 
 TEST_CASE("an order can be played at any speeds, however small the rings") {
     for (const schedule::Position ranks : {2, 3, 5, 8})
-        for (const auto &schedule :
-             {test::one_shot(ranks), test::direct(ranks), test::ring(ranks), test::linear(ranks),
-              test::binomial(ranks)})
+        for (const auto &schedule : {test::one_shot(ranks), test::direct(ranks), test::ring(ranks),
+                                     test::linear(ranks), test::binomial(ranks)})
             for (const std::size_t ring : {std::size_t{4096}, std::size_t{1} << 16}) {
                 LowerOptions lowering;
                 lowering.count = 5003;
@@ -115,11 +114,11 @@ TEST_CASE("plans know whether anybody can leave before all have entered") {
     std::vector<schedule::Program> programs = test::empty_programs(2);
     programs[0].ops = {schedule::send(1, {0})};
     programs[1].ops = {schedule::recv(0, {0})};
-    CHECK_FALSE(compile(test::assemble(
-                            "told", schedule::Contract(schedule::Collective::broadcast, 2, 1),
-                            programs),
-                        0, options)
-                    ->synchronizing);
+    CHECK_FALSE(
+        compile(test::assemble("told", schedule::Contract(schedule::Collective::broadcast, 2, 1),
+                               programs),
+                0, options)
+            ->synchronizing);
 }
 
 TEST_CASE("the plans of all positions agree on what both ends must agree on") {

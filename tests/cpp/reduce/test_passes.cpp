@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "doctest.h"
@@ -118,8 +119,8 @@ const char *run(reduce::Pass pass, const Shape &shape, int outs, const Operands 
 }
 
 // All shapes for one set of operands, on all instruction sets.
-void run_all(const char *what, const std::vector<reduce::Pass> &passes, const Operands &operands,
-             std::size_t count, const std::vector<std::byte> &expected,
+void run_all(const std::string &what, const std::vector<reduce::Pass> &passes,
+             const Operands &operands, std::size_t count, const std::vector<std::byte> &expected,
              std::vector<std::uint64_t> &hashes) {
     for (std::size_t isa = 0; isa < passes.size(); ++isa)
         for (const int outs : {1, 2, 3, 5})
@@ -127,11 +128,11 @@ void run_all(const char *what, const std::vector<reduce::Pass> &passes, const Op
                 const char *wrong =
                     run(passes[isa], shape, outs, operands, count, expected, hashes[isa]);
                 if (wrong != nullptr)
-                    FAIL_CHECK(wrong << ": " << what << ", isa " << isa << ", ins "
-                                     << operands.size() << ", outs " << outs << ", count " << count
-                                     << ", offset " << shape.first << " + b * " << shape.step
-                                     << ", streaming " << shape.streaming << ", in place "
-                                     << shape.in_place);
+                    FAIL_CHECK(std::string(wrong)
+                               << ": " << what << ", isa " << isa << ", ins " << operands.size()
+                               << ", outs " << outs << ", count " << count << ", offset "
+                               << shape.first << " + b * " << shape.step << ", streaming "
+                               << shape.streaming << ", in place " << shape.in_place);
             }
 }
 
@@ -172,7 +173,7 @@ TEST_CASE_TEMPLATE("every reduction, in every shape, on every instruction set", 
                     }
                     operands.push_back(bytes_of(operand));
                 }
-                run_all(name(op).data(), passes, operands, count, bytes_of(folded), hashes);
+                run_all(std::string(name(op)), passes, operands, count, bytes_of(folded), hashes);
             }
         for (const std::uint64_t hash : hashes)
             CHECK(hash == hashes.front());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The corners of arithmetic, in every lane of a vector and in what is left over.
+#include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "doctest.h"

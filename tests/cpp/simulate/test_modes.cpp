@@ -24,14 +24,13 @@ TEST_CASE("when a transfer may start") {
     std::vector<schedule::Program> programs = test::empty_programs(2);
     programs[0].ops = {schedule::send(1, {0})};
     programs[1].ops = {schedule::recv(0, {0})};
-    const auto told = test::assemble(
-        "told", schedule::Contract(schedule::Collective::broadcast, 2, 1), programs);
+    const auto told =
+        test::assemble("told", schedule::Contract(schedule::Collective::broadcast, 2, 1), programs);
     // The receiver comes at 3; the message needs 1.
     CHECK(simulate::simulate(told, units(Mode::posted, {0, 3})).finish ==
           std::vector<double>{4, 4});
     CHECK(simulate::simulate(told, units(Mode::arrived, {0, 3})).finish[1] == 4);
-    CHECK(simulate::simulate(told, units(Mode::eager, {0, 3})).finish ==
-          std::vector<double>{1, 3});
+    CHECK(simulate::simulate(told, units(Mode::eager, {0, 3})).finish == std::vector<double>{1, 3});
     CHECK(simulate::simulate(told, units(Mode::ordered, {0, 3})).finish[1] == 4);
 }
 
@@ -47,22 +46,21 @@ TEST_CASE("ports carry one message at a time, the processor one reduction") {
 
 TEST_CASE("a second open receive lets the segmented ring overlap transfer and reduction") {
     simulate::Problem problem;
-    problem.count = 16 << 20; // 64 MiB of floats
+    problem.count = 16 << 20;              // 64 MiB of floats
     problem.network = {0, 1 / 7e9, 1e-10}; // 56 Gbit/s
     const auto time = [&](const char *algorithm, Mode mode) {
         problem.mode = mode;
         return simulate::simulate(
-                   algorithms::make(
-                       algorithms::parse(schedule::Collective::allreduce, algorithm), 8),
+                   algorithms::make(algorithms::parse(schedule::Collective::allreduce, algorithm),
+                                    8),
                    problem)
                    .makespan *
                1e3;
     };
     CHECK(time("ring", Mode::posted) == doctest::Approx(22.69).epsilon(0.005));
-    CHECK(time("segmented_ring(segments=2)", Mode::posted) ==
-          doctest::Approx(22.69).epsilon(0.01));
+    CHECK(time("segmented_ring(segments=2)", Mode::posted) == doctest::Approx(22.69).epsilon(0.01));
     const double overlapped = time("segmented_ring(segments=2)", Mode::ordered);
-    CHECK(overlapped < 18);   // printed: 16.85, the bandwidth bound 16.79
+    CHECK(overlapped < 18); // printed: 16.85, the bandwidth bound 16.79
     CHECK(overlapped > 16.7);
 }
 
@@ -85,8 +83,7 @@ TEST_CASE("thousands of ranks are a matter of seconds") {
     auto problem = units(Mode::posted);
     problem.count = 1024;
     const auto timeline = simulate::simulate(
-        algorithms::make(algorithms::parse(schedule::Collective::allreduce, "ring"), 256),
-        problem);
+        algorithms::make(algorithms::parse(schedule::Collective::allreduce, "ring"), 256), problem);
     CHECK(timeline.finish.size() == 256);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Published and prototype numbers, reproduced: the measurements that Proficz prints (tables 3 and 4)
-// were fitted by these parameters, and independent simulations of the same model gave these times.
+// Published and prototype numbers, reproduced: the measurements that Proficz prints (tables 3 and
+// 4) were fitted by these parameters, and independent simulations of the same model gave these
+// times.
 #include "doctest.h"
 
 #include <algorithm>
@@ -44,7 +45,9 @@ schedule::Schedule make(const std::string &name, schedule::Position ranks) {
     return algorithms::make(algorithms::parse(schedule::Collective::allreduce, name), ranks);
 }
 
-bool near(double value, double expected) { return std::abs(value - expected) <= 0.0501; }
+bool near(double value, double expected) {
+    return std::abs(value - expected) <= 0.0501;
+}
 
 constexpr double kDelays[] = {0, 1e-3, 5e-3, 10e-3, 50e-3, 100e-3, 500e-3, 1000e-3};
 
@@ -67,9 +70,9 @@ TEST_CASE("Proficz, table 3 in the model: 48 nodes, 1 Mi floats, one late") {
                    kLinearTree[i]));
         std::vector<double> arrivals(48, 0);
         arrivals.back() = late;
-        CHECK(near(one_late(test::prr(test::prr_shifts(arrivals, tau)), kMega, late, kTryton, 47)
-                       .mean_ms,
-                   kPreReduced[i]));
+        CHECK(near(
+            one_late(test::prr(test::prr_shifts(arrivals, tau)), kMega, late, kTryton, 47).mean_ms,
+            kPreReduced[i]));
     }
     CHECK(one_late(make("ring", 48), kMega, 0, kTryton, 1).mean_ms ==
           doctest::Approx(67.78).epsilon(1e-4));

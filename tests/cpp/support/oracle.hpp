@@ -12,7 +12,8 @@
 
 namespace test {
 
-template<class T> constexpr stretto_dtype dtype_of() {
+template<class T>
+constexpr stretto_dtype dtype_of() {
     if constexpr (std::is_same_v<T, float>)
         return STRETTO_FLOAT32;
     else if constexpr (std::is_same_v<T, double>)
@@ -24,14 +25,16 @@ template<class T> constexpr stretto_dtype dtype_of() {
 }
 
 // Sums stay below 2^24 at 64 ranks; products are of +-1 and at most four 2s.
-template<class T> T contribution(stretto_op op, int rank, std::size_t index) {
+template<class T>
+T contribution(stretto_op op, int rank, std::size_t index) {
     const auto r = static_cast<std::size_t>(rank);
     if (op == STRETTO_PROD)
         return static_cast<T>(((index + r) % 3 == 0 ? -1 : 1) * (r % 16 == index % 16 ? 2 : 1));
     return static_cast<T>(static_cast<std::int64_t>((index * 31 + r * 1009 + 7) % 8191) - 4000);
 }
 
-template<class T> T combine(stretto_op op, T a, T b) {
+template<class T>
+T combine(stretto_op op, T a, T b) {
     switch (op) {
     case STRETTO_SUM: return a + b;
     case STRETTO_PROD: return a * b;
@@ -40,7 +43,8 @@ template<class T> T combine(stretto_op op, T a, T b) {
     }
 }
 
-template<class T> T expected(stretto_op op, int ranks, std::size_t index) {
+template<class T>
+T expected(stretto_op op, int ranks, std::size_t index) {
     T result = contribution<T>(op, 0, index);
     for (int rank = 1; rank < ranks; ++rank)
         result = combine(op, result, contribution<T>(op, rank, index));

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where the blocks of slots lie in the memory of a position.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/lower.hpp"
+#include "schedule/schedule.hpp"
+
+namespace stretto::engine {
+
+inline constexpr std::size_t kAlign = 64;
+constexpr std::size_t align_up(std::size_t bytes) {
+    return (bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+// Where a piece of a slot lies, twice: for hazards, where input and output of a block are one
+// place (they are the same memory when the caller says so), and physically.
+struct Place {
+    bool scratch = false;
+    std::size_t key = 0; // offset in the vector, or in the scratch memory of slots
+    Range range;
+};
+
+// The memory of one position while its program is walked.
+class Memory {
+public:
+    Memory(const schedule::Schedule &schedule, Position position,
+           const std::vector<schedule::Op> &ops, const std::vector<std::size_t> &bounds,
+           bool output_everywhere)
+        : bounds_(bounds), written_(static_cast<std::size_t>(schedule.blocks())) {
+        std::map<std::pair<schedule::Slot, schedule::Block>, std::size_t> used;
+        const auto use = [&](schedule::Slot slot, schedule::Block block) {
+            const bool covered = output_everywhere || schedule.contract.end(position, block);
+            if (slot > schedule::kWork || (slot == schedule::kWork && !covered))
+                used.emplace(std::pair(slot, block), 0);
+        };
+        for (const schedule::Op &op : ops) {
+            for (const schedule::Block block : op.blocks) {
+                for (const schedule::Slot source : op.sources)
+                    if (source != schedule::kWork)
+                        use(source, block);
+                if (op.from > schedule::kWork)
+                    use(op.from, block);
+                if (op.into != schedule::kNoSlot && op.targets.empty())
+                    use(op.into, block);
+            }
+            for (const schedule::Block block : op.targets)
+                use(op.into, block);
+        }
+        // Blocks of a slot lie in ascending order without gaps, so that neighbours travel together.
+        schedule::Slot previous = schedule::kNoSlot;
+        for (auto &[key, offset] : used) {
+            if (key.first != previous)
+                scratch_bytes_ = align_up(scratch_bytes_);
+            previous = key.first;
+            offset = scratch_bytes_;
+            scratch_bytes_ += length(key.second);
+        }
+        scratch_ = {used.begin(), used.end()};
+        scratch_bytes_ = align_up(scratch_bytes_);
+    }
+
+    std::size_t length(schedule::Block block) const {
+        const auto b = static_cast<std::size_t>(block);
+        return bounds_[b + 1] - bounds_[b];
+    }
+
+    Place read(schedule::Slot slot, schedule::Block block) const {
+        const auto b = static_cast<std::size_t>(block);
+        if (slot == schedule::kWork && !written_[b])
+            return {false, bounds_[b], {Space::input, bounds_[b], length(block)}};
+        return locate(slot, block);
+    }
+
+    Place write(schedule::Slot slot, schedule::Block block) {
+        if (slot == schedule::kWork)
+            written_[static_cast<std::size_t>(block)] = true;
+        return locate(slot, block);
+    }
+
+    bool written(schedule::Block block) const { return written_[static_cast<std::size_t>(block)]; }
+    std::size_t scratch_bytes() const { return scratch_bytes_; }
+
+private:
+    Place locate(schedule::Slot slot, schedule::Block block) const {
+        const std::size_t offset = bounds_[static_cast<std::size_t>(block)];
+        const auto found = scratch_.find({slot, block});
+        if (found == scratch_.end())
+            return {false, offset, {Space::output, offset, length(block)}};
+        return {slot != schedule::kWork,
+                slot == schedule::kWork ? offset : found->second,
+                {Space::scratch, found->second, length(block)}};
+    }
+
+    const std::vector<std::size_t> &bounds_;
+    std::vector<bool> written_;
+    std::map<std::pair<schedule::Slot, schedule::Block>, std::size_t> scratch_;
+    std::size_t scratch_bytes_ = 0;
+};
+
+} // namespace stretto::engine

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/slices.hpp"
+
+#include <algorithm>
+
+namespace stretto::engine {
+
+using schedule::kNoSlot;
+using schedule::Op;
+using schedule::Slot;
+
+std::vector<Touch> touches(const Op &op, Memory &memory) {
+    std::vector<Touch> result(op.blocks.size());
+    for (std::size_t j = 0; j < op.blocks.size(); ++j) {
+        if (op.from != kNoSlot)
+            result[j].reads.push_back(memory.read(op.from, op.blocks[j]));
+        for (const Slot source : op.sources)
+            result[j].reads.push_back(memory.read(source, op.blocks[j]));
+    }
+    if (op.into != kNoSlot)
+        for (std::size_t j = 0; j < op.blocks.size(); ++j)
+            result[j].write =
+                memory.write(op.into, op.targets.empty() ? op.blocks[j] : op.targets[j]);
+    return result;
+}
+
+namespace {
+
+bool follows(const Place &a, std::size_t length, const Place &b) {
+    return a.scratch == b.scratch && a.key + length == b.key && a.range.space == b.range.space &&
+           a.range.offset + length == b.range.offset;
+}
+
+bool follows(const Slice &slice, const Touch &touch) {
+    for (std::size_t k = 0; k < touch.reads.size(); ++k)
+        if (!follows(slice.reads[k], slice.length, touch.reads[k]))
+            return false;
+    return !touch.write || follows(*slice.write, slice.length, *touch.write);
+}
+
+Place part(Place place, std::size_t offset, std::size_t length) {
+    place.key += offset;
+    place.range.offset += offset;
+    place.range.length = length;
+    return place;
+}
+
+Slice part(const Touch &touch, std::size_t offset, std::size_t length) {
+    Slice slice;
+    for (const Place &read : touch.reads)
+        slice.reads.push_back(part(read, offset, length));
+    if (touch.write)
+        slice.write = part(*touch.write, offset, length);
+    slice.length = length;
+    return slice;
+}
+
+void extend(Slice &slice, std::size_t length) {
+    slice.length += length;
+    for (Place &read : slice.reads)
+        read.range.length = slice.length;
+    if (slice.write)
+        slice.write->range.length = slice.length;
+}
+
+} // namespace
+
+void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
+         std::vector<Slice> &slices, std::vector<Slice> *other_slices) {
+    for (std::size_t j = 0; j < touch.size(); ++j) {
+        const Place &any = touch[j].write ? *touch[j].write : touch[j].reads[0];
+        const std::size_t length = any.range.length;
+        if (length == 0)
+            continue;
+        if (length <= most && !slices.empty() && slices.back().length + length <= most &&
+            follows(slices.back(), touch[j]) &&
+            (other == nullptr || follows(other_slices->back(), (*other)[j]))) {
+            extend(slices.back(), length);
+            if (other != nullptr)
+                extend(other_slices->back(), length);
+            continue;
+        }
+        const std::size_t pieces = (length + most - 1) / most;
+        const std::size_t piece = align_up((length + pieces - 1) / pieces);
+        std::int32_t layer = length <= most ? static_cast<std::int32_t>(slices.size()) : 0;
+        for (std::size_t at = 0; at < length; at += piece, ++layer) {
+            const std::size_t bytes = std::min(piece, length - at);
+            slices.push_back(part(touch[j], at, bytes));
+            slices.back().layer = layer;
+            if (other != nullptr) {
+                other_slices->push_back(part((*other)[j], at, bytes));
+                other_slices->back().layer = layer;
+            }
+        }
+    }
+}
+
+} // namespace stretto::engine

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How ops are cut into the pieces that travel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/memory.hpp"
+
+namespace stretto::engine {
+
+// A slice of one op: where it reads (one place for each operand of own memory) and writes.
+struct Slice {
+    std::vector<Place> reads;
+    std::optional<Place> write;
+    std::size_t length = 0;
+    std::int32_t layer = 0;
+};
+
+// What an op touches, block by block in the order of its list.
+struct Touch {
+    std::vector<Place> reads;
+    std::optional<Place> write;
+};
+
+std::vector<Touch> touches(const schedule::Op &op, Memory &memory);
+
+// Cuts an op, or the two sides of a message alike (`other` may be null), into slices of at most
+// `most` bytes.  A long block is cut into equal pieces on cache lines; short blocks that are
+// neighbours on both sides travel together.
+//
+//   most = 64 KiB:  | 150 KiB | -> 50, 50, 50      | 20 | 20 | 20 | 20 | -> 60, 20
+void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
+         std::vector<Slice> &slices, std::vector<Slice> *other_slices);
+
+} // namespace stretto::engine
