@@ -17,8 +17,15 @@ namespace stretto::reduce {
 // out[j][i] = (((in[0][i] op in[1][i]) op in[2][i]) ...) for every j < outs and i < count.
 //
 // ins >= 1 (1: a copy), outs >= 1.  An output may be exactly one of the inputs (in place); any
-// other overlap is undefined.  No alignment is required.  Bit j of `streaming` asks that out[j] be
-// written past the caches (non-temporal stores, followed by a store fence before the call returns).
+// other overlap is undefined.  No alignment is required.
+//
+// Bit j of `streaming` asks that out[j] be written past the caches (non-temporal stores, followed
+// by a store fence before the call returns).  It is granted, on x86-64, to the whole cache lines of
+// the first such output and of those that lie alike modulo 64 bytes; the rest is stored plainly,
+// and so is everything where elements straddle cache lines.
+//
+// Results have the same bits on every instruction set; what they are for NaN, zeros and overflow is
+// said in arithmetic.inl.
 using Pass = void (*)(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
                       std::uint32_t streaming);
 

@@ -119,11 +119,6 @@ for turn in range(5):
     right = reduced(size, 100, "sum") + turn * size
     same(request.start().wait(), right, f"rank {rank}: persistent")
 
-# A request that nobody keeps still ends, on arrays that nobody else keeps.
-for _ in range(10):
-    comm.iallreduce(np.ones(5000))
-comm.barrier()
-
 stats = comm.stats()
 assert {line.collective for line in stats} >= {"allreduce", "reduce", "broadcast"}
 assert all(line.calls > 0 for line in stats)
@@ -133,6 +128,11 @@ comm.allreduce(np.ones(3, np.float32))
 assert (line.collective, line.calls, line.bytes) == ("allreduce", 1, 12)
 assert line.algorithm == comm.chosen_algorithm("allreduce", 3, np.float32)
 assert comm.probe() >= 0
+
+# A request that nobody keeps still ends, on arrays that nobody else keeps.
+for _ in range(10):
+    comm.iallreduce(np.ones(5000))
+comm.barrier()
 comm.finalize()
 if rank == 0:
     print("ended well")
