@@ -2,278 +2,284 @@
 #include "simulate/simulate.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <functional>
 #include <queue>
+#include <string>
+#include <tuple>
 
 #include "base/status.hpp"
-#include "schedule/dependencies.hpp"
-#include "schedule/messages.hpp"
+#include "schedule/json.hpp"
+#include "simulate/compile.hpp"
+#include "simulate/ports.hpp"
+#include "simulate/ticks.hpp"
 
 namespace stretto::simulate {
 
-using schedule::Op;
-using schedule::OpKind;
+namespace {
+
 using schedule::Position;
 using schedule::Schedule;
 
-namespace {
-
-struct OpState {
-    std::int32_t waits = 0;           // ops of its position that must be complete before
-    std::vector<std::int32_t> before; // ops that wait for it
-    std::size_t bytes = 0;
-    bool issued = false, complete = false;
-    bool delivered = false; // recv: the message has come
-};
-
-struct PositionState {
-    std::vector<Op> ops;
-    std::vector<OpState> states;
-    std::vector<std::int32_t> partner; // of messages: the op at the peer
-    std::deque<std::int32_t> outgoing; // sends that are issued and not started, oldest first
-    std::vector<Position> knocking;    // senders that found this position not ready
-    bool sending = false, receiving = false, arrived = false;
-    double processor_free = 0;
-    double finish = 0;
-};
-
+// Something that happens at a time.  At the same time: in the order in which it was foreseen.
 struct Moment {
-    double time;
-    enum Kind { arrival, transfer_end, op_end } kind;
-    Position position; // transfer_end: the sender
-    std::int32_t op;   // transfer_end: the send
-    std::int64_t turn; // events of one time happen in the order they were made
+    enum class Kind : std::uint8_t { arrival, transfer_end, work_end };
+
+    Ticks time;
+    std::uint64_t turn;
+    Kind kind;
+    std::uint32_t id; // a position, a message, a task
+
     bool operator>(const Moment &other) const {
-        return time != other.time ? time > other.time : turn > other.turn;
+        return std::tie(time, turn) > std::tie(other.time, other.turn);
     }
 };
 
 class Simulator {
 public:
     Simulator(const Schedule &schedule, const Problem &problem)
-        : problem_(problem), positions_(static_cast<std::size_t>(schedule.ranks)) {
-        if (!problem.arrivals.empty() && problem.arrivals.size() != positions_.size())
-            throw Error(Status::argument, "there are " + std::to_string(problem.arrivals.size()) +
-                                              " arrival times for " +
-                                              std::to_string(positions_.size()) + " positions");
-        const std::vector<std::size_t> bounds = schedule.partition.bounds(problem.count);
-        std::vector<std::vector<Op>> paths;
-        std::vector<schedule::Window> windows;
-        for (Position p = 0; p < schedule.ranks; ++p) {
-            const schedule::Program program = schedule.program(p);
-            paths.push_back(schedule::path(program));
-            windows.push_back(program.open);
-        }
-        const auto partners = schedule::match(paths, schedule.partition);
-        for (std::size_t p = 0; p < positions_.size(); ++p) {
-            PositionState &state = positions_[p];
-            state.ops = std::move(paths[p]);
-            state.partner = partners[p];
-            state.states.resize(state.ops.size());
-            for (std::size_t i = 0; i < state.ops.size(); ++i)
-                for (const schedule::Block block : state.ops[i].blocks)
-                    state.states[i].bytes += (bounds[static_cast<std::size_t>(block) + 1] -
-                                              bounds[static_cast<std::size_t>(block)]) *
-                                             problem.element;
-            order(state, windows[p]);
-            at(arrival_of(p), Moment::arrival, static_cast<Position>(p), 0);
-        }
+        : schedule_(schedule), problem_(problem), model_(compile(schedule, problem)),
+          waits_(model_.waits), messages_(model_.messages.size()), reached_(model_.tasks.size()),
+          complete_(model_.tasks.size()), ports_(schedule.ranks) {
+        const auto ranks = static_cast<std::size_t>(schedule.ranks);
+        if (!problem.arrivals.empty() && problem.arrivals.size() != ranks)
+            throw Error(Status::argument, "simulate: " + std::to_string(problem.arrivals.size()) +
+                                              " arrivals for " + std::to_string(ranks) +
+                                              " positions; give one for each, or none");
+        arrivals_.assign(ranks, 0);
+        for (std::size_t p = 0; p < problem.arrivals.size(); ++p)
+            arrivals_[p] = to_ticks(problem.arrivals[p], "an arrival");
+        finish_ = processor_free_ = arrivals_;
+        token_is_known_.assign(ranks, false);
+        away_ = ranks;
     }
 
     Timeline run() {
+        start();
         while (!moments_.empty()) {
-            const Moment moment = moments_.top();
-            moments_.pop();
-            now_ = moment.time;
-            if (moment.kind == Moment::arrival)
-                arrive(moment.position);
-            else if (moment.kind == Moment::transfer_end)
-                end_transfer(moment.position, moment.op);
-            else
-                complete(moment.position, moment.op);
+            now_ = moments_.top().time;
+            while (!moments_.empty() && moments_.top().time == now_) {
+                const Moment moment = moments_.top();
+                moments_.pop();
+                happen(moment);
+            }
+            for (const MessageId message : ports_.start())
+                foresee(now_ + model_.messages[message].transfer, Moment::Kind::transfer_end,
+                        message);
         }
-        Timeline timeline;
-        for (std::size_t p = 0; p < positions_.size(); ++p) {
-            const PositionState &state = positions_[p];
-            for (const OpState &op : state.states)
-                if (!op.complete)
-                    throw Error(Status::argument, "position " + std::to_string(p) +
-                                                      " gets stuck; `stretto verify` says why");
-            timeline.finish.push_back(state.finish);
-            timeline.makespan = std::max(timeline.makespan, state.finish);
-            timeline.mean_elapsed +=
-                (state.finish - arrival_of(p)) / static_cast<double>(positions_.size());
-        }
-        timeline.events = std::move(events_);
-        return timeline;
+        return timeline();
     }
 
 private:
-    PositionState &of(Position position) { return positions_[static_cast<std::size_t>(position)]; }
-    OpState &state_of(Position position, std::int32_t op) {
-        return of(position).states[static_cast<std::size_t>(op)];
-    }
-    const Op &op_of(Position position, std::int32_t op) {
-        return of(position).ops[static_cast<std::size_t>(op)];
-    }
-    double arrival_of(std::size_t p) const {
-        return problem_.arrivals.empty() ? 0 : problem_.arrivals[p];
-    }
-    void at(double time, Moment::Kind kind, Position position, std::int32_t op) {
-        moments_.push({time, kind, position, op, turn_++});
+    struct MessageState {
+        bool issued = false;  // by the sender
+        bool awaited = false; // the receiver may take it
+        bool delivered = false;
+        bool has_token = false; // on the way since its sender knew the token
+    };
+
+    void start() {
+        // Every task waits for its position to arrive, and a gated one for the token.
+        for (TaskId task = 0; task < waits_.size(); ++task)
+            waits_[task] += model_.tasks[task].gated ? 2U : 1U;
+        if (problem_.mode == Mode::eager)
+            for (MessageState &message : messages_)
+                message.awaited = true;
+        if (schedule_.token && schedule_.token->arbiter >= 0) {
+            arbiter_ = schedule_.token->arbiter;
+            before_token_ = schedule_.token->issued_after;
+        }
+        for (std::size_t p = 0; p < arrivals_.size(); ++p)
+            foresee(arrivals_[p], Moment::Kind::arrival, static_cast<std::uint32_t>(p));
     }
 
-    // Who waits for whom within a position.
-    void order(PositionState &state, schedule::Window window) {
-        if (problem_.mode == Mode::ordered) {
-            const auto before = schedule::dependencies(state.ops, window);
-            for (std::size_t i = 0; i < before.size(); ++i) {
-                state.states[i].waits = static_cast<std::int32_t>(before[i].size());
-                for (const std::int32_t earlier : before[i])
-                    state.states[static_cast<std::size_t>(earlier)].before.push_back(
-                        static_cast<std::int32_t>(i));
-            }
-            return;
+    void foresee(Ticks time, Moment::Kind kind, std::uint32_t id) {
+        if (time > kEnd)
+            throw Error(Status::argument,
+                        "simulate: '" + schedule_.name +
+                            "' takes more than 50 days; are the times in seconds?");
+        moments_.push({time, turn_++, kind, id});
+    }
+
+    void happen(const Moment &moment) {
+        switch (moment.kind) {
+        case Moment::Kind::arrival: arrive(static_cast<Position>(moment.id)); break;
+        case Moment::Kind::transfer_end: deliver(moment.id); break;
+        case Moment::Kind::work_end: end_work(moment.id); break;
         }
-        // Program order: each op after the last one that blocks; sends are buffered and do not.
-        std::int32_t blocking = -1;
-        for (std::size_t i = 0; i < state.ops.size(); ++i) {
-            if (blocking >= 0) {
-                state.states[i].waits = 1;
-                state.states[static_cast<std::size_t>(blocking)].before.push_back(
-                    static_cast<std::int32_t>(i));
-            }
-            if (state.ops[i].kind != OpKind::send)
-                blocking = static_cast<std::int32_t>(i);
+        // A loop, as a program may pass thousands of ops at one moment.
+        while (!ready_.empty()) {
+            const TaskId task = ready_.front();
+            ready_.pop();
+            reach(task);
         }
     }
 
     void arrive(Position position) {
-        PositionState &state = of(position);
-        state.arrived = true;
-        state.finish = state.processor_free = now_;
-        for (std::size_t i = 0; i < state.ops.size(); ++i)
-            if (state.states[i].waits == 0)
-                issue(position, static_cast<std::int32_t>(i));
-        let_in(position);
-    }
-
-    void issue(Position position, std::int32_t index) {
-        OpState &state = state_of(position, index);
-        const Op &op = op_of(position, index);
-        if (state.issued)
-            return;
-        state.issued = true;
-        if (op.kind == OpKind::send) {
-            if (state.bytes == 0) {
-                complete(position, index);
-                return;
-            }
-            of(position).outgoing.push_back(index);
-            start_transfer(position);
-        } else if (op.kind == OpKind::recv) {
-            if (state.bytes == 0)
-                complete(position, index);
-            else if (state.delivered)
-                compute(position, index, op.from != schedule::kNoSlot ? 1 : 0);
-            else
-                start_transfer(op.peer);
-        } else {
-            compute(position, index,
-                    op.kind == OpKind::reduce ? static_cast<double>(op.sources.size()) - 1 : 0);
+        for (TaskId task = first(position); task < first(position + 1); ++task) {
+            const Task &here = model_.tasks[task];
+            if (problem_.mode == Mode::arrived && !here.sends && here.message != kNone)
+                await(here.message);
+            release(task);
         }
+        if (position == arbiter_ && before_token_ == 0)
+            learn_token(position);
+        if (--away_ == 0 && arbiter_ < 0)
+            for (Position p = 0; p < schedule_.ranks; ++p)
+                learn_token(p);
     }
 
-    // `reductions` passes over the op's bytes on the position's one processor, then the op is done.
-    void compute(Position position, std::int32_t index, double reductions) {
-        PositionState &state = of(position);
-        const double start = std::max(now_, state.processor_free);
-        const double end = reductions == 0
-                               ? now_
-                               : start + reductions * problem_.network.gamma *
-                                             static_cast<double>(state_of(position, index).bytes);
-        if (reductions != 0)
-            state.processor_free = end;
-        at(end, Moment::op_end, position, index);
+    void release(TaskId task) {
+        if (--waits_[task] == 0)
+            ready_.push(task);
     }
 
-    void complete(Position position, std::int32_t index) {
-        OpState &state = state_of(position, index);
-        state.complete = true;
-        of(position).finish = std::max(of(position).finish, now_);
-        for (const std::int32_t next : state.before)
-            if (--state_of(position, next).waits == 0 && of(position).arrived)
-                issue(position, next);
+    // All that the task waits for before its own message has happened.
+    void reach(TaskId task) {
+        reached_[task] = true;
+        const Task &here = model_.tasks[task];
+        if (here.message == kNone)
+            work(task);
+        else if (here.sends)
+            issue(here.message);
+        else if (messages_[here.message].delivered)
+            work(task);
+        else
+            await(here.message);
     }
 
-    bool receiver_ready(Position sender, std::int32_t send) {
-        const Op &op = op_of(sender, send);
-        const PositionState &receiver = of(op.peer);
-        if (receiver.receiving)
-            return false;
-        const std::int32_t recv = of(sender).partner[static_cast<std::size_t>(send)];
-        switch (problem_.mode) {
-        case Mode::eager: return true;
-        case Mode::arrived: return receiver.arrived;
-        default: return receiver.states[static_cast<std::size_t>(recv)].issued;
-        }
+    void issue(MessageId message) {
+        messages_[message].issued = true;
+        messages_[message].has_token = knows_token(position_of(model_.messages[message].send));
+        offer(message);
+        if (problem_.mode != Mode::ordered)
+            complete(model_.messages[message].send);
     }
 
-    // Starts the oldest message of a sender that can travel now.
-    void start_transfer(Position sender) {
-        PositionState &state = of(sender);
-        if (state.sending)
+    void await(MessageId message) {
+        if (messages_[message].awaited)
             return;
-        for (auto each = state.outgoing.begin(); each != state.outgoing.end(); ++each) {
-            const Op &op = op_of(sender, *each);
-            PositionState &receiver = of(op.peer);
-            if (!receiver_ready(sender, *each)) {
-                if (std::find(receiver.knocking.begin(), receiver.knocking.end(), sender) ==
-                    receiver.knocking.end())
-                    receiver.knocking.push_back(sender);
-                continue;
-            }
-            const std::int32_t send = *each;
-            state.outgoing.erase(each);
-            state.sending = receiver.receiving = true;
-            const double end =
-                now_ + problem_.network.alpha +
-                problem_.network.beta * static_cast<double>(state_of(sender, send).bytes);
-            if (problem_.keep_events)
-                events_.push_back(
-                    {sender, op.peer, op.blocks.front(), now_, end,
-                     op_of(op.peer, state.partner[static_cast<std::size_t>(send)]).from !=
-                         schedule::kNoSlot});
-            at(end, Moment::transfer_end, sender, send);
+        messages_[message].awaited = true;
+        offer(message);
+    }
+
+    void offer(MessageId message) {
+        if (!messages_[message].issued || !messages_[message].awaited)
+            return;
+        const auto [send, recv, transfer] = model_.messages[message];
+        ports_.wait({now_, model_.index(send), position_of(send), position_of(recv), message});
+    }
+
+    void deliver(MessageId message) {
+        const auto [send, recv, transfer] = model_.messages[message];
+        const Position from = position_of(send), to = position_of(recv);
+        ports_.release(from, to);
+        messages_[message].delivered = true;
+        note({from, to, model_.tasks[send].block, to_seconds(now_ - transfer), to_seconds(now_),
+              model_.tasks[recv].reduces});
+        finish_[at(from)] = std::max(finish_[at(from)], now_);
+        if (problem_.mode == Mode::ordered)
+            complete(send);
+        if (reached_[recv])
+            work(recv);
+    }
+
+    // Whatever the processor has to do for a task, behind what it has to do already.
+    void work(TaskId task) {
+        const Task &here = model_.tasks[task];
+        if (here.work == 0) {
+            complete(task);
             return;
         }
+        Ticks &free = processor_free_[at(here.position)];
+        free = std::max(free, now_) + here.work;
+        foresee(free, Moment::Kind::work_end, task);
     }
 
-    void end_transfer(Position sender, std::int32_t send) {
-        const Position to = op_of(sender, send).peer;
-        const std::int32_t recv = of(sender).partner[static_cast<std::size_t>(send)];
-        of(sender).sending = of(to).receiving = false;
-        complete(sender, send);
-        state_of(to, recv).delivered = true;
-        if (state_of(to, recv).issued)
-            compute(to, recv, op_of(to, recv).from != schedule::kNoSlot ? 1 : 0);
-        start_transfer(sender);
-        let_in(to);
+    void end_work(TaskId task) {
+        const Task &here = model_.tasks[task];
+        note({here.position, here.position, here.block, to_seconds(now_ - here.work),
+              to_seconds(now_), true});
+        complete(task);
     }
 
-    void let_in(Position receiver) {
-        std::vector<Position> knocking;
-        knocking.swap(of(receiver).knocking);
-        for (const Position sender : knocking)
-            start_transfer(sender);
+    void complete(TaskId task) {
+        const Task &here = model_.tasks[task];
+        complete_[task] = true;
+        finish_[at(here.position)] = std::max(finish_[at(here.position)], now_);
+        for (const TaskId later : model_.dependents(task))
+            release(later);
+        if (!here.sends && here.message != kNone && messages_[here.message].has_token)
+            learn_token(here.position);
+        if (here.position == arbiter_ &&
+            model_.index(task) < static_cast<std::uint32_t>(schedule_.token->issued_after) &&
+            --before_token_ == 0)
+            learn_token(here.position);
     }
 
+    bool knows_token(Position position) const { return token_is_known_[at(position)]; }
+
+    void learn_token(Position position) {
+        if (knows_token(position))
+            return;
+        token_is_known_[at(position)] = true;
+        for (TaskId task = first(position); task < first(position + 1); ++task)
+            if (model_.tasks[task].gated)
+                release(task);
+    }
+
+    void note(const Event &event) {
+        if (problem_.keep_events)
+            events_.push_back(event);
+    }
+
+    Timeline timeline() {
+        for (TaskId task = 0; task < complete_.size(); ++task)
+            if (!complete_[task])
+                throw Error(Status::argument, stuck(task));
+        Timeline timeline;
+        double elapsed = 0;
+        for (std::size_t p = 0; p < finish_.size(); ++p) {
+            timeline.finish.push_back(to_seconds(finish_[p]));
+            elapsed += to_seconds(finish_[p] - arrivals_[p]);
+        }
+        timeline.makespan = *std::max_element(timeline.finish.begin(), timeline.finish.end());
+        timeline.mean_elapsed = elapsed / static_cast<double>(finish_.size());
+        timeline.events = std::move(events_);
+        return timeline;
+    }
+
+    std::string stuck(TaskId task) const {
+        const Position position = position_of(task);
+        const auto ops = schedule::path(schedule_.program(position), problem_.token_value);
+        return "simulate: '" + schedule_.name + "' deadlocks: position " +
+               std::to_string(position) + " waits in op " + std::to_string(model_.index(task)) +
+               " (" + schedule::to_text(ops[model_.index(task)]) + "); verify() tells more";
+    }
+
+    static std::size_t at(Position position) { return static_cast<std::size_t>(position); }
+    Position position_of(TaskId task) const { return model_.tasks[task].position; }
+    TaskId first(Position position) const { return model_.first[at(position)]; }
+
+    const Schedule &schedule_;
     const Problem &problem_;
-    std::vector<PositionState> positions_;
+    const Model model_;
+
+    // Per task, message and position.
+    std::vector<std::uint32_t> waits_;
+    std::vector<MessageState> messages_;
+    std::vector<bool> reached_, complete_;
+    std::vector<Ticks> arrivals_, finish_, processor_free_;
+    std::vector<bool> token_is_known_;
+
+    Ports ports_;
     std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
+    std::queue<TaskId> ready_;
+    Ticks now_ = 0;
+    std::uint64_t turn_ = 0;
+    std::size_t away_ = 0; // positions that have not arrived
+    Position arbiter_ = -1;
+    std::int32_t before_token_ = 0; // ops that the arbiter completes before it issues the token
     std::vector<Event> events_;
-    double now_ = 0;
-    std::int64_t turn_ = 0;
 };
 
 } // namespace

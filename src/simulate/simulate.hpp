@@ -2,11 +2,19 @@
 // A discrete-event simulator of schedules under the Hockney model.
 //
 // A message of m bytes occupies the out-port of its sender and the in-port of its receiver for
-// alpha + beta*m seconds (full duplex: one outgoing and one incoming message at a time for each
-// position), then, if it is reduced, the receiver's processor for gamma*m.
+// alpha + beta*m seconds.  Ports are full duplex and single: at any time a position sends at most
+// one message and receives at most one.  Of several messages that could start, the one that could
+// first goes first.  Nothing else of the network is modelled: no contention between ports, no
+// switch from eager to rendezvous by size.
+//
+// A message that is reduced then occupies its receiver's processor for gamma*m, a `reduce` of n
+// sources for (n - 1)*gamma*m.  A processor does one at a time, in the order in which they become
+// possible; ports go on meanwhile.  Copies cost nothing.  Messages without bytes are not sent
+// (unless the schedule has an arbiter: then they carry its token and cost alpha).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "schedule/schedule.hpp"
@@ -20,26 +28,37 @@ struct Network {
     double gamma = 2e-10;
 };
 
-// When a transfer may start, besides both ports being free and the sender having issued it:
+// When a message may start, besides both ports being free and its send having been issued.
+//
+// The first three are how message-passing programs behave: a position arrives and walks its
+// program.  A send is issued where the walk passes it, from a copy, and never holds the walk up.
+// A receive holds the walk up until its message has come and is reduced.
+//
+// In the last, the program is no walk: an op is issued when the ops that it is ordered after
+// (schedule/dependencies.hpp, windows included) are complete.  Nothing is copied, so a send is
+// complete when its message has been received, and a schedule that is free of deadlock is so here.
 enum class Mode {
-    posted,  // the receiver has reached exactly that receive: program order, one open receive
-    arrived, // the receiver has arrived: all receives are posted on arrival
-    eager,   // at once: buffered at the receiver
-    ordered, // the receive is issued under the language's own order (dependencies and windows)
+    posted,  // the walk of the receiver stands at exactly this receive: one open receive
+    arrived, // the receiver has arrived: it posts all its receives then
+    eager,   // at once: the receiver's in-port buffers even before it arrives
+    ordered, // the receive has been issued
 };
 
-struct Event { // for drawings: one message or reduction
+// For drawings.  A message (from != to), or the work of a processor (from == to).
+struct Event {
     schedule::Position from, to;
-    schedule::Block block; // the first of the message
-    double start, end;
-    bool reduces;
+    schedule::Block block; // the first one
+    double start, end;     // seconds since time 0
+    bool reduces;          // the message is reduced at its receiver; true for work
 };
 
 struct Timeline {
-    std::vector<double> finish; // seconds since time 0, per position
-    double makespan = 0;        // the last finish
-    double mean_elapsed = 0;    // mean of finish - arrival
-    std::vector<Event> events;  // empty unless asked for
+    // Seconds since time 0, per position: when its last op is complete and its last message has
+    // left; its arrival if it has none.
+    std::vector<double> finish;
+    double makespan = 0;       // the last finish
+    double mean_elapsed = 0;   // mean of finish - arrival
+    std::vector<Event> events; // in the order of their ends; empty unless asked for
 };
 
 struct Problem {
@@ -49,8 +68,17 @@ struct Problem {
     Network network;
     Mode mode = Mode::posted;
     bool keep_events = false;
+    // The path to take, of a schedule with a token.  An arbiter's spreads with the messages; an
+    // elected one is known when the last position has arrived.
+    std::int32_t token_value = 0;
 };
 
+// Exact to the picosecond, and the same on every machine.  A ring of P = 1024 (2 million messages)
+// takes two seconds and 300 MB.
+//
+// Throws Error(argument) if the schedule is not well formed or its messages do not pair, if the
+// number of arrivals is not that of positions, if a time is negative or above 10 days (50 for
+// all of it), and at a deadlock, naming an op that waits.
 Timeline simulate(const schedule::Schedule &schedule, const Problem &problem);
 
 } // namespace stretto::simulate
