@@ -225,12 +225,13 @@ Stats Communicator::stats() const {
             continue;
         const auto collective = static_cast<Collective>(key.what & 0xff);
         Stat &stat = result[{collective, site.plan->algorithm}];
-        const auto calls = static_cast<double>(tally.calls);
         stat.calls += tally.calls;
         stat.bytes += tally.calls * site.plan->vector_bytes;
-        stat.seconds += static_cast<double>(tally.ticks) * second * calls /
-                        static_cast<double>(std::max<std::uint64_t>(1, tally.timed_calls));
-        stat.waiting_seconds += static_cast<double>(tally.waiting_ticks) * second;
+        const double waiting = static_cast<double>(tally.waiting_ticks) * second;
+        const double timed = static_cast<double>(std::max<std::uint64_t>(1, tally.timed_calls));
+        stat.seconds += waiting + static_cast<double>(tally.working_ticks) * second *
+                                      static_cast<double>(tally.calls) / timed;
+        stat.waiting_seconds += waiting;
         stat.messages += tally.calls * site.plan->messages;
         stat.bytes_copied += tally.calls * site.plan->bytes_copied;
         stat.bytes_reduced += tally.calls * site.plan->bytes_reduced;

@@ -107,9 +107,11 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
 void Engine::announce(const Run &run) {
     stream_.add(*run.plan, run.bases[rank_], run.sequence);
     transport::Entry &entry = mine_.entries[run.sequence % transport::kEntries];
-    entry.signature.store(run.signature, std::memory_order_relaxed);
-    entry.what.store(run.call->said.what, std::memory_order_relaxed);
-    entry.count.store(run.call->said.count, std::memory_order_relaxed);
+    // A reader who finds the same call before and after has read what that call said.
+    entry.sequence.store(0, std::memory_order_relaxed);
+    entry.signature.store(run.signature, std::memory_order_release);
+    entry.what.store(run.call->said.what, std::memory_order_release);
+    entry.count.store(run.call->said.count, std::memory_order_release);
     entry.output_heap.store(run.call->output_heap, std::memory_order_relaxed);
     entry.in_place.store(run.call->in_place, std::memory_order_relaxed);
     entry.sequence.store(run.sequence + 1, std::memory_order_release);
@@ -252,8 +254,9 @@ void Engine::end(Run &run, Tally &tally) {
     ++tally.calls;
     tally.waiting_ticks += run.waited;
     if (run.started != 0) {
+        const std::uint64_t elapsed = now_ticks() - run.started;
         ++tally.timed_calls;
-        tally.ticks += now_ticks() - run.started;
+        tally.working_ticks += elapsed - std::min(elapsed, run.waited);
     }
     // Nobody succeeds on memory that is no longer meant.
     if (segment_->failed()) [[unlikely]]

@@ -35,11 +35,12 @@ struct Call {
 };
 
 // How often a call was made and how long it took.  Reading the clock costs as much as a small call
-// itself, so of plans that do not report only every 16th call is timed.
+// itself, so of plans that do not report only every 16th call is timed; waits are, always, as soon
+// as they are longer than a look at the clock.
 struct Tally {
     std::uint64_t calls = 0;
-    std::uint64_t timed_calls = 0, ticks = 0; // from entry to exit
-    std::uint64_t waiting_ticks = 0;          // of all calls
+    std::uint64_t timed_calls = 0, working_ticks = 0; // from entry to exit, less the waiting
+    std::uint64_t waiting_ticks = 0;                  // of all calls
     static constexpr std::uint64_t kEvery = 16;
 };
 

@@ -97,16 +97,16 @@ void Engine::compare(const Run &run, int rank) {
         const auto of_this_call = [call](const Entry &entry) {
             return entry.sequence.load(std::memory_order_acquire) == call + 1;
         };
-        if (!of_this_call(ours) || !of_this_call(theirs) ||
-            theirs.signature.load(std::memory_order_relaxed) ==
-                ours.signature.load(std::memory_order_relaxed))
-            continue;
         const auto said = [](const Entry &entry) {
-            return Said{entry.what.load(std::memory_order_relaxed),
-                        entry.count.load(std::memory_order_relaxed)};
+            return Said{entry.what.load(std::memory_order_acquire),
+                        entry.count.load(std::memory_order_acquire)};
         };
+        if (!of_this_call(ours) || !of_this_call(theirs))
+            continue;
+        const bool same = theirs.signature.load(std::memory_order_acquire) ==
+                          ours.signature.load(std::memory_order_relaxed);
         const Said mine = said(ours), other = said(theirs);
-        if (!of_this_call(theirs)) // it went on while we looked
+        if (same || !of_this_call(theirs)) // or it went on while we looked
             continue;
         fail(Status::mismatch,
              "call " + std::to_string(call) + " is " + describe_(mine) + " on rank " +
