@@ -94,6 +94,7 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
     std::vector<std::unique_ptr<const engine::Plan>> plans; // the engine keeps referring to them
     contest.of_engine->hold_life(rank, true);
     std::uint64_t round = 0;
+    meet(meeting, rank, round); // both live before one looks for the other
     if (rank == 0)
         std::printf("%10s %9s %6s %12s %12s %8s %9s %7s\n", "bytes", "plan", "steps", "hand us",
                     "engine us", "ratio", "ns/step", "probe");

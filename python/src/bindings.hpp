@@ -18,8 +18,8 @@ void bind_tools(nanobind::module_ &module);        // tools.cpp
 
 // timing.cpp: calls of a collective, timed; (microseconds of each call's slowest rank, mean
 // microseconds of each rank).  Collective.
-nanobind::tuple time_calls(const Communicator &comm, const char *collective,
-                           nanobind::handle send, nanobind::handle recv, const char *op, int root,
-                           std::size_t warm, std::size_t calls);
+nanobind::tuple time_calls(const Communicator &comm, const char *collective, nanobind::handle send,
+                           nanobind::handle recv, const char *op, int root, std::size_t warm,
+                           std::size_t calls);
 
 } // namespace stretto::python

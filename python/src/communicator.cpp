@@ -92,20 +92,20 @@ void play(const Communicator &self, const char *collective, nb::handle send, nb:
 
 Request start(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
               const char *op, int root) {
-    Pending pending{nullptr,
-                    Invocation(collective, send, recv, op, root, self.handle->rank(),
-                               self.handle->size()),
-                    false, true};
+    Pending pending{
+        nullptr,
+        Invocation(collective, send, recv, op, root, self.handle->rank(), self.handle->size()),
+        false, true};
     self.handle->call(
         [&](stretto_comm comm) { return pending.what.start(comm, &pending.request); });
     return {self.handle, self.handle->track(std::move(pending))};
 }
 
 Request plan(const Communicator &self, nb::handle send, nb::handle recv, const char *op) {
-    Pending pending{nullptr,
-                    Invocation("allreduce", send, recv, op, 0, self.handle->rank(),
-                               self.handle->size()),
-                    true, false};
+    Pending pending{
+        nullptr,
+        Invocation("allreduce", send, recv, op, 0, self.handle->rank(), self.handle->size()), true,
+        false};
     const Invocation &what = pending.what;
     self.handle->call([&](stretto_comm comm) {
         return stretto_allreduce_init(comm, what.send, what.recv, what.count, what.dtype, what.op,
@@ -130,7 +130,9 @@ nb::list stats(const Communicator &self) {
     return result;
 }
 
-void reset_stats(const Communicator &self) { self.handle->call(stretto_stats_reset); }
+void reset_stats(const Communicator &self) {
+    self.handle->call(stretto_stats_reset);
+}
 
 void force_algorithm(const Communicator &self, const char *name) {
     self.handle->call([&](stretto_comm comm) { return stretto_force_algorithm(comm, name); });
@@ -168,11 +170,12 @@ void bind_communicator(nb::module_ &module) {
         .def("plan", &plan, "send"_a.none(), "recv"_a, "op"_a)
         .def("time", &time_calls, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
              "root"_a, "warm"_a, "calls"_a)
-        .def("allocate",
-             [](const Communicator &self, std::size_t bytes) {
-                 return self.handle->allocate(bytes);
-             },
-             "bytes"_a)
+        .def(
+            "allocate",
+            [](const Communicator &self, std::size_t bytes) {
+                return self.handle->allocate(bytes);
+            },
+            "bytes"_a)
         .def("stats", &stats)
         .def("reset_stats", &reset_stats)
         .def("force_algorithm", &force_algorithm, "name"_a)

@@ -12,8 +12,9 @@ void translate_errors() {
         try {
             std::rethrow_exception(thrown);
         } catch (const Error &error) {
-            const nb::object type = nb::module_::import_("stretto.errors")
-                                        .attr("BY_STATUS")[nb::int_(static_cast<int>(error.status()))];
+            const nb::object type =
+                nb::module_::import_("stretto.errors")
+                    .attr("BY_STATUS")[nb::int_(static_cast<int>(error.status()))];
             PyErr_SetString(type.ptr(), error.what());
         }
     });

@@ -13,7 +13,9 @@ namespace stretto::python {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string &why) { throw Error(Status::argument, why); }
+[[noreturn]] void refuse(const std::string &why) {
+    throw Error(Status::argument, why);
+}
 
 Kind kind_named(std::string_view name) {
     constexpr std::string_view names[] = {"allreduce",      "reduce",    "broadcast",
@@ -59,8 +61,8 @@ Invocation::Invocation(const char *collective, nb::handle send_array, nb::handle
     if (!in_place)
         send_buffer = Buffer(send_array, Buffer::Use::read, "send");
     if (has_result)
-        recv_buffer = Buffer(recv_array, Buffer::Use::write,
-                             kind == Kind::broadcast ? "buffer" : "recv");
+        recv_buffer =
+            Buffer(recv_array, Buffer::Use::write, kind == Kind::broadcast ? "buffer" : "recv");
     else if (in_place)
         refuse("send: only the root of a reduce can pass IN_PLACE, as the others have no result");
 
@@ -84,8 +86,7 @@ Invocation::Invocation(const char *collective, nb::handle send_array, nb::handle
         if (count * of_send != send_buffer.count())
             refuse("send: " + elements(send_buffer) + " cannot be divided among " +
                    std::to_string(size) + " ranks");
-        if (has_result &&
-            (recv_buffer.dtype() != dtype || recv_buffer.count() != count * of_recv))
+        if (has_result && (recv_buffer.dtype() != dtype || recv_buffer.count() != count * of_recv))
             refuse("recv: " + elements(recv_buffer) + " does not fit " + elements(send_buffer) +
                    " of send; " + std::to_string(count * of_recv) + " x " +
                    std::string(name(static_cast<Dtype>(dtype))) + " does");

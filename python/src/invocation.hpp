@@ -22,8 +22,8 @@ struct Invocation {
 
     // Throws Error(argument) naming what does not fit, before anything is sent.  `send` None: in
     // place.  `recv` None: this rank gets no result (reduce, and barrier).
-    Invocation(const char *collective, nanobind::handle send, nanobind::handle recv,
-               const char *op, int root, int rank, int size);
+    Invocation(const char *collective, nanobind::handle send, nanobind::handle recv, const char *op,
+               int root, int rank, int size);
 
     stretto_status call(stretto_comm comm) const;
     stretto_status start(stretto_comm comm, stretto_request *request) const;

@@ -17,11 +17,12 @@ nb::object to_numpy(std::vector<double> values) {
     auto *kept = new std::vector<double>(std::move(values));
     const nb::capsule owner(
         kept, [](void *data) noexcept { delete static_cast<std::vector<double> *>(data); });
-    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+    return nb::cast(
+        nb::ndarray<nb::numpy, double, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
-// The algorithm under test must not serve the bench's own exchange, so that goes by "auto" (with the
-// setting of force_algorithm lost: the caller sets it for each measurement).
+// The algorithm under test must not serve the bench's own exchange, so that goes by "auto" (with
+// the setting of force_algorithm lost: the caller sets it for each measurement).
 stretto_status exchange(stretto_comm comm, std::vector<double> &times, std::vector<double> &means) {
     double mean = 0;
     for (const double time : times)

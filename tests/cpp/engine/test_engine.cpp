@@ -2,6 +2,7 @@
 // The engine plays what the language can say: schedules of the test's own, ranks as threads.
 #include "doctest.h"
 
+#include <future>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -34,10 +35,11 @@ std::vector<Vector> play(const Schedule &schedule, std::size_t count, int calls 
     shape.heap_bytes = 1 << 20;
     const auto segment = transport::Segment::create(shape);
     std::vector<Vector> outputs(static_cast<std::size_t>(schedule.ranks), Vector(count, -1));
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < schedule.ranks; ++rank) {
+    for (int rank = 0; rank < schedule.ranks; ++rank) // all live before the first looks around
         segment->hold_life(rank, true);
-        threads.emplace_back([&, rank] {
+    std::vector<std::future<void>> threads;
+    for (int rank = 0; rank < schedule.ranks; ++rank)
+        threads.push_back(std::async(std::launch::async, [&, rank] {
             transport::Heap heap(segment, rank);
             engine::Engine engine(segment, rank, heap, {},
                                   [](const engine::Said &) { return std::string("call"); });
@@ -62,10 +64,9 @@ std::vector<Vector> play(const Schedule &schedule, std::size_t count, int calls 
                 call.fingerprint = 1;
                 engine.play(call, tally);
             }
-        });
-    }
-    for (std::thread &thread : threads)
-        thread.join();
+        }));
+    for (std::future<void> &thread : threads)
+        thread.get();
     return outputs;
 }
 
