@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/status.hpp"
+#include "engine/direct.hpp"
 #include "engine/order.hpp"
 #include "transport/cell.hpp"
 
@@ -85,68 +86,6 @@ bool synchronizes(const Lowered &lowered, const Order &order) {
 // its ring more than once must tell.
 constexpr std::size_t kLeastReport = 2048;
 
-// Short pieces are faster through a cell than through the heap.
-constexpr std::size_t kLeastDirect = 8192;
-
-bool publishes_input(const Pass &pass) {
-    return pass.publish >= 0 && !pass.result && pass.operands.size() == 1 &&
-           pass.operands[0].range.space == Space::input;
-}
-
-bool takes(const Pass &pass, Position owner, std::int32_t publish) {
-    return std::any_of(pass.operands.begin(), pass.operands.end(), [&](const Operand &operand) {
-        return operand.owner == owner && operand.publish == publish;
-    });
-}
-
-// Whether readers may take a contribution of `position` where it lies.  In place it is overwritten
-// later: that must not have to wait for a reader which itself waits for this position (two ranks
-// that exchange would wait for each other).  It need not, if what overwrites it is what its only
-// reader has made of it.
-Direct lendable(const Lowered &lowered, Position position, std::int32_t index) {
-    const auto p = static_cast<std::size_t>(position);
-    const Pass &pass = lowered.passes[p][static_cast<std::size_t>(index)];
-    if (!publishes_input(pass) || pass.operands[0].range.length < kLeastDirect)
-        return Direct::never;
-    const std::vector<Reader> &readers =
-        lowered.publishes[p][static_cast<std::size_t>(pass.publish)].readers;
-    if (readers.size() != 1)
-        return Direct::unless_in_place;
-    const Pass &reader = lowered.passes[static_cast<std::size_t>(readers[0].position)]
-                                       [static_cast<std::size_t>(readers[0].pass)];
-    for (const Pass &later : lowered.passes[p])
-        if (!later.gone &&
-            std::find(later.after.begin(), later.after.end(), index) != later.after.end())
-            if (reader.publish < 0 || !takes(later, readers[0].position, reader.publish))
-                return Direct::unless_in_place;
-    return Direct::always;
-}
-
-// Whether the publisher may store into a reader's output.  The reader must do nothing but copy the
-// cell there, and nothing of its own may still need what lies there: in place that is its
-// contribution, which only the publishing pass itself may be reading.
-Direct pushable(const Lowered &lowered, const Reader &reader, Position owner,
-                std::int32_t publisher) {
-    const std::vector<Pass> &passes = lowered.passes[static_cast<std::size_t>(reader.position)];
-    const Pass &copy = passes[static_cast<std::size_t>(reader.pass)];
-    if (copy.operands.size() != 1 || copy.publish >= 0 || !copy.result ||
-        copy.result->space != Space::output || copy.result->length < kLeastDirect)
-        return Direct::never;
-    Direct push = Direct::always;
-    for (const std::int32_t index : copy.after) {
-        const Pass &before = passes[static_cast<std::size_t>(index)];
-        if (!publishes_input(before))
-            return Direct::never;
-        for (const Reader &other : lowered
-                                       .publishes[static_cast<std::size_t>(reader.position)]
-                                                 [static_cast<std::size_t>(before.publish)]
-                                       .readers)
-            if (other.position != owner || other.pass != publisher)
-                push = Direct::unless_in_place;
-    }
-    return push;
-}
-
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
     hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
     hash *= 0xff51afd7ed558ccdu;
@@ -156,8 +95,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 class Emitter {
 public:
     Emitter(const Lowered &lowered, const Order &order, Position position, Plan &plan)
-        : lowered_(lowered), order_(order), position_(position),
-          p_(static_cast<std::size_t>(position)), plan_(plan) {}
+        : lowered_(lowered), order_(order),
+          p_(static_cast<std::size_t>(position)), direct_(lowered, position), plan_(plan) {}
 
     void emit() {
         for (const std::int32_t index : order_.sequence[p_])
@@ -207,11 +146,11 @@ private:
         step.first_reader = static_cast<std::uint32_t>(plan_.readers.size());
         step.readers = static_cast<std::uint16_t>(what.readers.size());
         step.push = Direct::always;
-        step.lend = lendable(lowered_, position_, index);
+        step.lend = direct_.lendable(index);
         for (const Reader &reader : what.readers) {
             const auto q = static_cast<std::size_t>(reader.position);
             const auto j = static_cast<std::size_t>(reader.pass);
-            const Direct push = pushable(lowered_, reader, position_, index);
+            const Direct push = direct_.pushable(index, reader);
             step.push = std::min(step.push, push);
             const std::optional<Range> &result = lowered_.passes[q][j].result;
             plan_.readers.push_back({reader.position,
@@ -235,8 +174,8 @@ private:
 
     const Lowered &lowered_;
     const Order &order_;
-    const Position position_;
     const std::size_t p_;
+    const DirectAccess direct_;
     Plan &plan_;
 };
 

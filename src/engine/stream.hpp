@@ -98,11 +98,11 @@ private:
 
 // Plain or streaming stores into cells: whichever the machine answers better to, now.
 //
-// A plain store to a line that another core holds costs 2 ns where the cores share a cache and 8 to
-// 28 ns where they do not; a streaming store costs 3 to 5 ns in both, but what it wrote takes the
-// reader 2 ns a line longer.  A virtual machine can move between the two within seconds, so the
-// writer times its own copies of both kinds (which cost the same but for the store) and now and
-// then tries the other kind.  The decision is local; readers do not care.
+// A plain store to a line that another core holds costs 2 to 7 ns where the cores share a cache and
+// three to four times as much where they do not; a streaming store costs 3 to 5 ns in both, but
+// what it wrote takes the reader 2 ns a line longer.  A virtual machine can move between the two
+// within seconds, so the writer times its own copies of both kinds (which cost the same but for the
+// store) and now and then tries the other kind.  The decision is local; readers do not care.
 class StoreChoice {
 public:
     static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for

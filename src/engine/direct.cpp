@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/direct.hpp"
+
+#include <algorithm>
+
+namespace stretto::engine {
+
+namespace {
+
+// Short pieces are faster through a cell than through the heap.
+constexpr std::size_t kLeastDirect = 8192;
+
+bool publishes_input(const Pass &pass) {
+    return pass.publish >= 0 && !pass.result && pass.operands.size() == 1 &&
+           pass.operands[0].range.space == Space::input;
+}
+
+bool takes(const Pass &pass, Position owner, std::int32_t publish) {
+    return std::any_of(pass.operands.begin(), pass.operands.end(), [&](const Operand &operand) {
+        return operand.owner == owner && operand.publish == publish;
+    });
+}
+
+} // namespace
+
+DirectAccess::DirectAccess(const Lowered &lowered, Position position)
+    : lowered_(lowered), position_(position), p_(static_cast<std::size_t>(position)),
+      followers_(lowered.passes[p_].size()) {
+    for (std::size_t later = 0; later < followers_.size(); ++later)
+        if (const Pass &pass = lowered.passes[p_][later]; !pass.gone)
+            for (const std::int32_t before : pass.after)
+                followers_[static_cast<std::size_t>(before)].push_back(
+                    static_cast<std::int32_t>(later));
+}
+
+// In place a contribution is overwritten later: that must not have to wait for a reader which
+// itself waits for this position (two ranks that exchange would wait for each other).  It need not,
+// if what overwrites it is what its only reader has made of it.
+Direct DirectAccess::lendable(std::int32_t index) const {
+    const Pass &pass = lowered_.passes[p_][static_cast<std::size_t>(index)];
+    if (!publishes_input(pass) || pass.operands[0].range.length < kLeastDirect)
+        return Direct::never;
+    const std::vector<Reader> &readers =
+        lowered_.publishes[p_][static_cast<std::size_t>(pass.publish)].readers;
+    if (readers.size() != 1)
+        return Direct::unless_in_place;
+    const Pass &reader = lowered_.passes[static_cast<std::size_t>(readers[0].position)]
+                                        [static_cast<std::size_t>(readers[0].pass)];
+    for (const std::int32_t follower : followers_[static_cast<std::size_t>(index)])
+        if (reader.publish < 0 || !takes(lowered_.passes[p_][static_cast<std::size_t>(follower)],
+                                         readers[0].position, reader.publish))
+            return Direct::unless_in_place;
+    return Direct::always;
+}
+
+// The reader must do nothing but copy the cell there, and nothing of its own may still need what
+// lies there: in place that is its contribution, which only the publishing pass itself may be
+// reading.
+Direct DirectAccess::pushable(std::int32_t publisher, const Reader &reader) const {
+    const auto q = static_cast<std::size_t>(reader.position);
+    const std::vector<Pass> &passes = lowered_.passes[q];
+    const Pass &copy = passes[static_cast<std::size_t>(reader.pass)];
+    if (copy.operands.size() != 1 || copy.publish >= 0 || !copy.result ||
+        copy.result->space != Space::output || copy.result->length < kLeastDirect)
+        return Direct::never;
+    Direct push = Direct::always;
+    for (const std::int32_t index : copy.after) {
+        const Pass &before = passes[static_cast<std::size_t>(index)];
+        if (!publishes_input(before))
+            return Direct::never;
+        for (const Reader &other :
+             lowered_.publishes[q][static_cast<std::size_t>(before.publish)].readers)
+            if (other.position != position_ || other.pass != publisher)
+                push = Direct::unless_in_place;
+    }
+    return push;
+}
+
+} // namespace stretto::engine
