@@ -88,7 +88,8 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
 stretto_status play(stretto_comm comm, Collective collective, const void *send, void *recv,
                     std::size_t count, int dtype, int op, int root) {
     return guarded([&] {
-        comm->communicator.play(checked(comm, collective, send, recv, count, dtype, op, root));
+        const Request request = checked(comm, collective, send, recv, count, dtype, op, root);
+        comm->communicator.play(request);
     });
 }
 

@@ -25,16 +25,17 @@ using test::check;
 
 static std::atomic<std::size_t> allocations{0};
 
-void *operator new(std::size_t bytes) {
+// Not inlined: GCC would see only one half of a pair, and warn.
+[[gnu::noinline]] void *operator new(std::size_t bytes) {
     allocations.fetch_add(1, std::memory_order_relaxed);
     if (void *memory = std::malloc(bytes))
         return memory;
     throw std::bad_alloc();
 }
-void operator delete(void *memory) noexcept {
+[[gnu::noinline]] void operator delete(void *memory) noexcept {
     std::free(memory);
 }
-void operator delete(void *memory, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept {
     std::free(memory);
 }
 
