@@ -9,8 +9,8 @@
 namespace stretto::comm {
 
 // Rank 0 overwrites 64 KiB that rank 1 has just read: 2 to 7 ns a line where the two cores share a
-// cache, three to four times as long where they do not.  A virtual machine can change between the two at any
-// moment, so every measurement prints this number beside it.
+// cache, three to four times as long where they do not.  A virtual machine can change between the
+// two at any moment, so every measurement prints this number beside it.
 double Communicator::probe() {
     if (size() == 1)
         return 0;

@@ -95,8 +95,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 class Emitter {
 public:
     Emitter(const Lowered &lowered, const Order &order, Position position, Plan &plan)
-        : lowered_(lowered), order_(order),
-          p_(static_cast<std::size_t>(position)), direct_(lowered, position), plan_(plan) {}
+        : lowered_(lowered), order_(order), p_(static_cast<std::size_t>(position)),
+          direct_(lowered, position), plan_(plan) {}
 
     void emit() {
         for (const std::int32_t index : order_.sequence[p_])
