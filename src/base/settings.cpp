@@ -9,7 +9,7 @@
 
 namespace stretto {
 
-static constexpr std::array<SettingInfo, 8> kSettings{{
+static constexpr std::array<SettingInfo, 9> kSettings{{
     {Setting::timeout_s, "STRETTO_TIMEOUT", "seconds", "600",
      "how long a collective waits for a rank that does not come; 0: for ever"},
     {Setting::init_timeout_s, "STRETTO_INIT_TIMEOUT", "seconds", "60",
@@ -21,6 +21,8 @@ static constexpr std::array<SettingInfo, 8> kSettings{{
      "the publish stream of each rank, a power of two; by default 2M to 4M by number of ranks"},
     {Setting::slice_bytes, "STRETTO_SLICE_BYTES", "bytes", "",
      "the piece in which blocks travel; by default by the size of the vector"},
+    {Setting::plan_bytes, "STRETTO_PLAN_BYTES", "bytes", "64M",
+     "memory for plans of calls that may be repeated; when it is full, all are forgotten"},
     {Setting::heap_bytes, "STRETTO_HEAP_BYTES", "bytes", "64G",
      "address space for stretto_alloc, per rank; pages are taken only when allocated"},
     {Setting::algorithm, "STRETTO_ALGORITHM", "text", "",

@@ -15,6 +15,7 @@ enum class Setting {
     spin_us,
     ring_bytes,
     slice_bytes,
+    plan_bytes,
     heap_bytes,
     algorithm,
     isa,

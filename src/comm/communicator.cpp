@@ -40,7 +40,7 @@ Communicator::Communicator(const Identity &identity)
     : me_(identity), segment_(join(identity)), heap_(segment_, identity.rank),
       engine_(segment_, identity.rank, heap_, engine_options(segment_->header()),
               [this](const engine::Said &said) { return describe(said); }),
-      queue_(engine_, *segment_, identity.rank) {
+      queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)) {
     force(text(Setting::algorithm));
 }
 
@@ -120,6 +120,7 @@ const engine::Plan &Communicator::plan(const Request &request) {
         plans_.erase(key);
         throw;
     }
+    plan_bytes_ += slot->footprint();
     return *slot;
 }
 
@@ -149,8 +150,11 @@ Communicator::Site &Communicator::site(const Request &request) {
     if (key == last_key_) [[likely]]
         return *last_site_;
     auto found = sites_.find(key);
-    if (found == sites_.end())
+    if (found == sites_.end()) {
+        if (plan_bytes_ > most_plan_bytes_)
+            forget();
         found = sites_.emplace(key, make_site(request)).first;
+    }
     last_key_ = key;
     last_site_ = &found->second;
     return *last_site_;
@@ -216,32 +220,54 @@ void Communicator::force(const std::string &algorithm) {
         forced_.push_back(wanted);
 }
 
-Stats Communicator::stats() const {
-    Stats result;
+void Communicator::add(Stats &stats, const Key &key, const Site &site) {
+    const engine::Tally &tally = site.tally;
+    if (tally.calls == 0)
+        return;
     const double second = ns_per_tick() * 1e-9;
-    for (const auto &[key, site] : sites_) {
-        const engine::Tally &tally = site.tally;
-        if (tally.calls == 0)
-            continue;
-        const auto collective = static_cast<Collective>(key.what & 0xff);
-        Stat &stat = result[{collective, site.plan->algorithm}];
-        stat.calls += tally.calls;
-        stat.bytes += tally.calls * site.plan->vector_bytes;
-        const double waiting = static_cast<double>(tally.waiting_ticks) * second;
-        const double timed = static_cast<double>(std::max<std::uint64_t>(1, tally.timed_calls));
-        stat.seconds += waiting + static_cast<double>(tally.working_ticks) * second *
-                                      static_cast<double>(tally.calls) / timed;
-        stat.waiting_seconds += waiting;
-        stat.messages += tally.calls * site.plan->messages;
-        stat.bytes_copied += tally.calls * site.plan->bytes_copied;
-        stat.bytes_reduced += tally.calls * site.plan->bytes_reduced;
-    }
+    const auto collective = static_cast<Collective>(key.what & 0xff);
+    Stat &stat = stats[{collective, site.plan->algorithm}];
+    stat.calls += tally.calls;
+    stat.bytes += tally.calls * site.plan->vector_bytes;
+    const double waiting = static_cast<double>(tally.waiting_ticks) * second;
+    const double timed = static_cast<double>(std::max<std::uint64_t>(1, tally.timed_calls));
+    stat.seconds += waiting + static_cast<double>(tally.working_ticks) * second *
+                                  static_cast<double>(tally.calls) / timed;
+    stat.waiting_seconds += waiting;
+    stat.messages += tally.calls * site.plan->messages;
+    stat.bytes_copied += tally.calls * site.plan->bytes_copied;
+    stat.bytes_reduced += tally.calls * site.plan->bytes_reduced;
+}
+
+Stats Communicator::stats() {
+    Stats result = past_;
+    queue_.while_still([&] {
+        for (const auto &[key, site] : sites_)
+            add(result, key, site);
+    });
     return result;
 }
 
 void Communicator::reset_stats() {
-    for (auto &[key, site] : sites_)
-        site.tally = {};
+    past_.clear();
+    queue_.while_still([&] {
+        for (auto &[key, site] : sites_)
+            site.tally = {};
+    });
+}
+
+// A program whose counts never repeat would fill the memory with plans.  What is forgotten is
+// planned again when it is needed; no other rank notices.
+void Communicator::forget() {
+    if (!queue_.forget())
+        return; // at another call, then
+    for (const auto &[key, site] : sites_)
+        add(past_, key, site);
+    sites_.clear();
+    plans_.clear();
+    plan_bytes_ = 0;
+    last_site_ = nullptr;
+    last_key_ = {};
 }
 
 } // namespace stretto::comm

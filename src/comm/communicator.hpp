@@ -64,7 +64,7 @@ public:
     void force(const std::string &algorithm);
     const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
 
-    Stats stats() const;
+    Stats stats();
     void reset_stats();
     // probe.cpp
     double probe();
@@ -97,6 +97,8 @@ private:
     std::string algorithm_for(const Request &request) const;
     Site &site(const Request &request);
     Site make_site(const Request &request);
+    void forget();
+    static void add(Stats &stats, const Key &key, const Site &site);
     const engine::Plan &plan(const Request &request);
     engine::Call call(const Request &request, const Site &site);
 
@@ -112,6 +114,9 @@ private:
     Site *last_site_ = nullptr;
     std::unordered_map<Key, Site, KeyHash> sites_;
     std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
+    std::size_t plan_bytes_ = 0;
+    const std::size_t most_plan_bytes_;
+    Stats past_;                     // of sites that were forgotten
     std::int32_t token_[2] = {0, 0}; // what a barrier reduces
 };
 

@@ -73,6 +73,11 @@ void Engine::pass_by(const Plan &plan) {
         bases_[r] += plan.stream_bytes[r];
 }
 
+bool Engine::forget() {
+    own_.plan = nullptr;
+    return stream_.settle();
+}
+
 void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     if (segment_->failed()) [[unlikely]]
         throw segment_->failure();

@@ -55,6 +55,9 @@ public:
     // once.
     void wait(Run &run, const std::function<bool()> &attempt, bool spinning);
 
+    // Forgets the plans of all calls that were made; false if other ranks still need one.
+    bool forget();
+
     std::uint64_t calls() const { return sequence_; }
     const transport::Segment &segment() const { return *segment_; }
 

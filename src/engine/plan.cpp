@@ -181,6 +181,12 @@ private:
 
 } // namespace
 
+std::size_t Plan::footprint() const {
+    const auto bytes = [](const auto &vector) { return vector.capacity() * sizeof(vector[0]); };
+    return sizeof(Plan) + bytes(steps) + bytes(operands) + bytes(readers) + bytes(before) +
+           bytes(cells) + bytes(stream_bytes);
+}
+
 std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
                                     const PlanOptions &options) {
     const auto ranks = static_cast<unsigned>(schedule.ranks);

@@ -79,6 +79,8 @@ struct Plan {
     bool reports = false;        // tells its progress step by step, not only at the end
     std::uint32_t most_operands = 1, most_outputs = 2;
 
+    std::size_t footprint() const; // bytes of memory that the plan takes
+
     // For the statistics of one call.
     std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
 };

@@ -103,6 +103,20 @@ void Queue::land(Flight *flight) {
         throw *flight->error;
 }
 
+bool Queue::forget() {
+    const Driver driver(*this);
+    if (in_flight_ != 0 || !engine_.forget())
+        return false;
+    for (const std::unique_ptr<Flight> &flight : pool_)
+        flight->run.plan = nullptr;
+    return true;
+}
+
+void Queue::while_still(const std::function<void()> &body) {
+    const Driver driver(*this);
+    body();
+}
+
 void Queue::wait_locked(Flight &flight) {
     while (!flight.complete) {
         try {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +41,12 @@ public:
     void wait(Flight &flight);
     // Throws the flight's error, if it has one.
     void land(Flight *flight);
+
+    // Forgets the plans of all calls that were made; false if one is still needed.
+    bool forget();
+
+    // Runs `body` while no call in flight moves.
+    void while_still(const std::function<void()> &body);
 
     std::size_t in_flight() const { return in_flight_; }
 

@@ -58,7 +58,11 @@ public:
         return true;
     }
 
-    bool idle() const { return first_ == last_; }
+    // Whether nothing is live: all that was published has been taken.
+    bool settle() {
+        (void)reclaim(0);
+        return first_ == last_;
+    }
 
 private:
     struct Record {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <new>
 #include <sched.h>
 #include <string>
@@ -24,18 +25,23 @@
 using test::check;
 
 static std::atomic<std::size_t> allocations{0};
+static std::atomic<std::ptrdiff_t> live_bytes{0};
 
 // Not inlined: GCC would see only one half of a pair, and warn.
 [[gnu::noinline]] void *operator new(std::size_t bytes) {
     allocations.fetch_add(1, std::memory_order_relaxed);
-    if (void *memory = std::malloc(bytes))
+    if (void *memory = std::malloc(bytes)) {
+        live_bytes += static_cast<std::ptrdiff_t>(malloc_usable_size(memory));
         return memory;
+    }
     throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void *memory) noexcept {
+    live_bytes -= static_cast<std::ptrdiff_t>(malloc_usable_size(memory));
     std::free(memory);
 }
 [[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept {
+    live_bytes -= static_cast<std::ptrdiff_t>(malloc_usable_size(memory));
     std::free(memory);
 }
 
@@ -168,4 +174,44 @@ TEST_CASE("waiting for a late rank costs next to no processor time") {
                           microseconds(before.ru_utime) - microseconds(before.ru_stime);
         CHECK(used < 100'000); // of two seconds
     });
+}
+
+TEST_CASE("calls that never repeat do not fill the memory with plans, and lose no statistics") {
+    constexpr std::size_t kCalls = 600, kLargest = 30'000;
+    constexpr int kRanks = 3;
+    setenv("STRETTO_PLAN_BYTES", "64K", 1);
+    std::ptrdiff_t most = 0;
+    test::with_ranks(kRanks, [&](stretto_comm comm) {
+        const int rank = stretto_rank(comm);
+        check(stretto_force_algorithm(comm, "segmented_ring"));
+        std::vector<std::int64_t> buffer(kLargest);
+        for (std::size_t i = 0; i < kCalls; ++i) {
+            const std::size_t count = kLargest - 17 * i;
+            for (std::size_t k = 0; k < count; ++k)
+                buffer[k] = static_cast<std::int64_t>(i + k) * (rank + 1);
+            if (i % 7 == 0) { // others in flight keep their plans
+                stretto_request request = nullptr;
+                check(stretto_iallreduce(comm, STRETTO_IN_PLACE, buffer.data(), count,
+                                         STRETTO_INT64, STRETTO_SUM, &request));
+                std::int64_t one = 1;
+                check(
+                    stretto_allreduce(comm, STRETTO_IN_PLACE, &one, 1, STRETTO_INT64, STRETTO_SUM));
+                CHECK(one == kRanks);
+                check(stretto_wait(&request));
+            } else {
+                check(stretto_allreduce(comm, STRETTO_IN_PLACE, buffer.data(), count, STRETTO_INT64,
+                                        STRETTO_SUM));
+            }
+            std::size_t wrong = 0;
+            for (std::size_t k = 0; k < count; ++k)
+                wrong += buffer[k] != static_cast<std::int64_t>(i + k) * 6;
+            CHECK(wrong == 0);
+            if (rank == 0)
+                most = std::max(most, live_bytes.load());
+        }
+        CHECK(stat_of(comm, "allreduce").calls == kCalls + (kCalls + 6) / 7);
+    });
+    unsetenv("STRETTO_PLAN_BYTES");
+    MESSAGE("most bytes live: ", most);
+    CHECK(most < 2 << 20);
 }
