@@ -108,9 +108,9 @@ private:
     void publish(const float *input, std::size_t at, std::size_t length) {
         const void *in = reinterpret_cast<const char *>(input) + at;
         void *out = room(length);
-        const bool streaming =
-            length >= stretto::engine::StoreChoice::kLeast && choice_.streaming();
         const std::uint64_t start = stretto::now_ticks();
+        const bool streaming =
+            length >= stretto::engine::StoreChoice::kLeast && choice_.streaming(start);
         copy_(&out, 1, &in, 1, length, streaming ? 1u : 0u);
         if (length >= stretto::engine::StoreChoice::kLeast)
             choice_.saw(streaming, static_cast<std::uint32_t>(length),

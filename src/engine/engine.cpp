@@ -173,6 +173,7 @@ void Engine::announce(const Run &run) {
     Cell *own = nullptr;
     std::uint64_t position = 0;
     bool timed = false;
+    std::uint64_t before = 0;
     std::uint64_t where = 0;
     if (step.publishes) {
         position = run.bases[rank_] + step.cell;
@@ -188,14 +189,14 @@ void Engine::announce(const Run &run) {
             outs[count] = own->payload();
             if (step.length >= StoreChoice::kLeast) {
                 timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell;
-                if (timed ? store_.streaming() : store_.favours_streaming())
+                before = timed ? now_ticks() : 0;
+                if (timed ? store_.streaming(before) : store_.favours_streaming())
                     streaming |= 1u << count;
             }
             ++count;
         }
     }
 
-    const std::uint64_t before = timed ? now_ticks() : 0;
     if (step.operands == 1)
         copy_(outs, count, ins, 1, step.length, streaming);
     else

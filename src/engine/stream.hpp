@@ -112,10 +112,14 @@ public:
     static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for
 
     bool favours_streaming() const { return streaming_; }
-    // For a copy whose time will be told: the other kind now and then.
-    bool streaming() {
-        const bool other = ++asked_ % kProbeEvery == 0 || ns_per_line_[!streaming_] == 0;
-        return streaming_ != other;
+    // For a copy that begins at `ticks` and whose time will be told: the other kind now and then.
+    bool streaming(std::uint64_t ticks) {
+        const bool due = ++asked_ >= kProbeEvery && ticks - probed_ >= probe_ticks_;
+        if (!due && ns_per_line_[!streaming_] != 0)
+            return streaming_;
+        asked_ = 0;
+        probed_ = ticks;
+        return !streaming_;
     }
 
     // A copy of `bytes` took `ticks`.
@@ -129,12 +133,15 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t kProbeEvery = 32;
+    static constexpr std::uint32_t kProbeEvery = 32; // copies, at least,
+    static constexpr double kProbeAfter = 3e5; // and ns: the other kind may take thrice as long
     static constexpr double kReaderPays = 2.5; // ns a line
     double ns_per_line_[2] = {0, 0};           // plain, streaming; 0: not known yet
     bool streaming_ = false;
-    std::uint32_t asked_ = 0;
     double ns_per_tick_ = ns_per_tick();
+    std::uint64_t probe_ticks_ = static_cast<std::uint64_t>(kProbeAfter / ns_per_tick_);
+    std::uint64_t probed_ = 0; // when
+    std::uint32_t asked_ = 0;  // since then
 };
 
 } // namespace stretto::engine

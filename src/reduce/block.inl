@@ -9,6 +9,8 @@
 namespace stretto::reduce {
 namespace {
 
+constexpr std::size_t kUnroll = 4; // vectors in flight
+
 // `Known` pointers, in registers; or (0) as many as there are, read from the caller's list.
 template<class Byte, int Known>
 class Pointers {
@@ -55,6 +57,14 @@ public:
 private:
     std::uint32_t bits_ = 0;
 };
+
+// Asks for the kUnroll vectors from `at` on.
+template<int Ins>
+[[gnu::always_inline]] inline void fetch(const Sources<Ins> &in, std::size_t at) {
+    for (int k = 0; k < in.size(); ++k)
+        for (std::size_t byte = 0; byte < kUnroll * kVector; byte += kLine)
+            __builtin_prefetch(in[k] + at + byte);
+}
 
 // `Count` vectors of `Bytes` bytes, `stride` apart.  All are read before any is written.
 template<class Element, class Operation, std::size_t Bytes, std::size_t Count, int Ins, int Outs>

@@ -14,6 +14,7 @@
 // operands before it is written anywhere, and never read again: so an output may be an operand.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "reduce/block.inl"
@@ -22,9 +23,11 @@
 namespace stretto::reduce {
 namespace {
 
-constexpr std::size_t kUnroll = 4; // vectors in flight
 constexpr std::size_t kBlock = kUnroll * kVector;
-constexpr int kMostHoisted = 8;          // operands; beyond, their number is not compiled in
+constexpr int kMostHoisted = 8; // operands; beyond, their number is not compiled in
+// Bytes ahead of the loads.  Processors look ahead themselves, but not beyond a page: cells that
+// come from another core's cache are read up to a fifth faster.
+constexpr std::size_t kAhead = 4096;
 constexpr std::size_t kAlignFrom = 1024; // bytes from which aligned stores repay the edge
 
 struct Layout {
@@ -68,8 +71,10 @@ struct Kernel {
         const Sources<Ins> sources(in, ins);
         const Sinks<Outs> sinks(out, outs);
         const StreamMask mask(streamed);
-        for (; end - at >= kBlock; at += kBlock)
+        for (; end - at >= kBlock; at += kBlock) {
+            fetch(sources, std::min(at + kAhead, end - kBlock));
             block<Element, Operation, kVector, kUnroll>(sources, sinks, at, kVector, mask);
+        }
         for (; at != end; at += kVector)
             block<Element, Operation, kVector, 1>(sources, sinks, at, 0, mask);
     }
