@@ -119,7 +119,8 @@ STRETTO_API stretto_status stretto_barrier(stretto_comm comm);
 /* ---- collectives, nonblocking and persistent -------------------------------------------- */
 
 /* As above; return at once.  A progress thread moves the data while the caller computes.  The
- * buffers belong to Stretto until the request is waited for. */
+ * buffers belong to Stretto until the request is waited for.  All ranks make a call in this form,
+ * or none: blocking and nonblocking calls do not match (STRETTO_ERR_MISMATCH). */
 STRETTO_API stretto_status stretto_iallreduce(stretto_comm comm, const void *send, void *recv,
                                               size_t count, stretto_dtype dtype, stretto_op op,
                                               stretto_request *request);

@@ -34,6 +34,8 @@ bool reduces(Collective collective) {
            collective == Collective::reduce_scatter;
 }
 
+constexpr std::uint64_t kOverlaps = 1u << 24; // in what a rank says of its call
+
 } // namespace
 
 Communicator::Communicator(const Identity &identity)
@@ -49,7 +51,7 @@ Communicator::~Communicator() {
     segment_->hold_life(me_.rank, false);
 }
 
-// collective 8 bits | dtype 8 | op 8 | (unused) 8 | root 32
+// collective 8 bits | dtype 8 | op 8 | overlaps 8 | root 32
 std::uint64_t Communicator::pack(const Request &request) {
     return static_cast<std::uint64_t>(request.collective) |
            static_cast<std::uint64_t>(request.dtype) << 8 |
@@ -59,7 +61,8 @@ std::uint64_t Communicator::pack(const Request &request) {
 
 std::string Communicator::describe(const engine::Said &said) const {
     const auto collective = static_cast<Collective>(said.what & 0xff);
-    std::string text(schedule::name(collective));
+    std::string text((said.what & kOverlaps) != 0 ? "nonblocking " : "");
+    text += schedule::name(collective);
     if (collective == Collective::barrier)
         return text;
     text += "(" + std::to_string(said.count) + " x " +
@@ -160,12 +163,14 @@ Communicator::Site &Communicator::site(const Request &request) {
     return *last_site_;
 }
 
-engine::Call Communicator::call(const Request &request, const Site &site) {
+engine::Call Communicator::call(const Request &request, const Site &site, bool overlaps) {
     engine::Call call;
     call.plan = site.plan;
     call.reduce = site.reduce;
-    call.fingerprint = site.fingerprint;
-    call.said = {pack(request), request.count};
+    // A rank must know of every rank's calls whether they overlap, so the two kinds do not match.
+    call.overlaps = overlaps;
+    call.fingerprint = overlaps ? ~site.fingerprint : site.fingerprint;
+    call.said = {pack(request) | (overlaps ? kOverlaps : 0), request.count};
     const void *input = request.input;
     void *output = request.output;
     if (input == nullptr) {
@@ -194,12 +199,12 @@ engine::Call Communicator::call(const Request &request, const Site &site) {
 
 void Communicator::play(const Request &request) {
     Site &where = site(request);
-    queue_.play(call(request, where), where.tally);
+    queue_.play(call(request, where, false), where.tally);
 }
 
 engine::Queue::Flight *Communicator::start(const Request &request) {
     Site &where = site(request);
-    return queue_.start(call(request, where), where.tally);
+    return queue_.start(call(request, where, true), where.tally);
 }
 
 void Communicator::force(const std::string &algorithm) {

@@ -100,7 +100,7 @@ private:
     void forget();
     static void add(Stats &stats, const Key &key, const Site &site);
     const engine::Plan &plan(const Request &request);
-    engine::Call call(const Request &request, const Site &site);
+    engine::Call call(const Request &request, const Site &site, bool overlaps);
 
     const Identity me_;
     std::shared_ptr<transport::Segment> segment_;

@@ -110,7 +110,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
 
 // Tells the others what we are at, and our stream what will be in it.
 void Engine::announce(const Run &run) {
-    stream_.add(*run.plan, run.bases[rank_], run.sequence);
+    stream_.add(*run.plan, run.bases[rank_], run.sequence, run.call->overlaps);
     transport::Entry &entry = mine_.entries[run.sequence % transport::kEntries];
     // A reader who finds the same call before and after has read what that call said.
     entry.sequence.store(0, std::memory_order_relaxed);
@@ -247,9 +247,11 @@ bool Engine::attempt(Run &run) {
     return advance(run) || look_ahead(run) || run.moves() != before;
 }
 
-void Engine::end(Run &run, Tally &tally) {
+void Engine::end(Run &run, Tally &tally, const Run *oldest) {
     const Plan &plan = *run.plan;
-    mine_.progress.store(progress_of(run.sequence + 1, 0), std::memory_order_release);
+    oldest_ = oldest != nullptr ? oldest->sequence : sequence_;
+    mine_.progress.store(progress_of(oldest_, oldest != nullptr ? oldest->next : 0),
+                         std::memory_order_release);
     if (anybody_sleeps(header_)) [[unlikely]]
         for (int rank = 0; rank < segment_->ranks(); ++rank)
             transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
@@ -321,7 +323,10 @@ void Engine::ring_readers(const Run &run, const Step &step) {
         transport::Doorbell(*segment_, run.plan->readers[step.first_reader + r].rank).ring();
 }
 
+// Progress has no gap: of a call whose predecessor is not complete, nobody hears yet.
 void Engine::report(const Run &run) {
+    if (run.sequence != oldest_)
+        return;
     mine_.progress.store(progress_of(run.sequence, run.next), std::memory_order_release);
     if (anybody_sleeps(header_)) [[unlikely]]
         for (int rank = 0; rank < segment_->ranks(); ++rank)

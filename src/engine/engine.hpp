@@ -48,7 +48,8 @@ public:
     static bool complete(const Run &run) {
         return run.next == run.plan->steps.size() && run.lent == 0;
     }
-    void end(Run &run, Tally &tally);
+    // `oldest` of those that are still in flight; null if none is.
+    void end(Run &run, Tally &tally, const Run *oldest = nullptr);
 
     // Waits until `attempt` gets something done: spins, yields, sleeps, and looks for what is
     // wrong. `run` is the oldest call that waits; without `spinning` the core is left to others at
@@ -98,6 +99,7 @@ private:
     const std::uint64_t ring_mask_;
 
     std::uint64_t sequence_ = 0;       // calls begun
+    std::uint64_t oldest_ = 0;         // the first of them that is not complete
     std::uint64_t history_ = 0;        // signature of the last call
     std::vector<std::uint64_t> bases_; // stream position of every rank at the next call
     Stream stream_;                    // what is live in our own ring

@@ -142,7 +142,8 @@ bool Queue::drive() {
         flight.complete = true;
         active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
         try {
-            engine_.end(flight.run, *flight.tally);
+            engine_.end(flight.run, *flight.tally,
+                        active_.empty() ? nullptr : &active_.front()->run);
         } catch (const Error &error) {
             flight.error = error;
         }

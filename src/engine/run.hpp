@@ -24,6 +24,7 @@ struct Call {
     const void *input = nullptr;   // where byte 0 of the vector would lie
     void *output = nullptr;
     bool in_place = false;         // input and output are the same memory
+    bool overlaps = false;         // later calls may begin before this one is complete: on any rank
     std::uint64_t fingerprint = 0; // equal on all ranks, different for different calls
     std::uint64_t input_heap = 0;  // 1 + offset of vector byte 0 in our heap window, if all of the
     std::uint64_t output_heap = 0; // input (output) lies there; else 0

@@ -26,18 +26,20 @@ class Stream {
 public:
     Stream(transport::Segment &segment) : segment_(&segment), records_(64) {}
 
-    void add(const Plan &plan, std::uint64_t base, std::uint64_t sequence) {
+    void add(const Plan &plan, std::uint64_t base, std::uint64_t sequence, bool overlaps) {
         if (plan.cells.empty())
             return;
         if (last_ - first_ == records_.size())
             grow();
-        records_[last_++ % records_.size()] = {&plan, base, sequence, 0};
+        records_[last_++ % records_.size()] = {&plan, base, sequence, 0, overlaps};
     }
 
-    // All calls before `sequence`, which began at `base`, are complete everywhere.
+    // Everybody has entered call `sequence`, which began at `base`.  So the calls before it are
+    // complete everywhere, but for those that overlap.
     void release_before(std::uint64_t sequence, std::uint64_t base) {
-        while (first_ != last_ && record(first_).sequence < sequence)
-            ++first_;
+        for (; first_ != last_ && record(first_).sequence < sequence; ++first_)
+            if (record(first_).overlaps)
+                return;
         if (released_ < base)
             released_ = base;
     }
@@ -69,6 +71,7 @@ private:
         const Plan *plan;
         std::uint64_t base, sequence;
         std::size_t cells; // released
+        bool overlaps;
     };
 
     Record &record(std::uint64_t index) { return records_[index % records_.size()]; }

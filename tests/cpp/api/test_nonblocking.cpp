@@ -12,9 +12,12 @@
 using test::check;
 
 TEST_CASE("calls overlap and are waited for in any order") {
-    for (const int ranks : {1, 2, 5}) {
+    // A ring of 64 KiB is used again and again while earlier calls are in flight.
+    for (const auto &[ranks, ring] : {std::pair{1, ""}, {2, ""}, {5, ""}, {2, "64K"}, {5, "64K"}}) {
         CAPTURE(ranks);
-        test::with_ranks(ranks, [&](stretto_comm comm) {
+        CAPTURE(ring);
+        setenv("STRETTO_RING_BYTES", ring, 1);
+        test::with_ranks(ranks, [&, ranks = ranks](stretto_comm comm) {
             const int rank = stretto_rank(comm);
             constexpr std::size_t kCalls = 12;
             std::vector<std::vector<double>> data(kCalls);
@@ -40,6 +43,25 @@ TEST_CASE("calls overlap and are waited for in any order") {
             }
         });
     }
+    unsetenv("STRETTO_RING_BYTES");
+}
+
+TEST_CASE("a blocking call does not match a nonblocking one") {
+    CHECK_THROWS_WITH(
+        test::with_ranks(2,
+                         [](stretto_comm comm) {
+                             std::int32_t one = 1;
+                             stretto_request request = nullptr;
+                             if (stretto_rank(comm) == 0) {
+                                 check(stretto_allreduce(comm, STRETTO_IN_PLACE, &one, 1,
+                                                         STRETTO_INT32, STRETTO_SUM));
+                                 return;
+                             }
+                             check(stretto_iallreduce(comm, STRETTO_IN_PLACE, &one, 1,
+                                                      STRETTO_INT32, STRETTO_SUM, &request));
+                             check(stretto_wait(&request));
+                         }),
+        doctest::Contains("nonblocking allreduce(1 x int32, sum) on rank 1"));
 }
 
 // Watching memory that another thread writes is a race, and the point here.
