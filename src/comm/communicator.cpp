@@ -9,7 +9,6 @@
 #include "base/status.hpp"
 #include "comm/bootstrap.hpp"
 #include "reduce/kernels.hpp"
-#include "select/select.hpp"
 
 namespace stretto::comm {
 
@@ -32,6 +31,11 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 bool reduces(Collective collective) {
     return collective == Collective::allreduce || collective == Collective::reduce ||
            collective == Collective::reduce_scatter;
+}
+
+// "segmented_ring(segments=4)" is named "segmented_ring".
+std::string_view without_parameters(std::string_view algorithm) {
+    return algorithm.substr(0, algorithm.find('('));
 }
 
 constexpr std::uint64_t kOverlaps = 1u << 24; // in what a rank says of its call
@@ -84,14 +88,14 @@ std::string Communicator::algorithm_for(const Request &request) const {
     if (const std::string &forced = forced_[forced_now_]; !forced.empty())
         for (const algorithms::Algorithm &algorithm : algorithms::all())
             if (algorithm.collective == request.collective &&
-                algorithm.name == forced.substr(0, forced.find('(')))
+                algorithm.name == without_parameters(forced))
                 return forced;
-    select::Situation situation;
-    situation.collective = request.collective;
-    situation.ranks = size();
-    situation.cores = segment_->header().cores;
-    situation.bytes = vector_count(request) * size_of(request.dtype);
-    return select::choose(situation);
+    return select::choose(situation(request));
+}
+
+select::Situation Communicator::situation(const Request &request) const {
+    return {request.collective, size(), segment_->header().cores,
+            vector_count(request) * size_of(request.dtype)};
 }
 
 const engine::Plan &Communicator::plan(const Request &request) {
@@ -114,8 +118,7 @@ const engine::Plan &Communicator::plan(const Request &request) {
         options.cores = segment_->header().cores;
         options.slice = segment_->header().slice_bytes;
         if (options.slice == 0)
-            options.slice = select::slice_bytes(
-                {request.collective, size(), options.cores, count * options.element});
+            options.slice = select::slice_bytes(situation(request));
         options.output_everywhere = request.collective != Collective::reduce &&
                                     request.collective != Collective::reduce_scatter;
         slot = engine::compile(schedule, me_.rank, options);
@@ -212,7 +215,7 @@ void Communicator::force(const std::string &algorithm) {
     if (!wanted.empty()) {
         bool known = false;
         for (const algorithms::Algorithm &each : algorithms::all())
-            if (each.name == wanted.substr(0, wanted.find('('))) {
+            if (each.name == without_parameters(wanted)) {
                 (void)algorithms::make(algorithms::parse(each.collective, wanted), size());
                 known = true;
             }

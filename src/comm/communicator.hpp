@@ -15,6 +15,7 @@
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
 #include "schedule/contract.hpp"
+#include "select/select.hpp"
 #include "transport/heap.hpp"
 #include "transport/segment.hpp"
 
@@ -95,6 +96,7 @@ private:
     std::string describe(const engine::Said &said) const;
     std::size_t vector_count(const Request &request) const;
     std::string algorithm_for(const Request &request) const;
+    select::Situation situation(const Request &request) const;
     Site &site(const Request &request);
     Site make_site(const Request &request);
     void forget();

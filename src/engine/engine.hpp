@@ -59,7 +59,6 @@ public:
     // Forgets the plans of all calls that were made; false if other ranks still need one.
     bool forget();
 
-    std::uint64_t calls() const { return sequence_; }
     const transport::Segment &segment() const { return *segment_; }
 
 private:

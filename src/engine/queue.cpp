@@ -52,10 +52,7 @@ void Queue::play(const Call &call, Tally &tally) {
     }
     Flight *flight = launch(call, tally);
     wait_locked(*flight);
-    --in_flight_;
-    idle_.push_back(flight);
-    if (flight->error)
-        throw *flight->error;
+    land_locked(flight);
 }
 
 Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
@@ -97,6 +94,10 @@ void Queue::wait(Flight &flight) {
 
 void Queue::land(Flight *flight) {
     const Driver driver(*this);
+    land_locked(flight);
+}
+
+void Queue::land_locked(Flight *flight) {
     --in_flight_;
     idle_.push_back(flight);
     if (flight->error)

@@ -48,8 +48,6 @@ public:
     // Runs `body` while no call in flight moves.
     void while_still(const std::function<void()> &body);
 
-    std::size_t in_flight() const { return in_flight_; }
-
 private:
     class Driver; // the lock, asked for politely
 
@@ -57,6 +55,7 @@ private:
     bool drive();
     void fail_all(const Error &error);
     void wait_locked(Flight &flight);
+    void land_locked(Flight *flight);
     Flight *launch(const Call &call, Tally &tally);
 
     Engine &engine_;
