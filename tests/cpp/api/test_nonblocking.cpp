@@ -69,7 +69,7 @@ TEST_CASE("a blocking call does not match a nonblocking one") {
 TEST_CASE("the progress thread finishes a call that nobody waits for") {
     test::with_ranks(3, [&](stretto_comm comm) {
         const int rank = stretto_rank(comm);
-        std::vector<float> data(300'000);
+        std::vector<float> data(300'003);
         for (std::size_t i = 0; i < data.size(); ++i)
             data[i] = test::contribution<float>(STRETTO_MAX, rank, i);
         stretto_request request = nullptr;

@@ -24,13 +24,17 @@ constexpr stretto_dtype dtype_of() {
         return STRETTO_INT64;
 }
 
+// No period in the index, so that a block is seen that is off by any number of elements or slices.
 // Sums stay below 2^24 at 64 ranks; products are of +-1 and at most four 2s.
 template<class T>
 T contribution(stretto_op op, int rank, std::size_t index) {
-    const auto r = static_cast<std::size_t>(rank);
+    const auto r = static_cast<std::uint64_t>(rank);
+    const std::uint64_t place = index * 0x9e3779b97f4a7c15u; // its high bits are spread evenly
+    const std::uint64_t mixed = place + r * 0xc2b2ae3d27d4eb4fu;
+    const std::uint64_t bits = (mixed ^ mixed >> 32) * 0xd6e8feb86659fd93u >> 40;
     if (op == STRETTO_PROD)
-        return static_cast<T>(((index + r) % 3 == 0 ? -1 : 1) * (r % 16 == index % 16 ? 2 : 1));
-    return static_cast<T>(static_cast<std::int64_t>((index * 31 + r * 1009 + 7) % 8191) - 4000);
+        return static_cast<T>((1 - 2 * static_cast<int>(bits & 1)) * (1 + (place >> 60 == r % 16)));
+    return static_cast<T>(static_cast<std::int64_t>(bits * 8191 >> 24) - 4000);
 }
 
 template<class T>
