@@ -1,181 +1,156 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every collective, every algorithm, ragged counts, in place and not, private and shared buffers.
+// Every collective by every algorithm: ragged counts, all types and operations, in place and not,
+// private and shared buffers, anywhere in a cache line.
 #include "doctest.h"
 
-#include <cstring>
-#include <memory>
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <string>
+#include <thread>
 #include <vector>
 
-#include "support/oracle.hpp"
+#include "algorithms/algorithm.hpp"
+#include "support/exact.hpp"
+#include "support/tier.hpp"
 #include "support/world.hpp"
 
 namespace {
 
+using stretto::algorithms::Algorithm;
+using test::Call;
 using test::check;
+using test::Collective;
 
-// A buffer that starts off a cache line, with guards behind it, private or in the shared heap.
-template<class T>
-class Buffer {
+constexpr int kMostRanks = 16;
+constexpr int kPairs = 16; // of types and operations
+
+// What stretto_force_algorithm takes, for one collective.
+struct Choice {
+    Collective collective;
+    std::string name;
+};
+
+// Its vector has `count` elements for each rank.
+bool in_parts(const Choice &choice) {
+    return choice.collective == Collective::reduce_scatter ||
+           choice.collective == Collective::allgather;
+}
+
+// Every algorithm by its defaults and by others, and the library's own choice.
+std::vector<Choice> choices(int ranks) {
+    std::vector<Choice> found;
+    for (const Algorithm &algorithm : stretto::algorithms::all()) {
+        if (!algorithm.runs(ranks))
+            continue;
+        found.push_back({algorithm.collective, std::string(algorithm.name)});
+        for (const auto &parameter : algorithm.parameters)
+            found.push_back({algorithm.collective, std::string(algorithm.name) + "(" +
+                                                       std::string(parameter.name) + "=" +
+                                                       std::to_string(parameter.least + 2) + ")"});
+    }
+    for (const auto collective : {Collective::allreduce, Collective::reduce, Collective::broadcast,
+                                  Collective::reduce_scatter, Collective::allgather})
+        found.push_back({collective, "auto"});
+    return found;
+}
+
+// The calls of one rank; all ranks make the same.
+class Calls {
 public:
-    Buffer(stretto_comm comm, std::size_t count, bool shared) : comm_(comm), count_(count) {
-        const std::size_t bytes = (count + 2 * kGuard) * sizeof(T);
-        if (shared)
-            check(stretto_alloc(comm, bytes, &memory_));
-        else
-            memory_ = std::malloc(bytes);
-        shared_ = shared;
-        std::memset(memory_, 0x5a, bytes);
-    }
-    ~Buffer() {
-        if (shared_)
-            stretto_free(comm_, memory_);
-        else
-            std::free(memory_);
-    }
-    T *data() { return static_cast<T *>(memory_) + kGuard; }
-    T &operator[](std::size_t i) { return data()[i]; }
-    bool guards_hold() {
-        T guard;
-        std::memset(&guard, 0x5a, sizeof(guard));
-        bool hold = true;
-        for (std::size_t i = 0; i < kGuard; ++i)
-            hold = hold && std::memcmp(data() - 1 - i, &guard, sizeof(T)) == 0 &&
-                   std::memcmp(data() + count_ + i, &guard, sizeof(T)) == 0;
-        return hold;
+    explicit Calls(stretto_comm comm)
+        : comm_(comm), rank_(stretto_rank(comm)), size_(stretto_size(comm)) {}
+
+    // 16 turns are every type with every operation, 64 are these with every kind of buffer.
+    void play(Collective collective, std::size_t count, int turn) {
+        static constexpr std::size_t kOffsets[] = {0, 8, 60, 1};
+        const int kind = turn + turn / kPairs;
+        Call call;
+        call.collective = collective;
+        call.count = count;
+        call.dtype = static_cast<stretto_dtype>(turn % 4);
+        call.op = static_cast<stretto_op>(turn / 4 % 4);
+        call.in_place = kind % 2 == 1;
+        call.shared = kind / 2 % 2 == 1;
+        call.root = static_cast<int>(random_() % static_cast<unsigned>(size_));
+        const auto place = random_() + static_cast<unsigned>(rank_);
+        call.send_offset = kOffsets[place % 4];
+        call.recv_offset = kOffsets[place / 4 % 4];
+        const std::string wrong = test::play(comm_, call);
+        CHECK_MESSAGE(wrong == "", "rank ", rank_, " of ", size_, ", ", label(call), ": ", wrong);
     }
 
 private:
-    static constexpr std::size_t kGuard = 3;
-    stretto_comm comm_;
-    std::size_t count_;
-    void *memory_ = nullptr;
-    bool shared_ = false;
+    const stretto_comm comm_;
+    const int rank_, size_;
+    std::minstd_rand random_; // for roots and places: the same numbers on all ranks
 };
 
-struct Variant {
-    bool in_place, shared;
-};
-constexpr Variant kVariants[] = {{false, false}, {true, false}, {false, true}, {true, true}};
-
-template<class T>
-void allreduce(stretto_comm comm, std::size_t count, stretto_op op, Variant variant) {
-    Buffer<T> send(comm, count, variant.shared), recv(comm, count, variant.shared);
-    T *input = variant.in_place ? recv.data() : send.data();
-    const int rank = stretto_rank(comm), size = stretto_size(comm);
-    for (std::size_t i = 0; i < count; ++i)
-        input[i] = test::contribution<T>(op, rank, i);
-    check(stretto_allreduce(comm, variant.in_place ? STRETTO_IN_PLACE : input, recv.data(), count,
-                            test::dtype_of<T>(), op));
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < count; ++i)
-        wrong += recv[i] != test::expected<T>(op, size, i);
-    CAPTURE(rank);
-    CAPTURE(count);
-    CHECK(wrong == 0);
-    CHECK(recv.guards_hold());
-    CHECK(send.guards_hold());
-    check(stretto_barrier(comm)); // shared buffers are freed by their owners
+void force(stretto_comm comm, const Choice &choice) {
+    check(stretto_force_algorithm(comm, choice.name.c_str()));
+    const char *chosen = nullptr;
+    const std::string collective(stretto::schedule::name(choice.collective));
+    check(stretto_chosen_algorithm(comm, collective.c_str(), 1, STRETTO_INT32, &chosen));
+    if (choice.name != "auto")
+        CHECK(chosen == choice.name);
 }
 
-// The dtypes and ops take turns, so that all are met by all algorithms.
-void allreduce_any(stretto_comm comm, std::size_t count, int turn, Variant variant) {
-    const auto op = static_cast<stretto_op>(turn / 4 % 4);
-    switch (turn % 4) {
-    case 0: return allreduce<float>(comm, count, op, variant);
-    case 1: return allreduce<double>(comm, count, op, variant);
-    case 2: return allreduce<std::int32_t>(comm, count, op, variant);
-    default: return allreduce<std::int64_t>(comm, count, op, variant);
-    }
-}
-
-constexpr const char *kAlgorithms[] = {"auto",         "one_shot",       "direct",
-                                       "linear",       "binomial",       "chain",
-                                       "ring",         "segmented_ring", "recursive_doubling",
-                                       "rabenseifner", "rabenseifner_32"};
-
-void parts(stretto_comm comm, std::size_t count, Variant variant) {
-    using T = std::int64_t;
-    const int rank = stretto_rank(comm), size = stretto_size(comm);
-    const std::size_t all = count * static_cast<std::size_t>(size);
-    const std::size_t mine = count * static_cast<std::size_t>(rank);
-    const stretto_op op = STRETTO_SUM;
-    const auto fail_unless = [](bool right, const char *what) { CHECK_MESSAGE(right, what); };
-
-    Buffer<T> send(comm, all, variant.shared), recv(comm, all, variant.shared);
-    T *input = variant.in_place ? recv.data() : send.data();
-    for (std::size_t i = 0; i < all; ++i)
-        input[i] = test::contribution<T>(op, rank, i);
-    check(stretto_reduce_scatter(comm, variant.in_place ? STRETTO_IN_PLACE : input, recv.data(),
-                                 count, STRETTO_INT64, op));
-    bool right = true;
-    for (std::size_t i = 0; i < count; ++i)
-        right = right && recv[i] == test::expected<T>(op, size, mine + i);
-    fail_unless(right && recv.guards_hold(), "reduce_scatter");
-    check(stretto_barrier(comm));
-
-    input = variant.in_place ? recv.data() + mine : send.data();
-    for (std::size_t i = 0; i < count; ++i)
-        input[i] = test::contribution<T>(op, rank, i);
-    check(stretto_allgather(comm, variant.in_place ? STRETTO_IN_PLACE : input, recv.data(), count,
-                            STRETTO_INT64));
-    for (int from = 0; from < size; ++from)
-        for (std::size_t i = 0; i < count; ++i)
-            right = right && recv[static_cast<std::size_t>(from) * count + i] ==
-                                 test::contribution<T>(op, from, i);
-    fail_unless(right && recv.guards_hold(), "allgather");
-    check(stretto_barrier(comm));
-
-    for (int root = 0; root < size; root += std::max(1, size / 3)) {
-        for (std::size_t i = 0; i < count; ++i)
-            recv[i] = rank == root ? test::contribution<T>(op, root + 77, i) : -1;
-        check(stretto_broadcast(comm, recv.data(), count, STRETTO_INT64, root));
-        for (std::size_t i = 0; i < count; ++i)
-            right = right && recv[i] == test::contribution<T>(op, root + 77, i);
-        fail_unless(right, "broadcast");
-        check(stretto_barrier(comm));
-
-        const bool here = variant.in_place && rank == root;
-        for (std::size_t i = 0; i < count; ++i) {
-            (here ? recv : send)[i] = test::contribution<T>(op, rank, i);
-            if (!here)
-                recv[i] = -9;
-        }
-        check(stretto_reduce(comm, here ? STRETTO_IN_PLACE : send.data(), recv.data(), count,
-                             STRETTO_INT64, op, root));
-        for (std::size_t i = 0; i < count; ++i)
-            right = right && recv[i] == (rank == root ? test::expected<T>(op, size, i) : -9);
-        fail_unless(right, "reduce");
-        check(stretto_barrier(comm));
+void walk(stretto_comm comm) {
+    const bool full = test::full_tier();
+    const int ranks = stretto_size(comm);
+    const auto p = static_cast<std::size_t>(ranks);
+    const int turns = full ? kPairs : 2; // of each count
+    Calls calls(comm);
+    int index = 0;
+    for (const Choice &choice : choices(ranks)) {
+        if (choice.collective == Collective::barrier)
+            continue;
+        CAPTURE(choice.name);
+        force(comm, choice);
+        int turn = 6 * turns * ranks;
+        for (const std::size_t count :
+             {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1, std::size_t{1009}})
+            for (int k = 0; k < turns; ++k)
+                calls.play(choice.collective, count, turn++);
+        const std::size_t longest = full ? (1 << 20) + 3 : in_parts(choice) ? 5'003 : 40'009;
+        // One call, of another type and operation at each of 16 numbers of ranks: most of the time
+        // goes into planning and checking it.
+        calls.play(choice.collective, longest, ranks / 4 * kPairs + (ranks + index++) % kPairs);
     }
 }
 
 } // namespace
 
-TEST_CASE("allreduce is exact for every algorithm, count, dtype, op and kind of buffer") {
-    for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 13}) {
+TEST_CASE("every collective is exact by every algorithm") {
+    for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+        const bool often = ranks <= 5 || ranks == 7 || ranks == 8 || ranks == 13;
+        if (!often && !test::full_tier())
+            continue;
         CAPTURE(ranks);
-        test::with_ranks(ranks, [&](stretto_comm comm) {
-            int turn = 0;
-            const auto p = static_cast<std::size_t>(ranks);
-            for (const char *algorithm : kAlgorithms) {
-                check(stretto_force_algorithm(comm, algorithm));
-                for (const std::size_t count : {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1,
-                                                std::size_t{1009}, std::size_t{70001}})
-                    for (const Variant variant : kVariants)
-                        allreduce_any(comm, count, turn++, variant);
-            }
-        });
+        test::with_ranks(ranks, walk);
     }
 }
 
-TEST_CASE("the parts are exact") {
-    for (const int ranks : {1, 2, 3, 5, 8}) {
+TEST_CASE("nobody leaves a barrier before all have come") {
+    for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
         CAPTURE(ranks);
+        std::atomic<int> come{0};
         test::with_ranks(ranks, [&](stretto_comm comm) {
-            for (const std::size_t count :
-                 {std::size_t{0}, std::size_t{1}, std::size_t{37}, std::size_t{20011}})
-                for (const Variant variant : kVariants)
-                    parts(comm, count, variant);
+            int all = 0;
+            for (const Choice &choice : choices(ranks)) {
+                if (choice.collective != Collective::barrier)
+                    continue;
+                CAPTURE(choice.name);
+                force(comm, choice);
+                for (int late = 0; late < ranks; ++late) {
+                    if (stretto_rank(comm) == late)
+                        std::this_thread::sleep_for(std::chrono::microseconds(200));
+                    come.fetch_add(1, std::memory_order_relaxed);
+                    check(stretto_barrier(comm));
+                    all += ranks;
+                    CHECK(come.load(std::memory_order_relaxed) >= all);
+                }
+            }
         });
     }
 }
@@ -186,14 +161,16 @@ TEST_CASE("tiny rings and slices change nothing but the time") {
     for (const int ranks : {2, 3, 6}) {
         CAPTURE(ranks);
         test::with_ranks(ranks, [&](stretto_comm comm) {
-            int turn = 0;
-            for (const char *algorithm : kAlgorithms) {
-                check(stretto_force_algorithm(comm, algorithm));
-                for (const Variant variant : kVariants)
-                    allreduce_any(comm, 9001, turn++, variant);
+            Calls calls(comm);
+            int turn = ranks;
+            for (const Choice &choice : choices(ranks)) {
+                if (choice.collective == Collective::barrier)
+                    continue;
+                CAPTURE(choice.name);
+                force(comm, choice);
+                for (int k = 0; k < (test::full_tier() ? 4 : 2); ++k)
+                    calls.play(choice.collective, in_parts(choice) ? 2003 : 9001, turn++);
             }
-            check(stretto_force_algorithm(comm, nullptr));
-            parts(comm, 3001, kVariants[0]);
         });
     }
     unsetenv("STRETTO_RING_BYTES");
