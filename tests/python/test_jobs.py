@@ -12,6 +12,7 @@ import pytest
 
 FULL = os.environ.get("STRETTO_TEST_FULL") == "1"
 RANKS = range(1, 17) if FULL else (1, 2, 3, 5, 8)
+full = pytest.mark.skipif(not FULL, reason="part of make test-full")
 
 
 def assert_ended_well(done, times: int = 1) -> None:
@@ -22,6 +23,11 @@ def assert_ended_well(done, times: int = 1) -> None:
 @pytest.mark.parametrize("ranks", RANKS)
 def test_collectives(stretto, ranks):
     assert_ended_well(stretto.job(ranks, "collectives"))
+
+
+@full
+def test_many_more_ranks_than_cores(stretto):
+    assert_ended_well(stretto.job(64, "crowd"))
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
