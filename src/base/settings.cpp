@@ -18,7 +18,7 @@ static constexpr std::array<SettingInfo, 9> kSettings{{
      "how long a waiting rank spins before it yields; by default 100 with a core for every rank, "
      "else 0"},
     {Setting::ring_bytes, "STRETTO_RING_BYTES", "bytes", "",
-     "the publish stream of each rank, a power of two; by default 512K to 2M by number of ranks"},
+     "each of the two rings of a rank, a power of two; by default 512K to 2M by number of ranks"},
     {Setting::slice_bytes, "STRETTO_SLICE_BYTES", "bytes", "",
      "the piece in which blocks travel; by default by the size of the vector"},
     {Setting::plan_bytes, "STRETTO_PLAN_BYTES", "bytes", "64M",

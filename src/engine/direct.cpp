@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "transport/cell.hpp"
+
 namespace stretto::engine {
 
 namespace {
-
-// Short pieces are faster through a cell than through the heap.
-constexpr std::size_t kLeastDirect = 8192;
 
 bool publishes_input(const Pass &pass) {
     return pass.publish >= 0 && !pass.result && pass.operands.size() == 1 &&
@@ -38,7 +37,7 @@ DirectAccess::DirectAccess(const Lowered &lowered, Position position)
 // if what overwrites it is what its only reader has made of it.
 Direct DirectAccess::lendable(std::int32_t index) const {
     const Pass &pass = lowered_.passes[p_][static_cast<std::size_t>(index)];
-    if (!publishes_input(pass) || pass.operands[0].range.length < kLeastDirect)
+    if (!publishes_input(pass) || pass.operands[0].range.length < transport::kLeastBulk)
         return Direct::never;
     const std::vector<Reader> &readers =
         lowered_.publishes[p_][static_cast<std::size_t>(pass.publish)].readers;
@@ -61,7 +60,7 @@ Direct DirectAccess::pushable(std::int32_t publisher, const Reader &reader) cons
     const std::vector<Pass> &passes = lowered_.passes[q];
     const Pass &copy = passes[static_cast<std::size_t>(reader.pass)];
     if (copy.operands.size() != 1 || copy.publish >= 0 || !copy.result ||
-        copy.result->space != Space::output || copy.result->length < kLeastDirect)
+        copy.result->space != Space::output || copy.result->length < transport::kLeastBulk)
         return Direct::never;
     Direct push = Direct::always;
     for (const std::int32_t index : copy.after) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which cells may be left out when buffers lie in the shared heap.
+// Which payloads need not be stored when buffers lie in the shared heap.
 #pragma once
 
 #include <cstdint>

@@ -9,11 +9,10 @@
 namespace stretto::engine {
 
 using transport::Cell;
+using transport::Extent;
+using transport::Where;
 
 namespace {
-
-// Cell::where of a result that was stored right into the outputs of all its readers.
-constexpr std::uint64_t kDelivered = ~0ull;
 
 // Nanoseconds that a rank with a core of its own waits for the step whose turn it is before it runs
 // later ones: disorder costs cache, so ranks that are merely out of phase should not pay it.
@@ -70,7 +69,8 @@ void Engine::launch(Run &run, const Call &call, const Tally &tally) {
 // The streams go on behind the call.
 void Engine::pass_by(const Plan &plan) {
     for (std::size_t r = 0; r < bases_.size(); ++r)
-        bases_[r] += plan.stream_bytes[r];
+        bases_[r] += plan.cell_bytes[r];
+    bulk_base_ += plan.bulk_bytes;
 }
 
 bool Engine::forget() {
@@ -86,6 +86,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.waited = 0;
     run.started = plan.reports || tally.calls % Tally::kEvery == 0 ? now_ticks() : 0;
     run.sequence = sequence_++;
+    run.bulk_base = bulk_base_;
     // Ranks that once called different things do not agree again.
     run.signature = history_ = (history_ ^ call.fingerprint) * 0x9e3779b97f4a7c15u + 1;
     run.next = run.ahead = run.lent = run.settled = 0;
@@ -110,7 +111,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
 
 // Tells the others what we are at, and our stream what will be in it.
 void Engine::announce(const Run &run) {
-    stream_.add(*run.plan, run.bases[rank_], run.sequence, run.call->overlaps);
+    stream_.add(*run.plan, {run.bases[rank_], run.bulk_base}, run.sequence, run.call->overlaps);
     transport::Entry &entry = mine_.entries[run.sequence % transport::kEntries];
     // A reader who finds the same call before and after has read what that call said.
     entry.sequence.store(0, std::memory_order_relaxed);
@@ -132,15 +133,32 @@ void Engine::announce(const Run &run) {
             if (!transport::published(cell(operand[k].rank, position), run.signature + position))
                 return false;
         }
-    if (step.publishes &&
-        !stream_.room(run.bases[rank_] + step.cell + transport::cell_bytes(step.length)))
-        return false;
+    if (step.publishes) {
+        if (step.length >= transport::kLeastBulk) {
+            if (!bulk_ready(run, step))
+                return false;
+        } else if (!stream_.room(
+                       {run.bases[rank_] + step.place.cells + transport::extent(step.length).cells,
+                        0}))
+            return false;
+    }
     return run.lent == 0 || !run.call->in_place || released(run, step);
 }
 
+// Bulk needs room only where it is stored.
+bool Engine::bulk_ready(Run &run, const Step &step) {
+    const Extent size = transport::extent(step.length);
+    Extent end{run.bases[rank_] + step.place.cells + size.cells, 0};
+    run.pushed =
+        step.has_result && step.push != Direct::never ? push(run, step, run.outs.data() + 1) : 0;
+    if (run.pushed == 0 && !lends(run, step))
+        end.bulk = run.bulk_base + step.place.bulk + size.bulk;
+    return stream_.room(end);
+}
+
 [[gnu::always_inline]] inline void Engine::execute(Run &run, const Step &step) {
-    if (step.lend != Direct::never && run.call->input_heap != 0 && lend(run, step))
-        return;
+    if (lends(run, step))
+        return lend(run, step);
     if (step.fill && run.call->in_place)
         return;
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
@@ -152,13 +170,12 @@ void Engine::announce(const Run &run) {
             continue;
         }
         Cell &header = cell(operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
-        if (header.where == 0) [[likely]] {
-            ins[k] = header.payload();
-            continue;
+        switch (static_cast<Where>(header.where & 3)) {
+        case Where::here: ins[k] = header.payload(); break;
+        case Where::bulk: ins[k] = segment_->bulk(operand[k].rank) + (header.where >> 2); break;
+        case Where::heap: ins[k] = segment_->heap(operand[k].rank) + (header.where >> 2); break;
+        case Where::delivered: return; // the publisher has stored it where this step would
         }
-        if (header.where == kDelivered)
-            return; // the publisher has stored it where this step would
-        ins[k] = segment_->heap(operand[k].rank) + (header.where - 1);
     }
 
     void **outs = run.outs.data();
@@ -176,17 +193,22 @@ void Engine::announce(const Run &run) {
     std::uint64_t before = 0;
     std::uint64_t where = 0;
     if (step.publishes) {
-        position = run.bases[rank_] + step.cell;
+        position = run.bases[rank_] + step.place.cells;
         own = &cell(rank_, position);
-        const int pushed =
-            step.has_result && step.push != Direct::never ? push(run, step, outs + count) : 0;
-        if (pushed != 0) {
-            where = kDelivered;
+        const bool bulk = step.length >= transport::kLeastBulk;
+        if (bulk && run.pushed != 0) {
+            where = transport::at(Where::delivered);
             if (streaming != 0)
-                streaming = (2u << pushed) - 1;
-            count += pushed;
+                streaming = (2u << run.pushed) - 1;
+            count += run.pushed;
         } else {
             outs[count] = own->payload();
+            if (bulk) {
+                const std::uint64_t offset =
+                    ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeader;
+                outs[count] = segment_->bulk(rank_) + offset;
+                where = transport::at(Where::bulk, offset);
+            }
             if (step.length >= StoreChoice::kLeast) {
                 timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell;
                 before = timed ? now_ticks() : 0;
@@ -256,7 +278,7 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
         for (int rank = 0; rank < segment_->ranks(); ++rank)
             transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
     if (plan.synchronizing)
-        stream_.release_before(run.sequence, run.bases[rank_]);
+        stream_.release_before(run.sequence, {run.bases[rank_], run.bulk_base});
     if (run.call->move_bytes != 0)
         std::memcpy(run.call->move_to, run.aside.data(), run.call->move_bytes);
     ++tally.calls;
@@ -284,24 +306,26 @@ bool Engine::released(const Run &run, const Step &step) const {
 }
 
 // A contribution that lies in the shared heap is not copied: the cell says where it is.
-bool Engine::lend(Run &run, const Step &step) {
-    if (run.call->in_place && step.lend != Direct::always)
-        return false;
+bool Engine::lends(const Run &run, const Step &step) {
+    return step.lend != Direct::never && run.call->input_heap != 0 &&
+           (step.lend == Direct::always || !run.call->in_place);
+}
+
+void Engine::lend(Run &run, const Step &step) {
     const StepOperand &operand = run.plan->operands[step.first_operand];
-    const std::uint64_t position = run.bases[rank_] + step.cell;
+    const std::uint64_t position = run.bases[rank_] + step.place.cells;
     Cell &own = cell(rank_, position);
-    own.where = run.call->input_heap + operand.offset;
+    own.where = transport::at(Where::heap, run.call->input_heap - 1 + operand.offset);
     run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.lent;
     transport::publish(own, run.signature + position);
     if (anybody_sleeps(header_)) [[unlikely]]
         ring_readers(run, step);
-    return true;
 }
 
 // The outputs of all readers, if every one lies in the shared heap and is free to be written; else
 // nothing.  A reader has said where its output is when it entered.
-int Engine::push(Run &run, const Step &step, void **outs) {
+int Engine::push(const Run &run, const Step &step, void **outs) {
     const StepReader *reader = run.plan->readers.data() + step.first_reader;
     for (std::uint32_t r = 0; r < step.readers; ++r) {
         const transport::Entry &entry =

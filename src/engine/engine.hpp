@@ -68,8 +68,10 @@ private:
     bool ready(Run &run, const Step &step);
     bool released(const Run &run, const Step &step) const;
     void execute(Run &run, const Step &step);
-    bool lend(Run &run, const Step &step);
-    int push(Run &run, const Step &step, void **outs);
+    bool bulk_ready(Run &run, const Step &step);
+    static bool lends(const Run &run, const Step &step);
+    void lend(Run &run, const Step &step);
+    int push(const Run &run, const Step &step, void **outs);
     void ring_readers(const Run &run, const Step &step);
     void report(const Run &run);
     bool look_ahead(Run &run);
@@ -83,7 +85,8 @@ private:
     void compare(const Run &run, int rank);
 
     transport::Cell &cell(int rank, std::uint64_t position) const {
-        return *reinterpret_cast<transport::Cell *>(segment_->ring(rank) + (position & ring_mask_));
+        return *reinterpret_cast<transport::Cell *>(segment_->cells(rank) +
+                                                    (position & ring_mask_));
     }
 
     std::shared_ptr<transport::Segment> segment_;
@@ -100,8 +103,9 @@ private:
     std::uint64_t sequence_ = 0;       // calls begun
     std::uint64_t oldest_ = 0;         // the first of them that is not complete
     std::uint64_t history_ = 0;        // signature of the last call
-    std::vector<std::uint64_t> bases_; // stream position of every rank at the next call
-    Stream stream_;                    // what is live in our own ring
+    std::vector<std::uint64_t> bases_; // position of every rank's cells at the next call
+    std::uint64_t bulk_base_ = 0;      // and of our bulk
+    Stream stream_;                    // what is live in our own rings
     StoreChoice store_;                // how to write cells
     Run own_;                          // of blocking calls
 };

@@ -5,9 +5,10 @@
 #include <deque>
 #include <queue>
 
-#include "transport/cell.hpp"
-
 namespace stretto::engine {
+
+using transport::Extent;
+using transport::extent;
 
 namespace {
 
@@ -26,7 +27,7 @@ struct PositionState {
     std::vector<PassState> passes;
     std::vector<std::int32_t> unread; // by publish: readers that have not taken it
     std::deque<std::int32_t> in_ring; // publishes, oldest first
-    std::size_t tail = 0, head = 0;   // of the ring's live part, as stream offsets
+    Extent tail, head;                // of the live part of the rings, as stream offsets
     Ready quiet, publishing;          // ready passes, those that publish apart
     std::size_t left = 0;             // passes to go
 };
@@ -44,8 +45,7 @@ public:
         const std::size_t positions = lowered.passes.size();
         order_.sequence.resize(positions);
         order_.rank_of.resize(positions);
-        order_.cell.resize(positions);
-        order_.stream_bytes.resize(positions);
+        order_.place.resize(positions);
         for (std::size_t p = 0; p < positions; ++p)
             prepare(p);
         // Only now can readiness be told: grants cross positions.
@@ -74,7 +74,7 @@ public:
             round = std::max(round, arrivals_.top().round - 1);
         }
         for (std::size_t p = 0; p < states_.size(); ++p)
-            order_.stream_bytes[p] = states_[p].head;
+            order_.total.push_back(states_[p].head);
         return std::move(order_);
     }
 
@@ -88,7 +88,7 @@ private:
         for (const Publish &publish : lowered_.publishes[p])
             state.unread.push_back(static_cast<std::int32_t>(publish.readers.size()));
         order_.rank_of[p].assign(passes.size(), -1);
-        order_.cell[p].assign(lowered_.publishes[p].size(), 0);
+        order_.place[p].resize(lowered_.publishes[p].size());
         for (std::size_t i = 0; i < passes.size(); ++i) {
             if (passes[i].gone)
                 continue;
@@ -149,8 +149,7 @@ private:
             const auto oldest = static_cast<std::size_t>(state.in_ring.front());
             if (state.unread[oldest] > 0)
                 break;
-            state.tail = order_.cell[p][oldest] +
-                         transport::cell_bytes(lowered_.publishes[p][oldest].length);
+            state.tail = order_.place[p][oldest] + extent(lowered_.publishes[p][oldest].length);
             state.in_ring.pop_front();
         }
         // New data fills half a ring at most: what passes a message on frees a cell elsewhere, and
@@ -159,8 +158,8 @@ private:
                                            [](const Operand &each) { return each.owner >= 0; });
         const std::size_t capacity = passes_on ? options_.ring_bytes : options_.ring_bytes / 2;
         const auto publish = static_cast<std::size_t>(what.publish);
-        return state.head + transport::cell_bytes(lowered_.publishes[p][publish].length) <=
-               state.tail + capacity;
+        const Extent end = state.head + extent(lowered_.publishes[p][publish].length);
+        return end.cells <= state.tail.cells + capacity && end.bulk <= state.tail.bulk + capacity;
     }
 
     bool step(std::size_t p, Round round) {
@@ -191,8 +190,8 @@ private:
                       .unread[static_cast<std::size_t>(operand.publish)];
         if (what.publish >= 0) {
             const auto publish = static_cast<std::size_t>(what.publish);
-            order_.cell[p][publish] = state.head;
-            state.head += transport::cell_bytes(lowered_.publishes[p][publish].length);
+            order_.place[p][publish] = state.head;
+            state.head = state.head + extent(lowered_.publishes[p][publish].length);
             state.in_ring.push_back(what.publish);
             for (const Reader &reader : lowered_.publishes[p][publish].readers)
                 arrivals_.push({round + options_.latency, reader});

@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "engine/lower.hpp"
+#include "transport/cell.hpp"
 
 namespace stretto::engine {
 
 struct Order {
     std::vector<std::vector<std::int32_t>> sequence; // by position: passes, first to last
     std::vector<std::vector<std::int32_t>> rank_of;  // by position, pass: its place in the sequence
-    std::vector<std::vector<std::size_t>> cell;      // by position, publish: offset in the stream
-    std::vector<std::size_t> stream_bytes;           // by position: of the whole call
+    std::vector<std::vector<transport::Extent>> place; // by position, publish: in its streams
+    std::vector<transport::Extent> total;              // by position: of the whole call
 };
 
 struct OrderOptions {

@@ -7,7 +7,6 @@
 #include "base/status.hpp"
 #include "engine/direct.hpp"
 #include "engine/order.hpp"
-#include "transport/cell.hpp"
 
 namespace stretto::engine {
 
@@ -102,8 +101,12 @@ public:
         for (const std::int32_t index : order_.sequence[p_])
             emit(lowered_.passes[p_][static_cast<std::size_t>(index)], index);
         std::sort(plan_.cells.begin(), plan_.cells.end(),
-                  [](const PublishedCell &a, const PublishedCell &b) { return a.end < b.end; });
-        plan_.stream_bytes.assign(order_.stream_bytes.begin(), order_.stream_bytes.end());
+                  [](const PublishedCell &a, const PublishedCell &b) {
+                      return a.end.cells < b.end.cells;
+                  });
+        for (const transport::Extent &total : order_.total)
+            plan_.cell_bytes.push_back(total.cells);
+        plan_.bulk_bytes = order_.total[p_].bulk;
         plan_.scratch_bytes = lowered_.scratch_bytes[p_];
     }
 
@@ -116,8 +119,10 @@ private:
         step.operands = static_cast<std::uint16_t>(pass.operands.size());
         for (const Operand &operand : pass.operands) {
             const bool cell = operand.owner >= 0;
-            plan_.operands.push_back({cell ? order_.cell[static_cast<std::size_t>(operand.owner)]
-                                                        [static_cast<std::size_t>(operand.publish)]
+            plan_.operands.push_back({cell ? order_
+                                                 .place[static_cast<std::size_t>(operand.owner)]
+                                                       [static_cast<std::size_t>(operand.publish)]
+                                                 .cells
                                            : operand.range.offset,
                                       operand.owner, cell ? Space::cell : operand.range.space});
         }
@@ -142,7 +147,7 @@ private:
         const auto id = static_cast<std::size_t>(pass.publish);
         const Publish &what = lowered_.publishes[p_][id];
         step.publishes = true;
-        step.cell = order_.cell[p_][id];
+        step.place = order_.place[p_][id];
         step.first_reader = static_cast<std::uint32_t>(plan_.readers.size());
         step.readers = static_cast<std::uint16_t>(what.readers.size());
         step.push = Direct::always;
@@ -158,7 +163,7 @@ private:
                                      result ? result->offset : 0});
         }
         plan_.most_outputs = std::max(plan_.most_outputs, step.readers + 1u);
-        plan_.cells.push_back({step.cell + transport::cell_bytes(what.length),
+        plan_.cells.push_back({step.place + transport::extent(what.length),
                                static_cast<std::uint32_t>(plan_.steps.size())});
     }
 
@@ -184,7 +189,7 @@ private:
 std::size_t Plan::footprint() const {
     const auto bytes = [](const auto &vector) { return vector.capacity() * sizeof(vector[0]); };
     return sizeof(Plan) + bytes(steps) + bytes(operands) + bytes(readers) + bytes(before) +
-           bytes(cells) + bytes(stream_bytes);
+           bytes(cells) + bytes(cell_bytes);
 }
 
 std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
@@ -230,14 +235,14 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     plan->vector_bytes = options.count * options.element;
     Emitter(lowered, *sequence, position, *plan).emit();
     plan->synchronizing = synchronizes(lowered, *sequence);
-    for (const std::size_t bytes : sequence->stream_bytes)
-        plan->reports = plan->reports || 2 * bytes > options.ring_bytes;
+    for (const transport::Extent &total : sequence->total)
+        plan->reports = plan->reports || 2 * std::max(total.cells, total.bulk) > options.ring_bytes;
     plan->streams_output = ranks * 2 * plan->vector_bytes >= kStreamedOutput;
     plan->identity = mix(std::hash<std::string>{}(schedule.name), options.count);
     plan->identity = mix(plan->identity, options.element);
     plan->identity = mix(plan->identity, lowering.slice * 2 + (lowering.fuse ? 1 : 0));
-    for (const std::size_t bytes : sequence->stream_bytes)
-        plan->identity = mix(plan->identity, bytes);
+    for (const transport::Extent &total : sequence->total)
+        plan->identity = mix(mix(plan->identity, total.cells), total.bulk);
     return plan;
 }
 

@@ -12,6 +12,7 @@
 
 #include "engine/lower.hpp"
 #include "schedule/schedule.hpp"
+#include "transport/cell.hpp"
 
 namespace stretto::engine {
 
@@ -21,12 +22,12 @@ struct StepOperand {
     Space space;
 };
 
-// Whether a cell can be left out where buffers lie in the shared heap.
+// Whether the payload of a cell can be left out where buffers lie in the shared heap.
 enum class Direct : std::uint8_t { never, unless_in_place, always };
 
 struct Step {
     std::uint64_t result_offset; // in its space
-    std::uint64_t cell;          // own stream, relative to the call
+    transport::Extent place;     // in the own streams, relative to the call
     std::uint32_t first_operand; // in Plan::operands
     std::uint32_t first_reader;  // in Plan::readers
     std::uint32_t first_before;  // in Plan::before
@@ -48,8 +49,8 @@ struct StepReader {
     std::uint64_t result_offset; // where that rank wants it in its output, if pushed
 };
 
-struct PublishedCell { // in the order of the stream
-    std::uint64_t end; // relative to the call
+struct PublishedCell {     // in the order of the stream
+    transport::Extent end; // relative to the call
     std::uint32_t step;
 };
 
@@ -69,7 +70,8 @@ struct Plan {
     std::vector<StepReader> readers;
     std::vector<std::uint32_t> before;
     std::vector<PublishedCell> cells;
-    std::vector<std::uint64_t> stream_bytes; // of every rank
+    std::vector<std::uint64_t> cell_bytes; // of every rank's stream
+    std::uint64_t bulk_bytes = 0;          // of the own one
     std::size_t scratch_bytes = 0;
     std::size_t element = 4;
     std::size_t vector_bytes = 0;

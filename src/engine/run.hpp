@@ -51,10 +51,12 @@ struct Run {
     std::uintptr_t base[3] = {0, 0, 0}; // of Space::input, output, scratch
     std::uint64_t sequence = 0;
     std::uint64_t signature = 0;           // of this call and all before it
-    const std::uint64_t *bases = nullptr;  // stream position of every rank at this call
+    const std::uint64_t *bases = nullptr;  // position of every rank's cells at this call
+    std::uint64_t bulk_base = 0;           // and of our bulk
     std::uint32_t next = 0;                // the first step that is not complete
     std::uint32_t ahead = 0;               // complete steps after it
     std::vector<std::uint64_t> done;       // bit set of those
+    int pushed = 0;                        // outputs that the step found ready stores into
     std::uint32_t lent = 0;                // cells that others may still read in our own memory
     std::uint32_t settled = 0;             // steps before this one have nothing lent any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our own publish stream: what of it is still to be read, and how best to write it.
+// Our own publish streams: what of them is still to be read, and how best to write them.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,14 @@
 
 namespace stretto::engine {
 
+using transport::Extent;
+
 // How a rank tells how far it is: call number and complete steps.
 constexpr std::uint64_t progress_of(std::uint64_t sequence, std::uint64_t steps) {
     return (sequence << 24) | steps;
 }
 
-// Which part of the ring may be written again.
+// Which part of the rings may be written again.
 //
 // Cells are released in the order of the stream, when all their readers report the step that took
 // them.  Nothing is asked before room is needed, and a call that nobody can leave before all have
@@ -26,7 +28,7 @@ class Stream {
 public:
     Stream(transport::Segment &segment) : segment_(&segment), records_(64) {}
 
-    void add(const Plan &plan, std::uint64_t base, std::uint64_t sequence, bool overlaps) {
+    void add(const Plan &plan, const Extent &base, std::uint64_t sequence, bool overlaps) {
         if (plan.cells.empty())
             return;
         if (last_ - first_ == records_.size())
@@ -36,18 +38,16 @@ public:
 
     // Everybody has entered call `sequence`, which began at `base`.  So the calls before it are
     // complete everywhere, but for those that overlap.
-    void release_before(std::uint64_t sequence, std::uint64_t base) {
+    void release_before(std::uint64_t sequence, const Extent &base) {
         for (; first_ != last_ && record(first_).sequence < sequence; ++first_)
             if (record(first_).overlaps)
                 return;
-        if (released_ < base)
+        if (released_.cells < base.cells)
             released_ = base;
     }
 
-    // Whether bytes up to stream position `end` may be written.
-    bool room(std::uint64_t end) {
-        return end <= released_ + segment_->ring_bytes() || reclaim(end);
-    }
+    // Whether bytes up to these stream positions may be written; 0 asks nothing.
+    bool room(const Extent &end) { return fits(end) || reclaim(end); }
 
     // Whether every reader of a cell has reported that it took it.
     bool taken(const Plan &plan, std::uint64_t sequence, const Step &step) const {
@@ -62,32 +62,38 @@ public:
 
     // Whether nothing is live: all that was published has been taken.
     bool settle() {
-        (void)reclaim(0);
+        (void)reclaim({});
         return first_ == last_;
     }
 
 private:
     struct Record {
         const Plan *plan;
-        std::uint64_t base, sequence;
+        Extent base;
+        std::uint64_t sequence;
         std::size_t cells; // released
         bool overlaps;
     };
 
     Record &record(std::uint64_t index) { return records_[index % records_.size()]; }
 
-    bool reclaim(std::uint64_t end) {
+    bool fits(const Extent &end) const {
+        return end.cells <= released_.cells + segment_->ring_bytes() &&
+               end.bulk <= released_.bulk + segment_->ring_bytes();
+    }
+
+    bool reclaim(const Extent &end) {
         while (first_ != last_) {
             Record &oldest = record(first_);
             for (; oldest.cells < oldest.plan->cells.size(); ++oldest.cells) {
                 const PublishedCell &cell = oldest.plan->cells[oldest.cells];
                 if (!taken(*oldest.plan, oldest.sequence, oldest.plan->steps[cell.step]))
-                    return end <= released_ + segment_->ring_bytes();
+                    return fits(end);
                 released_ = oldest.base + cell.end;
             }
             ++first_;
         }
-        return end <= released_ + segment_->ring_bytes();
+        return fits(end);
     }
 
     void grow() {
@@ -98,7 +104,7 @@ private:
     }
 
     transport::Segment *segment_;
-    std::uint64_t released_ = 0; // stream position up to which cells may be written again
+    Extent released_; // stream positions up to which the rings may be written again
     std::vector<Record> records_;
     std::uint64_t first_ = 0, last_ = 0;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A cell of a publish stream: how one rank hands bytes to others.
 //
-// A cell starts on a cache line with 16 bytes {flag, where}; the payload follows.  The flag of the
+// A cell starts on a cache line with 16 bytes {flag, where}; a short payload follows.  A long one,
+// *bulk*, lies in a ring of its own, so that it takes no room where it need not be stored: readers
+// may take it where it lies in the shared heap, or find it in their output.  The flag of the
 // cell at position x of a call with signature s is s + x.  Both sides compute it from what they
 // know alike, so data of another call, of another operation or of an older lap of the ring is never
 // taken for it: signatures are hashes under a random key, so old payload looks like a flag with
@@ -23,7 +25,7 @@ inline constexpr std::size_t kCellHeader = 16;
 
 struct Cell {
     std::atomic<std::uint64_t> flag;
-    std::uint64_t where; // 0: the payload follows; else 1 + its offset in the owner's heap window
+    std::uint64_t where; // the payload is: Where | offset << 2
 
     std::byte *payload() { return reinterpret_cast<std::byte *>(this) + kCellHeader; }
     const std::byte *payload() const {
@@ -32,9 +34,31 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == kCellHeader);
 
-// Bytes that a payload takes in a ring.
-constexpr std::size_t cell_bytes(std::size_t payload) {
-    return (payload + kCellHeader + kLine - 1) / kLine * kLine;
+enum class Where : std::uint64_t {
+    here = 0,      // behind the header
+    bulk = 1,      // at `offset` of the owner's bulk ring
+    heap = 2,      // at `offset` of the owner's heap window
+    delivered = 3, // in the outputs of all readers
+};
+constexpr std::uint64_t at(Where where, std::uint64_t offset = 0) {
+    return static_cast<std::uint64_t>(where) | offset << 2;
+}
+
+// Shorter payloads are faster in one piece with their header.
+inline constexpr std::size_t kLeastBulk = 8192;
+
+// Bytes of, or places in, the two rings of a rank.
+struct Extent {
+    std::uint64_t cells = 0, bulk = 0;
+    Extent operator+(const Extent &other) const { return {cells + other.cells, bulk + other.bulk}; }
+    bool operator==(const Extent &) const = default;
+};
+
+// What a payload takes.  Bulk begins as far behind a line as a payload in its cell, and as large
+// blocks of common allocators: copies between them have their lines in step.
+constexpr Extent extent(std::size_t payload) {
+    const std::size_t bytes = (payload + kCellHeader + kLine - 1) / kLine * kLine;
+    return payload < kLeastBulk ? Extent{bytes, 0} : Extent{kLine, bytes};
 }
 
 inline void publish(Cell &cell, std::uint64_t flag) {

@@ -16,7 +16,7 @@
 
 namespace stretto::transport {
 
-static constexpr std::uint64_t kMagic = 0x6f74746572747301; // "\1strett o" and the layout's version
+static constexpr std::uint64_t kMagic = 0x6f74746572747302; // "\2strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -54,7 +54,7 @@ Segment::Segment(int fd, int heap_fd) : fd_(fd), heap_fd_(heap_fd) {}
 
 std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     const std::size_t head = head_bytes(shape.ranks);
-    const std::size_t bytes = head + shape.ring_bytes * static_cast<std::size_t>(shape.ranks);
+    const std::size_t bytes = head + 2 * shape.ring_bytes * static_cast<std::size_t>(shape.ranks);
     const auto no_room = [&] {
         return Error(Status::memory,
                      "no room for the shared segment of " + std::to_string(bytes >> 20) +
@@ -135,13 +135,13 @@ void Segment::map(const SegmentHeader &shape) {
     const std::size_t header = (sizeof(SegmentHeader) + kLine - 1) / kLine * kLine;
     lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
 
-    const std::size_t span = 2 * ring_bytes_ * shape.ranks;
+    const std::size_t span = 4 * ring_bytes_ * shape.ranks;
     void *rings =
         mmap(nullptr, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (rings == MAP_FAILED)
         throw_errno("cannot reserve address space for the rings");
     rings_ = static_cast<std::byte *>(rings);
-    for (std::size_t half = 0; half < 2 * shape.ranks; ++half) {
+    for (std::size_t half = 0; half < 4 * shape.ranks; ++half) {
         const std::size_t file = head_bytes_ + half / 2 * ring_bytes_;
         if (mmap(rings_ + half * ring_bytes_, ring_bytes_, PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(file)) == MAP_FAILED)
@@ -155,7 +155,7 @@ Segment::~Segment() {
             if (std::byte *heap = heaps_[rank].load(); heap != nullptr)
                 munmap(heap, header_->heap_bytes);
     if (rings_ != nullptr)
-        munmap(rings_, 2 * ring_bytes_ * header_->ranks);
+        munmap(rings_, 4 * ring_bytes_ * header_->ranks);
     if (header_ != nullptr)
         munmap(header_, head_bytes_);
     close(fd_);
@@ -164,13 +164,31 @@ Segment::~Segment() {
         close(fd);
 }
 
+// Address space that begins at the boundary of a huge page; null if there is none.
+static std::byte *reserve_at_huge_page(std::size_t bytes) {
+    void *space = mmap(nullptr, bytes + kHugePage, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED)
+        return nullptr;
+    auto *first = static_cast<std::byte *>(space);
+    const std::size_t lead = -reinterpret_cast<std::uintptr_t>(space) % kHugePage;
+    if (lead != 0)
+        munmap(first, lead);
+    munmap(first + lead + bytes, kHugePage - lead);
+    return first + lead;
+}
+
 std::byte *Segment::heap(int rank) {
     std::atomic<std::byte *> &slot = heaps_[static_cast<std::size_t>(rank)];
     if (std::byte *known = slot.load(std::memory_order_acquire))
         return known;
     const std::size_t bytes = header_->heap_bytes;
-    void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, heap_fd_,
-                      static_cast<off_t>(bytes * static_cast<std::size_t>(rank)));
+    std::byte *place = reserve_at_huge_page(bytes);
+    void *view =
+        place == nullptr
+            ? MAP_FAILED
+            : mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+                   heap_fd_, static_cast<off_t>(bytes * static_cast<std::size_t>(rank)));
     if (view == MAP_FAILED)
         throw_errno("cannot map the heap of rank " + std::to_string(rank) +
                     "; a smaller STRETTO_HEAP_BYTES may do");

@@ -4,11 +4,12 @@
 // One segment per communicator, created by descriptor, so that no name can be left behind: the
 // kernel frees it with the last process, however that dies.
 //
-//     | header | line block of rank 0 | ... | ring of rank 0 | ring of rank 1 | ...
+//     | header | line block of rank 0 | ... | cells, bulk of rank 0 | cells, bulk of rank 1 | ...
 //
-// A *ring* is the publish stream of one rank: it alone writes, all others read.  It is mapped twice
-// in a row, so that a cell never wraps.  Positions in a stream grow for ever; the byte at position
-// x lies at x modulo the ring's size.
+// A *ring* holds the publish stream of one rank: it alone writes, all others read.  Each rank has
+// two, for its cells and for payloads too long to lie in a cell.  A ring is mapped twice in a row,
+// so that nothing in it wraps.  Positions in a stream grow for ever; the byte at position x lies at
+// x modulo the ring's size.
 #pragma once
 
 #include <atomic>
@@ -54,6 +55,8 @@ struct Board {
     char message[1024];
 };
 
+inline constexpr std::size_t kHugePage = 2u << 20;
+
 struct SegmentHeader {
     std::uint64_t magic;
     std::uint32_t ranks;
@@ -91,12 +94,13 @@ public:
     int heap_fd() const { return heap_fd_; }
     SegmentHeader &header() const { return *header_; }
     LineBlock &lines(int rank) const { return lines_[rank]; }
-    std::byte *ring(int rank) const {
-        return rings_ + 2 * ring_bytes_ * static_cast<std::size_t>(rank);
+    std::byte *cells(int rank) const {
+        return rings_ + 4 * ring_bytes_ * static_cast<std::size_t>(rank);
     }
-    std::size_t ring_bytes() const { return ring_bytes_; }
+    std::byte *bulk(int rank) const { return cells(rank) + 2 * ring_bytes_; }
+    std::size_t ring_bytes() const { return ring_bytes_; } // of each ring
 
-    // The heap window of a rank, mapped on first use.
+    // The heap window of a rank, mapped on first use, at the boundary of a huge page.
     std::byte *heap(int rank);
 
     // Marks `rank` as alive until its process ends or calls this with false.

@@ -27,11 +27,13 @@ static bool plays(const Lowered &lowered, const Order &order, std::size_t ring_b
         if (pass.publish < 0)
             return true;
         const auto mine = static_cast<std::size_t>(pass.publish);
-        const std::size_t end =
-            order.cell[p][mine] + transport::cell_bytes(lowered.publishes[p][mine].length);
+        const transport::Extent end =
+            order.place[p][mine] + transport::extent(lowered.publishes[p][mine].length);
         for (std::size_t c = 0; c < lowered.publishes[p].size(); ++c) {
             const Publish &other = lowered.publishes[p][c];
-            if (!published[p][c] || order.cell[p][c] + ring_bytes >= end)
+            const transport::Extent &place = order.place[p][c];
+            if (!published[p][c] ||
+                (place.cells + ring_bytes >= end.cells && place.bulk + ring_bytes >= end.bulk))
                 continue;
             for (const Reader &reader : other.readers)
                 if (order.rank_of[static_cast<std::size_t>(reader.position)]
@@ -128,7 +130,7 @@ TEST_CASE("the plans of all positions agree on what both ends must agree on") {
     for (schedule::Position p = 1; p < 5; ++p) {
         const auto plan = compile(test::direct(5), p, options);
         CHECK(plan->identity == first->identity);
-        CHECK(plan->stream_bytes == first->stream_bytes);
+        CHECK(plan->cell_bytes == first->cell_bytes);
     }
     options.slice = 4096;
     CHECK(compile(test::direct(5), 0, options)->identity != first->identity);
