@@ -39,8 +39,7 @@ Direct DirectAccess::lendable(std::int32_t index) const {
     const Pass &pass = lowered_.passes[p_][static_cast<std::size_t>(index)];
     if (!publishes_input(pass) || pass.operands[0].range.length < transport::kLeastBulk)
         return Direct::never;
-    const std::vector<Reader> &readers =
-        lowered_.publishes[p_][static_cast<std::size_t>(pass.publish)].readers;
+    const Readers &readers = lowered_.publishes[p_][static_cast<std::size_t>(pass.publish)].readers;
     if (readers.size() != 1)
         return Direct::unless_in_place;
     const Pass &reader = lowered_.passes[static_cast<std::size_t>(readers[0].position)]

@@ -102,18 +102,17 @@ public:
             if (useless)
                 pass.result.reset();
             std::sort(pass.after.begin(), pass.after.end());
-            pass.after.erase(std::unique(pass.after.begin(), pass.after.end()), pass.after.end());
-            std::erase_if(pass.after, [&](std::int32_t before) {
-                return before == static_cast<std::int32_t>(i) || at(before).gone;
-            });
+            pass.after.truncate(std::unique(pass.after.begin(), pass.after.end()));
+            pass.after.truncate(
+                std::remove_if(pass.after.begin(), pass.after.end(), [&](std::int32_t before) {
+                    return before == static_cast<std::int32_t>(i) || at(before).gone;
+                }));
         }
     }
 
 private:
     Pass &at(std::int32_t pass) { return passes_[static_cast<std::size_t>(pass)]; }
-    std::vector<std::int32_t> &of_op(std::int32_t op) {
-        return of_op_[static_cast<std::size_t>(op)];
-    }
+    PassIndices &of_op(std::int32_t op) { return of_op_[static_cast<std::size_t>(op)]; }
     Ranges &ranges(const Place &place) { return place.scratch ? scratch_ : vector_; }
 
     std::int32_t add(std::int32_t op, std::int32_t layer) {
@@ -133,8 +132,7 @@ private:
     }
 
     void depend(std::int32_t pass, std::int32_t op) {
-        std::vector<std::int32_t> &after = at(pass).after;
-        after.insert(after.end(), of_op(op).begin(), of_op(op).end());
+        at(pass).after.insert(of_op(op).begin(), of_op(op).end());
     }
 
     // Receive i comes after receive i - window, send j after send j - window.
@@ -153,7 +151,7 @@ private:
     }
 
     void reads(std::int32_t pass, const Place &place) {
-        std::vector<std::int32_t> writers;
+        PassIndices writers;
         ranges(place).read(place.key, place.range.length, pass, writers);
         for (const std::int32_t writer : writers) {
             readers_[static_cast<std::size_t>(writer)].push_back(pass);
@@ -222,8 +220,8 @@ private:
     const schedule::Window open_;
     std::vector<Pass> &passes_;
     std::vector<Publish> &publishes_;
-    std::vector<std::vector<std::int32_t>> of_op_;
-    std::vector<std::vector<std::int32_t>> readers_; // of what a pass wrote
+    std::vector<PassIndices> of_op_;
+    std::vector<PassIndices> readers_; // of what a pass wrote
     Ranges vector_, scratch_;
     bool fuse_ = true;
 };

@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/inline_vector.hpp"
 #include "schedule/schedule.hpp"
 
 namespace stretto::engine {
@@ -40,15 +41,17 @@ struct Operand {
     std::int32_t publish = -1; // cell: index among its owner's publishes
 };
 
+using PassIndices = InlineVector<std::int32_t, 2>;
+
 struct Pass {
-    std::vector<Operand> operands;   // in fold order
-    std::optional<Range> result;     // own memory
-    std::int32_t publish = -1;       // index among own publishes
-    std::vector<std::int32_t> after; // own passes that must be complete before
-    std::int32_t op = 0;             // where it stands in the program
-    std::int32_t layer = 0;          // which slice of its block: depth first means by layer
-    bool fill = false;               // input to output: not needed when they are the same
-    bool gone = false;               // fused into another
+    InlineVector<Operand, 2> operands; // in fold order
+    std::optional<Range> result;       // own memory
+    std::int32_t publish = -1;         // index among own publishes
+    PassIndices after;                 // own passes that must be complete before
+    std::int32_t op = 0;               // where it stands in the program
+    std::int32_t layer = 0;            // which slice of its block: depth first means by layer
+    bool fill = false;                 // input to output: not needed when they are the same
+    bool gone = false;                 // fused into another
 };
 
 struct Reader {
@@ -56,10 +59,12 @@ struct Reader {
     std::int32_t pass;
 };
 
+using Readers = InlineVector<Reader, 2>;
+
 struct Publish {
     std::size_t length = 0;
     std::int32_t pass = -1; // the owner's pass that writes it
-    std::vector<Reader> readers;
+    Readers readers;
 };
 
 struct Lowered {

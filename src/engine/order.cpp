@@ -19,8 +19,8 @@ using Ready = std::priority_queue<Key, std::vector<Key>, std::greater<>>;
 struct PassState {
     std::int32_t waits_local = 0;
     std::int32_t waits_cells = 0;
-    std::int32_t waits_grants = 0;    // granted: readers of its cell that are not ready for it
-    std::vector<std::int32_t> before; // passes that wait for this one
+    std::int32_t waits_grants = 0; // granted: readers of its cell that are not ready for it
+    PassIndices before;            // passes that wait for this one
 };
 
 struct PositionState {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "base/status.hpp"
 #include "engine/direct.hpp"
@@ -89,6 +90,31 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
     hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
     hash *= 0xff51afd7ed558ccdu;
     return hash ^ (hash >> 33);
+}
+
+// An n-ary pass needs a slice from every rank at once: where the rings cannot hold that, slices
+// must be thinner.  As thin as lets a layer of new data into half a ring, and half as thick at
+// most.
+constexpr std::size_t kThinnest = 4096;
+
+std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_bytes) {
+    std::size_t longest = 0, widest = 1; // publish, layer
+    std::map<std::int32_t, std::size_t> layers;
+    for (std::size_t p = 0; p < lowered.passes.size(); ++p) {
+        layers.clear();
+        for (const Publish &publish : lowered.publishes[p]) {
+            longest = std::max(longest, publish.length);
+            const Pass &pass = lowered.passes[p][static_cast<std::size_t>(publish.pass)];
+            std::size_t &layer = layers[pass.layer];
+            layer += publish.length;
+            widest = std::max(widest, layer);
+        }
+    }
+    const double fits =
+        std::min(0.5, static_cast<double>(ring_bytes) / 2.0 / static_cast<double>(widest));
+    const auto thin =
+        static_cast<std::size_t>(static_cast<double>(std::min(slice, longest)) * fits);
+    return std::max(kThinnest, thin / 64 * 64);
 }
 
 class Emitter {
@@ -214,11 +240,8 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
         sequence = order(lowered, ordering);
         return sequence.has_value();
     };
-    // An n-ary pass needs a slice from every rank at once: where the rings cannot hold that, the
-    // slices must be thinner.
-    constexpr std::size_t kThinnest = 4096;
     while (!attempt() && lowering.slice >= 2 * kThinnest)
-        lowering.slice = lowering.slice / 2 / 64 * 64;
+        lowering.slice = thinner(lowered, lowering.slice, options.ring_bytes);
     if (!sequence) {
         // Take messages one by one, each only when its reader is ready.  That is how the schedule
         // was proved, so it cannot get stuck.

@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <vector>
+
+#include "engine/lower.hpp"
 
 namespace stretto::engine {
 
@@ -16,7 +17,7 @@ class Ranges {
 public:
     struct State {
         std::int32_t writer = -1;
-        std::vector<std::int32_t> readers;
+        PassIndices readers;
     };
 
     // Calls visit(State &) for each piece of [offset, offset + length), cutting pieces at its ends.
@@ -32,8 +33,7 @@ public:
     }
 
     // Pass `reader` reads: it comes after the writer.
-    void read(std::size_t offset, std::size_t length, std::int32_t reader,
-              std::vector<std::int32_t> &after) {
+    void read(std::size_t offset, std::size_t length, std::int32_t reader, PassIndices &after) {
         visit(offset, length, [&](State &state) {
             if (state.writer >= 0 && state.writer != reader)
                 after.push_back(state.writer);
@@ -44,8 +44,7 @@ public:
     }
 
     // Pass `writer` writes: it comes after the last writer and all readers since.
-    void write(std::size_t offset, std::size_t length, std::int32_t writer,
-               std::vector<std::int32_t> &after) {
+    void write(std::size_t offset, std::size_t length, std::int32_t writer, PassIndices &after) {
         visit(offset, length, [&](State &state) {
             if (state.writer >= 0 && state.writer != writer)
                 after.push_back(state.writer);

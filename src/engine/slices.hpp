@@ -7,13 +7,16 @@
 #include <optional>
 #include <vector>
 
+#include "base/inline_vector.hpp"
 #include "engine/memory.hpp"
 
 namespace stretto::engine {
 
+using Places = InlineVector<Place, 2>;
+
 // A slice of one op: where it reads (one place for each operand of own memory) and writes.
 struct Slice {
-    std::vector<Place> reads;
+    Places reads;
     std::optional<Place> write;
     std::size_t length = 0;
     std::int32_t layer = 0;
@@ -21,7 +24,7 @@ struct Slice {
 
 // What an op touches, block by block in the order of its list.
 struct Touch {
-    std::vector<Place> reads;
+    Places reads;
     std::optional<Place> write;
 };
 

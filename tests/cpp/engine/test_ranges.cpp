@@ -7,10 +7,12 @@
 
 #include "engine/ranges.hpp"
 
+using stretto::engine::PassIndices;
 using stretto::engine::Ranges;
 using Passes = std::vector<std::int32_t>;
 
-static Passes sorted(Passes passes) {
+static Passes sorted(const PassIndices &indices) {
+    Passes passes(indices.begin(), indices.end());
     std::sort(passes.begin(), passes.end());
     passes.erase(std::unique(passes.begin(), passes.end()), passes.end());
     return passes;
@@ -18,7 +20,7 @@ static Passes sorted(Passes passes) {
 
 TEST_CASE("readers come after the writer, writers after all readers since") {
     Ranges ranges;
-    Passes after;
+    PassIndices after;
     ranges.write(0, 100, 0, after);
     CHECK(after.empty());
     ranges.read(50, 100, 1, after); // half of it was never written
@@ -46,12 +48,12 @@ TEST_CASE("the map agrees with one that knows every byte") {
         const std::size_t from = random() % kBytes;
         const std::size_t length = random() % (kBytes - from) + 1;
         const bool writes = random() % 2 == 0;
-        Passes after, expected;
+        PassIndices after, expected;
         for (std::size_t i = from; i < from + length; ++i) {
             if (writer[i] >= 0)
                 expected.push_back(writer[i]);
             if (writes) {
-                expected.insert(expected.end(), readers[i].begin(), readers[i].end());
+                expected.insert(readers[i].begin(), readers[i].end());
                 writer[i] = pass;
                 readers[i].clear();
             } else {
