@@ -114,13 +114,15 @@ private:
     void publish(const float *input, std::size_t at, std::size_t length) {
         const void *in = reinterpret_cast<const char *>(input) + at;
         void *out = room(length);
-        const std::uint64_t start = stretto::now_ticks();
+        const auto bytes = static_cast<std::uint32_t>(length);
+        const bool choose = length >= stretto::engine::StoreChoice::kLeast;
+        const bool timed = choose && choice_.times(bytes);
+        const std::uint64_t start = timed ? stretto::now_ticks() : 0;
         const bool streaming =
-            length >= stretto::engine::StoreChoice::kLeast && choice_.streaming(start);
+            timed ? choice_.streaming(start) : choose && choice_.favours_streaming();
         copy_(&out, 1, &in, 1, length, streaming ? 1u : 0u);
-        if (length >= stretto::engine::StoreChoice::kLeast)
-            choice_.saw(streaming, static_cast<std::uint32_t>(length),
-                        stretto::now_ticks() - start);
+        if (timed)
+            choice_.saw(streaming, bytes, stretto::now_ticks() - start);
         flag(length);
     }
 

@@ -34,6 +34,8 @@ public:
         return *this;
     }
 
+    T *data() { return many_ ? many_.get() : few_; }
+    const T *data() const { return many_ ? many_.get() : few_; }
     T *begin() { return data(); }
     T *end() { return data() + size_; }
     const T *begin() const { return data(); }
@@ -60,13 +62,17 @@ public:
         std::copy(first, last, end());
         size_ += static_cast<std::uint32_t>(more);
     }
+    void assign(std::size_t count, const T &value) {
+        size_ = 0;
+        if (count > capacity_)
+            grow(count);
+        std::fill(data(), data() + count, value);
+        size_ = static_cast<std::uint32_t>(count);
+    }
     // Drops the elements from `first` on.
     void truncate(const T *first) { size_ = static_cast<std::uint32_t>(first - begin()); }
 
 private:
-    T *data() { return many_ ? many_.get() : few_; }
-    const T *data() const { return many_ ? many_.get() : few_; }
-
     void grow(std::size_t least) {
         const std::size_t capacity = std::max<std::size_t>(least, 2 * std::size_t{capacity_});
         auto larger = std::make_unique_for_overwrite<T[]>(capacity);

@@ -271,7 +271,7 @@ std::shared_ptr<Segment> join(const Identity &me) {
     auto segment = me.rank == 0 ? found(me, name) : follow(me, name);
     segment->hold_life(me.rank, true);
     if (!transport::register_for_barrier())
-        segment->header().fences.store(1, std::memory_order_seq_cst);
+        segment->header().signals.fences.store(1, std::memory_order_seq_cst);
     segment->lines(me.rank).joined.store(1, std::memory_order_seq_cst);
     const Deadline deadline;
     for (int rank = 0; rank < me.size; ++rank)

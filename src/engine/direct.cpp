@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "transport/cell.hpp"
-
 namespace stretto::engine {
 
 namespace {
@@ -37,7 +35,7 @@ DirectAccess::DirectAccess(const Lowered &lowered, Position position)
 // if what overwrites it is what its only reader has made of it.
 Direct DirectAccess::lendable(std::int32_t index) const {
     const Pass &pass = lowered_.passes[p_][static_cast<std::size_t>(index)];
-    if (!publishes_input(pass) || pass.operands[0].range.length < transport::kLeastBulk)
+    if (!publishes_input(pass) || pass.operands[0].range.length < kLeastDirect)
         return Direct::never;
     const Readers &readers = lowered_.publishes[p_][static_cast<std::size_t>(pass.publish)].readers;
     if (readers.size() != 1)
@@ -59,7 +57,7 @@ Direct DirectAccess::pushable(std::int32_t publisher, const Reader &reader) cons
     const std::vector<Pass> &passes = lowered_.passes[q];
     const Pass &copy = passes[static_cast<std::size_t>(reader.pass)];
     if (copy.operands.size() != 1 || copy.publish >= 0 || !copy.result ||
-        copy.result->space != Space::output || copy.result->length < transport::kLeastBulk)
+        copy.result->space != Space::output || copy.result->length < kLeastDirect)
         return Direct::never;
     Direct push = Direct::always;
     for (const std::int32_t index : copy.after) {

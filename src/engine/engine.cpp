@@ -18,6 +18,14 @@ namespace {
 // later ones: disorder costs cache, so ranks that are merely out of phase should not pay it.
 constexpr double kPatience = 20'000;
 
+inline void fetch_to_write(const void *line) {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*static_cast<const char *>(line)));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
 inline void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -30,47 +38,67 @@ inline void pause() {
 
 Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
                EngineOptions options, Describe describe)
-    : segment_(std::move(segment)), header_(segment_->header()), mine_(segment_->lines(rank)),
-      heap_(heap), rank_(rank), options_(options), describe_(std::move(describe)),
-      copy_(reduce::copy_pass()),
-      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())),
-      ring_mask_(segment_->ring_bytes() - 1),
-      bases_(static_cast<std::size_t>(segment_->ranks()), 0), stream_(*segment_) {}
+    : signals_(segment->header().signals), rings_(segment->cells(0)),
+      ring_mask_(segment->ring_bytes() - 1),
+      ring_stride_(transport::Segment::kRings * segment->ring_bytes()), mine_(segment->lines(rank)),
+      rank_(rank), copy_(reduce::copy_pass()), options_(options),
+      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), stream_(*segment),
+      segment_(std::move(segment)), heap_(heap), describe_(std::move(describe)) {
+    for (Bases &bases : bases_)
+        bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
+}
 
 void Engine::play(const Call &call, Tally &tally) {
     begin(own_, call, tally);
-    own_.bases = bases_.data();
-    // Whoever waits for our first cell need not wait for our bookkeeping; but a rank that stores
-    // into our output must know before where that is.
+    own_.bases = bases_[now_].data();
+    // Whoever waits for our first cells need not wait for our bookkeeping, which is done while
+    // theirs are on the way; but a rank that stores into our output must know before where that is.
     const bool announced = call.output_heap != 0;
     if (announced)
         announce(own_);
-    bool complete = advance(own_);
+    else
+        proceed(own_, call.plan->leading);
     if (!announced)
         announce(own_);
-    while (!complete) {
+    pass_by(*call.plan);
+    if (options_.spin_ns != 0)
+        let_them_write(*call.plan);
+    while (!advance(own_))
         if (!spin(own_))
             wait(own_, [this] { return attempt(own_); }, true);
-        complete = advance(own_);
-    }
     end(own_, tally);
-    pass_by(*call.plan);
 }
 
 void Engine::launch(Run &run, const Call &call, const Tally &tally) {
     run.kept = call;
-    run.kept_bases = bases_;
+    run.kept_bases.assign(bases_[now_].begin(), bases_[now_].end());
     begin(run, run.kept, tally);
     run.bases = run.kept_bases.data();
     announce(run);
     pass_by(*call.plan);
 }
 
-// The streams go on behind the call.
+// The streams go on behind the call, which keeps its own bases until the next has its place.
 void Engine::pass_by(const Plan &plan) {
-    for (std::size_t r = 0; r < bases_.size(); ++r)
-        bases_[r] += plan.cell_bytes[r];
+    const Bases &now = bases_[now_];
+    Bases &next = bases_[now_ ^= 1];
+    for (std::size_t r = 0; r < now.size(); ++r)
+        next[r] = now[r] + plan.cell_bytes[r];
     bulk_base_ += plan.bulk_bytes;
+}
+
+// Between our first cells and the first look at theirs.  A look that comes too soon takes the line
+// from its writer, who must take it back: so we wait as long as a line takes on its way.  And the
+// line of our next cell is asked for now, lest the next call wait for it.  Together that is a fifth
+// of a call of some bytes, and more where cores share no cache; long cells only lose by it.
+void Engine::let_them_write(const Plan &plan) {
+    constexpr std::uint64_t kShort = 2 * transport::kLine;
+    if (!plan.cells.empty() && plan.cells[0].end.cells <= kShort)
+        for (std::uint64_t at = 0; at < plan.cells[0].end.cells; at += transport::kLine)
+            fetch_to_write(&cell(rank_, bases_[now_][static_cast<std::size_t>(rank_)] + at));
+    constexpr int kCycles = 90; // about: 25 to 30 ns
+    for (int i = 0; i < kCycles; ++i)
+        asm volatile("");
 }
 
 bool Engine::forget() {
@@ -79,12 +107,13 @@ bool Engine::forget() {
 }
 
 void Engine::begin(Run &run, const Call &call, const Tally &tally) {
-    if (segment_->failed()) [[unlikely]]
+    if (signals_.failed.load(std::memory_order_acquire) != 0) [[unlikely]]
         throw segment_->failure();
     const Plan &plan = *call.plan;
     run.call = &call;
     run.waited = 0;
-    run.started = plan.reports || tally.calls % Tally::kEvery == 0 ? now_ticks() : 0;
+    run.started =
+        plan.vector_bytes >= Tally::kLong || tally.calls % Tally::kEvery == 0 ? now_ticks() : 0;
     run.sequence = sequence_++;
     run.bulk_base = bulk_base_;
     // Ranks that once called different things do not agree again.
@@ -94,14 +123,14 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
         run.plan = &plan;
         run.done.assign(plan.steps.size() / 64 + 1, 0);
         run.lends.assign(plan.steps.size(), 0);
-        run.ins.resize(plan.most_operands);
-        run.outs.resize(plan.most_outputs);
+        run.ins.assign(plan.most_operands, nullptr);
+        run.outs.assign(plan.most_outputs, nullptr);
         if (run.scratch.size() < plan.scratch_bytes)
             run.scratch.resize(plan.scratch_bytes);
+        run.base[2] = reinterpret_cast<std::uintptr_t>(run.scratch.data());
     }
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
-    run.base[2] = reinterpret_cast<std::uintptr_t>(run.scratch.data());
     if (call.move_bytes != 0) {
         if (run.aside.size() < call.move_bytes)
             run.aside.resize(call.move_bytes);
@@ -134,8 +163,8 @@ void Engine::announce(const Run &run) {
                 return false;
         }
     if (step.publishes) {
-        if (step.length >= transport::kLeastBulk) {
-            if (!bulk_ready(run, step))
+        if (step.length >= kLeastDirect) {
+            if (!storable(run, step))
                 return false;
         } else if (!stream_.room(
                        {run.bases[rank_] + step.place.cells + transport::extent(step.length).cells,
@@ -145,13 +174,13 @@ void Engine::announce(const Run &run) {
     return run.lent == 0 || !run.call->in_place || released(run, step);
 }
 
-// Bulk needs room only where it is stored.
-bool Engine::bulk_ready(Run &run, const Step &step) {
+// Whether a payload has room, or need not be stored: then bulk needs none.
+bool Engine::storable(Run &run, const Step &step) {
     const Extent size = transport::extent(step.length);
     Extent end{run.bases[rank_] + step.place.cells + size.cells, 0};
     run.pushed =
         step.has_result && step.push != Direct::never ? push(run, step, run.outs.data() + 1) : 0;
-    if (run.pushed == 0 && !lends(run, step))
+    if (size.bulk != 0 && run.pushed == 0 && !lends(run, step))
         end.bulk = run.bulk_base + step.place.bulk + size.bulk;
     return stream_.room(end);
 }
@@ -196,7 +225,7 @@ bool Engine::bulk_ready(Run &run, const Step &step) {
         position = run.bases[rank_] + step.place.cells;
         own = &cell(rank_, position);
         const bool bulk = step.length >= transport::kLeastBulk;
-        if (bulk && run.pushed != 0) {
+        if (step.length >= kLeastDirect && run.pushed != 0) {
             where = transport::at(Where::delivered);
             if (streaming != 0)
                 streaming = (2u << run.pushed) - 1;
@@ -210,7 +239,8 @@ bool Engine::bulk_ready(Run &run, const Step &step) {
                 where = transport::at(Where::bulk, offset);
             }
             if (step.length >= StoreChoice::kLeast) {
-                timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell;
+                timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell &&
+                        store_.times(step.length);
                 before = timed ? now_ticks() : 0;
                 if (timed ? store_.streaming(before) : store_.favours_streaming())
                     streaming |= 1u << count;
@@ -230,15 +260,15 @@ bool Engine::bulk_ready(Run &run, const Step &step) {
     if (step.publishes) {
         own->where = where;
         transport::publish(*own, run.signature + position);
-        if (anybody_sleeps(header_)) [[unlikely]]
+        if (anybody_sleeps(signals_)) [[unlikely]]
             ring_readers(run, step);
     }
 }
 
-bool Engine::advance(Run &run) {
+// Steps before `end`, as far as they can run now.
+[[gnu::always_inline]] inline bool Engine::proceed(Run &run, std::uint32_t end) {
     const Plan &plan = *run.plan;
-    const auto steps = static_cast<std::uint32_t>(plan.steps.size());
-    while (run.next < steps) {
+    while (run.next < end) {
         if (run.ahead != 0 && run.is_done(run.next)) {
             run.done[run.next / 64] &= ~(1ull << (run.next % 64));
             --run.ahead;
@@ -252,6 +282,13 @@ bool Engine::advance(Run &run) {
         if (plan.reports)
             report(run);
     }
+    return true;
+}
+
+bool Engine::advance(Run &run) {
+    const Plan &plan = *run.plan;
+    if (!proceed(run, static_cast<std::uint32_t>(plan.steps.size())))
+        return false;
     // Memory that others read in place is the caller's again when they are done with it.
     for (; run.lent != 0; ++run.settled) {
         if (run.lends[run.settled] == 0)
@@ -274,7 +311,7 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
     oldest_ = oldest != nullptr ? oldest->sequence : sequence_;
     mine_.progress.store(progress_of(oldest_, oldest != nullptr ? oldest->next : 0),
                          std::memory_order_release);
-    if (anybody_sleeps(header_)) [[unlikely]]
+    if (anybody_sleeps(signals_)) [[unlikely]]
         for (int rank = 0; rank < segment_->ranks(); ++rank)
             transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
     if (plan.synchronizing)
@@ -289,7 +326,7 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
         tally.working_ticks += elapsed - std::min(elapsed, run.waited);
     }
     // Nobody succeeds on memory that is no longer meant.
-    if (segment_->failed()) [[unlikely]]
+    if (signals_.failed.load(std::memory_order_acquire) != 0) [[unlikely]]
         throw segment_->failure();
 }
 
@@ -319,7 +356,7 @@ void Engine::lend(Run &run, const Step &step) {
     run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.lent;
     transport::publish(own, run.signature + position);
-    if (anybody_sleeps(header_)) [[unlikely]]
+    if (anybody_sleeps(signals_)) [[unlikely]]
         ring_readers(run, step);
 }
 
@@ -352,7 +389,7 @@ void Engine::report(const Run &run) {
     if (run.sequence != oldest_)
         return;
     mine_.progress.store(progress_of(run.sequence, run.next), std::memory_order_release);
-    if (anybody_sleeps(header_)) [[unlikely]]
+    if (anybody_sleeps(signals_)) [[unlikely]]
         for (int rank = 0; rank < segment_->ranks(); ++rank)
             transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
 }

@@ -65,10 +65,12 @@ private:
     void begin(Run &run, const Call &call, const Tally &tally);
     void announce(const Run &run);
     void pass_by(const Plan &plan);
+    void let_them_write(const Plan &plan);
+    bool proceed(Run &run, std::uint32_t end);
     bool ready(Run &run, const Step &step);
     bool released(const Run &run, const Step &step) const;
     void execute(Run &run, const Step &step);
-    bool bulk_ready(Run &run, const Step &step);
+    bool storable(Run &run, const Step &step);
     static bool lends(const Run &run, const Step &step);
     void lend(Run &run, const Step &step);
     int push(const Run &run, const Step &step, void **outs);
@@ -89,25 +91,30 @@ private:
                                                     (position & ring_mask_));
     }
 
-    std::shared_ptr<transport::Segment> segment_;
-    transport::SegmentHeader &header_;
-    transport::LineBlock &mine_;
-    const transport::Heap &heap_;
-    const int rank_;
-    const EngineOptions options_;
-    const Describe describe_;
-    const reduce::Pass copy_;
-    const std::uint64_t patience_ticks_;
+    // In the order in which a call needs them: a short call costs as much as the cache lines that
+    // it touches.
+    const transport::Signals &signals_;
+    std::byte *const rings_; // cells of rank 0
     const std::uint64_t ring_mask_;
-
-    std::uint64_t sequence_ = 0;       // calls begun
-    std::uint64_t oldest_ = 0;         // the first of them that is not complete
-    std::uint64_t history_ = 0;        // signature of the last call
-    std::vector<std::uint64_t> bases_; // position of every rank's cells at the next call
-    std::uint64_t bulk_base_ = 0;      // and of our bulk
-    Stream stream_;                    // what is live in our own rings
-    StoreChoice store_;                // how to write cells
-    Run own_;                          // of blocking calls
+    const std::size_t ring_stride_; // from one rank's cells to the next's
+    transport::LineBlock &mine_;
+    const int rank_;
+    std::uint64_t sequence_ = 0; // calls begun
+    std::uint64_t oldest_ = 0;   // the first of them that is not complete
+    std::uint64_t history_ = 0;  // signature of the last call
+    const reduce::Pass copy_;
+    const EngineOptions options_;
+    const std::uint64_t patience_ticks_;
+    Run own_; // of blocking calls
+    using Bases = InlineVector<std::uint64_t, 4>;
+    Bases bases_[2];              // position of every rank's cells at the next call, and
+    unsigned now_ = 0;            // which of them: the other is the last call's
+    std::uint64_t bulk_base_ = 0; // and of our bulk
+    Stream stream_;               // what is live in our own rings
+    StoreChoice store_;           // how to write cells
+    const std::shared_ptr<transport::Segment> segment_;
+    const transport::Heap &heap_;
+    const Describe describe_;
 };
 
 } // namespace stretto::engine

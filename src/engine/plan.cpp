@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <type_traits>
 
 #include "base/status.hpp"
 #include "engine/direct.hpp"
@@ -119,21 +120,34 @@ std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_
 
 class Emitter {
 public:
-    Emitter(const Lowered &lowered, const Order &order, Position position, Plan &plan)
+    Emitter(const Lowered &lowered, const Order &order, Position position)
         : lowered_(lowered), order_(order), p_(static_cast<std::size_t>(position)),
-          direct_(lowered, position), plan_(plan) {}
+          direct_(lowered, position) {}
 
-    void emit() {
+    std::unique_ptr<Plan> emit() {
         for (const std::int32_t index : order_.sequence[p_])
             emit(lowered_.passes[p_][static_cast<std::size_t>(index)], index);
-        std::sort(plan_.cells.begin(), plan_.cells.end(),
+        std::sort(lists_.cells.begin(), lists_.cells.end(),
                   [](const PublishedCell &a, const PublishedCell &b) {
                       return a.end.cells < b.end.cells;
                   });
         for (const transport::Extent &total : order_.total)
-            plan_.cell_bytes.push_back(total.cells);
-        plan_.bulk_bytes = order_.total[p_].bulk;
-        plan_.scratch_bytes = lowered_.scratch_bytes[p_];
+            lists_.cell_bytes.push_back(total.cells);
+        auto plan = std::make_unique<Plan>(lists_);
+        plan->bulk_bytes = order_.total[p_].bulk;
+        plan->scratch_bytes = lowered_.scratch_bytes[p_];
+        for (const Step &step : plan->steps)
+            count(step, *plan);
+        const auto reads_cell = [](const StepOperand &operand) {
+            return operand.space == Space::cell;
+        };
+        const auto first = std::find_if(plan->operands.begin(), plan->operands.end(), reads_cell);
+        const auto operand = static_cast<std::uint32_t>(first - plan->operands.begin());
+        while (plan->leading < plan->steps.size() &&
+               plan->steps[plan->leading].first_operand + plan->steps[plan->leading].operands <=
+                   operand)
+            ++plan->leading;
+        return plan;
     }
 
 private:
@@ -141,16 +155,16 @@ private:
         Step step{};
         step.length = static_cast<std::uint32_t>(pass.result ? pass.result->length
                                                              : pass.operands[0].range.length);
-        step.first_operand = static_cast<std::uint32_t>(plan_.operands.size());
+        step.first_operand = static_cast<std::uint32_t>(lists_.operands.size());
         step.operands = static_cast<std::uint16_t>(pass.operands.size());
         for (const Operand &operand : pass.operands) {
             const bool cell = operand.owner >= 0;
-            plan_.operands.push_back({cell ? order_
-                                                 .place[static_cast<std::size_t>(operand.owner)]
-                                                       [static_cast<std::size_t>(operand.publish)]
-                                                 .cells
-                                           : operand.range.offset,
-                                      operand.owner, cell ? Space::cell : operand.range.space});
+            lists_.operands.push_back({cell ? order_
+                                                  .place[static_cast<std::size_t>(operand.owner)]
+                                                        [static_cast<std::size_t>(operand.publish)]
+                                                  .cells
+                                            : operand.range.offset,
+                                       operand.owner, cell ? Space::cell : operand.range.space});
         }
         step.has_result = pass.result.has_value();
         if (pass.result) {
@@ -158,15 +172,14 @@ private:
             step.result_offset = pass.result->offset;
         }
         step.fill = pass.fill;
-        step.first_before = static_cast<std::uint32_t>(plan_.before.size());
+        step.first_before = static_cast<std::uint32_t>(lists_.before.size());
         step.befores = static_cast<std::uint16_t>(pass.after.size());
         for (const std::int32_t before : pass.after)
-            plan_.before.push_back(
+            lists_.before.push_back(
                 static_cast<std::uint32_t>(order_.rank_of[p_][static_cast<std::size_t>(before)]));
         if (pass.publish >= 0)
             publish(pass, index, step);
-        count(step);
-        plan_.steps.push_back(step);
+        lists_.steps.push_back(step);
     }
 
     void publish(const Pass &pass, std::int32_t index, Step &step) {
@@ -174,7 +187,7 @@ private:
         const Publish &what = lowered_.publishes[p_][id];
         step.publishes = true;
         step.place = order_.place[p_][id];
-        step.first_reader = static_cast<std::uint32_t>(plan_.readers.size());
+        step.first_reader = static_cast<std::uint32_t>(lists_.readers.size());
         step.readers = static_cast<std::uint16_t>(what.readers.size());
         step.push = Direct::always;
         step.lend = direct_.lendable(index);
@@ -184,38 +197,59 @@ private:
             const Direct push = direct_.pushable(index, reader);
             step.push = std::min(step.push, push);
             const std::optional<Range> &result = lowered_.passes[q][j].result;
-            plan_.readers.push_back({reader.position,
-                                     static_cast<std::uint32_t>(order_.rank_of[q][j]),
-                                     result ? result->offset : 0});
+            lists_.readers.push_back({reader.position,
+                                      static_cast<std::uint32_t>(order_.rank_of[q][j]),
+                                      result ? result->offset : 0});
         }
-        plan_.most_outputs = std::max(plan_.most_outputs, step.readers + 1u);
-        plan_.cells.push_back({step.place + transport::extent(what.length),
-                               static_cast<std::uint32_t>(plan_.steps.size())});
+        lists_.cells.push_back({step.place + transport::extent(what.length),
+                                static_cast<std::uint32_t>(lists_.steps.size())});
     }
 
-    void count(const Step &step) {
-        plan_.most_operands = std::max<std::uint32_t>(plan_.most_operands, step.operands);
-        plan_.messages += step.readers;
+    static void count(const Step &step, Plan &plan) {
+        plan.most_operands = std::max<std::uint32_t>(plan.most_operands, step.operands);
+        plan.most_outputs = std::max(plan.most_outputs, step.readers + 1u);
+        plan.messages += step.readers;
         if (step.publishes)
-            plan_.bytes_copied += step.length;
+            plan.bytes_copied += step.length;
         if (step.operands > 1)
-            plan_.bytes_reduced += static_cast<std::uint64_t>(step.operands) * step.length;
-        plan_.reports = plan_.reports || step.length >= kLeastReport;
+            plan.bytes_reduced += static_cast<std::uint64_t>(step.operands) * step.length;
+        plan.reports = plan.reports || step.length >= kLeastReport;
     }
 
     const Lowered &lowered_;
     const Order &order_;
     const std::size_t p_;
     const DirectAccess direct_;
-    Plan &plan_;
+    PlanLists lists_;
 };
 
 } // namespace
 
+Plan::Plan(const PlanLists &lists) {
+    std::size_t bytes = 0;
+    const auto each = [&](auto &&visit) {
+        visit(steps, lists.steps);
+        visit(operands, lists.operands);
+        visit(readers, lists.readers);
+        visit(cell_bytes, lists.cell_bytes);
+        visit(cells, lists.cells);
+        visit(before, lists.before);
+    };
+    // All elements but the last list's are multiples of 8 bytes.
+    each([&](auto &, const auto &list) { bytes += list.size() * sizeof(list[0]); });
+    memory_.resize((bytes + sizeof(Line) - 1) / sizeof(Line));
+    auto *next = reinterpret_cast<std::byte *>(memory_.data());
+    each([&]<class T>(std::span<const T> &view, const std::vector<T> &list) {
+        static_assert(std::is_trivially_copyable_v<T> &&
+                      (sizeof(T) % 8 == 0 || std::is_same_v<T, std::uint32_t>));
+        std::copy(list.begin(), list.end(), reinterpret_cast<T *>(next));
+        view = {reinterpret_cast<const T *>(next), list.size()};
+        next += list.size() * sizeof(T);
+    });
+}
+
 std::size_t Plan::footprint() const {
-    const auto bytes = [](const auto &vector) { return vector.capacity() * sizeof(vector[0]); };
-    return sizeof(Plan) + bytes(steps) + bytes(operands) + bytes(readers) + bytes(before) +
-           bytes(cells) + bytes(cell_bytes);
+    return sizeof(Plan) + memory_.size() * sizeof(Line);
 }
 
 std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
@@ -252,11 +286,10 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     if (!sequence)
         throw Error(Status::internal, "schedule " + schedule.name + " cannot be ordered at " +
                                           std::to_string(schedule.ranks) + " ranks; please report");
-    auto plan = std::make_unique<Plan>();
+    std::unique_ptr<Plan> plan = Emitter(lowered, *sequence, position).emit();
     plan->algorithm = schedule.name;
-    plan->element = options.element;
+    plan->element = static_cast<std::uint32_t>(options.element);
     plan->vector_bytes = options.count * options.element;
-    Emitter(lowered, *sequence, position, *plan).emit();
     plan->synchronizing = synchronizes(lowered, *sequence);
     for (const transport::Extent &total : sequence->total)
         plan->reports = plan->reports || 2 * std::max(total.cells, total.bulk) > options.ring_bytes;

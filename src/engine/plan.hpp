@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct StepOperand {
     Space space;
 };
 
-// Whether the payload of a cell can be left out where buffers lie in the shared heap.
+// Whether the payload of a cell can be left out where buffers lie in the shared heap.  Short ones
+// never are: through a cell they are faster.
+inline constexpr std::size_t kLeastDirect = 8192;
 enum class Direct : std::uint8_t { never, unless_in_place, always };
 
 struct Step {
@@ -63,28 +66,52 @@ struct PlanOptions {
     bool output_everywhere = true;
 };
 
-struct Plan {
-    std::string algorithm; // with parameters
+// The lists of a plan while it is made.
+struct PlanLists {
     std::vector<Step> steps;
     std::vector<StepOperand> operands;
     std::vector<StepReader> readers;
-    std::vector<std::uint32_t> before;
-    std::vector<PublishedCell> cells;
     std::vector<std::uint64_t> cell_bytes; // of every rank's stream
-    std::uint64_t bulk_bytes = 0;          // of the own one
-    std::size_t scratch_bytes = 0;
-    std::size_t element = 4;
-    std::size_t vector_bytes = 0;
-    std::uint64_t identity = 0;  // hash of what both ends of a message must agree on
+    std::vector<PublishedCell> cells;
+    std::vector<std::uint32_t> before;
+};
+
+// A short call costs as much as the cache lines that it touches, so what every call reads comes
+// first, and the lists lie side by side.
+class Plan {
+public:
+    explicit Plan(const PlanLists &lists);
+    Plan(const Plan &) = delete;
+    Plan &operator=(const Plan &) = delete;
+
+    std::span<const Step> steps;
+    std::span<const StepOperand> operands;
+    std::span<const StepReader> readers;
+    std::span<const std::uint64_t> cell_bytes; // of every rank's stream
+    std::span<const PublishedCell> cells;
+    std::span<const std::uint32_t> before;
+    std::uint64_t bulk_bytes = 0; // of the own stream
+    std::uint32_t element = 4;
+    std::uint32_t leading = 0;   // steps before the first that needs another rank
     bool synchronizing = false;  // nobody leaves before all have entered
     bool streams_output = false; // results are too large for the caches
     bool reports = false;        // tells its progress step by step, not only at the end
+
     std::uint32_t most_operands = 1, most_outputs = 2;
+    std::size_t scratch_bytes = 0;
+    std::size_t vector_bytes = 0;
+    std::uint64_t identity = 0; // hash of what both ends of a message must agree on
+    std::string algorithm;      // with parameters
+    // For the statistics of one call.
+    std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
 
     std::size_t footprint() const; // bytes of memory that the plan takes
 
-    // For the statistics of one call.
-    std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
+private:
+    struct alignas(64) Line {
+        std::byte bytes[64];
+    };
+    std::vector<Line> memory_; // of the lists
 };
 
 // Positions are ranks.  Throws Error(unsupported) if the schedule cannot be played here.

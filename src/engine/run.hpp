@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/inline_vector.hpp"
 #include "engine/plan.hpp"
 #include "reduce/kernels.hpp"
 
@@ -36,13 +37,14 @@ struct Call {
 };
 
 // How often a call was made and how long it took.  Reading the clock costs as much as a small call
-// itself, so of plans that do not report only every 16th call is timed; waits are, always, as soon
-// as they are longer than a look at the clock.
+// itself, so of those only every 16th is timed; waits are, always, as soon as they are longer than
+// a look at the clock.
 struct Tally {
     std::uint64_t calls = 0;
     std::uint64_t timed_calls = 0, working_ticks = 0; // from entry to exit, less the waiting
     std::uint64_t waiting_ticks = 0;                  // of all calls
     static constexpr std::uint64_t kEvery = 16;
+    static constexpr std::size_t kLong = 65536; // bytes of vectors whose every call is timed
 };
 
 struct Run {
@@ -55,17 +57,17 @@ struct Run {
     std::uint64_t bulk_base = 0;           // and of our bulk
     std::uint32_t next = 0;                // the first step that is not complete
     std::uint32_t ahead = 0;               // complete steps after it
-    std::vector<std::uint64_t> done;       // bit set of those
     int pushed = 0;                        // outputs that the step found ready stores into
     std::uint32_t lent = 0;                // cells that others may still read in our own memory
     std::uint32_t settled = 0;             // steps before this one have nothing lent any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
+    InlineVector<const void *, 4> ins;     // pointers of one pass
+    InlineVector<void *, 4> outs;
+    InlineVector<std::uint64_t, 1> done; // bit set of complete steps after `next`
+    InlineVector<std::uint8_t, 8> lends; // by step: published in place
     std::vector<std::byte> scratch;
-    std::vector<std::byte> aside;  // results to be moved at the end
-    std::vector<const void *> ins; // pointers of one pass
-    std::vector<void *> outs;
-    std::vector<std::uint8_t> lends; // by step: published in place
-    Call kept;                       // of calls that outlive their caller, and their bases
+    std::vector<std::byte> aside; // results to be moved at the end
+    Call kept;                    // of calls that outlive their caller, and their bases
     std::vector<std::uint64_t> kept_bases;
 
     // Grows with everything that a run gets done.

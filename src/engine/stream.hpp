@@ -26,14 +26,15 @@ constexpr std::uint64_t progress_of(std::uint64_t sequence, std::uint64_t steps)
 // entered releases everything before it at once: small calls never ask.
 class Stream {
 public:
-    Stream(transport::Segment &segment) : segment_(&segment), records_(64) {}
+    explicit Stream(transport::Segment &segment)
+        : segment_(segment), ring_bytes_(segment.ring_bytes()), records_(4) {}
 
     void add(const Plan &plan, const Extent &base, std::uint64_t sequence, bool overlaps) {
         if (plan.cells.empty())
             return;
         if (last_ - first_ == records_.size())
             grow();
-        records_[last_++ % records_.size()] = {&plan, base, sequence, 0, overlaps};
+        record(last_++) = {&plan, base, sequence, 0, overlaps};
     }
 
     // Everybody has entered call `sequence`, which began at `base`.  So the calls before it are
@@ -53,7 +54,7 @@ public:
     bool taken(const Plan &plan, std::uint64_t sequence, const Step &step) const {
         for (std::uint32_t r = 0; r < step.readers; ++r) {
             const StepReader &reader = plan.readers[step.first_reader + r];
-            if (segment_->lines(reader.rank).progress.load(std::memory_order_acquire) <
+            if (segment_.lines(reader.rank).progress.load(std::memory_order_acquire) <
                 progress_of(sequence, reader.step + 1u))
                 return false;
         }
@@ -75,11 +76,12 @@ private:
         bool overlaps;
     };
 
-    Record &record(std::uint64_t index) { return records_[index % records_.size()]; }
+    // Their number is a power of two.
+    Record &record(std::uint64_t index) { return records_[index & (records_.size() - 1)]; }
 
     bool fits(const Extent &end) const {
-        return end.cells <= released_.cells + segment_->ring_bytes() &&
-               end.bulk <= released_.bulk + segment_->ring_bytes();
+        return end.cells <= released_.cells + ring_bytes_ &&
+               end.bulk <= released_.bulk + ring_bytes_;
     }
 
     bool reclaim(const Extent &end) {
@@ -99,11 +101,12 @@ private:
     void grow() {
         std::vector<Record> larger(2 * records_.size());
         for (std::uint64_t i = first_; i != last_; ++i)
-            larger[i % larger.size()] = record(i);
+            larger[i & (larger.size() - 1)] = record(i);
         records_ = std::move(larger);
     }
 
-    transport::Segment *segment_;
+    transport::Segment &segment_;
+    const std::uint64_t ring_bytes_;
     Extent released_; // stream positions up to which the rings may be written again
     std::vector<Record> records_;
     std::uint64_t first_ = 0, last_ = 0;
@@ -121,6 +124,9 @@ public:
     static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for
 
     bool favours_streaming() const { return streaming_; }
+    // Whether a copy of `bytes` is to be timed.  Two looks at the clock take up to 20 ns: of short
+    // copies, every eighth is enough.
+    bool times(std::uint32_t bytes) { return bytes >= kLong || ++short_ % 8 == 0; }
     // For a copy that begins at `ticks` and whose time will be told: the other kind now and then.
     bool streaming(std::uint64_t ticks) {
         const bool due = ++asked_ >= kProbeEvery && ticks - probed_ >= probe_ticks_;
@@ -142,7 +148,8 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t kProbeEvery = 32; // copies, at least,
+    static constexpr std::uint32_t kLong = 32768;
+    static constexpr std::uint32_t kProbeEvery = 32; // timed copies, at least,
     static constexpr double kProbeAfter = 3e5; // and ns: the other kind may take thrice as long
     static constexpr double kReaderPays = 2.5; // ns a line
     double ns_per_line_[2] = {0, 0};           // plain, streaming; 0: not known yet
@@ -151,6 +158,7 @@ private:
     std::uint64_t probe_ticks_ = static_cast<std::uint64_t>(kProbeAfter / ns_per_tick_);
     std::uint64_t probed_ = 0; // when
     std::uint32_t asked_ = 0;  // since then
+    std::uint32_t short_ = 0;  // copies
 };
 
 } // namespace stretto::engine

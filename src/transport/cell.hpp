@@ -44,8 +44,9 @@ constexpr std::uint64_t at(Where where, std::uint64_t offset = 0) {
     return static_cast<std::uint64_t>(where) | offset << 2;
 }
 
-// Shorter payloads are faster in one piece with their header.
-inline constexpr std::size_t kLeastBulk = 8192;
+// Shorter payloads are better in one piece with their header: two pieces cost the reader another
+// 50 ns, which is 7 % of a call of 16 KiB.
+inline constexpr std::size_t kLeastBulk = 131072;
 
 // Bytes of, or places in, the two rings of a rank.
 struct Extent {

@@ -25,9 +25,9 @@ bool register_for_barrier() {
 }
 
 void Doorbell::announce(Reason reason) {
-    segment_.header().sleepers.fetch_add(1, std::memory_order_seq_cst);
+    segment_.header().signals.sleepers.fetch_add(1, std::memory_order_seq_cst);
     segment_.lines(rank_).asleep.store(reason, std::memory_order_seq_cst);
-    if (segment_.header().fences.load(std::memory_order_relaxed) == 0)
+    if (segment_.header().signals.fences.load(std::memory_order_relaxed) == 0)
         membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
@@ -39,7 +39,7 @@ void Doorbell::sleep(Reason reason, std::uint64_t timeout_ns) {
 
 void Doorbell::withdraw() {
     segment_.lines(rank_).asleep.store(0, std::memory_order_relaxed);
-    segment_.header().sleepers.fetch_sub(1, std::memory_order_relaxed);
+    segment_.header().signals.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Doorbell::ring(Reason reason) {

@@ -35,12 +35,12 @@ private:
 };
 
 // True if anybody sleeps; to be asked after publishing.  One cached load when nobody does.
-inline bool anybody_sleeps(const SegmentHeader &header) {
-    if (header.fences.load(std::memory_order_relaxed) != 0) [[unlikely]]
+inline bool anybody_sleeps(const Signals &signals) {
+    if (signals.fences.load(std::memory_order_relaxed) != 0) [[unlikely]]
         std::atomic_thread_fence(std::memory_order_seq_cst);
     else
         std::atomic_signal_fence(std::memory_order_seq_cst);
-    return header.sleepers.load(std::memory_order_relaxed) != 0;
+    return signals.sleepers.load(std::memory_order_relaxed) != 0;
 }
 
 // Announces this process to the asymmetric barrier; false if the kernel has none.

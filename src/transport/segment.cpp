@@ -135,13 +135,13 @@ void Segment::map(const SegmentHeader &shape) {
     const std::size_t header = (sizeof(SegmentHeader) + kLine - 1) / kLine * kLine;
     lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
 
-    const std::size_t span = 4 * ring_bytes_ * shape.ranks;
+    const std::size_t span = kRings * ring_bytes_ * shape.ranks;
     void *rings =
         mmap(nullptr, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (rings == MAP_FAILED)
         throw_errno("cannot reserve address space for the rings");
     rings_ = static_cast<std::byte *>(rings);
-    for (std::size_t half = 0; half < 4 * shape.ranks; ++half) {
+    for (std::size_t half = 0; half < kRings * shape.ranks; ++half) {
         const std::size_t file = head_bytes_ + half / 2 * ring_bytes_;
         if (mmap(rings_ + half * ring_bytes_, ring_bytes_, PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(file)) == MAP_FAILED)
@@ -155,7 +155,7 @@ Segment::~Segment() {
             if (std::byte *heap = heaps_[rank].load(); heap != nullptr)
                 munmap(heap, header_->heap_bytes);
     if (rings_ != nullptr)
-        munmap(rings_, 4 * ring_bytes_ * header_->ranks);
+        munmap(rings_, kRings * ring_bytes_ * header_->ranks);
     if (header_ != nullptr)
         munmap(header_, head_bytes_);
     close(fd_);
@@ -228,24 +228,26 @@ bool Segment::alive(int rank) const {
 
 void Segment::fail(Status status, const std::string &message) {
     Board &board = header_->board;
+    std::atomic<std::uint32_t> &failed = header_->signals.failed;
     std::uint32_t whole = 0;
-    if (!board.epoch.compare_exchange_strong(whole, 1, std::memory_order_acq_rel))
+    if (!failed.compare_exchange_strong(whole, 1, std::memory_order_acq_rel))
         return;
     board.status.store(static_cast<std::uint32_t>(status), std::memory_order_relaxed);
     const std::size_t length = std::min(message.size(), sizeof(board.message) - 1);
     std::memcpy(board.message, message.data(), length);
     board.message[length] = '\0';
-    board.epoch.store(2, std::memory_order_release);
+    failed.store(2, std::memory_order_release);
     for (int rank = 0; rank < ranks(); ++rank)
         Doorbell(*this, rank).ring();
 }
 
 Error Segment::failure() const {
     const Board &board = header_->board;
+    const std::atomic<std::uint32_t> &failed = header_->signals.failed;
     // The poster needs microseconds between 1 and 2; should it die there, the message is lost.
-    for (int tries = 0; board.epoch.load(std::memory_order_acquire) == 1 && tries < 1000; ++tries)
+    for (int tries = 0; failed.load(std::memory_order_acquire) == 1 && tries < 1000; ++tries)
         usleep(100);
-    if (board.epoch.load(std::memory_order_acquire) != 2)
+    if (failed.load(std::memory_order_acquire) != 2)
         return Error(Status::peer, "a rank died while it reported a failure");
     return Error(static_cast<Status>(board.status.load(std::memory_order_relaxed)), board.message);
 }

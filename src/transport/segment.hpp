@@ -48,9 +48,15 @@ struct LineBlock {
     Entry entries[kEntries];
 };
 
+// What everybody looks at in every call, in one line.
+struct alignas(kLine) Signals {
+    std::atomic<std::uint32_t> failed;   // 0: no; 1: the failure is being posted; 2: it is posted
+    std::atomic<std::uint32_t> sleepers; // ranks that must be woken
+    std::atomic<std::uint32_t> fences;   // 1: some rank has no asymmetric barrier, publishers fence
+};
+
 // The first failure of the communicator, posted once.
 struct Board {
-    alignas(kLine) std::atomic<std::uint32_t> epoch; // 0: whole; 1: being posted; 2: failed
     std::atomic<std::uint32_t> status;
     char message[1024];
 };
@@ -62,11 +68,10 @@ struct SegmentHeader {
     std::uint32_t ranks;
     std::uint32_t cores; // of rank 0, as its affinity and cgroup allow: the same for all
     std::uint64_t ring_bytes;
-    std::uint64_t slice_bytes;         // 0: by size
-    std::uint64_t heap_bytes;          // window of each rank
-    std::uint64_t key;                 // random: part of every signature
-    std::atomic<std::uint32_t> fences; // 1: some rank has no asymmetric barrier, publishers fence
-    alignas(kLine) std::atomic<std::uint32_t> sleepers;
+    std::uint64_t slice_bytes; // 0: by size
+    std::uint64_t heap_bytes;  // window of each rank
+    std::uint64_t key;         // random: part of every signature
+    Signals signals;
     Board board;
 };
 
@@ -94,8 +99,9 @@ public:
     int heap_fd() const { return heap_fd_; }
     SegmentHeader &header() const { return *header_; }
     LineBlock &lines(int rank) const { return lines_[rank]; }
+    static constexpr std::size_t kRings = 4; // of address space per rank: two, each mapped twice
     std::byte *cells(int rank) const {
-        return rings_ + 4 * ring_bytes_ * static_cast<std::size_t>(rank);
+        return rings_ + kRings * ring_bytes_ * static_cast<std::size_t>(rank);
     }
     std::byte *bulk(int rank) const { return cells(rank) + 2 * ring_bytes_; }
     std::size_t ring_bytes() const { return ring_bytes_; } // of each ring
@@ -109,7 +115,7 @@ public:
 
     // Posts the first failure; later ones are dropped.  Wakes everybody.
     void fail(Status status, const std::string &message);
-    bool failed() const { return header_->board.epoch.load(std::memory_order_acquire) != 0; }
+    bool failed() const { return header_->signals.failed.load(std::memory_order_acquire) != 0; }
     // What was posted.  Only after failed().
     Error failure() const;
 

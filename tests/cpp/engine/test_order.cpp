@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "doctest.h"
 
+#include <algorithm>
+
 #include "engine/order.hpp"
 #include "engine/plan.hpp"
 #include "support/schedules.hpp"
@@ -130,7 +132,7 @@ TEST_CASE("the plans of all positions agree on what both ends must agree on") {
     for (schedule::Position p = 1; p < 5; ++p) {
         const auto plan = compile(test::direct(5), p, options);
         CHECK(plan->identity == first->identity);
-        CHECK(plan->cell_bytes == first->cell_bytes);
+        CHECK(std::ranges::equal(plan->cell_bytes, first->cell_bytes));
     }
     options.slice = 4096;
     CHECK(compile(test::direct(5), 0, options)->identity != first->identity);
