@@ -18,70 +18,88 @@ namespace {
 // again: results are better written past it.
 constexpr std::size_t kStreamedOutput = 64u << 20;
 
-// Which positions must have entered the call before each pass of each position can be complete.
-// True if that is everybody, for the last pass of all positions.
-bool synchronizes(const Lowered &lowered, const Order &order) {
-    const std::size_t ranks = lowered.passes.size();
-    const std::size_t words = (ranks + 63) / 64;
-    using Set = std::vector<std::uint64_t>;
-    std::vector<std::vector<Set>> known(ranks);
-    for (std::size_t p = 0; p < ranks; ++p)
-        known[p].resize(lowered.passes[p].size());
-    // Depth first with an explicit stack; the graph has no cycle, since it was played.
+// Whether every position must have entered the call before any can be through with it.
+class Synchronization {
+public:
+    Synchronization(const Lowered &lowered, const Order &order)
+        : lowered_(lowered), order_(order), words_((lowered.passes.size() + 63) / 64),
+          entered_(lowered.passes.size()), known_(lowered.passes.size()) {
+        for (std::size_t p = 0; p < known_.size(); ++p) {
+            entered_[p].resize(lowered.passes[p].size() * words_);
+            known_[p].resize(lowered.passes[p].size());
+        }
+    }
+
+    bool complete() {
+        for (std::size_t p = 0; p < known_.size(); ++p) {
+            std::vector<std::uint64_t> all(words_, 0);
+            all[p / 64] |= 1ull << (p % 64);
+            for (const std::int32_t index : order_.sequence[p]) {
+                const auto i = static_cast<std::size_t>(index);
+                find(p, i);
+                for (std::size_t w = 0; w < words_; ++w)
+                    all[w] |= entered_[p][i * words_ + w];
+            }
+            for (std::size_t q = 0; q < known_.size(); ++q)
+                if ((all[q / 64] >> (q % 64) & 1) == 0)
+                    return false;
+        }
+        return true;
+    }
+
+private:
     struct Frame {
         std::size_t p, i;
-        bool open;
     };
-    std::vector<Frame> stack;
-    const auto need = [&](std::size_t p, std::size_t i) {
-        if (known[p][i].empty())
-            stack.push_back({p, i, false});
-    };
-    for (std::size_t p = 0; p < ranks; ++p) {
-        Set all(words, 0);
-        all[p / 64] |= 1ull << (p % 64);
-        for (const std::int32_t index : order.sequence[p]) {
-            need(p, static_cast<std::size_t>(index));
-            while (!stack.empty()) {
-                const Frame frame = stack.back();
-                stack.pop_back();
-                const Pass &pass = lowered.passes[frame.p][frame.i];
-                Set &mine = known[frame.p][frame.i];
-                if (!frame.open) {
-                    if (!mine.empty())
-                        continue;
-                    stack.push_back({frame.p, frame.i, true});
+
+    // Who must have entered before pass i of position p is complete.  Depth first with a stack of
+    // our own; the graph has no cycle, since it was played.
+    void find(std::size_t p, std::size_t i) {
+        if (known_[p][i])
+            return;
+        stack_.push_back({p, i});
+        while (!stack_.empty()) {
+            const Frame frame = stack_.back();
+            bool ready = true;
+            predecessors(frame, [&](std::size_t q, std::size_t j) {
+                if (!known_[q][j]) {
+                    stack_.push_back({q, j});
+                    ready = false;
                 }
-                if (frame.open) {
-                    mine.assign(words, 0);
-                    mine[frame.p / 64] |= 1ull << (frame.p % 64);
-                }
-                const auto join = [&](std::size_t q, std::size_t j) {
-                    if (!frame.open)
-                        need(q, j);
-                    else
-                        for (std::size_t w = 0; w < words; ++w)
-                            mine[w] |= known[q][j][w];
-                };
-                for (const std::int32_t before : pass.after)
-                    join(frame.p, static_cast<std::size_t>(before));
-                for (const Operand &operand : pass.operands)
-                    if (operand.owner >= 0) {
-                        const auto q = static_cast<std::size_t>(operand.owner);
-                        join(q, static_cast<std::size_t>(
-                                    lowered.publishes[q][static_cast<std::size_t>(operand.publish)]
-                                        .pass));
-                    }
-            }
-            for (std::size_t w = 0; w < words; ++w)
-                all[w] |= known[p][static_cast<std::size_t>(index)][w];
+            });
+            if (!ready)
+                continue;
+            stack_.pop_back();
+            std::uint64_t *mine = entered_[frame.p].data() + frame.i * words_;
+            mine[frame.p / 64] |= 1ull << (frame.p % 64);
+            predecessors(frame, [&](std::size_t q, std::size_t j) {
+                for (std::size_t w = 0; w < words_; ++w)
+                    mine[w] |= entered_[q][j * words_ + w];
+            });
+            known_[frame.p][frame.i] = true;
         }
-        for (std::size_t q = 0; q < ranks; ++q)
-            if ((all[q / 64] >> (q % 64) & 1) == 0)
-                return false;
     }
-    return true;
-}
+
+    template<class Visit>
+    void predecessors(const Frame &frame, Visit &&visit) const {
+        const Pass &pass = lowered_.passes[frame.p][frame.i];
+        for (const std::int32_t before : pass.after)
+            visit(frame.p, static_cast<std::size_t>(before));
+        for (const Operand &operand : pass.operands)
+            if (operand.owner >= 0) {
+                const auto q = static_cast<std::size_t>(operand.owner);
+                const auto publish = static_cast<std::size_t>(operand.publish);
+                visit(q, static_cast<std::size_t>(lowered_.publishes[q][publish].pass));
+            }
+    }
+
+    const Lowered &lowered_;
+    const Order &order_;
+    const std::size_t words_;
+    std::vector<std::vector<std::uint64_t>> entered_; // by position: a bit set for each pass
+    std::vector<std::vector<bool>> known_;
+    std::vector<Frame> stack_;
+};
 
 // Small calls are over before anybody could use the news that a step is done; but a call that needs
 // its ring more than once must tell.
@@ -115,7 +133,8 @@ std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_
         std::min(0.5, static_cast<double>(ring_bytes) / 2.0 / static_cast<double>(widest));
     const auto thin =
         static_cast<std::size_t>(static_cast<double>(std::min(slice, longest)) * fits);
-    return std::max(kThinnest, thin / 64 * 64);
+    constexpr std::size_t kHeader = 2 * transport::kLine; // and what rounding up may add
+    return std::max(kThinnest, thin / 64 * 64 - std::min(thin / 64 * 64, kHeader));
 }
 
 class Emitter {
@@ -290,7 +309,7 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     plan->algorithm = schedule.name;
     plan->element = static_cast<std::uint32_t>(options.element);
     plan->vector_bytes = options.count * options.element;
-    plan->synchronizing = synchronizes(lowered, *sequence);
+    plan->synchronizing = Synchronization(lowered, *sequence).complete();
     for (const transport::Extent &total : sequence->total)
         plan->reports = plan->reports || 2 * std::max(total.cells, total.bulk) > options.ring_bytes;
     plan->streams_output = ranks * 2 * plan->vector_bytes >= kStreamedOutput;
