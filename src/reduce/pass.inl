@@ -71,6 +71,11 @@ struct Kernel {
         const Sources<Ins> sources(in, ins);
         const Sinks<Outs> sinks(out, outs);
         const StreamMask mask(streamed);
+        // The first bytes all at once, or each would wait for the one before.
+        if (end - at >= 2 * kBlock)
+            for (std::size_t first = at; first < std::min(at + kAhead, end - kBlock);
+                 first += kBlock)
+                fetch(sources, first);
         for (; end - at >= kBlock; at += kBlock) {
             fetch(sources, std::min(at + kAhead, end - kBlock));
             block<Element, Operation, kVector, kUnroll>(sources, sinks, at, kVector, mask);
