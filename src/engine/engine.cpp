@@ -9,7 +9,6 @@
 namespace stretto::engine {
 
 using transport::Cell;
-using transport::Extent;
 using transport::Where;
 
 namespace {
@@ -174,17 +173,6 @@ void Engine::announce(const Run &run) {
     return run.lent == 0 || !run.call->in_place || released(run, step);
 }
 
-// Whether a payload has room, or need not be stored: then bulk needs none.
-bool Engine::storable(Run &run, const Step &step) {
-    const Extent size = transport::extent(step.length);
-    Extent end{run.bases[rank_] + step.place.cells + size.cells, 0};
-    run.pushed =
-        step.has_result && step.push != Direct::never ? push(run, step, run.outs.data() + 1) : 0;
-    if (size.bulk != 0 && run.pushed == 0 && !lends(run, step))
-        end.bulk = run.bulk_base + step.place.bulk + size.bulk;
-    return stream_.room(end);
-}
-
 [[gnu::always_inline]] inline void Engine::execute(Run &run, const Step &step) {
     if (lends(run, step))
         return lend(run, step);
@@ -328,55 +316,6 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
     // Nobody succeeds on memory that is no longer meant.
     if (signals_.failed.load(std::memory_order_acquire) != 0) [[unlikely]]
         throw segment_->failure();
-}
-
-// In place, a result overwrites a contribution: whoever reads that in our memory must be done.
-bool Engine::released(const Run &run, const Step &step) const {
-    if (!step.has_result || step.result_space != Space::output)
-        return true;
-    const std::uint32_t *before = run.plan->before.data() + step.first_before;
-    for (std::uint32_t k = 0; k < step.befores; ++k)
-        if (run.lends[before[k]] != 0 &&
-            !stream_.taken(*run.plan, run.sequence, run.plan->steps[before[k]]))
-            return false;
-    return true;
-}
-
-// A contribution that lies in the shared heap is not copied: the cell says where it is.
-bool Engine::lends(const Run &run, const Step &step) {
-    return step.lend != Direct::never && run.call->input_heap != 0 &&
-           (step.lend == Direct::always || !run.call->in_place);
-}
-
-void Engine::lend(Run &run, const Step &step) {
-    const StepOperand &operand = run.plan->operands[step.first_operand];
-    const std::uint64_t position = run.bases[rank_] + step.place.cells;
-    Cell &own = cell(rank_, position);
-    own.where = transport::at(Where::heap, run.call->input_heap - 1 + operand.offset);
-    run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
-    ++run.lent;
-    transport::publish(own, run.signature + position);
-    if (anybody_sleeps(signals_)) [[unlikely]]
-        ring_readers(run, step);
-}
-
-// The outputs of all readers, if every one lies in the shared heap and is free to be written; else
-// nothing.  A reader has said where its output is when it entered.
-int Engine::push(const Run &run, const Step &step, void **outs) {
-    const StepReader *reader = run.plan->readers.data() + step.first_reader;
-    for (std::uint32_t r = 0; r < step.readers; ++r) {
-        const transport::Entry &entry =
-            segment_->lines(reader[r].rank).entries[run.sequence % transport::kEntries];
-        if (entry.sequence.load(std::memory_order_acquire) != run.sequence + 1 ||
-            entry.signature.load(std::memory_order_relaxed) != run.signature)
-            return 0;
-        const std::uint64_t heap = entry.output_heap.load(std::memory_order_relaxed);
-        const bool in_place = entry.in_place.load(std::memory_order_relaxed);
-        if (heap == 0 || (in_place && step.push != Direct::always))
-            return 0;
-        outs[r] = segment_->heap(reader[r].rank) + (heap - 1 + reader[r].result_offset);
-    }
-    return static_cast<int>(step.readers);
 }
 
 void Engine::ring_readers(const Run &run, const Step &step) {

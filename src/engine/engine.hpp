@@ -68,16 +68,21 @@ private:
     void let_them_write(const Plan &plan);
     bool proceed(Run &run, std::uint32_t end);
     bool ready(Run &run, const Step &step);
-    bool released(const Run &run, const Step &step) const;
     void execute(Run &run, const Step &step);
-    bool storable(Run &run, const Step &step);
-    static bool lends(const Run &run, const Step &step);
-    void lend(Run &run, const Step &step);
-    int push(const Run &run, const Step &step, void **outs);
     void ring_readers(const Run &run, const Step &step);
     void report(const Run &run);
     bool look_ahead(Run &run);
     bool spin(Run &run);
+
+    // sharing.cpp
+    bool storable(Run &run, const Step &step);
+    static bool lends(const Run &run, const Step &step) {
+        return step.lend != Direct::never && run.call->input_heap != 0 &&
+               (step.lend == Direct::always || !run.call->in_place);
+    }
+    void lend(Run &run, const Step &step);
+    int push(const Run &run, const Step &step, void **outs);
+    bool released(const Run &run, const Step &step) const;
 
     // waiting.cpp
     void diagnose(const Run &run, std::uint64_t waited_ns);
@@ -87,8 +92,8 @@ private:
     void compare(const Run &run, int rank);
 
     transport::Cell &cell(int rank, std::uint64_t position) const {
-        return *reinterpret_cast<transport::Cell *>(segment_->cells(rank) +
-                                                    (position & ring_mask_));
+        return *reinterpret_cast<transport::Cell *>(
+            rings_ + static_cast<std::size_t>(rank) * ring_stride_ + (position & ring_mask_));
     }
 
     // In the order in which a call needs them: a short call costs as much as the cache lines that
