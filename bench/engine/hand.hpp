@@ -91,14 +91,14 @@ private:
     }
 
     // What a payload takes with its header in front, however long it is.
-    static constexpr std::size_t bytes(std::size_t length) {
-        return (length + stretto::transport::kCellHeader + stretto::transport::kLine - 1) /
-               stretto::transport::kLine * stretto::transport::kLine;
+    static constexpr std::size_t cell_bytes(std::size_t length) {
+        return stretto::round_up(length + stretto::transport::kCellHeader,
+                                 stretto::transport::kLine);
     }
 
     // Payload of our next cell; waits for the peer to have taken what lies there.
     void *room(std::size_t length) {
-        const std::uint64_t end = head_ + bytes(length);
+        const std::uint64_t end = head_ + cell_bytes(length);
         while (end > freed_ + segment_.ring_bytes()) {
             freed_ = segment_.lines(1 - rank_).progress.load(std::memory_order_acquire);
             __builtin_ia32_pause();
@@ -108,7 +108,7 @@ private:
 
     void flag(std::size_t length) {
         stretto::transport::publish(cell(rank_, head_), kKey + head_);
-        head_ += bytes(length);
+        head_ += cell_bytes(length);
     }
 
     void publish(const float *input, std::size_t at, std::size_t length) {
@@ -131,7 +131,7 @@ private:
         Cell &header = cell(1 - rank_, tail_);
         while (!stretto::transport::published(header, kKey + tail_))
             __builtin_ia32_pause();
-        tail_ += bytes(length);
+        tail_ += cell_bytes(length);
         return header.payload();
     }
     void taken() { segment_.lines(rank_).progress.store(tail_, std::memory_order_release); }

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much memory there is to have.
+// Sizes of memory, and how much there is to have.
 #pragma once
 
 #include <cstddef>
 
 namespace stretto {
+
+// The least multiple of `unit` that is not below `value`.
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
 
 // Bytes that this process could still take: what the machine has available, and what its control
 // group (v2) leaves.  Shared memory is taken page by page and a process that asks for more than

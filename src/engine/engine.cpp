@@ -37,12 +37,11 @@ inline void pause() {
 
 Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
                EngineOptions options, Describe describe)
-    : signals_(segment->header().signals), rings_(segment->cells(0)),
-      ring_mask_(segment->ring_bytes() - 1),
-      ring_stride_(transport::Segment::kRings * segment->ring_bytes()), mine_(segment->lines(rank)),
-      rank_(rank), copy_(reduce::copy_pass()), options_(options),
-      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), stream_(*segment),
-      segment_(std::move(segment)), heap_(heap), describe_(std::move(describe)) {
+    : segment_(std::move(segment)), signals_(segment_->header().signals),
+      ring_mask_(segment_->ring_bytes() - 1), mine_(segment_->lines(rank)), rank_(rank),
+      copy_(reduce::copy_pass()), options_(options),
+      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), stream_(*segment_),
+      heap_(heap), describe_(std::move(describe)) {
     for (Bases &bases : bases_)
         bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
 }
@@ -52,13 +51,9 @@ void Engine::play(const Call &call, Tally &tally) {
     own_.bases = bases_[now_].data();
     // Whoever waits for our first cells need not wait for our bookkeeping, which is done while
     // theirs are on the way; but a rank that stores into our output must know before where that is.
-    const bool announced = call.output_heap != 0;
-    if (announced)
-        announce(own_);
-    else
+    if (call.output_heap == 0)
         proceed(own_, call.plan->leading);
-    if (!announced)
-        announce(own_);
+    announce(own_);
     pass_by(*call.plan);
     if (options_.spin_ns != 0)
         let_them_write(*call.plan);
@@ -106,7 +101,7 @@ bool Engine::forget() {
 }
 
 void Engine::begin(Run &run, const Call &call, const Tally &tally) {
-    if (signals_.failed.load(std::memory_order_acquire) != 0) [[unlikely]]
+    if (segment_->failed()) [[unlikely]]
         throw segment_->failure();
     const Plan &plan = *call.plan;
     run.call = &call;
@@ -212,7 +207,6 @@ void Engine::announce(const Run &run) {
     if (step.publishes) {
         position = run.bases[rank_] + step.place.cells;
         own = &cell(rank_, position);
-        const bool bulk = step.length >= transport::kLeastBulk;
         if (step.length >= kLeastDirect && run.pushed != 0) {
             where = transport::at(Where::delivered);
             if (streaming != 0)
@@ -220,7 +214,7 @@ void Engine::announce(const Run &run) {
             count += run.pushed;
         } else {
             outs[count] = own->payload();
-            if (bulk) {
+            if (step.length >= transport::kLeastBulk) {
                 const std::uint64_t offset =
                     ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeader;
                 outs[count] = segment_->bulk(rank_) + offset;
@@ -314,7 +308,7 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
         tally.working_ticks += elapsed - std::min(elapsed, run.waited);
     }
     // Nobody succeeds on memory that is no longer meant.
-    if (signals_.failed.load(std::memory_order_acquire) != 0) [[unlikely]]
+    if (segment_->failed()) [[unlikely]]
         throw segment_->failure();
 }
 

@@ -92,16 +92,15 @@ private:
     void compare(const Run &run, int rank);
 
     transport::Cell &cell(int rank, std::uint64_t position) const {
-        return *reinterpret_cast<transport::Cell *>(
-            rings_ + static_cast<std::size_t>(rank) * ring_stride_ + (position & ring_mask_));
+        return *reinterpret_cast<transport::Cell *>(segment_->cells(rank) +
+                                                    (position & ring_mask_));
     }
 
     // In the order in which a call needs them: a short call costs as much as the cache lines that
     // it touches.
+    const std::shared_ptr<transport::Segment> segment_;
     const transport::Signals &signals_;
-    std::byte *const rings_; // cells of rank 0
     const std::uint64_t ring_mask_;
-    const std::size_t ring_stride_; // from one rank's cells to the next's
     transport::LineBlock &mine_;
     const int rank_;
     std::uint64_t sequence_ = 0; // calls begun
@@ -117,7 +116,6 @@ private:
     std::uint64_t bulk_base_ = 0; // and of our bulk
     Stream stream_;               // what is live in our own rings
     StoreChoice store_;           // how to write cells
-    const std::shared_ptr<transport::Segment> segment_;
     const transport::Heap &heap_;
     const Describe describe_;
 };

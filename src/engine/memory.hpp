@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory.hpp"
 #include "engine/lower.hpp"
 #include "schedule/schedule.hpp"
 
@@ -14,7 +15,7 @@ namespace stretto::engine {
 
 inline constexpr std::size_t kAlign = 64;
 constexpr std::size_t align_up(std::size_t bytes) {
-    return (bytes + kAlign - 1) / kAlign * kAlign;
+    return round_up(bytes, kAlign);
 }
 
 // Where a piece of a slot lies, twice: for hazards, where input and output of a block are one

@@ -50,9 +50,9 @@ std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_
     const double fits =
         std::min(0.5, static_cast<double>(ring_bytes) / 2.0 / static_cast<double>(widest));
     const auto thin =
-        static_cast<std::size_t>(static_cast<double>(std::min(slice, longest)) * fits);
+        static_cast<std::size_t>(static_cast<double>(std::min(slice, longest)) * fits) / 64 * 64;
     constexpr std::size_t kHeader = 2 * transport::kLine; // and what rounding up may add
-    return std::max(kThinnest, thin / 64 * 64 - std::min(thin / 64 * 64, kHeader));
+    return std::max(kThinnest + kHeader, thin) - kHeader;
 }
 
 class Emitter {

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/memory.hpp"
+
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -58,7 +60,7 @@ struct Extent {
 // What a payload takes.  Bulk begins as far behind a line as a payload in its cell, and as large
 // blocks of common allocators: copies between them have their lines in step.
 constexpr Extent extent(std::size_t payload) {
-    const std::size_t bytes = (payload + kCellHeader + kLine - 1) / kLine * kLine;
+    const std::size_t bytes = round_up(payload + kCellHeader, kLine);
     return payload < kLeastBulk ? Extent{bytes, 0} : Extent{kLine, bytes};
 }
 

@@ -24,10 +24,6 @@ void make_huge(std::byte *first, std::size_t bytes) {
         (void)madvise(first, whole, MADV_COLLAPSE);
 }
 
-constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
-
 } // namespace
 
 Heap::Heap(std::shared_ptr<Segment> segment, int rank)

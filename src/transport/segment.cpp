@@ -19,12 +19,11 @@ namespace stretto::transport {
 static constexpr std::uint64_t kMagic = 0x6f74746572747302; // "\2strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return (bytes + page - 1) / page * page;
+    return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
 }
 
 static std::size_t head_bytes(int ranks) {
-    const std::size_t header = (sizeof(SegmentHeader) + kLine - 1) / kLine * kLine;
+    const std::size_t header = round_up(sizeof(SegmentHeader), kLine);
     return page_up(header + sizeof(LineBlock) * static_cast<std::size_t>(ranks));
 }
 
@@ -132,7 +131,7 @@ void Segment::map(const SegmentHeader &shape) {
     if (head == MAP_FAILED)
         throw_errno("cannot map the shared segment");
     header_ = static_cast<SegmentHeader *>(head);
-    const std::size_t header = (sizeof(SegmentHeader) + kLine - 1) / kLine * kLine;
+    const std::size_t header = round_up(sizeof(SegmentHeader), kLine);
     lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
 
     const std::size_t span = kRings * ring_bytes_ * shape.ranks;
@@ -189,9 +188,14 @@ std::byte *Segment::heap(int rank) {
             ? MAP_FAILED
             : mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
                    heap_fd_, static_cast<off_t>(bytes * static_cast<std::size_t>(rank)));
-    if (view == MAP_FAILED)
+    if (view == MAP_FAILED) {
+        const int reason = errno;
+        if (place != nullptr)
+            munmap(place, bytes);
+        errno = reason;
         throw_errno("cannot map the heap of rank " + std::to_string(rank) +
                     "; a smaller STRETTO_HEAP_BYTES may do");
+    }
     std::byte *expected = nullptr;
     if (!slot.compare_exchange_strong(expected, static_cast<std::byte *>(view))) {
         munmap(view, bytes); // another thread was faster

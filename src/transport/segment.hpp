@@ -99,7 +99,6 @@ public:
     int heap_fd() const { return heap_fd_; }
     SegmentHeader &header() const { return *header_; }
     LineBlock &lines(int rank) const { return lines_[rank]; }
-    static constexpr std::size_t kRings = 4; // of address space per rank: two, each mapped twice
     std::byte *cells(int rank) const {
         return rings_ + kRings * ring_bytes_ * static_cast<std::size_t>(rank);
     }
@@ -120,6 +119,8 @@ public:
     Error failure() const;
 
 private:
+    static constexpr std::size_t kRings = 4; // of address space per rank: two, each mapped twice
+
     Segment(int fd, int heap_fd);
     void map(const SegmentHeader &shape);
 
