@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What stands behind the handles of the C API, and how exceptions become statuses.
+#pragma once
+
+#include <new>
+#include <set>
+#include <string>
+
+#include "base/status.hpp"
+#include "comm/communicator.hpp"
+#include "stretto/stretto.h"
+
+struct stretto_comm_s {
+    explicit stretto_comm_s(const stretto::comm::Identity &identity) : communicator(identity) {}
+    stretto::comm::Communicator communicator;
+    std::set<stretto_request_s *> requests;
+    stretto::comm::Stats shown; // keeps the names of the last stretto_stats alive
+};
+
+struct stretto_request_s {
+    stretto_comm_s *comm;
+    stretto::comm::Request request;
+    bool persistent;
+    stretto::engine::Queue::Flight *flight; // null when not running
+};
+
+namespace stretto::api {
+
+// The message of this thread's last failure.
+inline thread_local std::string last_error;
+
+// Runs `body` and turns what it throws into a status and a message.
+template<class Body>
+stretto_status guarded(Body &&body) {
+    try {
+        body();
+        return STRETTO_OK;
+    } catch (const Error &error) {
+        last_error = error.what();
+        return static_cast<stretto_status>(error.status());
+    } catch (const std::bad_alloc &) {
+        last_error = "out of memory";
+        return STRETTO_ERR_MEMORY;
+    } catch (const std::exception &error) {
+        last_error = std::string("internal error: ") + error.what();
+        return STRETTO_ERR_INTERNAL;
+    }
+}
+
+inline void require(bool condition, const char *message) {
+    if (!condition) [[unlikely]]
+        throw Error(Status::argument, message);
+}
+
+// A request with everything checked that one rank can check alone.
+comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
+                      void *recv, std::size_t count, int dtype, int op, int root);
+
+inline void release(stretto_request request) {
+    request->comm->requests.erase(request);
+    delete request;
+}
+
+} // namespace stretto::api

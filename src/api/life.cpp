@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: joining and leaving a job, memory, errors.
+#include <memory>
+
+#include "handles.hpp"
+
+using stretto::Status;
+using namespace stretto::api;
+
+extern "C" {
+
+stretto_status stretto_init(stretto_comm *comm) {
+    return guarded([&] {
+        require(comm != nullptr, "the place for the communicator is NULL");
+        *comm = new stretto_comm_s(stretto::comm::identify());
+    });
+}
+
+stretto_status stretto_init_explicit(int rank, int size, const char *job, stretto_comm *comm) {
+    return guarded([&] {
+        require(comm != nullptr, "the place for the communicator is NULL");
+        require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
+        require(job != nullptr && *job != '\0', "the job needs a name");
+        *comm = new stretto_comm_s({rank, size, job, "stretto_init_explicit"});
+    });
+}
+
+stretto_status stretto_finalize(stretto_comm *comm) {
+    return guarded([&] {
+        require(comm != nullptr && *comm != nullptr, "the communicator is NULL");
+        const std::unique_ptr<stretto_comm_s> owned(*comm);
+        *comm = nullptr;
+        while (!owned->requests.empty()) {
+            stretto_request request = *owned->requests.begin();
+            if (request->flight != nullptr)
+                owned->communicator.queue().wait(*request->flight); // its error is nobody's now
+            release(request);
+        }
+    });
+}
+
+int stretto_rank(stretto_comm comm) {
+    return comm->communicator.rank();
+}
+int stretto_size(stretto_comm comm) {
+    return comm->communicator.size();
+}
+
+const char *stretto_last_error(void) {
+    return last_error.c_str();
+}
+
+const char *stretto_status_name(stretto_status status) {
+    return stretto::name(static_cast<Status>(status));
+}
+
+const char *stretto_version(void) {
+    return STRETTO_VERSION_TEXT;
+}
+
+stretto_status stretto_alloc(stretto_comm comm, size_t bytes, void **memory) {
+    return guarded([&] {
+        require(comm != nullptr && memory != nullptr, "the communicator or the result is NULL");
+        *memory = comm->communicator.heap().allocate(bytes);
+    });
+}
+
+stretto_status stretto_free(stretto_comm comm, void *memory) {
+    return guarded([&] {
+        require(comm != nullptr, "the communicator is NULL");
+        if (memory != nullptr)
+            comm->communicator.heap().free(memory);
+    });
+}
+
+} // extern "C"

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: which algorithm serves, and what happened.
+#include <string>
+
+#include "handles.hpp"
+
+using stretto::Error;
+using stretto::Status;
+using stretto::comm::Request;
+using stretto::schedule::Collective;
+using namespace stretto::api;
+
+extern "C" {
+
+stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm) {
+    return guarded([&] {
+        require(comm != nullptr, "the communicator is NULL");
+        comm->communicator.force(algorithm == nullptr ? "" : algorithm);
+    });
+}
+
+stretto_status stretto_stats(stretto_comm comm, stretto_stat *lines, size_t capacity,
+                             size_t *count) {
+    return guarded([&] {
+        require(comm != nullptr && count != nullptr, "the communicator or the count is NULL");
+        require(capacity == 0 || lines != nullptr, "the lines are NULL");
+        comm->shown = comm->communicator.stats();
+        *count = comm->shown.size();
+        for (const auto &[key, stat] : comm->shown) {
+            if (capacity-- == 0)
+                break;
+            *lines++ = {stretto::schedule::name(key.first).data(),
+                        key.second.c_str(),
+                        stat.calls,
+                        stat.bytes,
+                        stat.seconds,
+                        stat.waiting_seconds,
+                        stat.messages,
+                        stat.bytes_copied,
+                        stat.bytes_reduced};
+        }
+    });
+}
+
+stretto_status stretto_stats_reset(stretto_comm comm) {
+    return guarded([&] {
+        require(comm != nullptr, "the communicator is NULL");
+        comm->communicator.reset_stats();
+    });
+}
+
+stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collective, size_t count,
+                                        stretto_dtype dtype, const char **algorithm) {
+    return guarded([&] {
+        require(comm != nullptr && collective != nullptr && algorithm != nullptr,
+                "an argument is NULL");
+        const auto which = stretto::schedule::collective_named(collective);
+        if (!which)
+            throw Error(Status::argument, "there is no collective '" + std::string(collective) +
+                                              "'; allreduce, reduce, broadcast, reduce_scatter, "
+                                              "allgather and barrier exist");
+        Request request = *which == Collective::barrier
+                              ? comm->communicator.barrier_request()
+                              : checked(comm, *which, STRETTO_IN_PLACE, nullptr, 0, dtype, 0,
+                                        comm->communicator.rank());
+        if (*which != Collective::barrier)
+            request.count = count;
+        request.root = 0;
+        *algorithm = comm->communicator.chosen(request).c_str();
+    });
+}
+
+stretto_status stretto_probe(stretto_comm comm, double *nanoseconds_per_line) {
+    return guarded([&] {
+        require(comm != nullptr && nanoseconds_per_line != nullptr, "an argument is NULL");
+        *nanoseconds_per_line = comm->communicator.probe();
+    });
+}
+
+} // extern "C"

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: what runs while the caller computes.
+#include "handles.hpp"
+
+using stretto::Error;
+using stretto::Status;
+using namespace stretto::api;
+
+extern "C" {
+
+stretto_status stretto_start(stretto_request request) {
+    return guarded([&] {
+        require(request != nullptr && request->persistent, "the request is not a persistent one");
+        require(request->flight == nullptr, "the request runs already; wait for it first");
+        request->flight = request->comm->communicator.start(request->request);
+    });
+}
+
+stretto_status stretto_wait(stretto_request *request) {
+    return guarded([&] {
+        require(request != nullptr, "the request is NULL");
+        stretto_request_s *what = *request;
+        if (what == nullptr || (what->persistent && what->flight == nullptr))
+            return; // already ended
+        stretto::engine::Queue &queue = what->comm->communicator.queue();
+        stretto::engine::Queue::Flight *flight = what->flight;
+        queue.wait(*flight);
+        what->flight = nullptr;
+        if (!what->persistent) {
+            release(what);
+            *request = nullptr;
+        }
+        queue.land(flight);
+    });
+}
+
+stretto_status stretto_test(stretto_request *request, int *done) {
+    return guarded([&] {
+        require(request != nullptr && done != nullptr, "the request or the result is NULL");
+        stretto_request_s *what = *request;
+        *done = what == nullptr || what->flight == nullptr ||
+                what->comm->communicator.queue().test(*what->flight);
+        if (*done != 0) {
+            const stretto_status status = stretto_wait(request);
+            if (status != STRETTO_OK)
+                throw Error(static_cast<Status>(status), std::string(last_error));
+        }
+    });
+}
+
+stretto_status stretto_request_free(stretto_request *request) {
+    return guarded([&] {
+        require(request != nullptr, "the request is NULL");
+        if (*request == nullptr)
+            return;
+        require((*request)->flight == nullptr, "the request is running; wait for it first");
+        release(*request);
+        *request = nullptr;
+    });
+}
+
+} // extern "C"
