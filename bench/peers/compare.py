@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares Stretto's allreduce with that of other libraries: builds, measures, reports."""
+"""Compares Stretto's collectives with those of other libraries: builds, measures, reports."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
 ROOT = HERE.parents[1]
+
+# As peer_bench knows them.
+COLLECTIVES = ("allreduce", "reduce", "broadcast", "reduce_scatter", "allgather")
 
 PASS_SECONDS = 15  # of measuring for one peer and number of ranks: some blocks of every size
 
@@ -63,9 +66,15 @@ def parse_arguments() -> argparse.Namespace:
             raise argparse.ArgumentTypeError("one or two limits")
         return found
 
-    results = ROOT / "results"
     parser = argparse.ArgumentParser(prog="run.py", description=__doc__)
     add = parser.add_argument
+    add(
+        "--collective",
+        choices=COLLECTIVES,
+        default=COLLECTIVES[0],
+        metavar="NAME",
+        help=f"one of {', '.join(COLLECTIVES)} ({COLLECTIVES[0]})",
+    )
     add("--budget", type=float, default=600, help="seconds to measure, in all (600)")
     add("--sizes", type=parse_sizes, default="4:64M", help="4:64M (powers of 2), 4:64M:4 or 4,1K")
     add("--ranks", type=numbers, default="2,4,8", help="numbers of ranks (2,4,8)")
@@ -76,10 +85,15 @@ def parse_arguments() -> argparse.Namespace:
         help="limits between the states of the machine, in ns; found if not given",
     )
     add("--library", type=Path, help="folder of a built libstretto.so; built if not given")
-    add("--json", type=Path, default=results / "peers.json")
-    add("--markdown", type=Path, default=results / "peers.md")
-    add("--plot", type=Path, default=results / "peers.png")
-    return parser.parse_args()
+    results = {"json": "json", "markdown": "md", "plot": "png"}
+    for option, suffix in results.items():
+        add(f"--{option}", type=Path, help=f"results/peers-NAME.{suffix} if not given")
+    arguments = parser.parse_args()
+    for option, suffix in results.items():
+        if getattr(arguments, option) is None:
+            path = ROOT / "results" / f"peers-{arguments.collective}.{suffix}"
+            setattr(arguments, option, path)
+    return arguments
 
 
 def build_stretto() -> Path:
@@ -118,7 +132,9 @@ def measure_all(
         for ranks, peer in jobs:
             for settings, sizes, seconds in launches(peer, ranks, arguments.sizes, share):
                 try:
-                    for block in measure(peer, programs[peer], ranks, sizes, seconds, settings):
+                    for block in measure(
+                        peer, programs[peer], arguments.collective, ranks, sizes, seconds, settings
+                    ):
                         blocks.append(block)
                         what = f"{ranks} ranks, {peer.title}, {tables.size_text(block.bytes)}"
                         bar.update(task, description=f"{what}, probe {block.probe_ns[1]:.1f} ns")
@@ -147,6 +163,7 @@ def main() -> int:
         sys.exit("nothing was measured")
     limits = arguments.limits or states.boundaries([block.probe_ns[1] for block in blocks])
     meta = {
+        "collective": arguments.collective,
         "date": started,
         "cpu": cpu_name(),
         "cores": len(os.sched_getaffinity(0)),

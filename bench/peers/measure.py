@@ -47,10 +47,17 @@ def launches(
 
 
 def measure(
-    peer: Peer, program: Path, ranks: int, sizes: list[int], seconds: float, settings: Settings
+    peer: Peer,
+    program: Path,
+    collective: str,
+    ranks: int,
+    sizes: list[int],
+    seconds: float,
+    settings: Settings,
 ) -> Iterator[Block]:
     """Yields the blocks as they are measured.  Raises LaunchError if mpirun fails."""
-    command = [*peer.command(ranks), str(program), f"{seconds:.1f}", ",".join(map(str, sizes))]
+    command = [*peer.command(ranks), str(program), collective]
+    command += [f"{seconds:.1f}", ",".join(map(str, sizes))]
     if settings.threads:
         command.append("threads")
     with tempfile.TemporaryFile("w+") as complaints:

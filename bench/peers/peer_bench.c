@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Times Stretto's allreduce and that of the MPI this program is linked with, in turns, in the same
+ * Times a collective of Stretto and of the MPI this program is linked with, in turns, in the same
  * processes, on the same buffers.  Usage, under that MPI's mpirun:
  *
- *     peer_bench SECONDS BYTES[,BYTES...] [threads]
+ *     peer_bench COLLECTIVE SECONDS BYTES[,BYTES...] [threads]
  *
  * Four contestants: the MPI ("peer"), Stretto on the same malloc buffers, Stretto on buffers from
- * stretto_alloc ("shared"), and the floor that no allreduce on malloc buffers gets under by much:
- * every rank copies its vector once ("memcpy").
+ * stretto_alloc ("shared"), and every rank copying its vector once ("memcpy"), the floor that no
+ * allreduce on malloc buffers gets under by much.
  *
  * The work is cut into blocks, one size each.  A block is bursts of calls, contestant after
  * contestant, until BLOCK_NS have passed; the first call of a burst is not timed but checked, the
@@ -21,20 +21,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "contest.h"
 #include "meeting.h"
-#include "stretto/stretto.h"
 
-enum { PEER, STRETTO, SHARED, MEMCPY, CONTESTANTS };
 static const char *const NAMES[CONTESTANTS] = {"peer", "stretto", "shared", "memcpy"};
 
 enum { MAX_SIZES = 64, MAX_BURST = 32, MAX_CYCLES = 8, BLOCK_NS = 20000000 };
 
 typedef struct {
-    int rank, size;
+    const Contest *contest;
+    Ranks ranks;
     Meeting *meeting;
-    stretto_comm comm;
-    float *send, *recv;               /* from malloc */
-    float *shared_send, *shared_recv; /* from stretto_alloc */
 } Bench;
 
 typedef struct {
@@ -42,13 +39,6 @@ typedef struct {
     int calls;
     double wrong[CONTESTANTS]; /* elements, over all checked calls and ranks */
 } Block;
-
-static void check(stretto_status status) {
-    if (status == STRETTO_OK)
-        return;
-    fprintf(stderr, "peer_bench: %s: %s\n", stretto_status_name(status), stretto_last_error());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 static void *checked(void *memory) {
     if (memory == NULL) {
@@ -58,54 +48,22 @@ static void *checked(void *memory) {
     return memory;
 }
 
-/* Rank r contributes (r + 1) * h(i) at index i, with h a hash below 256: the sum is
- * h(i) * size * (size + 1) / 2, exact in a float for up to 256 ranks; a block that is misplaced,
- * missing or counted twice shows. */
-static float hashed(size_t i) {
-    return (float)(((uint32_t)i * 2654435761u) >> 24);
-}
-
-static double mismatches(const float *vector, size_t count, float factor) {
-    size_t wrong = 0;
-    for (size_t i = 0; i < count; i++)
-        wrong += vector[i] != factor * hashed(i);
-    return (double)wrong;
-}
-
-static void call(Bench *bench, int contestant, size_t count) {
-    switch (contestant) {
-    case PEER:
-        MPI_Allreduce(bench->send, bench->recv, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-        break;
-    case STRETTO:
-        check(stretto_allreduce(bench->comm, bench->send, bench->recv, count, STRETTO_FLOAT32,
-                                STRETTO_SUM));
-        break;
-    case SHARED:
-        check(stretto_allreduce(bench->comm, bench->shared_send, bench->shared_recv, count,
-                                STRETTO_FLOAT32, STRETTO_SUM));
-        break;
-    default: memcpy(bench->recv, bench->send, count * sizeof(float));
-    }
-}
-
 static int burst_calls(size_t bytes) {
     return bytes <= 64 << 10 ? MAX_BURST : bytes <= 4 << 20 ? 8 : 3;
 }
 
 static void run_burst(Bench *bench, Block *block, int contestant, size_t bytes) {
     const size_t count = bytes / sizeof(float);
-    float *recv = contestant == SHARED ? bench->shared_recv : bench->recv;
-    const int parts = contestant == MEMCPY ? bench->rank + 1 : bench->size * (bench->size + 1) / 2;
-    memset(recv, 0xff, bytes); /* NaN: what is not written shows */
+    const Ranks *ranks = &bench->ranks;
+    contest_poison(bench->contest, ranks, contestant, count);
     meeting_barrier(bench->meeting);
-    call(bench, contestant, count);
-    block->wrong[contestant] += mismatches(recv, count, (float)parts);
+    contest_call(bench->contest, ranks, contestant, count);
+    block->wrong[contestant] += contest_wrong(bench->contest, ranks, contestant, count);
     double *ns = block->ns[contestant] + block->calls;
     for (int i = 0; i < burst_calls(bytes); i++) {
         meeting_barrier(bench->meeting);
         const uint64_t start = ticks();
-        call(bench, contestant, count);
+        contest_call(bench->contest, ranks, contestant, count);
         ns[i] = (double)(ticks() - start) * ns_per_tick();
     }
 }
@@ -143,58 +101,68 @@ static void print_block(const Block *block, size_t bytes, int round, double befo
     fflush(stdout);
 }
 
-static int read_sizes(char *list, size_t *sizes, size_t *largest) {
+/* Multiples of `unit`, without repetition. */
+static int read_sizes(char *list, size_t unit, size_t *sizes, size_t *largest) {
     int n = 0;
     *largest = 0;
     for (char *item = strtok(list, ","); item != NULL && n < MAX_SIZES; item = strtok(NULL, ",")) {
-        sizes[n] = strtoull(item, NULL, 10) / sizeof(float) * sizeof(float);
-        if (sizes[n] > *largest)
-            *largest = sizes[n];
-        n++;
+        const size_t asked = strtoull(item, NULL, 10) / unit * unit;
+        const size_t size = asked > unit ? asked : unit;
+        if (n > 0 && size == sizes[n - 1])
+            continue;
+        sizes[n++] = size;
+        if (size > *largest)
+            *largest = size;
     }
     return n;
 }
 
 static void open_bench(Bench *bench, size_t largest) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &bench->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &bench->size);
-    bench->meeting = meeting_open(bench->rank, bench->size);
+    Ranks *ranks = &bench->ranks;
+    bench->meeting = meeting_open(ranks->rank, ranks->size);
     char job[32];
     snprintf(job, sizeof(job), "peer-bench-%d", (int)getpid());
     MPI_Bcast(job, sizeof(job), MPI_CHAR, 0, MPI_COMM_WORLD);
-    check(stretto_init_explicit(bench->rank, bench->size, job, &bench->comm));
-    bench->send = checked(malloc(largest));
-    bench->recv = checked(malloc(largest));
+    check(stretto_init_explicit(ranks->rank, ranks->size, job, &ranks->comm));
+    ranks->send = checked(malloc(largest));
+    ranks->recv = checked(malloc(largest));
     void *memory;
-    check(stretto_alloc(bench->comm, largest, &memory));
-    bench->shared_send = memory;
-    check(stretto_alloc(bench->comm, largest, &memory));
-    bench->shared_recv = memory;
-    for (size_t i = 0; i < largest / sizeof(float); i++)
-        bench->send[i] = bench->shared_send[i] = (float)(bench->rank + 1) * hashed(i);
+    check(stretto_alloc(ranks->comm, largest, &memory));
+    ranks->shared_send = memory;
+    check(stretto_alloc(ranks->comm, largest, &memory));
+    ranks->shared_recv = memory;
+    contest_fill(ranks, largest / sizeof(float));
 }
 
 static void close_bench(Bench *bench) {
-    free(bench->send);
-    free(bench->recv);
-    check(stretto_free(bench->comm, bench->shared_send));
-    check(stretto_free(bench->comm, bench->shared_recv));
-    check(stretto_finalize(&bench->comm));
+    Ranks *ranks = &bench->ranks;
+    free(ranks->send);
+    free(ranks->recv);
+    check(stretto_free(ranks->comm, ranks->shared_send));
+    check(stretto_free(ranks->comm, ranks->shared_recv));
+    check(stretto_finalize(&ranks->comm));
 }
 
 int main(int argc, char **argv) {
     static Bench bench;
     static Block block;
     size_t sizes[MAX_SIZES], largest;
-    const int threads = argc > 3 && strcmp(argv[3], "threads") == 0;
+    const int threads = argc > 4 && strcmp(argv[4], "threads") == 0;
     int provided;
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
-    if (argc < 3 || strlen(argv[2]) == 0) {
-        fprintf(stderr, "usage: peer_bench SECONDS BYTES[,BYTES...] [threads]\n");
+    bench.contest = argc > 1 ? contest_named(argv[1]) : NULL;
+    if (bench.contest == NULL || argc < 4 || strlen(argv[3]) == 0) {
+        fprintf(stderr,
+                "usage: peer_bench COLLECTIVE SECONDS BYTES[,BYTES...] [threads]\n"
+                "COLLECTIVE is one of %s\n",
+                contest_names());
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    const double seconds = atof(argv[1]), start = MPI_Wtime();
-    const int n_sizes = read_sizes(argv[2], sizes, &largest);
+    MPI_Comm_rank(MPI_COMM_WORLD, &bench.ranks.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks.size);
+    const double seconds = atof(argv[2]), start = MPI_Wtime();
+    const size_t parts = bench.contest->parted ? (size_t)bench.ranks.size : 1;
+    const int n_sizes = read_sizes(argv[3], parts * sizeof(float), sizes, &largest);
     open_bench(&bench, largest);
 
     double before = meeting_probe(bench.meeting);
@@ -203,7 +171,7 @@ int main(int argc, char **argv) {
         for (int s = 0; s < n_sizes && more; s++) {
             run_block(&bench, &block, sizes[s], round);
             const double after = meeting_probe(bench.meeting);
-            if (bench.rank == 0)
+            if (bench.ranks.rank == 0)
                 print_block(&block, sizes[s], round, before, after);
             before = after;
             /* The first round, which meets every size, may take twice the time. */

@@ -63,7 +63,7 @@ class Peer:
         lib = self.prefix / "lib"
         run([os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-Wall", "-Wextra",
              f"-I{include}", "-isystem", self.prefix / "include",
-             HERE / "peer_bench.c", HERE / "meeting.c", "-o", program,
+             HERE / "peer_bench.c", HERE / "contest.c", HERE / "meeting.c", "-o", program,
              f"-L{library}", f"-Wl,-rpath,{library}", "-lstretto",
              f"-L{lib}", f"-Wl,-rpath,{lib}", "-lmpi"])  # fmt: skip
         return program

@@ -93,7 +93,7 @@ def show(results: dict, console: Console) -> None:
 def write_markdown(results: dict, path: Path) -> None:
     meta = results["meta"]
     text = [
-        "# Allreduce of floats: Stretto and its peers, interleaved\n",
+        f"# {meta['collective']} of floats: Stretto and its peers, interleaved\n",
         f"{meta['date']}, {meta['cpu']}, {meta['cores']} cores; "
         + ", ".join(f"{PEERS[n].title} ({', '.join(PEERS[n].packages)})" for n in meta["peers"])
         + f". {results['blocks']} blocks, of which {results['blocks_thrown_away']} fell into a "
