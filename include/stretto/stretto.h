@@ -159,6 +159,17 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  * An algorithm that does not exist or cannot run is an error that lists what can. */
 STRETTO_API stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm);
 
+/* How far results of reductions repeat, bit by bit. */
+typedef enum stretto_reproducible {
+    STRETTO_REPRODUCIBLE_OFF = 0, /* no promise beyond: all ranks get the same bits */
+    STRETTO_REPRODUCIBLE_RUN = 1, /* the same call gives the same bits in every run */
+    STRETTO_REPRODUCIBLE_FULL = 2 /* and whatever the algorithm, size, split and processor are */
+} stretto_reproducible;
+
+/* The mode of the next collectives of this communicator; STRETTO_REPRODUCIBLE says which it begins
+ * with.  The same on all ranks, or their calls do not match (STRETTO_ERR_MISMATCH). */
+STRETTO_API stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible mode);
+
 /* One line of statistics: the calls of one collective by one algorithm. */
 typedef struct stretto_stat {
     const char *collective;

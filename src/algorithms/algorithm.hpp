@@ -44,6 +44,8 @@ struct Algorithm {
     bool (*consistent)(Position ranks);       // the same bits on all ranks
     bool (*canonical)(Position ranks);        // the canonical tree
     Schedule (*make)(const Problem &problem);
+    // Reduces in the order of arrival, or takes a path by it: bits may differ from run to run.
+    bool by_arrival = false;
 };
 
 // Every algorithm of the library, in the order `stretto list` shows them.

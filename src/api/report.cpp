@@ -19,6 +19,15 @@ stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm)
     });
 }
 
+stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible mode) {
+    return guarded([&] {
+        require(comm != nullptr, "the communicator is NULL");
+        require(mode >= STRETTO_REPRODUCIBLE_OFF && mode <= STRETTO_REPRODUCIBLE_FULL,
+                "unknown mode; see stretto_reproducible in stretto.h");
+        comm->communicator.set_reproducible(static_cast<stretto::select::Reproducible>(mode));
+    });
+}
+
 stretto_status stretto_stats(stretto_comm comm, stretto_stat *lines, size_t capacity,
                              size_t *count) {
     return guarded([&] {

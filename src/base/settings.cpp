@@ -9,7 +9,7 @@
 
 namespace stretto {
 
-static constexpr std::array<SettingInfo, 9> kSettings{{
+static constexpr std::array<SettingInfo, 10> kSettings{{
     {Setting::timeout_s, "STRETTO_TIMEOUT", "seconds", "600",
      "how long a collective waits for a rank that does not come; 0: for ever"},
     {Setting::init_timeout_s, "STRETTO_INIT_TIMEOUT", "seconds", "60",
@@ -27,6 +27,8 @@ static constexpr std::array<SettingInfo, 9> kSettings{{
      "address space for stretto_alloc, per rank; pages are taken only when allocated"},
     {Setting::algorithm, "STRETTO_ALGORITHM", "text", "",
      "forces the algorithm of allreduce: a name of `stretto list`, with parameters"},
+    {Setting::reproducible, "STRETTO_REPRODUCIBLE", "text", "off",
+     "off, run (the same bits in every run) or full (also for every size, split and algorithm)"},
     {Setting::isa, "STRETTO_ISA", "text", "",
      "narrows the instruction set of the kernels: baseline, avx2 or avx512"},
 }};

@@ -18,6 +18,7 @@ enum class Setting {
     plan_bytes,
     heap_bytes,
     algorithm,
+    reproducible,
     isa,
 };
 

@@ -38,7 +38,9 @@ std::string_view without_parameters(std::string_view algorithm) {
     return algorithm.substr(0, algorithm.find('('));
 }
 
-constexpr std::uint64_t kOverlaps = 1u << 24; // in what a rank says of its call
+// In what a rank says of its call.
+constexpr std::uint64_t kOverlaps = 1u << 24;
+constexpr int kReproducibleShift = 25;
 
 } // namespace
 
@@ -47,6 +49,7 @@ Communicator::Communicator(const Identity &identity)
       engine_(segment_, identity.rank, heap_, engine_options(segment_->header()),
               [this](const engine::Said &said) { return describe(said); }),
       queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)) {
+    set_reproducible(select::reproducible_named(text(Setting::reproducible)));
     force(text(Setting::algorithm));
 }
 
@@ -55,12 +58,16 @@ Communicator::~Communicator() {
     segment_->hold_life(me_.rank, false);
 }
 
-// collective 8 bits | dtype 8 | op 8 | overlaps 8 | root 32
+// collective 8 bits | dtype 8 | op 8 | overlaps 1 | reproducible 2 | unused 5 | root 32
 std::uint64_t Communicator::pack(const Request &request) {
     return static_cast<std::uint64_t>(request.collective) |
            static_cast<std::uint64_t>(request.dtype) << 8 |
            static_cast<std::uint64_t>(request.op) << 16 |
            static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.root)) << 32;
+}
+
+std::uint64_t Communicator::what(const Request &request) const {
+    return pack(request) | static_cast<std::uint64_t>(terms().reproducible) << kReproducibleShift;
 }
 
 std::string Communicator::describe(const engine::Said &said) const {
@@ -75,6 +82,9 @@ std::string Communicator::describe(const engine::Said &said) const {
         text += ", " + std::string(stretto::name(static_cast<ReduceOp>(said.what >> 16 & 0xff)));
     if (collective == Collective::reduce || collective == Collective::broadcast)
         text += ", root " + std::to_string(said.what >> 32);
+    if (const auto mode = static_cast<select::Reproducible>(said.what >> kReproducibleShift & 3);
+        mode != select::Reproducible::off)
+        text += ", reproducible " + std::string(select::name(mode));
     return text + ")";
 }
 
@@ -85,17 +95,26 @@ std::size_t Communicator::vector_count(const Request &request) const {
 }
 
 std::string Communicator::algorithm_for(const Request &request) const {
-    if (const std::string &forced = forced_[forced_now_]; !forced.empty())
+    const select::Situation here = situation(request);
+    if (const std::string &forced = terms().forced; !forced.empty())
         for (const algorithms::Algorithm &algorithm : algorithms::all())
             if (algorithm.collective == request.collective &&
-                algorithm.name == without_parameters(forced))
+                algorithm.name == without_parameters(forced)) {
+                select::require(algorithm, here);
                 return forced;
-    return select::choose(situation(request));
+            }
+    return select::choose(here).algorithm;
 }
 
 select::Situation Communicator::situation(const Request &request) const {
-    return {request.collective, size(), segment_->header().cores,
-            vector_count(request) * size_of(request.dtype)};
+    select::Situation here;
+    here.collective = request.collective;
+    here.ranks = size();
+    here.cores = segment_->header().cores;
+    here.element = size_of(request.dtype);
+    here.bytes = vector_count(request) * here.element;
+    here.reproducible = terms().reproducible;
+    return here;
 }
 
 const engine::Plan &Communicator::plan(const Request &request) {
@@ -146,13 +165,14 @@ Communicator::Site Communicator::make_site(const Request &request) {
         site.output_first = first;
         site.output_bytes = own;
     }
+    site.what = what(request);
     site.fingerprint =
-        mix(mix(mix(segment_->header().key, pack(request)), request.count), site.plan->identity);
+        mix(mix(mix(segment_->header().key, site.what), request.count), site.plan->identity);
     return site;
 }
 
 Communicator::Site &Communicator::site(const Request &request) {
-    const Key key{pack(request), request.count, forced_now_};
+    const Key key{pack(request), request.count, terms_now_};
     if (key == last_key_) [[likely]]
         return *last_site_;
     auto found = sites_.find(key);
@@ -173,7 +193,7 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
     // A rank must know of every rank's calls whether they overlap, so the two kinds do not match.
     call.overlaps = overlaps;
     call.fingerprint = overlaps ? ~site.fingerprint : site.fingerprint;
-    call.said = {pack(request) | (overlaps ? kOverlaps : 0), request.count};
+    call.said = {site.what | (overlaps ? kOverlaps : 0), request.count};
     const void *input = request.input;
     void *output = request.output;
     if (input == nullptr) {
@@ -222,10 +242,18 @@ void Communicator::force(const std::string &algorithm) {
         if (!known)
             algorithms::find(Collective::allreduce, wanted); // throws, listing what there is
     }
-    forced_now_ = static_cast<std::size_t>(std::find(forced_.begin(), forced_.end(), wanted) -
-                                           forced_.begin());
-    if (forced_now_ == forced_.size())
-        forced_.push_back(wanted);
+    agree({wanted, terms().reproducible});
+}
+
+void Communicator::set_reproducible(select::Reproducible mode) {
+    agree({terms().forced, mode});
+}
+
+void Communicator::agree(Terms terms) {
+    const auto found = std::find(all_terms_.begin(), all_terms_.end(), terms);
+    terms_now_ = static_cast<std::size_t>(found - all_terms_.begin());
+    if (found == all_terms_.end())
+        all_terms_.push_back(std::move(terms));
 }
 
 void Communicator::add(Stats &stats, const Key &key, const Site &site) {

@@ -63,6 +63,8 @@ public:
 
     // Empty or "auto": the library chooses.  Throws Error(argument) for what does not exist.
     void force(const std::string &algorithm);
+    // How far results repeat, from the next call on; the same on all ranks.
+    void set_reproducible(select::Reproducible mode);
     const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
 
     Stats stats();
@@ -76,23 +78,34 @@ private:
         const engine::Plan *plan = nullptr;
         reduce::Pass reduce = nullptr;
         std::uint64_t fingerprint = 0;
+        std::uint64_t what = 0; // for those who ask what this rank has called
         engine::Tally tally;
         std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
         std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
     };
     struct Key {
         std::uint64_t what = ~0ull, count = 0;
-        std::size_t forced = 0; // index among the algorithms that were ever forced
+        std::size_t terms = 0; // index among all terms that were ever in force
         bool operator==(const Key &) const = default;
     };
     struct KeyHash {
         std::size_t operator()(const Key &key) const {
             return static_cast<std::size_t>(
-                (key.what ^ (key.count << 7) ^ (key.forced << 24)) * 0x9e3779b97f4a7c15u >> 7);
+                (key.what ^ (key.count << 7) ^ (key.terms << 24)) * 0x9e3779b97f4a7c15u >> 7);
         }
     };
 
+    // What holds for calls besides their arguments.
+    struct Terms {
+        std::string forced; // the algorithm; "": the library chooses
+        select::Reproducible reproducible = select::Reproducible::off;
+        bool operator==(const Terms &) const = default;
+    };
+
     static std::uint64_t pack(const Request &request);
+    const Terms &terms() const { return all_terms_[terms_now_]; }
+    void agree(Terms terms);
+    std::uint64_t what(const Request &request) const;
     std::string describe(const engine::Said &said) const;
     std::size_t vector_count(const Request &request) const;
     std::string algorithm_for(const Request &request) const;
@@ -110,8 +123,8 @@ private:
     engine::Engine engine_;
     engine::Queue queue_;
 
-    std::vector<std::string> forced_{""}; // all that were ever forced
-    std::size_t forced_now_ = 0;
+    std::vector<Terms> all_terms_{{}}; // that were ever in force
+    std::size_t terms_now_ = 0;
     Key last_key_;
     Site *last_site_ = nullptr;
     std::unordered_map<Key, Site, KeyHash> sites_;

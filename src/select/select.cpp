@@ -2,18 +2,32 @@
 #include "select/select.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <span>
+
+#include "base/status.hpp"
 
 namespace stretto::select {
 
+using algorithms::Algorithm;
 using schedule::Collective;
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kModes{"off", "run", "full"};
+
+bool reduces(Collective collective) {
+    return collective == Collective::allreduce || collective == Collective::reduce ||
+           collective == Collective::reduce_scatter;
+}
 
 // Measured in shared memory (docs/performance.md): while a vector is small, one exchange of all
 // with all beats everything, as a second phase costs a second latency; then the owner of a block
 // reduces it in one n-ary pass (direct) and everybody reads the result.  With several ranks on a
 // core the second phase costs a round of context switches: up to 48 KiB at 4 ranks on 2 cores, and
 // 12 KiB at 8, what all ranks read in one phase, P^2 vectors, is cheaper.
-static std::size_t one_phase_most(const Situation &s) {
+std::size_t one_phase_most(const Situation &s) {
     if (s.ranks <= 2)
         return 24 << 10;
     const auto ranks = static_cast<std::size_t>(s.ranks);
@@ -22,14 +36,107 @@ static std::size_t one_phase_most(const Situation &s) {
     return s.ranks <= 4 ? 12 << 10 : 4 << 10;
 }
 
-std::string choose(const Situation &s) {
+std::string sizes(std::size_t bytes) {
+    return bytes >= 1024 && bytes % 1024 == 0 ? std::to_string(bytes / 1024) + " KiB"
+                                              : std::to_string(bytes) + " B";
+}
+
+// What serves best, and what serves where that one may not: the second promises more.
+struct Rule {
+    std::array<std::string_view, 2> names;
+    std::string why;
+};
+
+Rule rule(const Situation &s) {
     switch (s.collective) {
-    case Collective::allreduce: return s.bytes <= one_phase_most(s) ? "one_shot" : "direct";
-    case Collective::reduce_scatter:
-    case Collective::allgather: return "direct";
-    case Collective::barrier: return "one_shot";
-    default: return "linear";
+    case Collective::allreduce: {
+        const std::size_t most = one_phase_most(s);
+        const std::string at = " " + sizes(most) + " at " + std::to_string(s.ranks) + " ranks on " +
+                               std::to_string(s.cores) + (s.cores == 1 ? " core" : " cores");
+        if (s.bytes <= most)
+            return {{"one_shot", "one_shot_canonical"},
+                    "measured rule: up to" + at + " one exchange of all with all is fastest"};
+        return {{"direct", "direct_canonical"},
+                "measured rule: beyond" + at + " the owner of a block best reduces it for all"};
     }
+    case Collective::reduce_scatter:
+        return {{"direct", "direct_canonical"},
+                "rule: one step, and the owner of a block reduces it in one pass"};
+    case Collective::allgather:
+        return {{"direct", ""}, "rule: one step, and each byte is read once"};
+    case Collective::barrier: return {{"one_shot", ""}, "rule: one step"};
+    default:
+        return {{"linear", "binomial"}, "rule: in shared memory all read what one has written"};
+    }
+}
+
+} // namespace
+
+std::string_view name(Reproducible mode) {
+    return kModes[static_cast<std::size_t>(mode)];
+}
+
+Reproducible reproducible_named(std::string_view name) {
+    if (name.empty())
+        return Reproducible::off;
+    const auto found = std::find(kModes.begin(), kModes.end(), name);
+    if (found == kModes.end())
+        throw Error(Status::argument,
+                    "the reproducible mode (STRETTO_REPRODUCIBLE or set_reproducible) is '" +
+                        std::string(name) + "'; off, run and full exist");
+    return static_cast<Reproducible>(found - kModes.begin());
+}
+
+std::string obstacle(const Algorithm &algorithm, const Situation &s) {
+    if (!algorithm.runs(s.ranks))
+        return "cannot run on " + std::to_string(s.ranks) + " ranks";
+    if (!reduces(s.collective))
+        return "";
+    if (!s.commutative && !algorithm.order_preserving(s.ranks))
+        return "does not keep the order of ranks, which this operation needs";
+    if (s.consistent && !algorithm.consistent(s.ranks))
+        return "does not give all ranks the same bits";
+    if (s.reproducible != Reproducible::off && algorithm.by_arrival)
+        return "goes by who arrives when, which mode " + std::string(name(s.reproducible)) +
+               " rules out";
+    if (s.reproducible == Reproducible::full && !algorithm.canonical(s.ranks))
+        return "is not the canonical tree at " + std::to_string(s.ranks) +
+               " ranks, which mode full needs";
+    return "";
+}
+
+std::vector<std::string_view> able(const Situation &s) {
+    std::vector<std::string_view> names;
+    for (const Algorithm &each : algorithms::all())
+        if (each.collective == s.collective && obstacle(each, s).empty())
+            names.push_back(each.name);
+    return names;
+}
+
+Choice choose(const Situation &s) {
+    const std::vector<std::string_view> names = able(s);
+    const Rule preferred = rule(s);
+    for (const std::string_view name : preferred.names)
+        if (std::find(names.begin(), names.end(), name) != names.end())
+            return {std::string(name), preferred.why};
+    if (!names.empty())
+        return {std::string(names.front()), "no rule yet: the first that can serve"};
+    throw Error(Status::unsupported, "no algorithm can serve this " +
+                                         std::string(schedule::name(s.collective)) + " on " +
+                                         std::to_string(s.ranks) + " ranks");
+}
+
+void require(const Algorithm &algorithm, const Situation &s) {
+    const std::string why = obstacle(algorithm, s);
+    if (why.empty())
+        return;
+    std::string others;
+    for (const std::string_view name : able(s))
+        others.append(others.empty() ? "" : ", ").append(name);
+    throw Error(Status::unsupported,
+                std::string(schedule::name(s.collective)) + " algorithm " +
+                    std::string(algorithm.name) + " " + why +
+                    "; those that can serve: " + (others.empty() ? "none" : others));
 }
 
 std::size_t slice_bytes(const Situation &s) {

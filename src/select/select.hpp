@@ -1,23 +1,62 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice: which algorithm serves a call, from what all ranks know alike.
+//
+// Every algorithm of the collective is a candidate.  What the call needs excludes some, each with
+// its reason; a rule measured in shared memory says which of the others serves.  What the others
+// would cost is predicted only when somebody asks (explain.hpp).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "algorithms/algorithm.hpp"
 #include "schedule/contract.hpp"
 
 namespace stretto::select {
 
+// How far results repeat.  Values are those of stretto.h.
+enum class Reproducible : std::uint8_t {
+    off = 0,  // any algorithm
+    run = 1,  // the same call gives the same bits in every run: nothing depends on arrival
+    full = 2, // also whatever the algorithm, the size and the split: the canonical tree
+};
+
+std::string_view name(Reproducible mode);
+// "off" (also ""), "run" or "full"; throws Error(argument).
+Reproducible reproducible_named(std::string_view name);
+
 struct Situation {
     schedule::Collective collective = schedule::Collective::allreduce;
     int ranks = 1;
-    unsigned cores = 1;    // of the host, for all ranks together
-    std::size_t bytes = 0; // of the whole vector
+    unsigned cores = 1;      // of the host, for all ranks together
+    std::size_t bytes = 0;   // of the whole vector
+    std::size_t element = 4; // bytes of one
+    bool commutative = true; // the operation
+    bool consistent = false; // all ranks must get the same bits
+    Reproducible reproducible = Reproducible::off;
 };
 
-// The name of an algorithm, with parameters.
-std::string choose(const Situation &situation);
+// Why the algorithm cannot serve, in words that follow its name ("cannot run on 6 ranks"); "" if it
+// can.
+std::string obstacle(const algorithms::Algorithm &algorithm, const Situation &situation);
+
+// The algorithms of the collective that can serve, in the order of the registry.
+std::vector<std::string_view> able(const Situation &situation);
+
+struct Choice {
+    std::string algorithm; // a name, with parameters
+    std::string why;       // the rule that decided
+};
+
+// The same on all ranks, as it sees nothing but the situation.  Throws Error(unsupported) if no
+// algorithm can serve.
+Choice choose(const Situation &situation);
+
+// Throws Error(unsupported) that lists those which can if the algorithm that was asked for cannot.
+void require(const algorithms::Algorithm &algorithm, const Situation &situation);
 
 // The piece in which blocks travel, in bytes.
 std::size_t slice_bytes(const Situation &situation);

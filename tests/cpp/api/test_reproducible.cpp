@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Mode full: the same bits whatever the algorithm, the split, the arrival order and the kernels.
+#include "doctest.h"
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "algorithms/algorithm.hpp"
+#include "support/world.hpp"
+
+namespace {
+
+constexpr int kRanks = 7;
+constexpr std::size_t kCount = 5003;
+
+std::uint64_t scrambled(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+// Of both signs and many sizes, so that every bracketing rounds in its own way.
+template<class T>
+T value(int rank, std::size_t index) {
+    const std::uint64_t bits =
+        scrambled(static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15u + index + 1);
+    const double mantissa = 1.0 + static_cast<double>(bits >> 12) / 4503599627370496.0;
+    const double sized = std::ldexp(mantissa, static_cast<int>(bits % 23) - 11);
+    return static_cast<T>((bits >> 8 & 1) != 0 ? -sized : sized);
+}
+
+template<class T>
+std::uint64_t hash_of(const T *values, std::size_t count) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (std::size_t i = 0; i < count * sizeof(T); ++i)
+        hash = (hash ^ reinterpret_cast<const unsigned char *>(values)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+// How the vector is given to the library: calls that begin at these elements, cut in slices of so
+// many bytes (0: as the library likes), in buffers that begin so many elements off a cache line.
+struct Split {
+    std::vector<std::size_t> begins;
+    const char *slice;
+    std::size_t shift;
+};
+const std::array<Split, 5> kSplits{{{{0}, "", 0},
+                                    {{0, 1667}, "", 0},
+                                    {{0, 1, 8, 500, 512, 3000, 5002}, "", 3},
+                                    {{0}, "256", 0},
+                                    {{0, 4001}, "4K", 1}}};
+
+// Which rank comes in which place.
+constexpr std::array<std::array<int, kRanks>, 5> kArrivals{{{0, 0, 0, 0, 0, 0, 0},
+                                                            {0, 1, 2, 3, 4, 5, 6},
+                                                            {6, 5, 4, 3, 2, 1, 0},
+                                                            {0, 0, 0, 9, 0, 0, 0},
+                                                            {4, 1, 6, 0, 3, 5, 2}}};
+
+template<class T>
+constexpr stretto_dtype kDtype = sizeof(T) == 4 ? STRETTO_FLOAT32 : STRETTO_FLOAT64;
+
+// The vector of all, reduced on every rank by the calls of a split; 0 if ranks differ.
+template<class T>
+std::uint64_t reduced(stretto_comm comm, const Split &split, const std::array<int, kRanks> &late) {
+    const int rank = stretto_rank(comm);
+    std::vector<T> send(kCount + split.shift), recv(kCount + split.shift);
+    for (std::size_t i = 0; i < kCount; ++i)
+        send[split.shift + i] = value<T>(rank, i);
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(50 * late[static_cast<std::size_t>(rank)]));
+    for (std::size_t i = 0; i < split.begins.size(); ++i) {
+        const std::size_t begin = split.begins[i];
+        const std::size_t end = i + 1 < split.begins.size() ? split.begins[i + 1] : kCount;
+        test::check(stretto_allreduce(comm, &send[split.shift + begin], &recv[split.shift + begin],
+                                      end - begin, kDtype<T>, STRETTO_SUM));
+    }
+    std::int64_t range[2] = {static_cast<std::int64_t>(hash_of(&recv[split.shift], kCount) >> 1),
+                             0};
+    range[1] = -range[0];
+    std::int64_t most[2] = {0, 0};
+    test::check(stretto_reduce(comm, range, most, 2, STRETTO_INT64, STRETTO_MAX, 0));
+    return most[0] == -most[1] ? static_cast<std::uint64_t>(most[0]) : 0;
+}
+
+std::vector<std::string> qualifying() {
+    std::vector<std::string> names{"auto"};
+    for (const stretto::algorithms::Algorithm &each : stretto::algorithms::all())
+        if (each.collective == stretto::schedule::Collective::allreduce && each.runs(kRanks) &&
+            each.canonical(kRanks))
+            names.emplace_back(each.name);
+    return names;
+}
+
+// Every hash that rank 0 saw: of all algorithms, splits and arrivals.
+template<class T>
+std::set<std::uint64_t> hashes(stretto_reproducible mode, const std::vector<std::string> &names) {
+    std::set<std::uint64_t> seen;
+    for (const Split &split : kSplits) {
+        if (*split.slice != '\0')
+            setenv("STRETTO_SLICE_BYTES", split.slice, 1);
+        test::with_ranks(kRanks, [&](stretto_comm comm) {
+            test::check(stretto_set_reproducible(comm, mode));
+            for (const std::string &name : names)
+                for (const auto &late : kArrivals) {
+                    test::check(stretto_force_algorithm(comm, name.c_str()));
+                    const std::uint64_t hash = reduced<T>(comm, split, late);
+                    if (stretto_rank(comm) == 0)
+                        seen.insert(hash);
+                    test::check(stretto_barrier(comm));
+                }
+        });
+        unsetenv("STRETTO_SLICE_BYTES");
+    }
+    return seen;
+}
+
+// Runs this program again, its test case of that name alone, with these kernels; what it prints.
+std::string output_with(const char *isa, const char *test_case) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+    const std::string command = "STRETTO_ISA=" + std::string(isa) + " '" + self +
+                                "' --no-skip --no-intro --test-case='" + test_case + "'";
+    std::string text;
+    std::FILE *const pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    for (char line[256]; std::fgets(line, sizeof line, pipe) != nullptr;)
+        if (std::strncmp(line, "hash ", 5) == 0)
+            text += line;
+    CHECK(pclose(pipe) == 0);
+    return text;
+}
+
+template<class T>
+void print_hashes(const char *name) {
+    for (const std::uint64_t hash : hashes<T>(STRETTO_REPRODUCIBLE_FULL, qualifying()))
+        std::printf("hash %s %016llx\n", name, static_cast<unsigned long long>(hash));
+}
+
+} // namespace
+
+// Not a test by itself: what the next one runs with each instruction set.
+TEST_CASE("hashes of mode full" * doctest::skip()) {
+    print_hashes<float>("float32");
+    print_hashes<double>("float64");
+}
+
+TEST_CASE("mode full has one result whatever happens") {
+    REQUIRE(qualifying().size() >= 6);
+    std::set<std::string> lines;
+    for (const char *isa : {"baseline", "avx2", "avx512"}) {
+        std::istringstream text(output_with(isa, "hashes of mode full"));
+        int found = 0;
+        for (std::string line; std::getline(text, line); ++found)
+            lines.insert(line);
+        CHECK(found == 2);
+    }
+    CHECK(lines.size() == 2); // one of each type
+}
+
+TEST_CASE("the values tell brackets apart") {
+    // What mode off gives to algorithms that are not canonical: the test above could fail.
+    CHECK(hashes<float>(STRETTO_REPRODUCIBLE_OFF, {"ring", "binomial", "direct"}).size() > 1);
+    CHECK(hashes<double>(STRETTO_REPRODUCIBLE_RUN, {"direct", "binomial"}).size() > 1);
+}
+
+TEST_CASE("all collectives that reduce give the same bits in mode full") {
+    test::with_ranks(kRanks, [](stretto_comm comm) {
+        test::check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_FULL));
+        const int rank = stretto_rank(comm);
+        constexpr std::size_t kPart = 101, kWhole = kPart * kRanks;
+        std::vector<float> send(kWhole), all(kWhole), one(kWhole), part(kPart);
+        for (std::size_t i = 0; i < kWhole; ++i)
+            send[i] = value<float>(rank, i);
+        test::check(
+            stretto_allreduce(comm, send.data(), all.data(), kWhole, STRETTO_FLOAT32, STRETTO_SUM));
+        for (int root = 0; root < kRanks; ++root) {
+            test::check(stretto_reduce(comm, send.data(), one.data(), kWhole, STRETTO_FLOAT32,
+                                       STRETTO_SUM, root));
+            if (rank == root)
+                CHECK(std::memcmp(one.data(), all.data(), kWhole * sizeof(float)) == 0);
+        }
+        test::check(stretto_reduce_scatter(comm, send.data(), part.data(), kPart, STRETTO_FLOAT32,
+                                           STRETTO_SUM));
+        CHECK(std::memcmp(part.data(), &all[static_cast<std::size_t>(rank) * kPart],
+                          kPart * sizeof(float)) == 0);
+    });
+}
+
+TEST_CASE("a forced algorithm that does not qualify is an error that lists those that do") {
+    test::with_ranks(5, [](stretto_comm comm) {
+        float x = 1, y = 0;
+        test::check(stretto_force_algorithm(comm, "ring"));
+        test::check(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM));
+        test::check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_FULL));
+        CHECK(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM) ==
+              STRETTO_ERR_UNSUPPORTED);
+        const std::string message = stretto_last_error();
+        CHECK(message.find("ring is not the canonical tree at 5 ranks") != std::string::npos);
+        CHECK(message.find("direct_canonical") != std::string::npos);
+        test::check(stretto_force_algorithm(comm, nullptr));
+        test::check(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM));
+        CHECK(y == 5);
+        CHECK(stretto_set_reproducible(comm, static_cast<stretto_reproducible>(3)) ==
+              STRETTO_ERR_ARGUMENT);
+    });
+}
+
+TEST_CASE("ranks in different modes do not match") {
+    test::with_ranks(3, [](stretto_comm comm) {
+        if (stretto_rank(comm) == 1)
+            test::check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_FULL));
+        float x = 1, y = 0;
+        CHECK(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM) ==
+              STRETTO_ERR_MISMATCH);
+        CHECK(std::string(stretto_last_error()).find("reproducible full") != std::string::npos);
+    });
+}

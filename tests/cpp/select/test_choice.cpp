@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who may serve, who does, and what is said about the others.
+#include "doctest.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/status.hpp"
+#include "schedule/verify.hpp"
+#include "select/select.hpp"
+
+using namespace stretto;
+using algorithms::Algorithm;
+using schedule::Collective;
+using select::Reproducible;
+using select::Situation;
+
+namespace {
+
+Situation allreduce(int ranks, unsigned cores, std::size_t bytes) {
+    Situation s;
+    s.ranks = ranks;
+    s.cores = cores;
+    s.bytes = bytes;
+    return s;
+}
+
+const Algorithm &named(const char *name) {
+    return algorithms::find(Collective::allreduce, name);
+}
+
+bool contains(const std::string &text, const std::string &part) {
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("the measured rule for allreduce") {
+    struct Row {
+        int ranks;
+        unsigned cores;
+        std::size_t last_in_one_phase;
+    };
+    for (const auto &[ranks, cores, last] :
+         {Row{2, 2, 24 << 10}, Row{2, 1, 24 << 10}, Row{3, 4, 12 << 10}, Row{4, 4, 12 << 10},
+          Row{5, 8, 4 << 10}, Row{64, 64, 4 << 10}, Row{4, 2, 48 << 10}, Row{8, 2, 12 << 10},
+          Row{16, 2, 3 << 10}}) {
+        CAPTURE(ranks);
+        CAPTURE(cores);
+        CHECK(select::choose(allreduce(ranks, cores, 0)).algorithm == "one_shot");
+        CHECK(select::choose(allreduce(ranks, cores, last)).algorithm == "one_shot");
+        CHECK(select::choose(allreduce(ranks, cores, last + 1)).algorithm == "direct");
+        CHECK(contains(select::choose(allreduce(ranks, cores, last)).why, "measured rule"));
+    }
+}
+
+TEST_CASE("whatever the call needs, what is chosen has it") {
+    for (const Algorithm &some : algorithms::all())
+        for (const int ranks : {1, 2, 3, 5, 7, 8, 13, 16})
+            for (const std::size_t bytes : {0, 4, 5000, 1 << 20})
+                for (const bool commutative : {true, false})
+                    for (const Reproducible mode :
+                         {Reproducible::off, Reproducible::run, Reproducible::full}) {
+                        Situation s = allreduce(ranks, 2, bytes);
+                        s.collective = some.collective;
+                        s.commutative = commutative;
+                        s.consistent = true;
+                        s.reproducible = mode;
+                        const std::string name = select::choose(s).algorithm;
+                        CAPTURE(name);
+                        CHECK(select::obstacle(algorithms::find(s.collective, name), s) == "");
+                    }
+}
+
+TEST_CASE("an excluded algorithm has its reason") {
+    Situation s = allreduce(7, 2, 1 << 20);
+    CHECK(select::obstacle(named("ring"), s) == "");
+    s.commutative = false;
+    CHECK(contains(select::obstacle(named("ring"), s), "order of ranks"));
+    CHECK(select::obstacle(named("direct"), s) == "");
+    s.reproducible = Reproducible::run;
+    CHECK(select::obstacle(named("direct"), s) == "");
+    s.reproducible = Reproducible::full;
+    CHECK(contains(select::obstacle(named("direct"), s), "canonical tree at 7 ranks"));
+    CHECK(select::obstacle(named("direct_canonical"), s) == "");
+    CHECK(select::choose(s).algorithm == "direct_canonical");
+
+    Algorithm picky = named("direct_canonical");
+    picky.runs = [](schedule::Position ranks) { return ranks == 8; };
+    CHECK(select::obstacle(picky, s) == "cannot run on 7 ranks");
+    Algorithm hasty = named("direct_canonical");
+    hasty.by_arrival = true;
+    CHECK(contains(select::obstacle(hasty, s), "who arrives when"));
+    s.reproducible = Reproducible::off;
+    CHECK(select::obstacle(hasty, s) == "");
+    Algorithm loose = named("direct_canonical");
+    loose.consistent = [](schedule::Position) { return false; };
+    CHECK(select::obstacle(loose, s) == "");
+    s.consistent = true;
+    CHECK(contains(select::obstacle(loose, s), "same bits"));
+}
+
+TEST_CASE("asking for what cannot serve lists what can") {
+    Situation s = allreduce(7, 2, 64);
+    s.reproducible = Reproducible::full;
+    select::require(named("binomial"), s);
+    try {
+        select::require(named("ring"), s);
+        FAIL("no error");
+    } catch (const Error &error) {
+        CHECK(error.status() == Status::unsupported);
+        CHECK(contains(error.what(), "ring is not the canonical tree"));
+        CHECK(contains(error.what(), "one_shot_canonical, direct_canonical, binomial"));
+    }
+    CHECK(select::reproducible_named("full") == Reproducible::full);
+    CHECK_THROWS_AS(select::reproducible_named("Full"), Error);
+}
+
+TEST_CASE("nothing goes by arrival unless it says so") {
+    for (const Algorithm &each : algorithms::all())
+        for (const int ranks : {2, 5, 8}) {
+            if (!each.runs(ranks))
+                continue;
+            CAPTURE(std::string(each.name));
+            const schedule::Schedule made = algorithms::make({&each, {}}, ranks);
+            bool by_arrival = made.token.has_value();
+            for (schedule::Position p = 0; p < ranks; ++p)
+                for (const schedule::Op &op : schedule::path(made.program(p)))
+                    by_arrival = by_arrival || op.group > 0;
+            CHECK(by_arrival == each.by_arrival);
+        }
+}
