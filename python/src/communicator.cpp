@@ -138,6 +138,12 @@ void force_algorithm(const Communicator &self, const char *name) {
     self.handle->call([&](stretto_comm comm) { return stretto_force_algorithm(comm, name); });
 }
 
+void set_reproducible(const Communicator &self, int mode) {
+    self.handle->call([&](stretto_comm comm) {
+        return stretto_set_reproducible(comm, static_cast<stretto_reproducible>(mode));
+    });
+}
+
 std::string chosen_algorithm(const Communicator &self, const char *collective, std::size_t count,
                              const char *dtype) {
     const char *name = nullptr;
@@ -179,6 +185,7 @@ void bind_communicator(nb::module_ &module) {
         .def("stats", &stats)
         .def("reset_stats", &reset_stats)
         .def("force_algorithm", &force_algorithm, "name"_a)
+        .def("set_reproducible", &set_reproducible, "mode"_a)
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
         .def("probe", &probe)
         .def("finalize", [](const Communicator &self) { self.handle->finalize(); })

@@ -33,6 +33,9 @@ IN_PLACE = InPlace()
 """Pass as `send` to say that the contribution lies in `recv`."""
 
 
+_MODES = ("off", "run", "full")  # in the order of stretto_reproducible
+
+
 class Stat(NamedTuple):
     """The calls of one collective by one algorithm, as this rank saw them."""
 
@@ -254,6 +257,18 @@ class Communicator:
         there is if the algorithm does not exist, or says why it cannot run here.
         """
         self._core.force_algorithm(name or "auto")
+
+    def set_reproducible(self, mode: str) -> None:
+        """How far results of reductions repeat bit by bit, from the next collective on.
+
+        "off": all ranks get the same bits; "run": the same call gives the same bits in every run;
+        "full": and whatever the algorithm, the size, the split and the processor are.  The same on
+        all ranks, or their calls do not match.  STRETTO_REPRODUCIBLE says which mode a job begins
+        with.
+        """
+        if mode not in _MODES:
+            raise ArgumentError(f"there is no reproducible mode {mode!r}; off, run and full exist")
+        self._core.set_reproducible(_MODES.index(mode))
 
     def chosen_algorithm(self, collective: str, count: int, dtype: DTypeLike = np.float32) -> str:
         """The algorithm that serves a call of this collective ("allreduce", ...) and size."""

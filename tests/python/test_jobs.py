@@ -41,6 +41,19 @@ def test_threads(stretto):
     assert "refused" in done.stdout
 
 
+def test_reproducible_results(stretto):
+    assert_ended_well(stretto.job(5, "reproducible"), times=5)
+
+
+@pytest.mark.parametrize("mode, expected", [("full", 0), ("ful", 1)])
+def test_the_reproducible_mode_of_the_environment(stretto, mode, expected):
+    code = "import stretto; print(stretto.init().chosen_algorithm('allreduce', 1 << 20))"
+    done = stretto("run", "-n", 5, sys.executable, "-c", code, STRETTO_REPRODUCIBLE=mode)
+    assert (done.returncode != 0) == expected
+    assert ("direct_canonical" in done.stdout) == (not expected)
+    assert ("off, run and full" in done.stderr) == expected
+
+
 @pytest.mark.parametrize("how", ["dies", "leaves"])
 def test_a_rank_that_is_gone_is_an_error_on_the_others(stretto, how):
     done = stretto.job(4, "failure", how)
