@@ -212,10 +212,10 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
     // Where byte 0 of the whole vector would lie.
     call.input = static_cast<const std::byte *>(input) - site.input_first;
     call.output = static_cast<std::byte *>(output) - site.output_first;
-    if (const auto where = heap_.locate(input, site.input_bytes); where > site.input_first)
+    if (const auto where = heap_.locate(input, site.input_bytes); where != 0)
         call.input_heap = where - site.input_first;
     if (const auto where = heap_.locate(output, site.output_bytes);
-        call.move_bytes == 0 && where > site.output_first)
+        call.move_bytes == 0 && where != 0)
         call.output_heap = where - site.output_first;
     return call;
 }

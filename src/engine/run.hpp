@@ -27,8 +27,9 @@ struct Call {
     bool in_place = false;         // input and output are the same memory
     bool overlaps = false;         // later calls may begin before this one is complete: on any rank
     std::uint64_t fingerprint = 0; // equal on all ranks, different for different calls
-    std::uint64_t input_heap = 0;  // 1 + offset of vector byte 0 in our heap window, if all of the
-    std::uint64_t output_heap = 0; // input (output) lies there; else 0
+    // 1 + offset of vector byte 0 in our heap window, modulo 2^64 (a buffer that holds a later part
+    // of the vector may begin the window), if all of the input (output) lies there; else 0.
+    std::uint64_t input_heap = 0, output_heap = 0;
     // Not 0: the output overlaps an input that others still read.  The result, `move_bytes` from
     // byte `move_first` of the vector on, is made elsewhere and moved to `move_to` at the end.
     std::size_t move_bytes = 0, move_first = 0;

@@ -30,7 +30,7 @@ struct alignas(kLine) Entry {
     std::atomic<std::uint64_t> signature;
     std::atomic<std::uint64_t> count;
     std::atomic<std::uint64_t> what; // packed by the engine's owner: collective, dtype, op, root
-    std::atomic<std::uint64_t> output_heap; // 1 + where its output begins in its heap window, or 0
+    std::atomic<std::uint64_t> output_heap; // as the engine's Call says
     std::atomic<bool> in_place;
 };
 static_assert(sizeof(Entry) == kLine);
