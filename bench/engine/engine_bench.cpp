@@ -104,7 +104,7 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
                     "engine us", "ratio", "ns/step", "probe");
     for (std::size_t bytes = smallest; bytes <= largest; bytes *= 4) {
         const select::Situation situation{schedule::Collective::allreduce, kRanks, kRanks, bytes};
-        const std::string algorithm = select::choose(situation);
+        const std::string algorithm = select::choose(situation).algorithm;
         engine::PlanOptions options;
         options.count = bytes / 4;
         options.slice = select::slice_bytes(situation);
