@@ -4,8 +4,11 @@
 
 #include <memory>
 #include <nanobind/nanobind.h>
+#include <string>
+#include <vector>
 
 #include "handle.hpp"
+#include "schedule/schedule.hpp"
 
 namespace stretto::python {
 
@@ -21,5 +24,10 @@ void bind_tools(nanobind::module_ &module);        // tools.cpp
 nanobind::tuple time_calls(const Communicator &comm, const char *collective, nanobind::handle send,
                            nanobind::handle recv, const char *op, int root, std::size_t warm,
                            std::size_t calls);
+
+// simulation.cpp: when each position is done, and with `events` everything that takes time.
+nanobind::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count,
+                                 std::size_t element, std::vector<double> arrivals, double alpha,
+                                 double beta, double gamma, const std::string &mode, bool events);
 
 } // namespace stretto::python

@@ -10,7 +10,6 @@
 #include "bindings.hpp"
 #include "schedule/json.hpp"
 #include "schedule/verify.hpp"
-#include "simulate/simulate.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -103,47 +102,21 @@ nb::dict prove(const Schedule &schedule, std::size_t count, std::size_t element)
     return result;
 }
 
-simulate::Mode mode_named(const std::string &name) {
-    constexpr std::string_view names[] = {"posted", "arrived", "eager", "ordered"};
-    for (int i = 0; i < 4; ++i)
-        if (names[i] == name)
-            return static_cast<simulate::Mode>(i);
-    throw Error(Status::argument,
-                "there is no mode '" + name + "'; posted, arrived, eager and ordered exist");
-}
-
-nb::dict simulate_schedule(const Schedule &schedule, std::size_t count, std::size_t element,
-                           std::vector<double> arrivals, double alpha, double beta, double gamma,
-                           const std::string &mode) {
-    simulate::Problem problem;
-    problem.count = count;
-    problem.element = element;
-    problem.arrivals = std::move(arrivals);
-    problem.network = {alpha, beta, gamma};
-    problem.mode = mode_named(mode);
-    simulate::Timeline timeline;
-    {
-        const nb::gil_scoped_release released;
-        timeline = simulate::simulate(schedule, problem);
-    }
-    nb::dict result;
-    result["finish"] = timeline.finish;
-    result["makespan"] = timeline.makespan;
-    result["mean_elapsed"] = timeline.mean_elapsed;
-    return result;
-}
-
 } // namespace
 
 void bind_tools(nb::module_ &module) {
     nb::class_<Schedule>(module, "Schedule")
         .def_ro("name", &Schedule::name)
         .def_ro("ranks", &Schedule::ranks)
+        .def_prop_ro("blocks", &Schedule::blocks)
+        .def_prop_ro(
+            "collective",
+            [](const Schedule &self) { return schedule::name(self.contract.collective()); })
         .def("to_json", [](const Schedule &self) { return schedule::to_json(self); })
         .def("to_text", [](const Schedule &self) { return schedule::to_text(self); })
         .def("prove", &prove, "count"_a, "element"_a)
         .def("simulate", &simulate_schedule, "count"_a, "element"_a, "arrivals"_a, "alpha"_a,
-             "beta"_a, "gamma"_a, "mode"_a);
+             "beta"_a, "gamma"_a, "mode"_a, "events"_a = false);
     module.def("schedule", &make, "collective"_a, "algorithm"_a, "ranks"_a, "root"_a);
     module.def("schedule_from_json", &schedule::from_json, "text"_a);
     module.def("algorithms", &list_algorithms);

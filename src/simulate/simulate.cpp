@@ -174,8 +174,8 @@ private:
         const Position from = position_of(send), to = position_of(recv);
         ports_.release(from, to);
         messages_[message].delivered = true;
-        note({from, to, model_.tasks[send].block, to_seconds(now_ - transfer), to_seconds(now_),
-              model_.tasks[recv].reduces});
+        note({from, to, op_of(send), op_of(recv), model_.tasks[send].block,
+              to_seconds(now_ - transfer), to_seconds(now_), model_.tasks[recv].reduces});
         finish_[at(from)] = std::max(finish_[at(from)], now_);
         if (problem_.mode == Mode::ordered)
             complete(send);
@@ -197,8 +197,8 @@ private:
 
     void end_work(TaskId task) {
         const Task &here = model_.tasks[task];
-        note({here.position, here.position, here.block, to_seconds(now_ - here.work),
-              to_seconds(now_), true});
+        note({here.position, here.position, op_of(task), op_of(task), here.block,
+              to_seconds(now_ - here.work), to_seconds(now_), true});
         complete(task);
     }
 
@@ -258,6 +258,7 @@ private:
 
     static std::size_t at(Position position) { return static_cast<std::size_t>(position); }
     Position position_of(TaskId task) const { return model_.tasks[task].position; }
+    std::int32_t op_of(TaskId task) const { return static_cast<std::int32_t>(model_.index(task)); }
     TaskId first(Position position) const { return model_.first[at(position)]; }
 
     const Schedule &schedule_;

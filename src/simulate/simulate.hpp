@@ -47,9 +47,10 @@ enum class Mode {
 // For drawings.  A message (from != to), or the work of a processor (from == to).
 struct Event {
     schedule::Position from, to;
-    schedule::Block block; // the first one
-    double start, end;     // seconds since time 0
-    bool reduces;          // the message is reduced at its receiver; true for work
+    std::int32_t from_op, to_op; // which ops of the paths: the send and the receive, or the work's
+    schedule::Block block;       // the first one
+    double start, end;           // seconds since time 0
+    bool reduces;                // the message is reduced at its receiver; true for work
 };
 
 struct Timeline {

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
-from stretto import _core
+from stretto import Error, _core
 
 COLLECTIVES = ("allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "barrier")
 ROOTED = ("reduce", "broadcast")
@@ -52,6 +53,31 @@ def choose(texts: tuple[str, ...], collective: str | None) -> list[Choice]:
             raise click.UsageError(f"there is no algorithm '{name}'; there are {names}")
         choices += [Choice(each, text) for each in matching]
     return choices
+
+
+@dataclass(frozen=True)
+class Named:
+    """A schedule with what the user called it."""
+
+    collective: str
+    text: str
+    schedule: _core.Schedule
+
+
+def schedule_of(text: str, collective: str | None, ranks: int, root: int) -> Named:
+    """Of an algorithm for so many ranks; or of a JSON file, which has its own number of them."""
+    if text.endswith(".json"):
+        schedule = read_schedule(Path(text))
+        return Named(schedule.collective, Path(text).stem, schedule)
+    choice = choose_one(text, collective)
+    return Named(choice.collective, choice.text, choice.schedule(ranks, root))
+
+
+def read_schedule(path: Path) -> _core.Schedule:
+    try:
+        return _core.schedule_from_json(path.read_text())
+    except (Error, OSError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"{path}: {error}") from None
 
 
 def choose_one(text: str, collective: str | None) -> Choice:

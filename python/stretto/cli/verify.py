@@ -11,8 +11,8 @@ from typing import Any
 import click
 from rich.progress import track
 
-from stretto import Error, _core
-from stretto.cli.catalog import ROOTED, Choice, choose, collective_option
+from stretto import _core
+from stretto.cli.catalog import ROOTED, Choice, choose, collective_option, read_schedule
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import RANKS, SIZE, show_ranges, show_size
 
@@ -106,10 +106,7 @@ def prove(choice: Choice, ranks: int, root: int, size: int) -> dict[str, Any]:
 
 
 def prove_file(path: Path, size: int) -> dict[str, Any]:
-    try:
-        schedule = _core.schedule_from_json(path.read_text())
-    except (Error, UnicodeDecodeError) as error:
-        raise click.ClickException(f"{path}: {error}") from None
+    schedule = read_schedule(path)
     return {**schedule.prove(elements(size), ELEMENT), "root": 0, "name": str(path)}
 
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Schedules in simulated time: results, and the timeline that drawings are made of.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <string_view>
+#include <utility>
+
+#include "bindings.hpp"
+#include "simulate/simulate.hpp"
+
+namespace nb = nanobind;
+
+namespace stretto::python {
+
+namespace {
+
+using schedule::Block;
+using schedule::Op;
+
+simulate::Mode mode_named(const std::string &name) {
+    constexpr std::string_view names[] = {"posted", "arrived", "eager", "ordered"};
+    for (int i = 0; i < 4; ++i)
+        if (names[i] == name)
+            return static_cast<simulate::Mode>(i);
+    throw Error(Status::argument,
+                "there is no mode '" + name + "'; posted, arrived, eager and ordered exist");
+}
+
+// The ops of all positions, for what an event says of itself by number only.
+std::vector<std::vector<Op>> paths(const schedule::Schedule &schedule) {
+    std::vector<std::vector<Op>> all;
+    for (schedule::Position p = 0; p < schedule.ranks; ++p)
+        all.push_back(schedule::path(schedule.program(p)));
+    return all;
+}
+
+nb::list describe(const schedule::Schedule &schedule, const simulate::Problem &problem,
+                  const std::vector<simulate::Event> &events) {
+    const auto programs = paths(schedule);
+    const auto bounds = schedule.partition.bounds(problem.count);
+    nb::list result;
+    for (const simulate::Event &event : events) {
+        const auto from = static_cast<std::size_t>(event.from);
+        const auto to = static_cast<std::size_t>(event.to);
+        const bool message = from != to;
+        const Op &begin = programs[from][static_cast<std::size_t>(event.from_op)];
+        const Op &end = programs[to][static_cast<std::size_t>(event.to_op)];
+        std::size_t elements = 0;
+        for (const Block block : end.blocks)
+            elements += bounds[static_cast<std::size_t>(block) + 1] -
+                        bounds[static_cast<std::size_t>(block)];
+        nb::dict entry;
+        entry["kind"] = message ? "message" : "reduce";
+        entry["from"] = event.from;
+        entry["to"] = event.to;
+        entry["send_op"] = event.from_op;
+        entry["recv_op"] = event.to_op;
+        entry["lane"] = begin.lane;
+        entry["blocks"] = end.blocks;
+        entry["sent_blocks"] = begin.blocks; // the labels that the sender gives them
+        entry["bytes"] = elements * problem.element;
+        entry["reduces"] = event.reduces;
+        entry["start"] = event.start;
+        entry["end"] = event.end;
+        result.append(entry);
+    }
+    return result;
+}
+
+} // namespace
+
+nb::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count,
+                           std::size_t element, std::vector<double> arrivals, double alpha,
+                           double beta, double gamma, const std::string &mode, bool events) {
+    simulate::Problem problem;
+    problem.count = count;
+    problem.element = element;
+    problem.arrivals = std::move(arrivals);
+    problem.network = {alpha, beta, gamma};
+    problem.mode = mode_named(mode);
+    problem.keep_events = events;
+    simulate::Timeline timeline;
+    {
+        const nb::gil_scoped_release released;
+        timeline = simulate::simulate(schedule, problem);
+    }
+    nb::dict result;
+    result["finish"] = timeline.finish;
+    result["makespan"] = timeline.makespan;
+    result["mean_elapsed"] = timeline.mean_elapsed;
+    if (events)
+        result["events"] = describe(schedule, problem, timeline.events);
+    return result;
+}
+
+} // namespace stretto::python
