@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/status.hpp"
@@ -38,12 +39,19 @@ void Dataflow::Observer::local(OpRef) {}
 
 Dataflow::Dataflow(const Schedule &schedule, std::int32_t token_value) {
     check_frame(schedule);
+    constexpr std::size_t most_waits = 1u << 27; // of all positions: half a gibibyte
+    std::size_t waits = 0;
     std::vector<Program> programs;
     for (Position p = 0; p < schedule.ranks; ++p) {
         programs.push_back(schedule.program(p));
         check_program(schedule, p, programs.back());
         paths_.push_back(schedule::path(programs.back(), token_value));
         before_.push_back(dependencies(paths_.back(), programs.back().open));
+        for (const auto &each : before_.back())
+            waits += each.size();
+        if (waits > most_waits)
+            throw Error(Status::argument, "the ops wait for one another in more than " +
+                                              std::to_string(most_waits) + " pairs");
         dependents_.push_back(reversed(before_.back()));
     }
     partner_ = match(paths_, schedule.partition);
@@ -182,14 +190,20 @@ private:
     // Follows the waits until they close a circle or end at the token.
     std::string deadlock() {
         std::vector<OpRef> chain = {first_stuck()};
+        std::unordered_map<std::uint64_t, std::size_t> places; // in the chain
+        const auto key = [](OpRef ref) {
+            return static_cast<std::uint64_t>(ref.position) << 32 |
+                   static_cast<std::uint32_t>(ref.index);
+        };
         for (;;) {
+            places.emplace(key(chain.back()), chain.size() - 1);
             const std::optional<OpRef> next = blocker(chain.back());
             if (!next)
                 return "deadlock: " + flow_.describe(chain.back()) +
                        " waits for the token, which does not surely reach its position";
-            const auto seen = std::find(chain.begin(), chain.end(), *next);
-            if (seen != chain.end()) {
-                chain.erase(chain.begin(), seen);
+            if (const auto seen = places.find(key(*next)); seen != places.end()) {
+                chain.erase(chain.begin(),
+                            chain.begin() + static_cast<std::ptrdiff_t>(seen->second));
                 break;
             }
             chain.push_back(*next);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <unordered_map>
 
+#include "base/status.hpp"
 #include "schedule/access.hpp"
 
 namespace stretto::schedule {
@@ -12,6 +14,10 @@ namespace stretto::schedule {
 namespace {
 
 using Ops = std::vector<std::int32_t>;
+
+// Many ops that read what many have written wait in as many pairs as the product of both.
+constexpr std::size_t kMostWaits = 1u << 24;
+constexpr std::size_t kLooksPerWait = 1024;
 
 // What has happened to one cell so far.
 //
@@ -41,8 +47,16 @@ public:
 
     std::vector<Ops> build() {
         before_.reserve(ops_.size());
-        for (std::size_t i = 0; i < ops_.size(); ++i)
+        std::size_t edges = 0;
+        for (std::size_t i = 0; i < ops_.size(); ++i) {
             before_.push_back(waits(static_cast<std::int32_t>(i)));
+            edges += before_.back().size();
+            if (edges > kMostWaits)
+                throw Error(Status::argument, "the ops of a position wait for one another in more "
+                                              "than " +
+                                                  std::to_string(kMostWaits) +
+                                                  " pairs; an `after` edge to one of many may do");
+        }
         return std::move(before_);
     }
 
@@ -90,15 +104,22 @@ private:
         issued.push_back(index);
     }
 
-    // Without what another of them waits for directly.
+    // Without what another of them waits for directly, as far as it can be found in reasonable
+    // time.
     void drop_implied(Ops &found) const {
         if (found.size() < 2)
             return;
         Ops implied;
-        for (const std::int32_t op : found)
-            for (const std::int32_t earlier : before_[static_cast<std::size_t>(op)])
+        std::size_t looks = kLooksPerWait * found.size();
+        for (const std::int32_t op : found) {
+            const Ops &waits_for = before_[static_cast<std::size_t>(op)];
+            if (waits_for.size() > looks)
+                break;
+            looks -= waits_for.size();
+            for (const std::int32_t earlier : waits_for)
                 if (std::binary_search(found.begin(), found.end(), earlier))
                     implied.push_back(earlier);
+        }
         sort_unique(implied);
         Ops kept;
         std::set_difference(found.begin(), found.end(), implied.begin(), implied.end(),

@@ -11,6 +11,8 @@ namespace stretto::schedule {
 
 namespace {
 
+constexpr std::size_t kMostWords = 1u << 29; // of all sets of positions
+
 enum Seed : std::uint64_t { leaf_seed = 1, pair_seed = 2, unordered_seed = 3 };
 
 std::uint64_t key(std::int32_t high, std::int32_t low) {
@@ -101,6 +103,10 @@ Position Expressions::first_missing(Node node, const std::vector<Position> &posi
 
 Expressions::Node Expressions::add(const Tree &tree, const std::vector<Node> &operands) {
     const auto node = static_cast<Node>(trees_.size());
+    if (contributors_.size() > kMostWords)
+        throw Error(Status::argument, "the proof needs more than " +
+                                          std::to_string(kMostWords * 8 >> 30) +
+                                          " GiB; prove it for fewer ranks or blocks");
     trees_.push_back(tree);
     contributors_.resize(contributors_.size() + words_, 0);
     for (const Node operand : operands)

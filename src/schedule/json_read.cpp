@@ -4,6 +4,7 @@
 // refused.
 #include "schedule/json.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -21,6 +22,11 @@ constexpr std::int64_t kMostBlocks = 1'000'000;
 constexpr std::int64_t kMostCells = 10'000'000; // ranks x blocks
 constexpr std::int64_t kMostOps = 10'000'000;
 constexpr std::int64_t kMostValues = 4096; // of a token
+// A schedule names each block that it moves, so a short text describes few of them; what is more
+// would cost the proof hours that the text did not cost its author.  The most generous text known,
+// a gather of 1,024 ranks, has 9 cells a byte.
+constexpr std::int64_t kCellsOfAnyText = 65'536;
+constexpr std::int64_t kCellsPerByte = 32;
 constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
 
 Partition read_partition(const Value &levels) {
@@ -218,12 +224,23 @@ Schedule from_json(std::string_view text) {
     schedule.name = root["name"].string();
     schedule.ranks = root["ranks"].integer(1, kMostRanks);
     schedule.partition = read_partition(root["partition"]);
-    if (std::int64_t{schedule.ranks} * schedule.blocks() > kMostCells)
+    const std::int64_t cells = std::int64_t{schedule.ranks} * schedule.blocks();
+    const std::int64_t most_cells = std::min(
+        kMostCells, kCellsOfAnyText + kCellsPerByte * static_cast<std::int64_t>(text.size()));
+    if (cells > most_cells)
         root.fail(std::to_string(schedule.ranks) + " ranks x " + std::to_string(schedule.blocks()) +
-                  " blocks; at most " + std::to_string(kMostCells) + " are allowed");
+                  " blocks; at most " + std::to_string(most_cells) +
+                  " are allowed in a text of this length");
     schedule.contract = read_contract(root["contract"], schedule.ranks, schedule.blocks());
-    if (root.has("token"))
+    if (root.has("token")) {
         schedule.token = read_token(root["token"], schedule.ranks);
+        // Each value is a proof of its own.
+        if (cells > most_cells / schedule.token->values)
+            root["token"].fail(std::to_string(schedule.token->values) + " values x " +
+                               std::to_string(cells) + " ranks x blocks; at most " +
+                               std::to_string(most_cells) +
+                               " are allowed in a text of this length");
+    }
     if (root.has("symmetric"))
         schedule.symmetric = root["symmetric"].boolean();
 

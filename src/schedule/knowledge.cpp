@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+
+#include "base/status.hpp"
 
 namespace stretto::schedule {
 
@@ -24,6 +27,13 @@ std::vector<char> after_all(const std::vector<std::vector<std::int32_t>> &before
         for (const std::int32_t earlier : before[i])
             last[static_cast<std::size_t>(earlier)] = 0;
 
+    constexpr std::size_t most_looks = 1u << 31;
+    const auto roots = static_cast<std::size_t>(std::count(last.begin(), last.end(), 1));
+    if (roots > most_looks / (before.size() + 1))
+        throw Error(Status::argument, "the arbiter issues the token after " +
+                                          std::to_string(roots) +
+                                          " ops that do not wait for one another; too many to "
+                                          "follow, order them by `after`");
     std::vector<char> after(before.size(), 1);
     for (std::size_t root = 0; root < size; ++root) {
         if (!last[root])

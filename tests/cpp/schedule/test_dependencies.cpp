@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.hpp"
 #include "schedule/dependencies.hpp"
 
 using namespace stretto::schedule;
@@ -122,4 +123,18 @@ TEST_CASE("the order is exactly that of the definition, on random programs") {
         }
         CHECK(wanted == found);
     }
+}
+
+TEST_CASE("ops that wait in too many pairs are refused, not counted for ever") {
+    // Each of n readers waits for each of n writers of a group.
+    constexpr int n = 5000;
+    std::vector<Op> ops;
+    for (int i = 0; i < n; ++i) {
+        Op op = recv_reduce(1, {0}, Side::right);
+        op.group = 1;
+        ops.push_back(op);
+    }
+    for (int i = 0; i < n; ++i)
+        ops.push_back(send(1, {0}));
+    CHECK_THROWS_AS(dependencies(ops, {}), stretto::Error);
 }

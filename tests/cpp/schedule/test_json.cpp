@@ -165,6 +165,11 @@ TEST_CASE("hostile sizes are refused before they cost anything") {
     refused(replaced(replaced(kSmall, "\"even\": 1", "\"even\": 1000000"), "\"ranks\": 2",
                      "\"ranks\": 11"),
             "11 ranks x 1000000 blocks");
+    // A short text cannot name so many blocks.
+    refused(replaced(kSmall, "\"even\": 1", "\"even\": 1000000"), "text of this length");
+    refused(replaced(replaced(kSmall, "\"even\": 1", "\"even\": 1000"), "\"programs\"",
+                     "\"token\": {\"values\": 4096}, \"programs\""),
+            "4096 values x 2000");
     refused(std::string(100'000, '['), "deeper than 8");
     std::string nested;
     for (int i = 0; i < 100'000; ++i)
