@@ -4,7 +4,8 @@
  *
  * Every function returns a stretto_status.  On anything but STRETTO_OK, stretto_last_error() gives
  * the message of the calling thread's last failure: the rank, the peer, the operation, the remedy.
- * No function aborts, exits or prints.
+ * No function aborts or exits.  None prints, but stretto_init of rank 0, which warns once on
+ * standard error of a STRETTO_ variable that does not exist (STRETTO_WARN=0: not even that).
  *
  * A communicator is used by one thread at a time.  Counts are elements, sizes are bytes, both
  * 64-bit.  All ranks call the same collectives of a communicator in the same order with the same

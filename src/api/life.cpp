@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: joining and leaving a job, memory, errors.
+#include <atomic>
+#include <cstdio>
 #include <memory>
+#include <unistd.h>
 
+#include "base/settings.hpp"
 #include "handles.hpp"
 
 using stretto::Status;
 using namespace stretto::api;
+
+namespace {
+
+// The one thing that the library ever prints: a setting that does not exist has no other way to be
+// noticed.
+void warn_of_unknown_settings(int rank) {
+    static std::atomic<bool> warned{false};
+    if (rank != 0 || !stretto::enabled(stretto::Setting::warn) || warned.exchange(true))
+        return;
+    for (const std::string &sentence : stretto::unknown_settings(environ))
+        std::fprintf(stderr, "stretto: %s (STRETTO_WARN=0 silences this)\n", sentence.c_str());
+}
+
+stretto_comm open(const stretto::comm::Identity &me) {
+    stretto::check_settings();
+    warn_of_unknown_settings(me.rank);
+    return new stretto_comm_s(me);
+}
+
+} // namespace
 
 extern "C" {
 
 stretto_status stretto_init(stretto_comm *comm) {
     return guarded([&] {
         require(comm != nullptr, "the place for the communicator is NULL");
-        *comm = new stretto_comm_s(stretto::comm::identify());
+        *comm = open(stretto::comm::identify());
     });
 }
 
@@ -21,7 +45,7 @@ stretto_status stretto_init_explicit(int rank, int size, const char *job, strett
         require(comm != nullptr, "the place for the communicator is NULL");
         require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
         require(job != nullptr && *job != '\0', "the job needs a name");
-        *comm = new stretto_comm_s({rank, size, job, "stretto_init_explicit"});
+        *comm = open({rank, size, job, "stretto_init_explicit"});
     });
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/clock.hpp"
 
+#include <array>
+#include <cstdio>
+
 namespace stretto {
 
 static double measure_ns_per_tick() {
@@ -17,6 +20,12 @@ static double measure_ns_per_tick() {
 double ns_per_tick() {
     static const double value = measure_ns_per_tick();
     return value;
+}
+
+std::string in_seconds(std::uint64_t nanoseconds) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.3g s", static_cast<double>(nanoseconds) * 1e-9);
+    return text.data();
 }
 
 } // namespace stretto

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -29,5 +30,8 @@ inline std::uint64_t now_ticks() {
 
 // Measured once per process against the steady clock (2 ms).
 double ns_per_tick();
+
+// For messages: "600 s", "0.5 s".
+std::string in_seconds(std::uint64_t nanoseconds);
 
 } // namespace stretto

@@ -1,83 +1,239 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/settings.hpp"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 
+#include "base/spelling.hpp"
 #include "base/status.hpp"
 
 namespace stretto {
 
-static constexpr std::array<SettingInfo, 10> kSettings{{
-    {Setting::timeout_s, "STRETTO_TIMEOUT", "seconds", "600",
-     "how long a collective waits for a rank that does not come; 0: for ever"},
-    {Setting::init_timeout_s, "STRETTO_INIT_TIMEOUT", "seconds", "60",
-     "how long stretto_init waits for the other ranks"},
-    {Setting::spin_us, "STRETTO_SPIN", "microseconds", "",
-     "how long a waiting rank spins before it yields; by default 100 with a core for every rank, "
-     "else 0"},
-    {Setting::ring_bytes, "STRETTO_RING_BYTES", "bytes", "",
-     "each of the two rings of a rank, a power of two; by default 512K to 2M by number of ranks"},
-    {Setting::slice_bytes, "STRETTO_SLICE_BYTES", "bytes", "",
-     "the piece in which blocks travel; by default by the size of the vector"},
-    {Setting::plan_bytes, "STRETTO_PLAN_BYTES", "bytes", "64M",
-     "memory for plans of calls that may be repeated; when it is full, all are forgotten"},
-    {Setting::heap_bytes, "STRETTO_HEAP_BYTES", "bytes", "64G",
-     "address space for stretto_alloc, per rank; pages are taken only when allocated"},
-    {Setting::algorithm, "STRETTO_ALGORITHM", "text", "",
-     "forces the algorithm of allreduce: a name of `stretto list`, with parameters"},
-    {Setting::reproducible, "STRETTO_REPRODUCIBLE", "text", "off",
-     "off, run (the same bits in every run) or full (also for every size, split and algorithm)"},
-    {Setting::isa, "STRETTO_ISA", "text", "",
-     "narrows the instruction set of the kernels: baseline, avx2 or avx512"},
-}};
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kLongest = kSecond * 1'000'000'000;  // 31 years; leaves room for sums
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46; // of address space
+constexpr std::uint64_t kMostRanks = 65536;
+
+using enum SettingKind;
+
+constexpr std::array kSettings{
+    SettingInfo{.setting = Setting::timeout,
+                .variable = "STRETTO_TIMEOUT",
+                .kind = duration,
+                .fallback = "600",
+                .meaning = "how long a call waits for a rank that does not come, or is stuck; "
+                           "0: for ever",
+                .most = kLongest,
+                .unit = "s"},
+    SettingInfo{.setting = Setting::init_timeout,
+                .variable = "STRETTO_INIT_TIMEOUT",
+                .kind = duration,
+                .fallback = "60",
+                .meaning = "how long stretto_init waits for the other ranks; 0: for ever",
+                .most = kLongest,
+                .unit = "s"},
+    SettingInfo{.setting = Setting::algorithm,
+                .variable = "STRETTO_ALGORITHM",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "forces an algorithm: a name of `stretto list`, with parameters, as "
+                           "segmented_ring(segments=4); by default Stretto chooses"},
+    SettingInfo{.setting = Setting::reproducible,
+                .variable = "STRETTO_REPRODUCIBLE",
+                .kind = choice,
+                .fallback = "off",
+                .meaning = "run: the same bits in every run; full: also for every size, split and "
+                           "algorithm",
+                .words = "off run full"},
+    SettingInfo{.setting = Setting::spin,
+                .variable = "STRETTO_SPIN",
+                .kind = duration,
+                .fallback = "",
+                .meaning = "how long a waiting rank spins before it yields; by default 100 us "
+                           "with a core for every rank, else 0",
+                .most = kLongest,
+                .unit = "us"},
+    SettingInfo{.setting = Setting::ring_bytes,
+                .variable = "STRETTO_RING_BYTES",
+                .kind = bytes,
+                .fallback = "",
+                .meaning = "each of the two rings of a rank in shared memory, a power of two; by "
+                           "default 512K to 2M by number of ranks",
+                .least = 4096,
+                .most = kMostBytes},
+    SettingInfo{.setting = Setting::slice_bytes,
+                .variable = "STRETTO_SLICE_BYTES",
+                .kind = bytes,
+                .fallback = "",
+                .meaning = "the piece in which blocks travel; by default by the size of the "
+                           "vector",
+                .most = kMostBytes},
+    SettingInfo{.setting = Setting::plan_bytes,
+                .variable = "STRETTO_PLAN_BYTES",
+                .kind = bytes,
+                .fallback = "64M",
+                .meaning = "memory for plans of calls that may be repeated; when it is full, all "
+                           "are forgotten",
+                .most = kMostBytes},
+    SettingInfo{.setting = Setting::heap_bytes,
+                .variable = "STRETTO_HEAP_BYTES",
+                .kind = bytes,
+                .fallback = "64G",
+                .meaning = "address space for stretto_alloc, per rank, a multiple of the page "
+                           "size; pages are taken only when allocated",
+                .least = 4096,
+                .most = kMostBytes},
+    SettingInfo{.setting = Setting::isa,
+                .variable = "STRETTO_ISA",
+                .kind = choice,
+                .fallback = "",
+                .meaning = "narrows the instruction set of the kernels; by default the widest "
+                           "that the processor has",
+                .words = "baseline avx2 avx512"},
+    SettingInfo{.setting = Setting::warn,
+                .variable = "STRETTO_WARN",
+                .kind = boolean,
+                .fallback = "1",
+                .meaning = "whether stretto_init warns on standard error of a STRETTO_ variable "
+                           "that does not exist"},
+    SettingInfo{.setting = Setting::rank,
+                .variable = "STRETTO_RANK",
+                .kind = count,
+                .fallback = "",
+                .meaning = "the rank of this process in its job",
+                .most = kMostRanks - 1,
+                .group = SettingGroup::launcher},
+    SettingInfo{.setting = Setting::size,
+                .variable = "STRETTO_SIZE",
+                .kind = count,
+                .fallback = "",
+                .meaning = "the number of ranks of the job",
+                .least = 1,
+                .most = kMostRanks,
+                .group = SettingGroup::launcher},
+    SettingInfo{.setting = Setting::job,
+                .variable = "STRETTO_JOB",
+                .kind = SettingKind::text,
+                .fallback = "default",
+                .meaning = "the name of the job, the same for all its ranks on this host and "
+                           "different from other jobs",
+                .group = SettingGroup::launcher},
+    SettingInfo{.setting = Setting::local_rank,
+                .variable = "STRETTO_LOCAL_RANK",
+                .kind = count,
+                .fallback = "",
+                .meaning = "the rank among those of this host, for programs that want it",
+                .most = kMostRanks - 1,
+                .group = SettingGroup::launcher},
+    SettingInfo{.setting = Setting::local_size,
+                .variable = "STRETTO_LOCAL_SIZE",
+                .kind = count,
+                .fallback = "",
+                .meaning = "the number of ranks of this host, for programs that want it",
+                .least = 1,
+                .most = kMostRanks,
+                .group = SettingGroup::launcher},
+};
+
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < kSettings.size(); ++i)
+        if (kSettings[i].setting != static_cast<Setting>(i))
+            return false;
+    return true;
+}
+static_assert(in_order(), "the table lists the settings in the order of the enumeration");
+
+std::string written(const SettingInfo &entry, const Environment &environment) {
+    const char *value = environment(entry.variable.data()); // literals end with a zero
+    return value != nullptr && *value != '\0' ? value : std::string(entry.fallback);
+}
+
+SettingValue in_force(Setting setting) {
+    const SettingInfo &entry = info(setting);
+    const std::string value = written(entry, from_process);
+    return value.empty() ? SettingValue{} : parse(entry, value);
+}
+
+} // namespace
 
 std::span<const SettingInfo> settings() {
     return kSettings;
 }
 
-static const SettingInfo &info(Setting setting) {
+const SettingInfo &info(Setting setting) {
     return kSettings[static_cast<std::size_t>(setting)];
 }
 
-std::string text(Setting setting) {
-    const SettingInfo &entry = info(setting);
-    const char *value = std::getenv(std::string(entry.variable).c_str());
-    return value != nullptr ? value : std::string(entry.fallback);
-}
-
-// "64", "64K", "64M", "64G": powers of 1024.
-static bool parse(std::string_view value, std::uint64_t &result) {
-    std::uint64_t shift = 0;
-    if (!value.empty()) {
-        const std::string_view units = "KMG";
-        const char last = static_cast<char>(value.back() & ~0x20);
-        if (const auto unit = units.find(last); unit != std::string_view::npos) {
-            shift = 10 * (unit + 1);
-            value.remove_suffix(1);
-        }
-    }
-    const char *end = value.data() + value.size();
-    const auto [rest, error] = std::from_chars(value.data(), end, result);
-    if (error != std::errc() || rest != end || result > (UINT64_MAX >> shift))
-        return false;
-    result <<= shift;
-    return true;
+const char *from_process(const char *name) {
+    return std::getenv(name);
 }
 
 std::uint64_t number(Setting setting) {
-    const SettingInfo &entry = info(setting);
-    const std::string value = text(setting);
-    if (value.empty())
-        return 0;
-    std::uint64_t result = 0;
-    if (!parse(value, result))
-        throw Error(Status::argument, std::string(entry.variable) + " is '" + value +
-                                          "'; it takes a number of " + std::string(entry.kind) +
-                                          ", for instance 64 or 2M (" + std::string(entry.meaning) +
-                                          ")");
-    return result;
+    return in_force(setting).number;
+}
+
+std::uint64_t nanoseconds(Setting setting) {
+    return in_force(setting).number;
+}
+
+bool enabled(Setting setting) {
+    return in_force(setting).number != 0;
+}
+
+std::string text(Setting setting) {
+    return in_force(setting).text;
+}
+
+bool given(Setting setting) {
+    const char *value = from_process(info(setting).variable.data());
+    return value != nullptr && *value != '\0';
+}
+
+std::vector<SettingState> settings_in_force(const Environment &environment) {
+    std::vector<SettingState> states;
+    for (const SettingInfo &entry : kSettings) {
+        const char *value = environment(entry.variable.data());
+        SettingState state{&entry, written(entry, environment), value != nullptr && *value != '\0',
+                           ""};
+        if (state.from_environment) {
+            try {
+                parse(entry, state.value);
+            } catch (const Error &error) {
+                state.error = error.what();
+            }
+        }
+        states.push_back(std::move(state));
+    }
+    return states;
+}
+
+void check_settings(const Environment &environment) {
+    for (const SettingState &state : settings_in_force(environment))
+        if (!state.error.empty())
+            throw Error(Status::argument, state.error);
+}
+
+std::vector<std::string> unknown_settings(const char *const *environment) {
+    constexpr std::string_view prefix = "STRETTO_";
+    constexpr std::string_view of_tests = "STRETTO_TEST_"; // of our own, not of the library
+    std::vector<std::string_view> names;
+    for (const SettingInfo &entry : kSettings)
+        names.push_back(entry.variable);
+    std::vector<std::string> sentences;
+    for (; environment != nullptr && *environment != nullptr; ++environment) {
+        const std::string_view entry = *environment;
+        const std::string_view variable = entry.substr(0, entry.find('='));
+        const bool ours = std::find(names.begin(), names.end(), variable) != names.end();
+        if (!variable.starts_with(prefix) || variable.starts_with(of_tests) || ours)
+            continue;
+        const std::string_view nearest = nearest_word(variable, names);
+        sentences.push_back("there is no setting " + shown(variable) + "; did you mean " +
+                            std::string(nearest) + "?");
+    }
+    return sentences;
 }
 
 } // namespace stretto

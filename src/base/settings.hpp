@@ -1,40 +1,99 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The settings: every STRETTO_* variable, once, with its type, default, range and meaning.
+// The settings: every STRETTO_* variable, once, with its type, range, default and meaning.
+//
+// Nobody else reads a STRETTO_* variable or takes its text apart.  Settings are read when a
+// communicator is made, never in a call.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stretto {
 
+// In the order of the table in settings.cpp, which is the order of docs/settings.md.
 enum class Setting {
-    timeout_s,
-    init_timeout_s,
-    spin_us,
+    timeout,
+    init_timeout,
+    algorithm,
+    reproducible,
+    spin,
     ring_bytes,
     slice_bytes,
     plan_bytes,
     heap_bytes,
-    algorithm,
-    reproducible,
     isa,
+    warn,
+    rank,
+    size,
+    job,
+    local_rank,
+    local_size,
 };
+
+enum class SettingKind { bytes, duration, count, boolean, choice, text };
+
+// Who sets it.
+enum class SettingGroup { user, launcher };
 
 struct SettingInfo {
     Setting setting;
     std::string_view variable; // "STRETTO_TIMEOUT"
-    std::string_view kind;     // "seconds", "bytes", "microseconds", "text"
-    std::string_view fallback; // the default, as text; "" for a choice made from the machine
+    SettingKind kind;
+    std::string_view fallback; // the default, as it would be written; "": see `meaning`
     std::string_view meaning;
+    // bytes, count: the range; duration: in nanoseconds.
+    std::uint64_t least = 0, most = UINT64_MAX;
+    std::string_view unit = "";  // duration: of a number without one
+    std::string_view words = ""; // choice: what it takes, by spaces
+    SettingGroup group = SettingGroup::user;
 };
 
 std::span<const SettingInfo> settings();
+const SettingInfo &info(Setting setting);
+std::string_view name(SettingKind kind);
+// What a value may be, in words: "bytes, for instance 65536, 64K or 2M; at least 4096".
+std::string takes(const SettingInfo &info);
 
-// The values in force, read from the environment now; a malformed one throws Error(argument) that
-// names the variable, the value and what would do.
-std::uint64_t number(Setting setting); // 0 when unset and the default is ""
-std::string text(Setting setting);
+struct SettingValue {
+    std::uint64_t number = 0; // duration: nanoseconds; boolean: 0 or 1
+    std::string text;         // as it was written
+};
+// Throws Error(argument) that names the variable, the value and what would do.  "" is a value of
+// text settings only.
+SettingValue parse(const SettingInfo &info, std::string_view text);
+
+// Where variables come from; null: not set.
+using Environment = std::function<const char *(const char *name)>;
+const char *from_process(const char *name);
+
+// The value in force, read from the environment now.  A variable that is set to nothing counts as
+// not set.  Each throws as parse() does.
+std::uint64_t number(Setting setting); // bytes or count; 0 when unset without a default
+std::uint64_t nanoseconds(Setting setting);
+bool enabled(Setting setting);
+std::string text(Setting setting); // text or choice
+bool given(Setting setting);       // by the environment
+
+// All that can be said of one.
+struct SettingState {
+    const SettingInfo *info;
+    std::string value; // as written by the user, or the default
+    bool from_environment;
+    std::string error; // "" if the value is one
+};
+std::vector<SettingState> settings_in_force(const Environment &environment = from_process);
+// Throws Error(argument) for the first malformed one.
+void check_settings(const Environment &environment = from_process);
+
+// For each name in the environment (a list as of environ(7)) that begins with STRETTO_ and is none
+// of ours, a sentence that names the nearest real one.
+std::vector<std::string> unknown_settings(const char *const *environment);
+
+// docs/settings.md.
+std::string settings_page();
 
 } // namespace stretto

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/bootstrap.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -15,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "comm/cores.hpp"
+#include "comm/wire.hpp"
 #include "select/select.hpp"
 #include "transport/doorbell.hpp"
 
@@ -24,19 +26,7 @@ using transport::Segment;
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x53545230; // and the protocol's version
-
-struct Hello {
-    std::uint32_t magic;
-    std::int32_t rank, size;
-    cpu_set_t cores;
-};
-
-struct Answer {
-    std::uint32_t status; // of Status; ok comes with two descriptors
-    char message[400];
-};
-
+// A descriptor that is closed with its owner.
 class Socket {
 public:
     explicit Socket(int fd = -1) : fd_(fd) {}
@@ -50,6 +40,7 @@ public:
             close(fd_);
     }
     int fd() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
 
 private:
     int fd_;
@@ -85,9 +76,9 @@ std::string instance(const Identity &me) {
 
 class Deadline {
 public:
-    Deadline() : limit_ns_(number(Setting::init_timeout_s) * 1'000'000'000), start_(now_ns()) {}
+    Deadline() : limit_ns_(nanoseconds(Setting::init_timeout)), start_(now_ns()) {}
     bool passed() const { return limit_ns_ != 0 && now_ns() - start_ > limit_ns_; }
-    std::string seconds() const { return std::to_string(limit_ns_ / 1'000'000'000) + " s"; }
+    std::string seconds() const { return in_seconds(limit_ns_); }
 
 private:
     std::uint64_t limit_ns_, start_;
@@ -99,10 +90,8 @@ bool readable(int fd, int milliseconds) {
 }
 
 void send_answer(int fd, Status status, const std::string &message, const Segment *segment) {
-    Answer answer{};
-    answer.status = static_cast<std::uint32_t>(status);
-    std::strncpy(answer.message, message.c_str(), sizeof(answer.message) - 1);
-    iovec data{&answer, sizeof(answer)};
+    auto answer = write(status, message);
+    iovec data{answer.data(), answer.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
     msghdr packet{};
     packet.msg_iov = &data;
@@ -121,28 +110,46 @@ void send_answer(int fd, Status status, const std::string &message, const Segmen
     (void)sendmsg(fd, &packet, MSG_NOSIGNAL);
 }
 
+// The descriptors that came with a packet, owned from the moment they are here.
+std::vector<Socket> descriptors_of(msghdr &packet) {
+    std::vector<Socket> owned;
+    for (cmsghdr *part = CMSG_FIRSTHDR(&packet); part != nullptr;
+         part = CMSG_NXTHDR(&packet, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= part->cmsg_len; at += sizeof(int)) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(part) + at, sizeof(fd));
+            owned.emplace_back(fd);
+        }
+    }
+    return owned;
+}
+
 std::shared_ptr<Segment> receive_segment(int fd) {
-    Answer answer{};
-    iovec data{&answer, sizeof(answer)};
+    std::array<std::byte, kAnswerBytes> bytes;
+    iovec data{bytes.data(), bytes.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
     msghdr packet{};
     packet.msg_iov = &data;
     packet.msg_iovlen = 1;
     packet.msg_control = control;
     packet.msg_controllen = sizeof(control);
-    if (recvmsg(fd, &packet, MSG_CMSG_CLOEXEC) != sizeof(answer))
+    const ssize_t length = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    if (length <= 0)
         throw Error(Status::peer, "rank 0 died before the job was complete; look at its output");
-    if (answer.status != 0) {
-        answer.message[sizeof(answer.message) - 1] = '\0';
-        throw Error(static_cast<Status>(answer.status), answer.message);
-    }
-    const cmsghdr *rights = CMSG_FIRSTHDR(&packet);
-    if (rights == nullptr || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+    std::vector<Socket> descriptors = descriptors_of(packet);
+    const auto answer =
+        static_cast<std::size_t>(length) == bytes.size() ? parse_answer(bytes) : std::nullopt;
+    if (!answer)
+        throw Error(Status::mismatch,
+                    "the ranks of this job run different versions of Stretto; install one version");
+    if (answer->status != Status::ok)
+        throw Error(answer->status, answer->message);
+    if (descriptors.size() != 2)
         throw Error(Status::system,
                     "rank 0 sent no descriptors; is the limit of open files reached?");
-    int descriptors[2];
-    std::memcpy(descriptors, CMSG_DATA(rights), sizeof(descriptors));
-    return Segment::attach(descriptors[0], descriptors[1]);
+    return Segment::attach(descriptors[0].release(), descriptors[1].release());
 }
 
 std::string missing(const std::vector<Socket> &peers) {
@@ -177,11 +184,16 @@ transport::SegmentShape shape_for(const Identity &me, const cpu_set_t &cores) {
 void admit(Socket caller, const Identity &me, std::vector<Socket> &peers, cpu_set_t &cores) {
     ucred credentials{};
     socklen_t length = sizeof(credentials);
-    Hello hello{};
+    std::array<std::byte, kHelloBytes> bytes;
     if (getsockopt(caller.fd(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
         credentials.uid != getuid() || !readable(caller.fd(), 1000) ||
-        recv(caller.fd(), &hello, sizeof(hello), 0) != sizeof(hello) || hello.magic != kMagic)
+        recv(caller.fd(), bytes.data(), bytes.size(), MSG_TRUNC) !=
+            static_cast<ssize_t>(bytes.size()))
         return;
+    const auto greeting = parse_hello(bytes);
+    if (!greeting)
+        return;
+    const Hello &hello = *greeting;
     const auto refuse = [&](const std::string &why) {
         send_answer(caller.fd(), Status::mismatch, why, nullptr);
         throw Error(Status::mismatch, why);
@@ -254,8 +266,9 @@ std::shared_ptr<Segment> follow(const Identity &me, const std::string &name) {
                                              "; is it running, on this host, under the same user?");
         usleep(2000);
     }
-    Hello hello{kMagic, me.rank, me.size, affinity()};
-    if (send(socket.fd(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
+    const auto hello = write(Hello{me.rank, me.size, affinity()});
+    if (send(socket.fd(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(hello.size()))
         throw_errno("cannot talk to rank 0");
     while (!readable(socket.fd(), 100))
         if (deadline.passed())

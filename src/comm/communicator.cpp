@@ -17,9 +17,8 @@ namespace {
 engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
     engine::EngineOptions options;
     const bool crowded = header.ranks > header.cores;
-    options.timeout_ns = number(Setting::timeout_s) * 1'000'000'000;
-    options.spin_ns =
-        text(Setting::spin_us).empty() ? (crowded ? 0 : 100'000) : number(Setting::spin_us) * 1000;
+    options.timeout_ns = nanoseconds(Setting::timeout);
+    options.spin_ns = given(Setting::spin) ? nanoseconds(Setting::spin) : (crowded ? 0 : 100'000);
     return options;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/cores.hpp"
 
+#include <algorithm>
 #include <climits>
-#include <fstream>
 #include <string>
+
+#include "base/kernel_files.hpp"
 
 namespace stretto::comm {
 
@@ -16,17 +18,11 @@ cpu_set_t affinity() {
 }
 
 unsigned quota() {
-    std::ifstream self("/proc/self/cgroup");
-    std::string line;
-    while (std::getline(self, line)) {
-        if (line.rfind("0::", 0) != 0)
-            continue;
-        std::ifstream limit("/sys/fs/cgroup" + line.substr(3) + "/cpu.max");
-        double microseconds = 0, period = 0;
-        if (limit >> microseconds >> period && period > 0) // "max 100000" fails here
-            return static_cast<unsigned>((microseconds + period - 1) / period);
-    }
-    return UINT_MAX;
+    unsigned cores = UINT_MAX;
+    for (const std::string &group : control_groups(contents("/proc/self/cgroup")))
+        if (const auto worth = cores_of(contents("/sys/fs/cgroup" + group + "/cpu.max")))
+            cores = std::min(cores, *worth);
+    return cores;
 }
 
 } // namespace stretto::comm

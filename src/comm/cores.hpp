@@ -7,7 +7,7 @@
 namespace stretto::comm {
 
 cpu_set_t affinity();
-// Cores that the CPU quota of this process's control group is worth (v2), rounded up; a very large
+// Cores that the CPU quota of this process's control groups is worth (v2), rounded up; a very large
 // number without a quota.
 unsigned quota();
 

@@ -1,78 +1,94 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/environment.hpp"
 
-#include <cstdlib>
-#include <fstream>
+#include <charconv>
 #include <optional>
 #include <unistd.h>
 
+#include "base/kernel_files.hpp"
+#include "base/spelling.hpp"
 #include "base/status.hpp"
 
 namespace stretto::comm {
 
 namespace {
 
-std::optional<std::string> get(const char *name) {
-    const char *value = std::getenv(name);
-    return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
-}
-
-int integer(const char *name) {
-    const std::string value = get(name).value_or("");
-    try {
-        std::size_t used = 0;
-        const int result = std::stoi(value, &used);
-        if (used == value.size())
-            return result;
-    } catch (const std::exception &) {
-    }
-    throw Error(Status::argument, std::string(name) + " is '" + value +
-                                      "', which is no number; start the program by a launcher, or "
-                                      "unset it");
-}
-
-// MPICH and Intel MPI give their ranks no name of the job, but one process per host starts them
-// all.
-std::string nearest_ancestor_like(const std::string &part) {
-    for (pid_t pid = getpid(); pid > 1;) {
-        std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-        std::string line;
-        std::getline(stat, line);
-        // "pid (name) state parent ..."; the name may hold anything, so look from the right.
-        const auto open = line.find('('), close = line.rfind(')');
-        if (open == std::string::npos || close == std::string::npos)
-            break;
-        if (line.substr(open + 1, close - open - 1).find(part) != std::string::npos)
-            return std::to_string(pid);
-        pid = std::atoi(line.c_str() + close + 4);
-    }
-    return std::to_string(getppid());
-}
-
 struct Launcher {
     const char *name, *rank, *size;
 };
 
-std::string job_of(const Launcher &launcher) {
-    const std::string name = launcher.name;
-    if (name == "stretto run")
-        return get("STRETTO_JOB").value_or("default");
-    if (name == "torchrun")
-        return "torch-" + get("TORCHELASTIC_RUN_ID").value_or("") + "-" +
-               get("MASTER_PORT").value_or("") + "-" +
-               get("TORCHELASTIC_RESTART_COUNT").value_or("");
-    if (name == "Open MPI")
-        return "ompi-" +
-               get("PMIX_NAMESPACE")
-                   .value_or(get("OMPI_MCA_ess_base_jobid").value_or(std::to_string(getppid())));
-    if (name == "PMI")
-        return "pmi-" + get("PMI_JOBID").value_or(nearest_ancestor_like("hydra_pmi_prox"));
-    return "slurm-" + get("SLURM_JOB_ID").value_or("") + "." + get("SLURM_STEP_ID").value_or("");
-}
+// One look at the environment and the processes above this one.
+class Surroundings {
+public:
+    Surroundings(const Environment &environment, const ProcessText &process)
+        : environment_(environment), process_(process) {}
+
+    std::optional<std::string> get(const char *name) const {
+        const char *value = environment_(name);
+        return value != nullptr && *value != '\0' ? std::optional<std::string>(value)
+                                                  : std::nullopt;
+    }
+
+    int integer(const char *name) const {
+        const std::string value = get(name).value_or("");
+        const char *end = value.data() + value.size();
+        int result = 0;
+        const auto [rest, error] = std::from_chars(value.data(), end, result);
+        if (error == std::errc() && rest == end)
+            return result;
+        throw Error(Status::argument, std::string(name) + " is '" + shown(value) +
+                                          "', which is no number; start the program by a "
+                                          "launcher, or unset it");
+    }
+
+    std::string job_of(const Launcher &launcher) const {
+        const std::string name = launcher.name;
+        if (name == "stretto run")
+            return get("STRETTO_JOB").value_or(std::string(info(Setting::job).fallback));
+        if (name == "torchrun")
+            return "torch-" + get("TORCHELASTIC_RUN_ID").value_or("") + "-" +
+                   get("MASTER_PORT").value_or("") + "-" +
+                   get("TORCHELASTIC_RESTART_COUNT").value_or("");
+        if (name == "Open MPI")
+            return "ompi-" +
+                   get("PMIX_NAMESPACE")
+                       .value_or(
+                           get("OMPI_MCA_ess_base_jobid").value_or(std::to_string(getppid())));
+        if (name == "PMI")
+            return "pmi-" + get("PMI_JOBID").value_or(nearest_ancestor_like("hydra_pmi_prox"));
+        return "slurm-" + get("SLURM_JOB_ID").value_or("") + "." +
+               get("SLURM_STEP_ID").value_or("");
+    }
+
+private:
+    // MPICH and Intel MPI give their ranks no name of the job, but one process per host starts
+    // them all.
+    std::string nearest_ancestor_like(const std::string &part) const {
+        constexpr int kMostGenerations = 256;
+        int pid = getpid();
+        for (int i = 0; i < kMostGenerations && pid > 1; ++i) {
+            const auto process = process_of(process_(pid));
+            if (!process)
+                break;
+            if (process->name.find(part) != std::string::npos)
+                return std::to_string(pid);
+            pid = process->parent;
+        }
+        return std::to_string(getppid());
+    }
+
+    const Environment &environment_;
+    const ProcessText &process_;
+};
 
 } // namespace
 
-Identity identify() {
+std::string process_text(int pid) {
+    return contents("/proc/" + std::to_string(pid) + "/stat");
+}
+
+Identity identify(const Environment &environment, const ProcessText &process) {
+    const Surroundings here(environment, process);
     static constexpr Launcher launchers[] = {
         {"stretto run", "STRETTO_RANK", "STRETTO_SIZE"},
         {"torchrun", "RANK", "WORLD_SIZE"},
@@ -80,10 +96,14 @@ Identity identify() {
         {"PMI", "PMI_RANK", "PMI_SIZE"},
         {"Slurm", "SLURM_PROCID", "SLURM_NTASKS"},
     };
+    // Others set a rank alone; ours sets both, so that half of it is a slip.
+    if (here.get("STRETTO_RANK").has_value() != here.get("STRETTO_SIZE").has_value())
+        throw Error(Status::argument, "one of STRETTO_RANK and STRETTO_SIZE is set without the "
+                                      "other; start the program by `stretto run`, or set both");
     for (const Launcher &launcher : launchers) {
-        if (!get(launcher.rank) || !get(launcher.size))
+        if (!here.get(launcher.rank) || !here.get(launcher.size))
             continue;
-        Identity me{integer(launcher.rank), integer(launcher.size), job_of(launcher),
+        Identity me{here.integer(launcher.rank), here.integer(launcher.size), here.job_of(launcher),
                     launcher.name};
         if (me.size < 1 || me.rank < 0 || me.rank >= me.size)
             throw Error(Status::argument,

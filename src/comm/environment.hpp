@@ -2,7 +2,10 @@
 // Who am I?  What the launcher says in the environment.
 #pragma once
 
+#include <functional>
 #include <string>
+
+#include "base/settings.hpp"
 
 namespace stretto::comm {
 
@@ -13,8 +16,13 @@ struct Identity {
     std::string launcher; // for messages: "stretto run", "torchrun", "Open MPI", ...
 };
 
+// The text of /proc/<pid>/stat.
+using ProcessText = std::function<std::string(int pid)>;
+std::string process_text(int pid);
+
 // Tries `stretto run`, torchrun, Open MPI, MPICH and Intel MPI (PMI), Slurm; a process that none of
 // them started is a job of its own.  Throws Error(argument) if what they say makes no sense.
-Identity identify();
+Identity identify(const Environment &environment = from_process,
+                  const ProcessText &process = process_text);
 
 } // namespace stretto::comm

@@ -83,8 +83,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         compare(run, rank);
     }
     if (options_.timeout_ns != 0 && waited_ns > options_.timeout_ns)
-        fail(Status::timeout, here(run) + " waited " + std::to_string(waited_ns / 1'000'000'000) +
-                                  " s" + missing(run) +
+        fail(Status::timeout, here(run) + " waited " + in_seconds(waited_ns) + missing(run) +
                                   "; raise STRETTO_TIMEOUT if that is not too long (0: for ever)");
 }
 

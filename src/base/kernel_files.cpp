@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/kernel_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+
+namespace stretto {
+
+namespace {
+
+// The number that stands next, after spaces; what follows it stays in `text`.
+template<class Number>
+std::optional<Number> next_number(std::string_view &text) {
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\n")));
+    Number number{};
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc())
+        return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+    return number;
+}
+
+// What stands behind `key` at the beginning of a line.
+std::optional<std::string_view> line_after(std::string_view text, std::string_view key) {
+    while (!text.empty()) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        if (line.starts_with(key))
+            return line.substr(key.size());
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::string contents(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::optional<std::size_t> available_of(std::string_view meminfo) {
+    auto line = line_after(meminfo, "MemAvailable:");
+    const auto kibibytes = line ? next_number<std::size_t>(*line) : std::nullopt;
+    if (!kibibytes || *kibibytes > (SIZE_MAX >> 10))
+        return std::nullopt;
+    return *kibibytes << 10;
+}
+
+std::vector<std::string> control_groups(std::string_view cgroup) {
+    std::vector<std::string> groups;
+    const auto line = line_after(cgroup, "0::/");
+    if (!line)
+        return groups;
+    std::string group = "/" + std::string(*line);
+    while (!group.empty()) {
+        if (group.back() == '/')
+            group.pop_back();
+        groups.push_back(group);
+        group.resize(group.empty() ? 0 : group.rfind('/') + 1);
+    }
+    return groups;
+}
+
+std::optional<std::size_t> room_of(std::string_view memory_max, std::string_view memory_current) {
+    const auto limit = next_number<std::size_t>(memory_max); // "max" is none
+    const auto used = next_number<std::size_t>(memory_current);
+    if (!limit || !used)
+        return std::nullopt;
+    return *limit > *used ? *limit - *used : 0;
+}
+
+std::optional<unsigned> cores_of(std::string_view cpu_max) {
+    const auto quota = next_number<std::uint64_t>(cpu_max); // "max 100000" has none
+    const auto period = next_number<std::uint64_t>(cpu_max);
+    if (!quota || !period || *period == 0)
+        return std::nullopt;
+    const std::uint64_t cores = *quota / *period + (*quota % *period != 0 ? 1 : 0);
+    return static_cast<unsigned>(std::min<std::uint64_t>(cores, UINT_MAX));
+}
+
+// "pid (name) state parent ...": the name may hold anything, so its end is the last parenthesis.
+std::optional<ProcessStat> process_of(std::string_view stat) {
+    const std::size_t open = stat.find('('), close = stat.rfind(')');
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+        return std::nullopt;
+    std::string_view rest = stat.substr(close + 1);
+    rest.remove_prefix(std::min<std::size_t>(rest.size(), 2)); // " S"
+    const auto parent = next_number<int>(rest);
+    if (!parent)
+        return std::nullopt;
+    return ProcessStat{std::string(stat.substr(open + 1, close - open - 1)), *parent};
+}
+
+} // namespace stretto

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the kernel says in files of /proc and of control groups.  Taking the text apart stands apart
+// from reading it, so that any text can be tried; none of these functions throws.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stretto {
+
+// The whole file; "" if it cannot be read.
+std::string contents(const std::string &path);
+
+// Of /proc/meminfo: bytes that the machine has available.
+std::optional<std::size_t> available_of(std::string_view meminfo);
+
+// Of /proc/<pid>/cgroup: the group (v2) and those above it, the innermost first, each as a path
+// below the file system of control groups: "/a/b", "/a", "".
+std::vector<std::string> control_groups(std::string_view cgroup);
+
+// Of memory.max and memory.current: bytes that the group may still take; nothing without a limit.
+std::optional<std::size_t> room_of(std::string_view memory_max, std::string_view memory_current);
+
+// Of cpu.max: cores that the quota is worth, rounded up; nothing without a quota.
+std::optional<unsigned> cores_of(std::string_view cpu_max);
+
+// Of /proc/<pid>/stat.
+struct ProcessStat {
+    std::string name;
+    int parent = 0;
+};
+std::optional<ProcessStat> process_of(std::string_view stat);
+
+} // namespace stretto

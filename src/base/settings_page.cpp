@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// docs/settings.md, written from the table.
+#include "base/settings.hpp"
+
+namespace stretto {
+
+namespace {
+
+std::string code(std::string_view text) {
+    return text.empty() ? "" : "`" + std::string(text) + "`";
+}
+
+void append_table(std::string &page, SettingGroup group) {
+    page += "| variable | takes | default | meaning |\n|---|---|---|---|\n";
+    for (const SettingInfo &entry : settings())
+        if (entry.group == group)
+            page += "| " + code(entry.variable) + " | " + takes(entry) + " | " +
+                    code(entry.fallback) + " | " + std::string(entry.meaning) + " |\n";
+}
+
+} // namespace
+
+std::string settings_page() {
+    std::string page =
+        "# Settings\n\n"
+        "<!-- Written by `stretto info --markdown`; a test compares it with the library. -->\n\n"
+        "Settings are environment variables, read when a communicator is made. A malformed one is "
+        "an error that names it; a variable that begins with `STRETTO_` and does not exist is "
+        "warned of, once, by rank 0. `stretto info` shows the values in force here and where they "
+        "come from.\n\n"
+        "All ranks of a job take those that shape it from rank 0's environment (`RING_BYTES`, "
+        "`SLICE_BYTES`, `HEAP_BYTES`). `STRETTO_ALGORITHM` must be the same on all ranks: if it "
+        "is not, calls end in a mismatch that names who differs.\n\n"
+        "## For users\n\n";
+    append_table(page, SettingGroup::user);
+    page += "\n## Set by `stretto run`\n\nOther launchers have variables of their own, which "
+            "Stretto reads as well: torchrun, Open MPI, MPICH, Intel MPI and Slurm.\n\n";
+    append_table(page, SettingGroup::launcher);
+    return page;
+}
+
+} // namespace stretto

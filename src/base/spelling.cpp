@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/spelling.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace stretto {
+
+// Row by row, three rows kept: distance(i, j) of the first i characters of a and j of b.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j)
+        last[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t replace = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            row[j] = std::min({replace, last[j] + 1, row[j - 1] + 1});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = std::min(row[j], before[j - 2] + 1);
+        }
+        std::swap(before, last);
+        std::swap(last, row);
+    }
+    return last[b.size()];
+}
+
+std::string_view nearest_word(std::string_view wrong, std::span<const std::string_view> words) {
+    constexpr std::size_t kLongest = 128; // a longer one is like no word; and time is its square
+    wrong = wrong.substr(0, kLongest);
+    std::string_view nearest;
+    std::size_t least = SIZE_MAX;
+    for (const std::string_view word : words)
+        if (const std::size_t distance = edit_distance(wrong, word); distance < least) {
+            least = distance;
+            nearest = word;
+        }
+    return nearest;
+}
+
+std::string shown(std::string_view text) {
+    constexpr std::size_t kMost = 80;
+    std::string result(text.substr(0, kMost));
+    std::replace_if(result.begin(), result.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    return text.size() > kMost ? result + "..." : result;
+}
+
+} // namespace stretto

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What travels over the socket on which the ranks of a job find one another.  Any process of the
+// user can connect to it, so nothing in a message is believed before it is checked.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <sched.h>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.hpp"
+
+namespace stretto::comm {
+
+// From a rank to rank 0.
+struct Hello {
+    std::int32_t rank = 0, size = 0;
+    cpu_set_t cores{}; // that the rank may use
+};
+
+// From rank 0 to a rank; ok comes with two descriptors.
+struct Answer {
+    Status status = Status::ok;
+    std::string message;
+};
+
+inline constexpr std::size_t kMostMessage = 1024;
+inline constexpr std::size_t kHelloBytes = 16 + sizeof(cpu_set_t);
+inline constexpr std::size_t kAnswerBytes = 8 + kMostMessage;
+
+std::array<std::byte, kHelloBytes> write(const Hello &hello);
+// Nothing, if that is no greeting of this version.
+std::optional<Hello> parse_hello(std::span<const std::byte> bytes);
+
+// A message that is too long is cut.
+std::array<std::byte, kAnswerBytes> write(Status status, std::string_view message);
+std::optional<Answer> parse_answer(std::span<const std::byte> bytes);
+
+} // namespace stretto::comm

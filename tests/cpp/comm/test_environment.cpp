@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who a process is, by what its launcher says.
+#include "doctest.h"
+
+#include <map>
+#include <string>
+#include <unistd.h>
+
+#include "base/status.hpp"
+#include "comm/environment.hpp"
+
+using namespace stretto;
+using comm::identify;
+using comm::Identity;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Identity among(const Variables &variables, const comm::ProcessText &process = comm::process_text) {
+    return identify(
+        [&](const char *name) {
+            const auto found = variables.find(name);
+            return found == variables.end() ? nullptr : found->second.c_str();
+        },
+        process);
+}
+
+std::string refusal(const Variables &variables) {
+    try {
+        among(variables);
+    } catch (const Error &error) {
+        CHECK(error.status() == Status::argument);
+        return error.what();
+    }
+    return "";
+}
+
+void check(const Identity &me, int rank, int size, const std::string &job,
+           const std::string &launcher) {
+    CHECK(me.rank == rank);
+    CHECK(me.size == size);
+    CHECK(me.job == job);
+    CHECK(me.launcher == launcher);
+}
+
+} // namespace
+
+TEST_CASE("each launcher is understood") {
+    check(among({{"STRETTO_RANK", "2"}, {"STRETTO_SIZE", "5"}, {"STRETTO_JOB", "j"}}), 2, 5, "j",
+          "stretto run");
+    check(among({{"STRETTO_RANK", "0"}, {"STRETTO_SIZE", "1"}}), 0, 1, "default", "stretto run");
+    check(among({{"RANK", "1"},
+                 {"WORLD_SIZE", "2"},
+                 {"TORCHELASTIC_RUN_ID", "x"},
+                 {"MASTER_PORT", "7"}}),
+          1, 2, "torch-x-7-", "torchrun");
+    check(among({{"OMPI_COMM_WORLD_RANK", "3"},
+                 {"OMPI_COMM_WORLD_SIZE", "4"},
+                 {"PMIX_NAMESPACE", "n"}}),
+          3, 4, "ompi-n", "Open MPI");
+    check(among({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "p"}}), 0, 2, "pmi-p", "PMI");
+    check(among({{"SLURM_PROCID", "6"},
+                 {"SLURM_NTASKS", "7"},
+                 {"SLURM_JOB_ID", "8"},
+                 {"SLURM_STEP_ID", "9"}}),
+          6, 7, "slurm-8.9", "Slurm");
+    check(among({}), 0, 1, "alone-" + std::to_string(getpid()), "none");
+}
+
+TEST_CASE("ours comes before those around it") {
+    CHECK(among({{"STRETTO_RANK", "1"}, {"STRETTO_SIZE", "2"}, {"RANK", "3"}, {"WORLD_SIZE", "4"}})
+              .rank == 1);
+}
+
+TEST_CASE("what makes no sense is refused") {
+    CHECK(refusal({{"RANK", "one"}, {"WORLD_SIZE", "2"}}).find("RANK is 'one'") == 0);
+    CHECK(refusal({{"RANK", "2"}, {"WORLD_SIZE", "2"}}).find("make no sense") != std::string::npos);
+    for (const char *bad : {"-1", "1 ", " 1", "0x1", "99999999999"})
+        CHECK(refusal({{"RANK", bad}, {"WORLD_SIZE", "2"}}) != "");
+    CHECK(refusal({{"STRETTO_RANK", "0"}}).find("STRETTO_SIZE") != std::string::npos);
+    CHECK(refusal({{"STRETTO_SIZE", "2"}}).find("STRETTO_RANK") != std::string::npos);
+}
+
+TEST_CASE("the processes above give a name to a job that has none") {
+    const Variables pmi = {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
+    // This process, its parent 40, whose parent is the proxy 30.
+    const auto family = [](int pid) -> std::string {
+        if (pid == getpid())
+            return "1 (me) S 40 0";
+        return pid == 40 ? "40 (sh) S 30 0" : "30 (hydra_pmi_proxy) S 1 0";
+    };
+    CHECK(among(pmi, family).job == "pmi-30");
+    const std::string parent = "pmi-" + std::to_string(getppid());
+    CHECK(among(pmi, [](int) { return std::string(); }).job == parent);
+    // A family without end.
+    CHECK(among(pmi, [](int pid) { return "1 (x) S " + std::to_string(pid + 1); }).job == parent);
+}
