@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names and values that users and launchers write: settings, algorithms with their parameters, and
+// what the environment says of rank and job.
+#include <map>
+#include <string>
+
+#include "algorithms/algorithm.hpp"
+#include "base/settings.hpp"
+#include "base/spelling.hpp"
+#include "base/status.hpp"
+#include "comm/environment.hpp"
+#include "fuzz.hpp"
+
+using namespace stretto;
+using fuzz::must;
+
+namespace {
+
+// Runs `body`; what it refuses, it refuses as a wrong argument that says something.
+template<class Body>
+void try_out(Body &&body) {
+    try {
+        body();
+    } catch (const Error &error) {
+        must(error.status() == Status::argument && *error.what() != '\0',
+             "what is refused is a wrong argument, with a message");
+    }
+}
+
+// "s<value>": the value of every setting in turn.
+void try_setting(std::string_view value) {
+    for (const SettingInfo &info : settings())
+        try_out([&] {
+            const SettingValue read = parse(info, value);
+            must(read.text == value, "the text is kept");
+            must(info.kind == SettingKind::text || info.kind == SettingKind::choice ||
+                     (read.number >= info.least && read.number <= info.most),
+                 "a number lies in its range");
+            must(info.kind != SettingKind::boolean || read.number <= 1, "a boolean is 0 or 1");
+        });
+}
+
+// "a<name>": as an algorithm of every collective.
+void try_algorithm(std::string_view name) {
+    using schedule::Collective;
+    for (int each = 0; each <= static_cast<int>(Collective::custom); ++each)
+        try_out([&] {
+            const auto choice = algorithms::parse(static_cast<Collective>(each), name);
+            must(choice.algorithm != nullptr, "an accepted name is an algorithm");
+            for (const auto &[parameter, value] : choice.parameters) {
+                bool in_range = false;
+                for (const algorithms::Parameter &declared : choice.algorithm->parameters)
+                    in_range = in_range || (declared.name == parameter && value >= declared.least &&
+                                            value <= declared.most);
+                must(in_range, "an accepted parameter is declared and in its range");
+            }
+        });
+}
+
+// "e<process>|NAME=value|...": an environment, and the text of /proc/<pid>/stat of every process.
+void try_environment(std::string_view text) {
+    const auto parts = fuzz::split(text, '|');
+    std::map<std::string, std::string> variables;
+    std::vector<std::string> entries;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        // An environment holds no zero bytes.
+        const std::string entry(parts[i].substr(0, parts[i].find('\0')));
+        const std::size_t equals = entry.find('=');
+        if (equals == std::string::npos)
+            continue;
+        entries.push_back(entry);
+        variables.try_emplace(entry.substr(0, equals), entry.substr(equals + 1));
+    }
+    std::vector<const char *> list;
+    for (const std::string &entry : entries)
+        list.push_back(entry.c_str());
+    list.push_back(nullptr);
+    const auto environment = [&](const char *name) {
+        const auto found = variables.find(name);
+        return found == variables.end() ? nullptr : found->second.c_str();
+    };
+    const auto process = [&](int) { return std::string(parts[0]); };
+
+    try_out([&] { check_settings(environment); });
+    must(settings_in_force(environment).size() == settings().size(), "every setting has a state");
+    must(unknown_settings(list.data()).size() <= entries.size(), "one warning for each variable");
+    try_out([&] {
+        const comm::Identity me = comm::identify(environment, process);
+        must(me.size >= 1 && me.rank >= 0 && me.rank < me.size, "a rank is one of its job");
+        must(!me.job.empty(), "a job has a name");
+    });
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+    if (size == 0)
+        return 0;
+    const std::string_view rest = fuzz::text_of(data + 1, size - 1);
+    switch (*data) {
+    case 's': try_setting(rest); break;
+    case 'a': try_algorithm(rest); break;
+    case 'e': try_environment(rest); break;
+    default:
+        must(edit_distance(rest, rest) == 0, "a word is near to itself");
+        must(shown(rest).size() <= 83, "what is shown is short");
+    }
+    return 0;
+}
