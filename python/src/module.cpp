@@ -8,4 +8,5 @@ NB_MODULE(_core, module) {
     stretto::python::translate_errors();
     stretto::python::bind_communicator(module);
     stretto::python::bind_tools(module);
+    stretto::python::bind_selection(module);
 }

@@ -116,9 +116,14 @@ std::vector<std::string_view> able(const Situation &s) {
 Choice choose(const Situation &s) {
     const std::vector<std::string_view> names = able(s);
     const Rule preferred = rule(s);
-    for (const std::string_view name : preferred.names)
+    std::string why = preferred.why;
+    for (const std::string_view name : preferred.names) {
         if (std::find(names.begin(), names.end(), name) != names.end())
-            return {std::string(name), preferred.why};
+            return {std::string(name), why};
+        if (!name.empty())
+            why.append("; ").append(name).append(" ").append(
+                obstacle(algorithms::find(s.collective, name), s));
+    }
     if (!names.empty())
         return {std::string(names.front()), "no rule yet: the first that can serve"};
     throw Error(Status::unsupported, "no algorithm can serve this " +

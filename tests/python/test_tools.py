@@ -11,7 +11,17 @@ import stretto as package
 
 def test_version_and_help(stretto):
     assert stretto("--version").stdout == f"stretto {package.__version__}\n"
-    for command in ([], ["run"], ["verify"], ["list"], ["simulate"], ["bench"], ["show"], ["draw"]):
+    for command in (
+        [],
+        ["run"],
+        ["verify"],
+        ["list"],
+        ["simulate"],
+        ["bench"],
+        ["show"],
+        ["draw"],
+        ["explain"],
+    ):
         done = stretto(*command, "--help")
         assert done.returncode == 0
         assert "stretto" in done.stdout

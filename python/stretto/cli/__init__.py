@@ -11,6 +11,7 @@ from stretto import Error, __version__
 from stretto.cli.bench import bench
 from stretto.cli.config import config
 from stretto.cli.draw import draw
+from stretto.cli.explain import explain
 from stretto.cli.listing import list_command
 from stretto.cli.run import run
 from stretto.cli.show import show
@@ -27,13 +28,14 @@ def cli() -> None:
     stretto run -n 4 python train.py                 start ranks on this host
     stretto list                                     the algorithms and what they promise
     stretto verify ring direct --ranks 1:64          prove them
+    stretto explain --ranks 8 --bytes 1M             which one would serve, and why
     stretto simulate ring --ranks 8 --late 3:4ms     when each rank is done
     stretto draw ring direct --ranks 4 -o out.svg    their messages in time, as a picture
     stretto bench -n 4 --sizes 4:64M --plot out.png  measure on this machine
     """
 
 
-for command in (run, list_command, verify, simulate, draw, show, bench, config):
+for command in (run, list_command, verify, explain, simulate, draw, show, bench, config):
     cli.add_command(command)
 
 

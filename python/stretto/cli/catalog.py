@@ -14,6 +14,12 @@ from stretto import Error, _core
 
 COLLECTIVES = ("allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "barrier")
 ROOTED = ("reduce", "broadcast")
+# The types of elements, with their bytes.
+DTYPES = {
+    "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "complex64": 8, "complex128": 16,
+    "int8": 1, "int16": 2, "int32": 4, "int64": 8,
+    "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1,
+}  # fmt: skip
 MOST_RANKS = 64  # up to here properties are looked at
 
 

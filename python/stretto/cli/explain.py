@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`stretto explain`: which algorithm would serve a call, and why."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import click
+
+from stretto import _core
+from stretto.cli.catalog import COLLECTIVES, DTYPES
+from stretto.cli.tables import console, table, write_json
+from stretto.cli.units import SIZE, show_seconds, show_size
+
+REDUCING = ("allreduce", "reduce", "reduce_scatter")
+
+
+@click.command()
+@click.option("-n", "--ranks", type=click.IntRange(1, 1024), required=True)
+@click.option("--bytes", "size", type=SIZE, default="1M", show_default=True, help="The vector.")
+@click.option(
+    "--collective", type=click.Choice(COLLECTIVES), default="allreduce", show_default=True
+)
+@click.option("--cores", type=click.IntRange(1), help="For all ranks.  [default: those there are]")
+@click.option("--dtype", type=click.Choice(list(DTYPES)), default="float32", show_default=True)
+@click.option(
+    "--in-order", is_flag=True, help="The operation does not commute: operands stay in order."
+)
+@click.option(
+    "--reproducible",
+    type=click.Choice(["off", "run", "full"]),
+    default="off",
+    show_default=True,
+    help="How far results must repeat (docs/reproducible.md).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (times in seconds).")
+def explain(
+    ranks: int,
+    size: int,
+    collective: str,
+    cores: int | None,
+    dtype: str,
+    in_order: bool,
+    reproducible: str,
+    as_json: bool,
+) -> None:
+    """Says which algorithm would serve a call on this host, and why not the others.
+
+    \b
+    stretto explain --ranks 8 --bytes 1M
+    stretto explain --ranks 7 --bytes 4K --reproducible full
+    stretto explain --ranks 64 --cores 64 --collective broadcast --json
+
+    Every algorithm is excluded by something that the call needs, or has a predicted time.  The
+    choice itself goes by rules; where they were measured it says so, and then they count more than
+    a prediction.  Predictions come from the schedule: latencies, streams of memory, ranks that
+    share a core, with constants that meet the tables of docs/performance.md within a factor of two.
+
+    --bytes is the whole vector: of all ranks together for reduce_scatter and allgather.  Messages
+    and bytes are of the rank that has most.
+    """
+    cores = cores or len(os.sched_getaffinity(0))
+    element = DTYPES[dtype]
+    commutes = not (in_order and collective in REDUCING)
+    result = _core.explain(collective, ranks, cores, size, element, commutes, reproducible)
+    if as_json:
+        write_json("-", {
+            "collective": collective, "ranks": ranks, "cores": cores, "bytes": size,
+            "dtype": dtype, "in_order": in_order, "reproducible": reproducible, **result,
+        })  # fmt: skip
+        return
+    out = console()
+    what = f"{collective} of {show_size(size)}" if collective != "barrier" else collective
+    out.print(f"{what}, {ranks} ranks on {cores} {'core' if cores == 1 else 'cores'}")
+    out.print(f"chosen: [bold]{result['chosen']}[/bold] ({result['why']})")
+    print_candidates(result)
+    if result["cheapest"] != result["chosen"]:
+        out.print(remark(result))
+
+
+def print_candidates(result: dict[str, Any]) -> None:
+    """First what can serve, the cheapest first; then what cannot."""
+    shown = table(
+        "", "algorithm", ">predicted", ">steps", ">messages", ">bytes sent", ">reduced", "",
+    )  # fmt: skip
+    able = [each for each in result["candidates"] if not each["excluded"]]
+    for each in sorted(able, key=lambda each: each["predicted_seconds"]):
+        chosen = each["algorithm"] == result["chosen"]
+        shown.add_row(
+            "→" if chosen else "", each["algorithm"], show_prediction(each["predicted_seconds"]),
+            str(each["steps"]), str(each["messages"]), show_size(each["bytes_sent"]),
+            show_size(each["bytes_reduced"]), "chosen" if chosen else "",
+            style="bold" if chosen else None,
+        )  # fmt: skip
+    for each in result["candidates"]:
+        if each["excluded"]:
+            shown.add_row("", each["algorithm"], *[""] * 5, each["excluded"], style="dim")
+    console().print(shown)
+
+
+def show_prediction(seconds: float) -> str:
+    """Two digits: a prediction has no more."""
+    if not seconds or math.isinf(seconds):
+        return "0" if not seconds else "?"
+    scale = 10.0 ** (math.floor(math.log10(seconds)) - 1)
+    return show_seconds(round(seconds / scale) * scale)
+
+
+def remark(result: dict[str, Any]) -> str:
+    if "measured" in result["why"]:
+        return (
+            f"By prediction {result['cheapest']} would be the cheapest; what was measured counts."
+        )
+    return (
+        f"By prediction {result['cheapest']} would be the cheapest.  Compare: stretto bench "
+        f"--algorithms {result['chosen']},{result['cheapest']}"
+    )

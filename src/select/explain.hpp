@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The choice with all that was not chosen: what it would cost, or why it cannot serve.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "select/predict.hpp"
+#include "select/select.hpp"
+
+namespace stretto::select {
+
+struct Candidate {
+    std::string algorithm;
+    std::string excluded; // why it cannot serve; "" if it can, and then:
+    Prediction prediction;
+};
+
+struct Explanation {
+    Choice choice;
+    std::string cheapest; // by prediction; the rule, which was measured, may say otherwise
+    std::vector<Candidate> candidates; // in the order of the registry
+    std::size_t count = 0;             // elements of the vector that was priced
+};
+
+// Prices everything: for people, not for the path of a call.  Throws as choose() does.
+Explanation explain(const Situation &situation);
+
+} // namespace stretto::select
