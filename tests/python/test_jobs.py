@@ -51,7 +51,7 @@ def test_the_reproducible_mode_of_the_environment(stretto, mode, expected):
     done = stretto("run", "-n", 5, sys.executable, "-c", code, STRETTO_REPRODUCIBLE=mode)
     assert (done.returncode != 0) == expected
     assert ("direct_canonical" in done.stdout) == (not expected)
-    assert ("off, run and full" in done.stderr) == expected
+    assert ("STRETTO_REPRODUCIBLE" in done.stderr) == expected
 
 
 @pytest.mark.parametrize("how", ["dies", "leaves"])
