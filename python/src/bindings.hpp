@@ -26,6 +26,13 @@ nanobind::tuple time_calls(const Communicator &comm, const char *collective, nan
                            nanobind::handle recv, const char *op, int root, std::size_t warm,
                            std::size_t calls);
 
+// The same with ranks that come late, each by its `delays` (seconds, one for each call): rank by
+// rank and call by call, arrival and finish in seconds after a moment that all agreed on.
+// Collective; leaves the algorithm at "auto".
+nanobind::object time_skewed(const Communicator &comm, const char *collective,
+                             nanobind::handle send, nanobind::handle recv, const char *op, int root,
+                             const char *algorithm, const std::vector<double> &delays);
+
 // simulation.cpp: when each position is done, and with `events` everything that takes time.
 nanobind::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count,
                                  std::size_t element, std::vector<double> arrivals, double alpha,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // _core.Communicator and _core.Request: what stretto/communicator.py builds upon.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <string>
 #include <vector>
 
@@ -176,6 +177,8 @@ void bind_communicator(nb::module_ &module) {
         .def("plan", &plan, "send"_a.none(), "recv"_a, "op"_a)
         .def("time", &time_calls, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
              "root"_a, "warm"_a, "calls"_a)
+        .def("time_skewed", &time_skewed, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
+             "root"_a, "algorithm"_a, "delays"_a)
         .def(
             "allocate",
             [](const Communicator &self, std::size_t bytes) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The loop of `stretto bench`, without Python in it.
+#include <chrono>
 #include <cmath>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -36,6 +39,25 @@ stretto_status exchange(stretto_comm comm, std::vector<double> &times, std::vect
     return status;
 }
 
+// A moment soon to come that all ranks agree on, in nanoseconds of the clock that the processes of
+// a host share.  Leaves the algorithm at "auto".
+stretto_status agree_on_begin(stretto_comm comm, std::int64_t &begin) {
+    constexpr std::int64_t kSoon = 300'000; // until even a rank that has slept is on its way
+    stretto_status status = stretto_force_algorithm(comm, nullptr);
+    if (status == STRETTO_OK)
+        status = stretto_barrier(comm);
+    begin = static_cast<std::int64_t>(now_ns()) + kSoon;
+    if (status == STRETTO_OK)
+        status = stretto_allreduce(comm, STRETTO_IN_PLACE, &begin, 1, STRETTO_INT64, STRETTO_MAX);
+    return status;
+}
+
+std::int64_t sleep_until(std::int64_t when) {
+    std::this_thread::sleep_until(
+        std::chrono::steady_clock::time_point(std::chrono::nanoseconds(when)));
+    return static_cast<std::int64_t>(now_ns());
+}
+
 } // namespace
 
 nb::tuple time_calls(const Communicator &self, const char *collective, nb::handle send,
@@ -61,6 +83,36 @@ nb::tuple time_calls(const Communicator &self, const char *collective, nb::handl
         return exchange(comm, times, means);
     });
     return nb::make_tuple(to_numpy(std::move(times)), to_numpy(std::move(means)));
+}
+
+nb::object time_skewed(const Communicator &self, const char *collective, nb::handle send,
+                       nb::handle recv, const char *op, int root, const char *algorithm,
+                       const std::vector<double> &delays) {
+    Handle &handle = *self.handle;
+    const Invocation what(collective, send, recv, op, root, handle.rank(), handle.size());
+    std::vector<double> mine; // arrival and finish of each call
+    std::vector<double> all(2 * delays.size() * static_cast<std::size_t>(handle.size()));
+    handle.call([&](stretto_comm comm) {
+        stretto_status status = STRETTO_OK;
+        for (const double delay : delays) {
+            std::int64_t begin = 0;
+            status = agree_on_begin(comm, begin);
+            if (status == STRETTO_OK)
+                status = stretto_force_algorithm(comm, algorithm);
+            const std::int64_t arrival = sleep_until(begin + std::llround(delay * 1e9));
+            if (status == STRETTO_OK)
+                status = what.call(comm);
+            if (status != STRETTO_OK)
+                return status;
+            mine.push_back(static_cast<double>(arrival - begin) * 1e-9);
+            mine.push_back(static_cast<double>(static_cast<std::int64_t>(now_ns()) - begin) * 1e-9);
+        }
+        status = stretto_force_algorithm(comm, nullptr);
+        return status == STRETTO_OK
+                   ? stretto_allgather(comm, mine.data(), all.data(), mine.size(), STRETTO_FLOAT64)
+                   : status;
+    });
+    return to_numpy(std::move(all));
 }
 
 } // namespace stretto::python

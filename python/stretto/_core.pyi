@@ -36,6 +36,16 @@ class Communicator:
         warm: int,
         calls: int,
     ) -> tuple[np.ndarray, np.ndarray]: ...
+    def time_skewed(
+        self,
+        collective: str,
+        send: Any | None,
+        recv: Any | None,
+        op: str,
+        root: int,
+        algorithm: str,
+        delays: list[float],
+    ) -> np.ndarray: ...
     def allocate(self, bytes: int) -> np.ndarray: ...
     def stats(self) -> list[tuple[str, str, int, int, float, float, int, int, int]]: ...
     def reset_stats(self) -> None: ...

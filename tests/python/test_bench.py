@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from stretto.cli.bench import split_names
 from stretto.cli.measure import Case, contribution, expected
+from stretto.cli.skew import Skew, evaluate
 
 FIELDS = {
     "algorithm", "ranks", "bytes", "t_min_us", "t_p50_us", "t_p99_us", "algbw_GBps", "busbw_GBps",
@@ -55,6 +56,56 @@ def test_every_collective_is_checked(stretto, collective, options):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "all results right" in done.stdout
+
+
+@pytest.mark.parametrize("skew", ["one-late:2ms", "rand-late:2ms"])
+@pytest.mark.parametrize("collective", ["allreduce", "allgather"])
+def test_skew(stretto, skew, collective):
+    done = stretto(
+        "bench", "-n", 3, "--sizes", "64,64K", "--iters", 4, "--skew", skew, "--json", "-",
+        "--collective", collective, "--algorithms", "auto,ring",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["meta"]["skew"] == skew
+    assert len(result["rows"]) == 4
+    for row in result["rows"]:
+        assert (row["wrong"], row["calls"], row["delay_us"]) == (0, 4, 2000)
+        assert len(row["rank_elapsed_us"]) == len(row["rank_last_us"]) == 3
+        assert row["elapsed_us"] == pytest.approx(np.mean(row["rank_elapsed_us"]))
+        if skew.startswith("one-late"):  # nobody comes before its time
+            assert row["rank_arrival_us"][1] >= 2000
+
+
+def test_skew_is_printed_and_checked(stretto):
+    done = stretto("bench", "-n", 2, "--sizes", 4, "--iters", 2, "--skew", "one-late:1ms")
+    assert done.returncode == 0, done.stderr
+    assert "one-late:1ms" in done.stdout and "elapsed of each rank" in done.stdout
+    for wrong in ("late:1ms", "one-late"):
+        assert "one-late:50ms and rand-late:50ms" in stretto("bench", "--skew", wrong).stderr
+    assert "'soon' is no time" in stretto("bench", "--skew", "one-late:soon").stderr
+
+
+def test_who_is_late():
+    one = Skew("one-late", 0.05)
+    assert one.delays(3, 2).tolist() == [[0, 0], [0.05, 0.05], [0, 0]]
+    assert one.delays(1, 1).tolist() == [[0.05]]
+    some = Skew("rand-late", 0.05).delays(4, 100)
+    assert 0 <= some.min() < some.max() < 0.05
+    assert len(np.unique(some)) == 400
+    assert str(one) == "one-late:50ms"
+
+
+def test_what_skew_is_judged_by():
+    # Two ranks, two calls; rank 1 comes 2 ms later in the first, at the same time in the second.
+    arrival = np.array([[0.0, 1e-3], [2e-3, 1e-3]])
+    finish = np.array([[2.5e-3, 1.2e-3], [2.4e-3, 1.4e-3]])
+    found = evaluate(arrival, finish)
+    assert found["elapsed_us"] == pytest.approx((2500 + 200 + 400 + 400) / 4)
+    assert found["last_us"] == pytest.approx((500 + 400) / 2)
+    assert found["rank_elapsed_us"] == pytest.approx([1350, 400])
+    assert found["rank_last_us"] == pytest.approx([350, 400])
+    assert found["rank_arrival_us"] == pytest.approx([500, 1500])
 
 
 def test_inside_a_job_it_measures_with_the_ranks_there_are(stretto):

@@ -17,6 +17,8 @@ from stretto.cli.catalog import COLLECTIVES
 from stretto.cli.launcher import Options, launch
 from stretto.cli.measure import Case, measure
 from stretto.cli.plot import plot
+from stretto.cli.rows import Printer
+from stretto.cli.skew import SKEW, Skew, measure_skewed
 from stretto.cli.tables import write_json
 from stretto.cli.units import SIZES
 
@@ -65,7 +67,13 @@ LAUNCHERS = (
 @click.option(
     "--iters", type=click.IntRange(1), help="Calls of each size.  [default: 0.2 s, 10 to 5000]"
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write the results to FILE.")
+@click.option(
+    "--skew",
+    type=SKEW,
+    metavar="KIND:TIME",
+    help="Ranks come late: one-late:50ms (rank 1) or rand-late:50ms (all, up to that).",
+)
+@click.option("--json", "json_path", metavar="FILE", help="Write the results to FILE (- prints).")
 @click.option("--plot", "plot_path", metavar="PNG", help="Draw the results.")
 @click.pass_context
 def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) -> None:
@@ -74,6 +82,7 @@ def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) 
     \b
     stretto bench -n 4 --sizes 4:64M --json four.json --plot four.png
     stretto bench -n 8 --algorithms auto,ring,direct --sizes 64K:16M*4 --buffers shared
+    stretto bench -n 4 --sizes 4M --algorithms direct,ring --skew one-late:50ms
     stretto run -n 2 --pin stretto bench --collective allgather --dtype float64
     mpirun -n 4 stretto bench
 
@@ -83,8 +92,14 @@ def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) 
     2(P-1)/P, reduce_scatter and allgather (P-1)/P, else 1).  probe: nanoseconds to overwrite a
     cache line that the neighbour has just read; compare only results with similar probes.
 
+    With --skew ranks come to each call at different times, as in Proficz' benchmark (2018).
+    elapsed: from a rank's own arrival to its own finish, mean over ranks and calls, then of each
+    rank; last: from the last arrival to the last finish, the median over calls.
+
     Outside a job it starts its own ranks.  The exit status is 1 if a result is wrong.
     """
+    if options["skew"] and options["plot_path"]:
+        raise click.UsageError("--plot draws times by size; there is no picture of --skew")
     if not any(os.environ.get(rank) and os.environ.get(size) for rank, size in LAUNCHERS):
         command = [sys.executable, "-m", "stretto", "bench", *sys.argv[2:]]
         sys.exit(launch(command, Options(ranks or 2, prefix=False, pin=pin)))
@@ -105,6 +120,7 @@ def run_cases(
     inplace: bool,
     buffers: str,
     iters: int | None,
+    skew: Skew | None,
     json_path: str | None,
     plot_path: str | None,
 ) -> list[dict[str, Any]]:
@@ -116,19 +132,22 @@ def run_cases(
         "op": op,
         "inplace": inplace,
         "buffers": buffers,
+        "skew": str(skew) if skew else None,
         "cores": len(os.sched_getaffinity(0)),
         "processor": processor(),
         "system": platform.platform(),
         "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
-    printer = Printer(comm.rank == 0, meta)
+    printer = Printer(comm.rank == 0 and json_path != "-", meta)
     rows = []
     for size in sizes if collective != "barrier" else [0]:
         for algorithm in split_names(algorithms):
             case = Case(
                 collective, algorithm, size, np.dtype(dtype), op, inplace, buffers == "shared"
             )
-            rows.append(measure(comm, case, iters))
+            rows.append(
+                measure_skewed(comm, case, skew, iters) if skew else measure(comm, case, iters)
+            )
             printer.row(rows[-1])
     if comm.rank == 0:
         printer.end(rows)
@@ -160,43 +179,3 @@ def processor() -> str:
     except OSError:
         pass
     return platform.machine()
-
-
-class Printer:
-    """A line as soon as it is measured, in columns that are wide enough for all."""
-
-    HEAD = (
-        f"{'bytes':>12}  {'algorithm':<24} {'t_min':>10} {'t_p50':>10} {'t_p99':>10}  "
-        f"{'algbw':>8} {'busbw':>8}  {'probe':>6}  {'wrong':>5}  means"
-    )
-
-    def __init__(self, speaks: bool, meta: dict[str, Any]):
-        self._speaks = speaks
-        self._say(
-            f"{meta['collective']} of {meta['dtype']}"
-            + (f", {meta['op']}" if "reduce" in meta["collective"] else "")
-            + f", {meta['ranks']} ranks on {meta['cores']} cores, {meta['buffers']} buffers"
-            + (", in place" if meta["inplace"] else "")
-        )
-        self._say("times in µs, bandwidths in GB/s, probe in ns\n")
-        self._say(self.HEAD)
-
-    def row(self, row: dict[str, Any]) -> None:
-        name = row["algorithm"]
-        if name != row["chosen"]:
-            name += f": {row['chosen']}"
-        means = row["rank_mean_us"]
-        shown = " ".join(f"{mean:.4g}" for mean in means[:8]) + (" ..." if len(means) > 8 else "")
-        self._say(
-            f"{row['bytes']:>12,}  {name:<24} {row['t_min_us']:>10.2f} {row['t_p50_us']:>10.2f} "
-            f"{row['t_p99_us']:>10.2f}  {row['algbw_GBps']:>8.3f} {row['busbw_GBps']:>8.3f}  "
-            f"{row['probe_ns']:>6.1f}  {row['wrong']:>5}  {shown}"
-        )
-
-    def end(self, rows: list[dict[str, Any]]) -> None:
-        wrong = sum(row["wrong"] for row in rows)
-        self._say(f"\n{wrong:,} wrong elements" if wrong else "\nall results right")
-
-    def _say(self, line: str) -> None:
-        if self._speaks:
-            click.echo(line)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 import stretto
+from stretto.cli.tables import write_json
 
 PREFIX = Path(stretto.__file__).resolve().parent
 WHAT = {
@@ -25,19 +26,22 @@ WHAT = {
 
 
 @click.command()
-@click.pass_context
-def config(context: click.Context, **wanted: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def config(as_json: bool, **wanted: bool) -> None:
     """Prints where the library, its header, its CMake package and its pkg-config file are.
 
     \b
     cc mean.c -o mean $(stretto config --cflags --libs)
     cmake -S . -B build -Dstretto_DIR=$(stretto config --cmake-dir)
+    stretto config --json
     PKG_CONFIG_PATH=$(stretto config --pkg-config-dir) pkg-config --libs stretto
 
     Without options, all of it.
     """
     chosen = [name for name in WHAT if wanted[name.lstrip("-").replace("-", "_")]]
-    if chosen:
+    if as_json:
+        write_json("-", {name.lstrip("-"): str(WHAT[name][1]) for name in chosen or WHAT})
+    elif chosen:
         click.echo(" ".join(str(WHAT[name][1]) for name in chosen))
     else:
         for name, (_, value) in WHAT.items():

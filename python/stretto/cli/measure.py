@@ -105,6 +105,15 @@ class Bench:
             send, recv = self._input, None  # only the root works in place
         return (case.collective, send, recv, case.op, 0)
 
+    def chosen(self) -> str:
+        """The algorithm that serves."""
+        case, comm = self._case, self._comm
+        comm.force_algorithm(case.algorithm)
+        count = self.part if case.collective != "barrier" else 0
+        name = comm.chosen_algorithm(case.collective, count, case.dtype)
+        comm.force_algorithm(None)
+        return name
+
     def wrong(self) -> int:
         """Calls the collective once; how many elements are wrong, on all ranks together."""
         comm, case = self._comm, self._case
@@ -134,6 +143,13 @@ class Bench:
             iterations = int(np.clip(BUDGET_US / max(np.median(slowest), 0.1), FEWEST, MOST))
         return self._calls(max(2, iterations // 10), iterations)
 
+    def time_skewed(self, delays: list[float]) -> tuple[np.ndarray, np.ndarray]:
+        """Seconds at which each rank (row) comes to each call (column), and is done with it."""
+        core, algorithm = self._comm._core, self._case.algorithm
+        times = core.time_skewed(*self._arguments(), algorithm, delays)
+        times = times.reshape(self._comm.size, len(delays), 2)
+        return times[:, :, 0], times[:, :, 1]
+
     def _calls(self, warm: int, calls: int) -> tuple[np.ndarray, np.ndarray]:
         self._comm.force_algorithm(self._case.algorithm)
         return self._comm._core.time(*self._arguments(), warm, calls)
@@ -151,10 +167,7 @@ def measure(comm: Communicator, case: Case, iterations: int | None) -> dict[str,
     wrong = bench.wrong()
     probe = comm.probe()
     slowest, means = bench.time(iterations)
-    comm.force_algorithm(case.algorithm)
-    count = bench.part if case.collective != "barrier" else 0
-    chosen = comm.chosen_algorithm(case.collective, count, case.dtype)
-    comm.force_algorithm(None)
+    chosen = bench.chosen()
     t_min, t_p50, t_p99 = np.percentile(slowest, [0, 50, 99])
     bandwidth = bench.bytes / (t_p50 * 1e3)
     return {
