@@ -73,7 +73,7 @@ nb::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count
                            std::size_t element, std::vector<double> arrivals, double alpha,
                            double beta, double gamma, const std::string &mode, bool events) {
     simulate::Problem problem;
-    problem.count = count;
+    problem.count = schedule.partition.fitting(count);
     problem.element = element;
     problem.arrivals = std::move(arrivals);
     problem.network = {alpha, beta, gamma};

@@ -71,8 +71,7 @@ nb::tuple declared(const std::string &collective, const std::string &name, Posit
 nb::dict prove(const Schedule &schedule, std::size_t count, std::size_t element) {
     schedule::Verdict verdict;
     schedule::Accounting costs;
-    const std::size_t quantum = schedule.partition.quantum();
-    count = (count + quantum - 1) / quantum * quantum;
+    count = schedule.partition.fitting(count);
     {
         const nb::gil_scoped_release released;
         verdict = schedule::verify(schedule);

@@ -2,6 +2,8 @@
 // What an algorithm declares, and the list of all of them.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -20,8 +22,10 @@ using schedule::Schedule;
 // What a schedule is generated for.
 struct Problem {
     Position ranks = 1;
-    Position root = 0;                              // reduce, broadcast
+    Position root = 0;                              // of rooted collectives
     std::map<std::string, std::int64_t> parameters; // those the algorithm declares
+    // Elements that belong to each position, where a vector is cut by owners; empty: equal shares.
+    std::vector<std::uint64_t> shares;
 };
 
 struct Parameter {
@@ -29,6 +33,11 @@ struct Parameter {
     std::int64_t fallback; // value when none is given
     std::int64_t least, most;
     std::string_view meaning;
+    std::int64_t (*most_at)(Position ranks) = nullptr; // where `most` depends on it
+
+    std::int64_t most_for(Position ranks) const {
+        return most_at == nullptr ? most : std::min(most, most_at(ranks));
+    }
 };
 
 // Properties hold for every number of ranks unless a predicate says otherwise; the verifier derives
@@ -46,6 +55,7 @@ struct Algorithm {
     Schedule (*make)(const Problem &problem);
     // Reduces in the order of arrival, or takes a path by it: bits may differ from run to run.
     bool by_arrival = false;
+    bool unequal_shares = false; // runs with Problem::shares too
 };
 
 // Every algorithm of the library, in the order `stretto list` shows them.
@@ -60,7 +70,9 @@ struct Choice {
 };
 // Throws Error(argument) for an unknown name or parameter, or a value out of range.
 Choice parse(Collective collective, std::string_view text);
-// Throws Error(unsupported) if the algorithm cannot run at this number of ranks.
-Schedule make(const Choice &choice, Position ranks, Position root = 0);
+// Throws Error(unsupported) if the algorithm cannot run at this number of ranks, with these
+// parameters there, or with unequal shares.  The root of a collective without one means nothing.
+Schedule make(const Choice &choice, Position ranks, Position root = 0,
+              std::vector<std::uint64_t> shares = {});
 
 } // namespace stretto::algorithms

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algorithms/assemble.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -12,7 +13,7 @@ Schedule assemble(Collective collective, const Problem &problem, Partition parti
     made.ranks = problem.ranks;
     made.contract = {collective, problem.ranks, partition.blocks(), problem.root};
     made.partition = std::move(partition);
-    made.symmetric = symmetric == Symmetric::yes;
+    made.symmetric = symmetric == Symmetric::yes && problem.shares.empty();
     made.program = [ranks = problem.ranks, generate = std::move(generate)](Position position) {
         schedule::Program program;
         if (ranks > 1)
@@ -20,6 +21,12 @@ Schedule assemble(Collective collective, const Problem &problem, Partition parti
         return program;
     };
     return made;
+}
+
+Partition by_owner(const Problem &problem) {
+    const bool empty = std::all_of(problem.shares.begin(), problem.shares.end(),
+                                   [](std::uint64_t share) { return share == 0; });
+    return empty ? Partition::even(problem.ranks) : Partition::weighted(problem.shares);
 }
 
 Blocks consecutive(Block first, Block size) {

@@ -29,6 +29,9 @@ enum class Symmetric : bool { no, yes };
 Schedule assemble(Collective collective, const Problem &problem, Partition partition,
                   Symmetric symmetric, Generator generate);
 
+// As many blocks as positions, block b owned by position b, of the size that the problem gives it.
+Partition by_owner(const Problem &problem);
+
 // position + by around the circle, for -ranks <= by.
 //
 //   5 ranks:  shifted(4, 1) = 0,  shifted(0, -1) = 4,  shifted(1, -3) = 3

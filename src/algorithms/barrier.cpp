@@ -6,6 +6,7 @@
 //   linear               P steps, 2 (P - 1) messages
 //   binomial             ceil(log2 P) + floor(log2 P) steps, 2 (P - 1) messages
 //   recursive_doubling   floor(log2 P) steps, 2 more if P is not a power of two
+//   dissemination        ceil(log2 P) steps, P ceil(log2 P) messages
 //   one_shot             1 step, P (P - 1) messages; in shared memory one flag that all read
 #include <utility>
 
@@ -34,6 +35,9 @@ Algorithm barrier::binomial() {
 }
 Algorithm barrier::recursive_doubling() {
     return barrier_by<allreduce::recursive_doubling>("members of a hypercube tell one another");
+}
+Algorithm barrier::dissemination() {
+    return barrier_by<allreduce::dissemination>("hear of twice as many ranks with every step");
 }
 Algorithm barrier::one_shot() {
     return barrier_by<allreduce::one_shot>("everybody tells everybody");

@@ -8,9 +8,13 @@ namespace stretto::algorithms {
 
 namespace allreduce {
 Algorithm binomial();
+Algorithm bruck();
 Algorithm chain();
+Algorithm circulant();
 Algorithm direct();
 Algorithm direct_canonical();
+Algorithm dissemination();
+Algorithm hybrid();
 Algorithm linear();
 Algorithm one_shot();
 Algorithm one_shot_canonical();
@@ -24,6 +28,8 @@ Algorithm segmented_ring();
 namespace reduce {
 Algorithm binomial();
 Algorithm chain();
+Algorithm direct();
+Algorithm direct_canonical();
 Algorithm linear();
 } // namespace reduce
 
@@ -35,6 +41,8 @@ Algorithm scatter_allgather();
 } // namespace broadcast
 
 namespace reduce_scatter {
+Algorithm bruck();
+Algorithm circulant();
 Algorithm direct();
 Algorithm direct_canonical();
 Algorithm recursive_halving();
@@ -43,13 +51,31 @@ Algorithm ring();
 
 namespace allgather {
 Algorithm bruck();
+Algorithm circulant();
 Algorithm direct();
 Algorithm ring();
 } // namespace allgather
 
+namespace gather {
+Algorithm binomial();
+Algorithm linear();
+} // namespace gather
+
+namespace scatter {
+Algorithm binomial();
+Algorithm linear();
+} // namespace scatter
+
+namespace alltoall {
+Algorithm bruck();
+Algorithm direct();
+Algorithm pairwise();
+} // namespace alltoall
+
 // The allreduces of a vector that nobody sees (barrier.cpp).
 namespace barrier {
 Algorithm binomial();
+Algorithm dissemination();
 Algorithm linear();
 Algorithm one_shot();
 Algorithm recursive_doubling();

@@ -53,6 +53,28 @@ void append_doubling(Ops &ops, const Cube &cube, Position number, int last, Lane
     }
 }
 
+void append_exchanges(Ops &ops, const Cube &cube, Position number, const Blocks &blocks,
+                      Lane lane) {
+    using schedule::Slot;
+    constexpr Slot kScratch = 1;
+    Slot held = kWork;
+    for (int i = 0; i < cube.dimensions; ++i) {
+        const Position partner = number ^ Position{1} << i;
+        const Position peer = cube.member(partner);
+        const Side side = side_of(partner, number);
+        const Slot next = held == kWork ? kScratch : kWork;
+        ops.push_back(schedule::send(peer, blocks, held, lane));
+        if (i + 1 < cube.dimensions || next == kWork) {
+            ops.push_back(schedule::recv_reduce(peer, blocks, side, held, next, lane));
+            held = next;
+        } else {
+            ops.push_back(schedule::recv(peer, blocks, kScratch, lane));
+            ops.push_back(side == Side::left ? schedule::reduce({kScratch, kWork}, blocks)
+                                             : schedule::reduce({kWork, kScratch}, blocks));
+        }
+    }
+}
+
 Fold::Fold(Position ranks)
     : dimensions(log2_floor(ranks)), power(Position{1} << dimensions), surplus(ranks - power) {}
 

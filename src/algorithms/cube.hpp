@@ -46,6 +46,12 @@ void append_halving(Ops &ops, const Cube &cube, Position number, int first = 0, 
 // The way back, dimensions k - 1 ... last: from its own chunk to the share of level `last`.
 void append_doubling(Ops &ops, const Cube &cube, Position number, int last = 0, Lane lane = 0);
 
+// Vector doubling along all dimensions: partners exchange sums of all of `blocks`, where
+// append_halving exchanges halves.  In place an exchange would overwrite what is still being sent,
+// so sums alternate between `work` and a slot of scratch; they end in `work`.
+void append_exchanges(Ops &ops, const Cube &cube, Position number, const Blocks &blocks,
+                      Lane lane = 0);
+
 // Folding: P = 2^k + surplus positions as a cube of 2^k.  The first 2 x surplus positions stand in
 // pairs; the odd one gives its contribution to the even one, which takes part for both.
 //

@@ -32,6 +32,12 @@ void append_binomial_reduce(Ops &ops, Position position, Position ranks, Positio
 void append_binomial_broadcast(Ops &ops, Position position, Position ranks, Position root,
                                Lane lane = 0);
 
+// As many blocks as ranks, block b owned by position b: to the root, one by one
+// (gather/linear.cpp), or from it, along the tree of tree.hpp (scatter/binomial.cpp).
+void append_linear_gather(Ops &ops, Position position, Position ranks, Position root,
+                          Lane lane = 0);
+void append_binomial_scatter(Ops &ops, Position position, Position ranks, Position root);
+
 // The parameter of all chains.  Under the Hockney model sqrt((P - 2) beta m / alpha) segments are
 // the best (Proficz 2018).
 inline constexpr Parameter kChainSegments = {.name = "segments",

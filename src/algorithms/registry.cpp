@@ -26,9 +26,15 @@ std::vector<Algorithm> catalog() {
         allreduce::segmented_ring(),
         allreduce::rabenseifner(),
         allreduce::rabenseifner_32(),
+        allreduce::hybrid(),
+        allreduce::circulant(),
+        allreduce::bruck(),
+        allreduce::dissemination(),
         reduce::linear(),
         reduce::binomial(),
         reduce::chain(),
+        reduce::direct(),
+        reduce::direct_canonical(),
         broadcast::linear(),
         broadcast::binomial(),
         broadcast::chain(),
@@ -37,13 +43,24 @@ std::vector<Algorithm> catalog() {
         reduce_scatter::direct_canonical(),
         reduce_scatter::recursive_halving(),
         reduce_scatter::ring(),
+        reduce_scatter::circulant(),
+        reduce_scatter::bruck(),
         allgather::direct(),
+        allgather::circulant(),
         allgather::bruck(),
         allgather::ring(),
+        gather::linear(),
+        gather::binomial(),
+        scatter::linear(),
+        scatter::binomial(),
+        alltoall::direct(),
+        alltoall::pairwise(),
+        alltoall::bruck(),
         barrier::one_shot(),
         barrier::linear(),
         barrier::binomial(),
         barrier::recursive_doubling(),
+        barrier::dissemination(),
     };
 }
 
@@ -141,7 +158,8 @@ Choice parse(Collective collective, std::string_view text) {
     return choice;
 }
 
-Schedule make(const Choice &choice, Position ranks, Position root) {
+Schedule make(const Choice &choice, Position ranks, Position root,
+              std::vector<std::uint64_t> shares) {
     const Algorithm &algorithm = *choice.algorithm;
     if (ranks < 1)
         refuse(Status::argument,
@@ -149,11 +167,24 @@ Schedule make(const Choice &choice, Position ranks, Position root) {
     if (!algorithm.runs(ranks))
         refuse(Status::unsupported, title(algorithm) + " cannot run on " + std::to_string(ranks) +
                                         " ranks; choose another, or auto");
-    const bool rooted =
-        algorithm.collective == Collective::reduce || algorithm.collective == Collective::broadcast;
-    Problem problem{ranks, rooted ? root : 0, choice.parameters};
-    for (const Parameter &parameter : algorithm.parameters)
-        problem.parameters.try_emplace(std::string(parameter.name), parameter.fallback);
+    if (!shares.empty() && !algorithm.unequal_shares)
+        refuse(Status::unsupported, title(algorithm) + " cannot run with unequal shares; "
+                                                       "choose another, or auto");
+    if (!shares.empty() && shares.size() != static_cast<std::size_t>(ranks))
+        refuse(Status::argument, title(algorithm) + ": " + std::to_string(shares.size()) +
+                                     " shares for " + std::to_string(ranks) + " ranks");
+    Problem problem{ranks, schedule::rooted(algorithm.collective) ? root : 0, choice.parameters,
+                    std::move(shares)};
+    for (const Parameter &parameter : algorithm.parameters) {
+        const std::int64_t most = parameter.most_for(ranks);
+        const auto [value, assumed] = problem.parameters.try_emplace(
+            std::string(parameter.name), std::min(parameter.fallback, most));
+        if (!assumed && value->second > most)
+            refuse(Status::unsupported,
+                   title(algorithm) + ": " + value->first + "=" + std::to_string(value->second) +
+                       " is too much for " + std::to_string(ranks) + " ranks, which have " +
+                       std::to_string(parameter.least) + " to " + std::to_string(most));
+    }
     Schedule made = algorithm.make(problem);
     made.name = std::string(algorithm.name);
     if (choice.parameters.empty())

@@ -16,17 +16,6 @@ constexpr std::array<std::string_view, 10> kNames = {
     "allreduce", "reduce", "broadcast", "reduce_scatter", "allgather",
     "barrier",   "gather", "scatter",   "alltoall",       "custom"};
 
-bool has_owners(Collective collective) {
-    switch (collective) {
-    case Collective::reduce_scatter:
-    case Collective::allgather:
-    case Collective::gather:
-    case Collective::scatter:
-    case Collective::alltoall: return true;
-    default: return false;
-    }
-}
-
 void refuse(const std::string &what) {
     throw Error(Status::argument, "contract: " + what);
 }
@@ -50,6 +39,22 @@ std::optional<Collective> collective_named(std::string_view name) {
     return static_cast<Collective>(found - kNames.begin());
 }
 
+bool rooted(Collective collective) {
+    return collective == Collective::reduce || collective == Collective::broadcast ||
+           collective == Collective::gather || collective == Collective::scatter;
+}
+
+bool in_parts(Collective collective) {
+    switch (collective) {
+    case Collective::reduce_scatter:
+    case Collective::allgather:
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::alltoall: return true;
+    default: return false;
+    }
+}
+
 Contract::Contract(Collective collective, Position ranks, Block blocks, Position root)
     : collective_(collective), ranks_(ranks), blocks_(blocks), root_(root) {
     check_extent(ranks, blocks);
@@ -58,7 +63,7 @@ Contract::Contract(Collective collective, Position ranks, Block blocks, Position
     if (root < 0 || root >= ranks)
         refuse("root " + std::to_string(root) + " is not one of positions 0..." +
                std::to_string(ranks - 1));
-    if (has_owners(collective) && blocks % ranks != 0)
+    if (in_parts(collective) && blocks % ranks != 0)
         refuse(std::string(name(collective)) + " over " + std::to_string(ranks) +
                " ranks needs a multiple of " + std::to_string(ranks) + " blocks, not " +
                std::to_string(blocks));

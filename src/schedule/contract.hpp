@@ -27,6 +27,10 @@ enum class Collective : std::uint8_t {
 std::string_view name(Collective collective);
 std::optional<Collective> collective_named(std::string_view name);
 
+bool rooted(Collective collective);
+// Blocks have owners: what a rank begins or ends with is its part of a vector.
+bool in_parts(Collective collective);
+
 // A contribution: what position `from` held in its input block `block`.
 struct Atom {
     Position from;

@@ -32,6 +32,10 @@ public:
     Block blocks() const { return blocks_; }
     // Counts that this partition is for are multiples of it; 1 unless made by equal().
     std::size_t quantum() const { return quantum_; }
+    // The least count from `count` on that this partition is for.
+    std::size_t fitting(std::size_t count) const {
+        return (count + quantum_ - 1) / quantum_ * quantum_;
+    }
     // blocks() + 1 non-decreasing element offsets, from 0 to count.  Throws Error(argument) if
     // count is not a multiple of quantum().
     std::vector<std::size_t> bounds(std::size_t count) const;

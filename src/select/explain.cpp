@@ -23,9 +23,11 @@ Explanation explain(const Situation &situation) {
         if (!candidate.excluded.empty())
             continue;
         const schedule::Schedule made = algorithms::make({&each, {}}, situation.ranks);
-        // Where blocks must be equal, the vector is a little longer.
-        const std::size_t quantum = made.partition.quantum();
-        std::size_t count = (situation.bytes / situation.element + quantum - 1) / quantum * quantum;
+        // Where every rank has a part, of which all are equal, the vector is a little longer.
+        std::size_t count = situation.bytes / situation.element;
+        if (const auto parts = static_cast<std::size_t>(situation.ranks);
+            schedule::in_parts(situation.collective))
+            count = (count + parts - 1) / parts * parts;
         if (situation.collective == schedule::Collective::barrier)
             count = 1; // the number that nobody looks at
         candidate.prediction = predict(made, count, situation.element, slice, machine);

@@ -64,6 +64,8 @@ Rule rule(const Situation &s) {
                 "rule: one step, and the owner of a block reduces it in one pass"};
     case Collective::allgather:
         return {{"direct", ""}, "rule: one step, and each byte is read once"};
+    case Collective::alltoall:
+        return {{"direct", ""}, "rule: one step, and each byte is read once"};
     case Collective::barrier: return {{"one_shot", ""}, "rule: one step"};
     default:
         return {{"linear", "binomial"}, "rule: in shared memory all read what one has written"};

@@ -13,9 +13,8 @@ import click
 import numpy as np
 
 import stretto
-from stretto.cli.catalog import COLLECTIVES
 from stretto.cli.launcher import Options, launch
-from stretto.cli.measure import Case, measure
+from stretto.cli.measure import BUS_FACTOR, Case, measure
 from stretto.cli.plot import plot
 from stretto.cli.rows import Printer
 from stretto.cli.skew import SKEW, Skew, measure_skewed
@@ -45,7 +44,7 @@ LAUNCHERS = (
     "--algorithms", default="auto", show_default=True, help="Names, with commas; auto: our choice."
 )
 @click.option(
-    "--collective", type=click.Choice(COLLECTIVES), default="allreduce", show_default=True
+    "--collective", type=click.Choice(tuple(BUS_FACTOR)), default="allreduce", show_default=True
 )
 @click.option(
     "--dtype",

@@ -12,8 +12,11 @@ import click
 
 from stretto import Error, _core
 
-COLLECTIVES = ("allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "barrier")
-ROOTED = ("reduce", "broadcast")
+COLLECTIVES = (
+    "allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "gather", "scatter",
+    "alltoall", "barrier",
+)  # fmt: skip
+ROOTED = ("reduce", "broadcast", "gather", "scatter")
 # The types of elements, with their bytes.
 DTYPES = {
     "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "complex64": 8, "complex128": 16,

@@ -21,31 +21,10 @@
 //           earlier, that is for 2^k < P <= 3/2 2^k
 // Messages  ceil(log2 P) sent by each; P - 1 blocks, the least possible
 // Good for small and middle-sized vectors over a network, any P.  No restrictions, no scratch.
-#include <algorithm>
-
 #include "algorithms/catalog.hpp"
-#include "algorithms/parts.hpp"
+#include "algorithms/circulant.hpp"
 
 namespace stretto::algorithms {
-
-// `size` blocks from `first` on, around the circle, ascending: 4 of 5 from 3 are 0 1 3 4.
-static Blocks circular(Position first, Position size, Position ranks) {
-    Blocks blocks;
-    for (Position j = 0; j < size; ++j)
-        blocks.push_back(shifted(first, j, ranks));
-    std::sort(blocks.begin(), blocks.end());
-    return blocks;
-}
-
-static void append(Ops &ops, Position position, Position ranks) {
-    for (Position reach = 1; reach < ranks; reach *= 2) {
-        const Position size = std::min(reach, ranks - reach);
-        const Position source = shifted(position, reach, ranks);
-        ops.push_back(
-            schedule::send(shifted(position, -reach, ranks), circular(position, size, ranks)));
-        ops.push_back(schedule::recv(source, circular(source, size, ranks)));
-    }
-}
 
 Algorithm allgather::bruck() {
     return {.name = "bruck",
@@ -57,11 +36,15 @@ Algorithm allgather::bruck() {
             .order_preserving = always,
             .consistent = always,
             .canonical = always,
-            .make = [](const Problem &problem) {
-                return assemble(
-                    Collective::allgather, problem, Partition::even(problem.ranks), Symmetric::yes,
-                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
-            }};
+            .make =
+                [](const Problem &problem) {
+                    return assemble(Collective::allgather, problem, by_owner(problem),
+                                    Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
+                                        append_circulant_allgather(ops, p, ranks,
+                                                                   doubling_rounds(ranks));
+                                    });
+                },
+            .unequal_shares = true};
 }
 
 } // namespace stretto::algorithms

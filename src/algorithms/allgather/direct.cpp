@@ -35,12 +35,14 @@ Algorithm allgather::direct() {
             .order_preserving = always,
             .consistent = always,
             .canonical = always,
-            .make = [](const Problem &problem) {
-                return assemble(Collective::allgather, problem, Partition::even(problem.ranks),
-                                Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
-                                    append_direct_allgather(ops, p, ranks);
-                                });
-            }};
+            .make =
+                [](const Problem &problem) {
+                    return assemble(Collective::allgather, problem, by_owner(problem),
+                                    Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
+                                        append_direct_allgather(ops, p, ranks);
+                                    });
+                },
+            .unequal_shares = true};
 }
 
 } // namespace stretto::algorithms

@@ -26,30 +26,6 @@
 
 namespace stretto::algorithms {
 
-using schedule::Slot;
-
-// The exchanges of a member; they begin and end in `work`.
-static void append_exchanges(Ops &ops, const Fold &fold, Position number) {
-    constexpr Slot kScratch = 1;
-    const std::vector<Position> members = fold.members();
-    Slot held = kWork;
-    for (int i = 0; i < fold.dimensions; ++i) {
-        const Position partner = number ^ Position{1} << i;
-        const Position peer = members[static_cast<std::size_t>(partner)];
-        const Side side = side_of(partner, number);
-        const Slot next = held == kWork ? kScratch : kWork;
-        ops.push_back(schedule::send(peer, {0}, held));
-        if (i + 1 < fold.dimensions || next == kWork) {
-            ops.push_back(schedule::recv_reduce(peer, {0}, side, held, next));
-            held = next;
-        } else {
-            ops.push_back(schedule::recv(peer, {0}, kScratch));
-            ops.push_back(side == Side::left ? schedule::reduce({kScratch, kWork}, {0})
-                                             : schedule::reduce({kWork, kScratch}, {0}));
-        }
-    }
-}
-
 static void append(Ops &ops, Position position, Position ranks) {
     const Fold fold(ranks);
     if (fold.folded(position)) {
@@ -59,7 +35,7 @@ static void append(Ops &ops, Position position, Position ranks) {
     }
     if (fold.paired(position))
         ops.push_back(schedule::recv_reduce(position + 1, {0}, Side::right));
-    append_exchanges(ops, fold, fold.number(position));
+    append_exchanges(ops, cube_of(fold.members()), fold.number(position), {0});
     if (fold.paired(position))
         ops.push_back(schedule::send(position + 1, {0}));
 }

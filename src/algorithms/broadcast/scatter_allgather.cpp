@@ -22,14 +22,6 @@
 
 namespace stretto::algorithms {
 
-static void append_scatter(Ops &ops, Position position, Position ranks, Position root) {
-    for (const Edge &edge : edges(position, ranks, root)) {
-        Blocks blocks = consecutive(edge.below.first, edge.below.size);
-        ops.push_back(position == edge.parent ? schedule::send(edge.child, std::move(blocks))
-                                              : schedule::recv(edge.parent, std::move(blocks)));
-    }
-}
-
 // What the scatter leaves at a position: at the root everything, elsewhere what came down.
 static Range scattered(Position position, Position ranks, Position root) {
     return position == root ? Range{0, ranks} : edges(position, ranks, root).front().below;
@@ -49,7 +41,7 @@ Algorithm broadcast::scatter_allgather() {
                 return assemble(
                     Collective::broadcast, problem, Partition::even(problem.ranks), Symmetric::no,
                     [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
-                        append_scatter(ops, p, ranks, root);
+                        append_binomial_scatter(ops, p, ranks, root);
                         append_ring_allgather(
                             ops, p, ranks, 1, 1, [&](Position position, Position block) {
                                 return scattered(position, ranks, root).contains(block);

@@ -35,8 +35,8 @@ void append_direct_reduce_scatter(Ops &ops, Position position, Position ranks, T
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return assemble(Collective::reduce_scatter, problem, Partition::even(problem.ranks),
-                    Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
+    return assemble(Collective::reduce_scatter, problem, by_owner(problem), Symmetric::yes,
+                    [ranks = problem.ranks](Ops &ops, Position p) {
                         append_direct_reduce_scatter(ops, p, ranks, tree);
                     });
 }
@@ -51,7 +51,8 @@ Algorithm reduce_scatter::direct() {
             .order_preserving = always,
             .consistent = always,
             .canonical = up_to<3>,
-            .make = make<Tree::chain>};
+            .make = make<Tree::chain>,
+            .unequal_shares = true};
 }
 
 Algorithm reduce_scatter::direct_canonical() {

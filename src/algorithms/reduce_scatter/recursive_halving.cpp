@@ -60,12 +60,14 @@ Algorithm reduce_scatter::recursive_halving() {
             .order_preserving = always,
             .consistent = always,
             .canonical = folds_canonically,
-            .make = [](const Problem &problem) {
-                return assemble(
-                    Collective::reduce_scatter, problem, Partition::even(problem.ranks),
-                    power_of_two(problem.ranks) ? Symmetric::yes : Symmetric::no,
-                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
-            }};
+            .make =
+                [](const Problem &problem) {
+                    return assemble(
+                        Collective::reduce_scatter, problem, by_owner(problem),
+                        power_of_two(problem.ranks) ? Symmetric::yes : Symmetric::no,
+                        [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
+                },
+            .unequal_shares = true};
 }
 
 } // namespace stretto::algorithms

@@ -48,12 +48,14 @@ Algorithm reduce_scatter::ring() {
             .order_preserving = up_to<2>,
             .consistent = always,
             .canonical = up_to<2>,
-            .make = [](const Problem &problem) {
-                return assemble(Collective::reduce_scatter, problem, Partition::even(problem.ranks),
-                                Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
-                                    append_ring_reduce_scatter(ops, p, ranks);
-                                });
-            }};
+            .make =
+                [](const Problem &problem) {
+                    return assemble(Collective::reduce_scatter, problem, by_owner(problem),
+                                    Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
+                                        append_ring_reduce_scatter(ops, p, ranks);
+                                    });
+                },
+            .unequal_shares = true};
 }
 
 } // namespace stretto::algorithms

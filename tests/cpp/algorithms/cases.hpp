@@ -24,9 +24,7 @@ inline std::string label(const Choice &choice, Position ranks, Position root) {
 }
 
 inline std::vector<Position> roots(const Algorithm &algorithm, Position ranks) {
-    const bool rooted = algorithm.collective == schedule::Collective::reduce ||
-                        algorithm.collective == schedule::Collective::broadcast;
-    if (!rooted)
+    if (!schedule::rooted(algorithm.collective))
         return {0};
     std::vector<Position> found = {0, std::min<Position>(1, ranks - 1), ranks / 2, ranks - 1};
     std::sort(found.begin(), found.end());
@@ -40,7 +38,9 @@ inline std::vector<Choice> choices(const Algorithm &algorithm, Position ranks) {
     const bool few = ranks == 1 || ranks == 2 || ranks == 3 || ranks == 8;
     for (const algorithms::Parameter &parameter : algorithm.parameters)
         if (few)
-            for (const std::int64_t value : {parameter.least, parameter.least + 2, parameter.most})
+            for (const std::int64_t value :
+                 {parameter.least, std::min(parameter.least + 2, parameter.most_for(ranks)),
+                  parameter.most_for(ranks)})
                 found.push_back({&algorithm, {{std::string(parameter.name), value}}});
     return found;
 }

@@ -3,6 +3,9 @@
 #include "doctest.h"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -64,6 +67,43 @@ TEST_CASE("all algorithms, 1 to 64 ranks: proved, with the properties they decla
             CHECK(derived.consistent == algorithm.consistent(ranks));
             CHECK(derived.canonical == algorithm.canonical(ranks));
         }
+}
+
+TEST_CASE("the proof holds with unequal shares, of which some are empty") {
+    std::mt19937_64 random(5);
+    for (const Algorithm &algorithm : algorithms::all()) {
+        if (!algorithm.unequal_shares)
+            continue;
+        for (const Position ranks : {1, 2, 3, 5, 7, 8, 13, 16, 33, 64}) {
+            std::vector<std::uint64_t> shares(static_cast<std::size_t>(ranks));
+            for (std::uint64_t &share : shares)
+                share = random() % 3 == 0 ? 0 : random() % 1000;
+            const std::uint64_t whole = std::accumulate(shares.begin(), shares.end(), 0ull);
+            for (const Position root : test::roots(algorithm, ranks)) {
+                CAPTURE(test::label({&algorithm, {}}, ranks, root));
+                const Schedule schedule = algorithms::make({&algorithm, {}}, ranks, root, shares);
+                const Verdict verdict = verify(schedule);
+                CHECK(verdict.failure == "");
+                CHECK(verdict.order_preserving == algorithm.order_preserving(ranks));
+                CHECK(verdict.consistent == algorithm.consistent(ranks));
+                // At the count that they add up to, blocks are exactly the shares.
+                const std::vector<std::size_t> bounds = schedule.partition.bounds(whole);
+                for (std::size_t b = 0; b < shares.size(); ++b)
+                    CHECK(bounds[b + 1] - bounds[b] == shares[b]);
+            }
+        }
+        CHECK(verify(algorithms::make({&algorithm, {}}, 4, 0, {0, 0, 0, 0})).ok);
+    }
+}
+
+TEST_CASE("hybrid lies between rabenseifner and recursive doubling") {
+    const auto ops = [](const std::string &name, Position p) {
+        return make(algorithms::parse(Collective::allreduce, name), 16).program(p).ops;
+    };
+    for (Position p = 0; p < 16; ++p) {
+        CHECK(ops("hybrid(doublings=0)", p) == ops("rabenseifner", p));
+        CHECK(ops("hybrid(doublings=4)", p) == ops("recursive_doubling", p));
+    }
 }
 
 TEST_CASE("one rank has nothing to do") {

@@ -56,13 +56,14 @@ TEST_CASE("every entry is complete and has a name of its own") {
 TEST_CASE("every collective has algorithms for any number of ranks") {
     for (const Collective collective :
          {Collective::allreduce, Collective::reduce, Collective::broadcast,
-          Collective::reduce_scatter, Collective::allgather, Collective::barrier})
+          Collective::reduce_scatter, Collective::allgather, Collective::barrier,
+          Collective::gather, Collective::scatter, Collective::alltoall})
         for (Position ranks = 1; ranks <= 64; ++ranks) {
             int running = 0;
             for (const Algorithm &algorithm : all())
                 running += algorithm.collective == collective && algorithm.runs(ranks);
             CAPTURE(std::string(name(collective)));
-            CHECK(running >= 3);
+            CHECK(running >= 2);
         }
 }
 
@@ -108,6 +109,20 @@ TEST_CASE("an algorithm that cannot run says so") {
     CHECK(make({&picky, {}}, 4).ranks == 4);
     CHECK(contains(message(Status::unsupported, [&] { (void)make({&picky, {}}, 6); }), "6 ranks"));
     CHECK(contains(message(Status::argument, [&] { (void)make({&picky, {}}, 0); }), "at least 1"));
+    // What a parameter may be can depend on the number of ranks; a default fits by itself.
+    const Choice hybrid = parse(Collective::allreduce, "hybrid(doublings=3)");
+    CHECK(make(hybrid, 8).name == "hybrid(doublings=3)");
+    CHECK(contains(message(Status::unsupported, [&] { (void)make(hybrid, 4); }),
+                   "doublings=3 is too much for 4 ranks, which have 0 to 2"));
+    CHECK(contains(message(Status::unsupported, [&] { (void)make(hybrid, 6); }), "6 ranks"));
+    CHECK(make(parse(Collective::allreduce, "hybrid"), 1).blocks() == 1);
+    // Shares of ranks mean something only where blocks have owners.
+    const Choice whole = parse(Collective::allreduce, "ring");
+    CHECK(contains(message(Status::unsupported, [&] { (void)make(whole, 2, 0, {1, 2}); }),
+                   "unequal shares"));
+    const Choice parts = parse(Collective::allgather, "ring");
+    CHECK(contains(message(Status::argument, [&] { (void)make(parts, 3, 0, {1, 2}); }),
+                   "2 shares for 3 ranks"));
     const Choice rooted = parse(Collective::reduce, "linear");
     CHECK(contains(message(Status::argument, [&] { (void)make(rooted, 4, 4); }), "root 4"));
     // A root means nothing where there is none.
