@@ -7,7 +7,9 @@
  * No function aborts or exits.  None prints, but stretto_init of rank 0, which warns once on
  * standard error of a STRETTO_ variable that does not exist (STRETTO_WARN=0: not even that).
  *
- * A communicator is used by one thread at a time.  Counts are elements, sizes are bytes, both
+ * Any number of threads may send and receive messages on one communicator at once, also while one
+ * of them is in a collective; collectives of one communicator are called by one thread at a time.
+ * Different communicators are used by different threads as they like.  Counts are elements, sizes are bytes, both
  * 64-bit.  All ranks call the same collectives of a communicator in the same order with the same
  * count, dtype, op and root; a disagreement is an error that names who differs in what.
  */
@@ -44,7 +46,8 @@ typedef enum stretto_status {
     STRETTO_ERR_MEMORY = 6,      /* no memory, or no room for the shared segment */
     STRETTO_ERR_SYSTEM = 7,      /* the operating system refused something */
     STRETTO_ERR_REVOKED = 8,     /* the communicator failed in an earlier call */
-    STRETTO_ERR_INTERNAL = 9     /* a bug in Stretto */
+    STRETTO_ERR_INTERNAL = 9,    /* a bug in Stretto */
+    STRETTO_ERR_TRUNCATED = 10   /* a message is longer than the buffer; its beginning is there */
 } stretto_status;
 
 typedef enum stretto_dtype {
@@ -76,7 +79,7 @@ STRETTO_API stretto_status stretto_init(stretto_comm *comm);
 STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char *job,
                                                  stretto_comm *comm);
 
-/* Waits for outstanding requests, leaves the job, frees everything including stretto_alloc memory.
+/* Waits for outstanding requests (receives that no message has matched are given up), leaves the job, frees everything including stretto_alloc memory.
  * Sets *comm to NULL.  Collective, but does not hang when a peer has died. */
 STRETTO_API stretto_status stretto_finalize(stretto_comm *comm);
 
@@ -153,6 +156,46 @@ STRETTO_API stretto_status stretto_test(stretto_request *request, int *done);
 /* Frees a persistent request that is not running. */
 STRETTO_API stretto_status stretto_request_free(stretto_request *request);
 
+/* ---- messages --------------------------------------------------------------------------- */
+
+/* A message is received as MPI defines it: a receive takes the message sent first among those of
+ * its source and tag, and a message goes to the receive posted first among those that it fits.
+ * Types are not compared, only bytes.  Tags are 0 ... INT_MAX. */
+#define STRETTO_ANY_SOURCE (-1)
+#define STRETTO_ANY_TAG (-1)
+
+/* A message that was, or can be, received. */
+typedef struct stretto_message {
+    int source;
+    int tag;
+    size_t bytes; /* of the message, be it longer than the buffer */
+} stretto_message;
+
+/* Returns when `buffer` may be used again.  A message of some KiB is usually stored until it is
+ * received; of longer ones, and of more than a receiver stores, the send waits for the receive. */
+STRETTO_API stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
+                                        stretto_dtype dtype, int dest, int tag);
+/* Waits for a message from `source` (or STRETTO_ANY_SOURCE) with `tag` (or STRETTO_ANY_TAG) of at
+ * most `count` elements.  `message` may be NULL.  A longer message is STRETTO_ERR_TRUNCATED here and
+ * nothing to its sender; the communicator stays whole. */
+STRETTO_API stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count,
+                                        stretto_dtype dtype, int source, int tag,
+                                        stretto_message *message);
+/* As above; return at once.  Wait with stretto_wait or stretto_test, in any order and by any
+ * thread.  `message` is filled when the request has ended. */
+STRETTO_API stretto_status stretto_isend(stretto_comm comm, const void *buffer, size_t count,
+                                         stretto_dtype dtype, int dest, int tag,
+                                         stretto_request *request);
+STRETTO_API stretto_status stretto_irecv(stretto_comm comm, void *buffer, size_t count,
+                                         stretto_dtype dtype, int source, int tag,
+                                         stretto_message *message, stretto_request *request);
+/* Waits until a receive would find a message, and tells which, without receiving it. */
+STRETTO_API stretto_status stretto_probe(stretto_comm comm, int source, int tag,
+                                         stretto_message *message);
+/* *found = 1 if there is such a message now, else 0. */
+STRETTO_API stretto_status stretto_iprobe(stretto_comm comm, int source, int tag, int *found,
+                                          stretto_message *message);
+
 /* ---- what happened ---------------------------------------------------------------------- */
 
 /* Runs the next collectives of this communicator by the named algorithm ("ring",
@@ -196,7 +239,7 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
 
 /* The state of the machine as the memory system shows it: nanoseconds to overwrite one cache line
  * that the neighbour rank has just read.  Collective; 0 with one rank. */
-STRETTO_API stretto_status stretto_probe(stretto_comm comm, double *nanoseconds_per_line);
+STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line);
 
 #ifdef __cplusplus
 }

@@ -155,9 +155,9 @@ std::string chosen_algorithm(const Communicator &self, const char *collective, s
     return name;
 }
 
-double probe(const Communicator &self) {
+double probe_memory(const Communicator &self) {
     double nanoseconds = 0;
-    self.handle->call([&](stretto_comm comm) { return stretto_probe(comm, &nanoseconds); });
+    self.handle->call([&](stretto_comm comm) { return stretto_probe_memory(comm, &nanoseconds); });
     return nanoseconds;
 }
 
@@ -190,7 +190,7 @@ void bind_communicator(nb::module_ &module) {
         .def("force_algorithm", &force_algorithm, "name"_a)
         .def("set_reproducible", &set_reproducible, "mode"_a)
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
-        .def("probe", &probe)
+        .def("probe_memory", &probe_memory)
         .def("finalize", [](const Communicator &self) { self.handle->finalize(); })
         .def("exit", [](const Communicator &self) { self.handle->exit(); });
 

@@ -274,10 +274,10 @@ class Communicator:
         """The algorithm that serves a call of this collective ("allreduce", ...) and size."""
         return self._core.chosen_algorithm(collective, count, np.dtype(dtype).name)
 
-    def probe(self) -> float:
+    def probe_memory(self) -> float:
         """The state of the machine: nanoseconds to overwrite a cache line that a neighbour has
         just read.  Collective; 0 with one rank."""
-        return self._core.probe()
+        return self._core.probe_memory()
 
     def finalize(self) -> None:
         """Waits for requests in flight and leaves the job; the communicator takes no more calls.

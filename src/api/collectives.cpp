@@ -59,8 +59,7 @@ stretto_status make_request(stretto_comm comm, stretto_request *request, bool pe
             made->flight = comm->communicator.start(what);
         else
             (void)comm->communicator.chosen(what); // plans now, so that starting costs nothing
-        comm->requests.insert(made.get());
-        *request = made.release();
+        *request = keep(std::move(made));
     });
 }
 
@@ -138,8 +137,7 @@ stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request) {
         auto made = std::make_unique<stretto_request_s>(
             stretto_request_s{comm, comm->communicator.barrier_request(), false, nullptr});
         made->flight = comm->communicator.start(made->request);
-        comm->requests.insert(made.get());
-        *request = made.release();
+        *request = keep(std::move(made));
     });
 }
 

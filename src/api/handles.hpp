@@ -2,10 +2,13 @@
 // What stands behind the handles of the C API, and how exceptions become statuses.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <new>
 #include <set>
 #include <string>
 
+#include "base/inline_vector.hpp"
 #include "base/status.hpp"
 #include "comm/communicator.hpp"
 #include "stretto/stretto.h"
@@ -13,6 +16,7 @@
 struct stretto_comm_s {
     explicit stretto_comm_s(const stretto::comm::Identity &identity) : communicator(identity) {}
     stretto::comm::Communicator communicator;
+    std::mutex mutex; // of requests
     std::set<stretto_request_s *> requests;
     stretto::comm::Stats shown; // keeps the names of the last stretto_stats alive
 };
@@ -22,6 +26,9 @@ struct stretto_request_s {
     stretto::comm::Request request;
     bool persistent;
     stretto::engine::Queue::Flight *flight; // null when not running
+    // Of messages: the request ends when all of them have.
+    stretto::InlineVector<stretto::messages::Transfer *, 1> transfers = {};
+    stretto_message *message = nullptr; // where to tell what was received; may be null
 };
 
 namespace stretto::api {
@@ -56,9 +63,22 @@ inline void require(bool condition, const char *message) {
 comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
                       void *recv, std::size_t count, int dtype, int op, int root);
 
+// A request lives until it is released, or its communicator is finalized.
+inline stretto_request keep(std::unique_ptr<stretto_request_s> request) {
+    const std::lock_guard lock(request->comm->mutex);
+    request->comm->requests.insert(request.get());
+    return request.release();
+}
+
 inline void release(stretto_request request) {
-    request->comm->requests.erase(request);
+    {
+        const std::lock_guard lock(request->comm->mutex);
+        request->comm->requests.erase(request);
+    }
     delete request;
 }
+
+// messages.cpp: the end of a request of messages, which have all ended.  Releases it.
+void land(stretto_request request);
 
 } // namespace stretto::api

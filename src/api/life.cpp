@@ -29,6 +29,22 @@ stretto_comm open(const stretto::comm::Identity &me) {
     return new stretto_comm_s(me);
 }
 
+// Their errors are nobody's now.
+void end(stretto_request request) {
+    if (request->flight != nullptr)
+        request->comm->communicator.queue().wait(*request->flight);
+    stretto::messages::Messenger &messenger = request->comm->communicator.messenger();
+    for (stretto::messages::Transfer *transfer : request->transfers) {
+        messenger.cancel(*transfer);
+        messenger.wait(*transfer);
+    }
+    request->message = nullptr; // its memory may be gone
+    try {
+        land(request);
+    } catch (const stretto::Error &) {
+    }
+}
+
 } // namespace
 
 extern "C" {
@@ -54,12 +70,9 @@ stretto_status stretto_finalize(stretto_comm *comm) {
         require(comm != nullptr && *comm != nullptr, "the communicator is NULL");
         const std::unique_ptr<stretto_comm_s> owned(*comm);
         *comm = nullptr;
-        while (!owned->requests.empty()) {
-            stretto_request request = *owned->requests.begin();
-            if (request->flight != nullptr)
-                owned->communicator.queue().wait(*request->flight); // its error is nobody's now
-            release(request);
-        }
+        while (!owned->requests.empty())
+            end(*owned->requests.begin());
+        owned->communicator.messenger().close();
     });
 }
 

@@ -79,7 +79,7 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
     });
 }
 
-stretto_status stretto_probe(stretto_comm comm, double *nanoseconds_per_line) {
+stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line) {
     return guarded([&] {
         require(comm != nullptr && nanoseconds_per_line != nullptr, "an argument is NULL");
         *nanoseconds_per_line = comm->communicator.probe();

@@ -6,6 +6,17 @@ using stretto::Error;
 using stretto::Status;
 using namespace stretto::api;
 
+namespace {
+
+bool has_ended(stretto_request_s &request) {
+    for (stretto::messages::Transfer *transfer : request.transfers)
+        if (!request.comm->communicator.messenger().test(*transfer))
+            return false;
+    return request.flight == nullptr || request.comm->communicator.queue().test(*request.flight);
+}
+
+} // namespace
+
 extern "C" {
 
 stretto_status stretto_start(stretto_request request) {
@@ -22,6 +33,12 @@ stretto_status stretto_wait(stretto_request *request) {
         stretto_request_s *what = *request;
         if (what == nullptr || (what->persistent && what->flight == nullptr))
             return; // already ended
+        if (what->flight == nullptr) {
+            for (stretto::messages::Transfer *transfer : what->transfers)
+                what->comm->communicator.messenger().wait(*transfer);
+            *request = nullptr;
+            return land(what);
+        }
         stretto::engine::Queue &queue = what->comm->communicator.queue();
         stretto::engine::Queue::Flight *flight = what->flight;
         queue.wait(*flight);
@@ -38,8 +55,7 @@ stretto_status stretto_test(stretto_request *request, int *done) {
     return guarded([&] {
         require(request != nullptr && done != nullptr, "the request or the result is NULL");
         stretto_request_s *what = *request;
-        *done = what == nullptr || what->flight == nullptr ||
-                what->comm->communicator.queue().test(*what->flight);
+        *done = what == nullptr || has_ended(*what);
         if (*done != 0) {
             const stretto_status status = stretto_wait(request);
             if (status != STRETTO_OK)
@@ -53,7 +69,8 @@ stretto_status stretto_request_free(stretto_request *request) {
         require(request != nullptr, "the request is NULL");
         if (*request == nullptr)
             return;
-        require((*request)->flight == nullptr, "the request is running; wait for it first");
+        require((*request)->flight == nullptr && (*request)->transfers.empty(),
+                "the request is running; wait for it first");
         release(*request);
         *request = nullptr;
     });

@@ -18,6 +18,7 @@ const char *name(Status status) {
     case Status::system: return "system error";
     case Status::revoked: return "communicator revoked";
     case Status::internal: return "internal error";
+    case Status::truncated: return "message truncated";
     }
     return "unknown status";
 }

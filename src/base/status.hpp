@@ -18,6 +18,7 @@ enum class Status {
     system = 7,
     revoked = 8,
     internal = 9,
+    truncated = 10,
 };
 
 const char *name(Status status);

@@ -45,8 +45,11 @@ constexpr int kReproducibleShift = 25;
 
 Communicator::Communicator(const Identity &identity)
     : me_(identity), segment_(join(identity)), heap_(segment_, identity.rank),
-      engine_(segment_, identity.rank, heap_, engine_options(segment_->header()),
-              [this](const engine::Said &said) { return describe(said); }),
+      messenger_(segment_, identity.rank, heap_, engine_options(segment_->header()),
+                 [this](std::uint64_t call) { engine_.judge(call); }),
+      engine_(
+          segment_, identity.rank, heap_, engine_options(segment_->header()),
+          [this](const engine::Said &said) { return describe(said); }, &messenger_),
       queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
     force(text(Setting::algorithm));

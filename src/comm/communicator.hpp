@@ -14,6 +14,7 @@
 #include "comm/environment.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
+#include "messages/messenger.hpp"
 #include "schedule/contract.hpp"
 #include "select/select.hpp"
 #include "transport/heap.hpp"
@@ -59,6 +60,7 @@ public:
     }
     engine::Queue::Flight *start(const Request &request);
     engine::Queue &queue() { return queue_; }
+    messages::Messenger &messenger() { return messenger_; }
     transport::Heap &heap() { return heap_; }
 
     // Empty or "auto": the library chooses.  Throws Error(argument) for what does not exist.
@@ -120,6 +122,7 @@ private:
     const Identity me_;
     std::shared_ptr<transport::Segment> segment_;
     transport::Heap heap_;
+    messages::Messenger messenger_;
     engine::Engine engine_;
     engine::Queue queue_;
 

@@ -36,12 +36,12 @@ inline void pause() {
 } // namespace
 
 Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
-               EngineOptions options, Describe describe)
+               EngineOptions options, Describe describe, Companion *companion)
     : segment_(std::move(segment)), signals_(segment_->header().signals),
       ring_mask_(segment_->ring_bytes() - 1), mine_(segment_->lines(rank)), rank_(rank),
       copy_(reduce::copy_pass()), options_(options),
       patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), stream_(*segment_),
-      heap_(heap), describe_(std::move(describe)) {
+      heap_(heap), describe_(std::move(describe)), companion_(companion) {
     for (Bases &bases : bases_)
         bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
 }
@@ -295,7 +295,7 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
                          std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
         for (int rank = 0; rank < segment_->ranks(); ++rank)
-            transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
+            transport::Doorbell(*segment_, rank).ring();
     if (plan.synchronizing)
         stream_.release_before(run.sequence, {run.bases[rank_], run.bulk_base});
     if (run.call->move_bytes != 0)
@@ -324,7 +324,7 @@ void Engine::report(const Run &run) {
     mine_.progress.store(progress_of(run.sequence, run.next), std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
         for (int rank = 0; rank < segment_->ranks(); ++rank)
-            transport::Doorbell(*segment_, rank).ring(transport::Doorbell::room);
+            transport::Doorbell(*segment_, rank).ring();
 }
 
 // Runs steps after the one that waits, if their own predecessors are complete.

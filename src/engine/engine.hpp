@@ -27,13 +27,21 @@ struct EngineOptions {
     std::uint64_t timeout_ns = 0; // 0: wait for ever
 };
 
+// What else a rank gets done while it waits in a call.
+class Companion {
+public:
+    virtual ~Companion() = default;
+    // True if anything was done.  May be called whenever its owner waits, by any of its threads.
+    virtual bool progress() = 0;
+};
+
 class Engine {
 public:
     // `describe` turns what a rank said of its call into words, for errors.
     using Describe = std::function<std::string(const Said &)>;
 
     Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
-           EngineOptions options, Describe describe);
+           EngineOptions options, Describe describe, Companion *companion = nullptr);
 
     // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
     void play(const Call &call, Tally &tally);
@@ -55,6 +63,12 @@ public:
     // wrong. `run` is the oldest call that waits; without `spinning` the core is left to others at
     // once.
     void wait(Run &run, const std::function<bool()> &attempt, bool spinning);
+
+    // Ends the communicator if some rank made another call than this one, or in another way, where
+    // we made call `sequence`.
+    void judge(std::uint64_t sequence);
+    // Calls begun.
+    std::uint64_t calls() const { return sequence_; }
 
     // Forgets the plans of all calls that were made; false if other ranks still need one.
     bool forget();
@@ -89,7 +103,7 @@ private:
     [[noreturn]] void fail(Status status, const std::string &message);
     std::string missing(const Run &run) const;
     std::string here(const Run &run) const;
-    void compare(const Run &run, int rank);
+    void compare(std::uint64_t sequence, int rank);
 
     transport::Cell &cell(int rank, std::uint64_t position) const {
         return *reinterpret_cast<transport::Cell *>(segment_->cells(rank) +
@@ -118,6 +132,7 @@ private:
     StoreChoice store_;           // how to write cells
     const transport::Heap &heap_;
     const Describe describe_;
+    Companion *const companion_; // null: none
 };
 
 } // namespace stretto::engine

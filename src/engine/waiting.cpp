@@ -1,67 +1,35 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting: one ladder for everything, and what a rank that waits long finds out.
+// What is awaited in a call, and what a rank that waits long finds out.
 #include <algorithm>
-#include <sched.h>
 
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
+#include "transport/ladder.hpp"
 
 namespace stretto::engine {
 
-using transport::Doorbell;
 using transport::Entry;
 using transport::kEntries;
 
-namespace {
-
-constexpr int kYields = 64;                      // before sleeping
-constexpr std::uint64_t kNap = 20'000'000;       // ns; sleepers look around this often
-constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait is looked into
-
-} // namespace
-
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool spinning) {
-    const std::uint64_t entered = now_ticks();
-    const std::uint64_t start = now_ns();
-    const auto waited = [&] { return now_ns() - start; };
-    const auto moved = [&] {
-        if (!attempt())
-            return false;
-        run.waited += now_ticks() - entered;
-        return true;
+    struct Waiting final : transport::Awaited {
+        Waiting(Engine &engine_, Run &run_, const std::function<bool()> &what_)
+            : engine(engine_), run(run_), what(what_) {}
+        bool attempt() override {
+            if (!what() && (engine.companion_ == nullptr || !engine.companion_->progress()))
+                return false;
+            run.waited += now_ticks() - entered;
+            return true;
+        }
+        void diagnose(std::uint64_t waited_ns) override { engine.diagnose(run, waited_ns); }
+
+        Engine &engine;
+        Run &run;
+        const std::function<bool()> &what;
+        const std::uint64_t entered = now_ticks();
     };
-    // 1. Spin, while there is a core for everybody and it is likely to pay.
-    while (spinning && waited() < options_.spin_ns)
-        for (int i = 0; i < 32; ++i) {
-            if (moved())
-                return;
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
-        }
-    // 2. Yield: another rank may be waiting for this core.
-    for (int i = 0; i < kYields; ++i) {
-        sched_yield();
-        if (moved())
-            return;
-    }
-    // 3. Sleep until somebody rings.
-    for (std::uint64_t looked = 0;;) {
-        Doorbell bell(*segment_, rank_);
-        bell.announce(Doorbell::room);
-        const bool success = moved();
-        if (!success && !segment_->failed())
-            bell.sleep(Doorbell::room, looked == 0 ? kSuspicious : kNap);
-        bell.withdraw();
-        if (success || moved())
-            return;
-        if (segment_->failed())
-            throw segment_->failure();
-        if (waited() - looked >= kSuspicious) {
-            looked = waited();
-            diagnose(run, looked);
-        }
-    }
+    Waiting waiting(*this, run, attempt);
+    transport::wait(*segment_, rank_, waiting, spinning ? options_.spin_ns : 0);
 }
 
 // Why does nobody come?  Ends the communicator if there is a reason.
@@ -80,7 +48,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
                                    (left ? " has left the communicator" : " has died") + "; " +
                                    here(run) +
                                    "; restart the job, or look in its output for the cause");
-        compare(run, rank);
+        compare(run.sequence, rank);
     }
     if (options_.timeout_ns != 0 && waited_ns > options_.timeout_ns)
         fail(Status::timeout, here(run) + " waited " + in_seconds(waited_ns) + missing(run) +
@@ -88,9 +56,9 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
 }
 
 // Looks for the first call, as far back as entries reach, in which `rank` said something else.
-void Engine::compare(const Run &run, int rank) {
-    const std::uint64_t reach = std::min<std::uint64_t>(run.sequence, kEntries - 1);
-    for (std::uint64_t call = run.sequence - reach; call <= run.sequence; ++call) {
+void Engine::compare(std::uint64_t sequence, int rank) {
+    const std::uint64_t reach = std::min<std::uint64_t>(sequence, kEntries - 1);
+    for (std::uint64_t call = sequence - reach; call <= sequence; ++call) {
         const Entry &ours = mine_.entries[call % kEntries];
         const Entry &theirs = segment_->lines(rank).entries[call % kEntries];
         const auto of_this_call = [call](const Entry &entry) {
@@ -114,6 +82,12 @@ void Engine::compare(const Run &run, int rank) {
                  "; all ranks must call the same collectives in the same order with the same "
                  "arguments and the same algorithm");
     }
+}
+
+void Engine::judge(std::uint64_t sequence) {
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        if (rank != rank_)
+            compare(sequence, rank);
 }
 
 std::string Engine::here(const Run &run) const {

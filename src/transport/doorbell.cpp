@@ -24,29 +24,42 @@ bool register_for_barrier() {
     return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 }
 
-void Doorbell::announce(Reason reason) {
+// The word: how many sleep, whether they have been rung since the last of them announced itself,
+// and a number that grows with each ring, so that a word never comes back.
+static constexpr std::uint32_t kOneSleeper = 1, kSleepers = 0x3ff;
+static constexpr std::uint32_t kRung = 0x400, kOneRing = 0x800;
+
+void Doorbell::announce() {
     segment_.header().signals.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    segment_.lines(rank_).asleep.store(reason, std::memory_order_seq_cst);
+    std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
+    std::uint32_t word = asleep.load(std::memory_order_relaxed);
+    do
+        ticket_ = (word + kOneSleeper) & ~kRung;
+    while (!asleep.compare_exchange_weak(word, ticket_, std::memory_order_seq_cst));
     if (segment_.header().signals.fences.load(std::memory_order_relaxed) == 0)
         membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
-void Doorbell::sleep(Reason reason, std::uint64_t timeout_ns) {
+void Doorbell::sleep(std::uint64_t timeout_ns) {
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
-    futex(segment_.lines(rank_).asleep, FUTEX_WAIT, reason, &timeout);
+    futex(segment_.lines(rank_).asleep, FUTEX_WAIT, ticket_, &timeout);
 }
 
 void Doorbell::withdraw() {
-    segment_.lines(rank_).asleep.store(0, std::memory_order_relaxed);
+    segment_.lines(rank_).asleep.fetch_sub(kOneSleeper, std::memory_order_relaxed);
     segment_.header().signals.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Doorbell::ring(Reason reason) {
+void Doorbell::ring() {
     std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
-    if (asleep.load(std::memory_order_relaxed) >= reason &&
-        asleep.exchange(0, std::memory_order_acq_rel) != 0)
-        futex(asleep, FUTEX_WAKE, INT_MAX, nullptr);
+    std::uint32_t word = asleep.load(std::memory_order_relaxed);
+    do
+        if ((word & kSleepers) == 0 || (word & kRung) != 0)
+            return; // awake, or about to be
+    while (
+        !asleep.compare_exchange_weak(word, (word + kOneRing) | kRung, std::memory_order_acq_rel));
+    futex(asleep, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 } // namespace stretto::transport

@@ -13,25 +13,25 @@
 
 namespace stretto::transport {
 
+// Several threads of a rank may sleep at once: each waits for another value of the rank's word,
+// which counts the sleepers, and the rings that found one.
 class Doorbell {
 public:
     Doorbell(Segment &segment, int rank) : segment_(segment), rank_(rank) {}
 
-    // What a rank sleeps for: cells of others, or also room in its own stream.
-    enum Reason : std::uint32_t { cells = 1, room = 2 };
-
     // Between announce() and sleep() the caller looks once more for what it waits for; it calls
     // sleep() if there is nothing, and always withdraw().
-    void announce(Reason reason);
-    void sleep(Reason reason, std::uint64_t timeout_ns); // or until rung
+    void announce();
+    void sleep(std::uint64_t timeout_ns); // or until rung
     void withdraw();
 
-    // Wakes the rank if it sleeps for at least this.
-    void ring(Reason reason = cells);
+    // Wakes those threads of the rank that sleep.
+    void ring();
 
 private:
     Segment &segment_;
     int rank_;
+    std::uint32_t ticket_ = 0; // the word as announce() left it
 };
 
 // True if anybody sleeps; to be asked after publishing.  One cached load when nobody does.

@@ -56,7 +56,7 @@ void *Heap::allocate(std::size_t bytes) {
                     "no memory for stretto_alloc of " + std::to_string(bytes) + " bytes");
     make_huge(base + offset, bytes);
     used_[offset] = bytes;
-    base_ = base;
+    base_.store(base, std::memory_order_relaxed);
     return base + offset;
 }
 

@@ -2,6 +2,7 @@
 // Memory that every rank of the host can read in place: the owner's part of the shared heap file.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -23,11 +24,12 @@ public:
 
     // 1 + offset in the window if [memory, memory + bytes) lies in it, else 0.
     std::uint64_t locate(const void *memory, std::size_t bytes) const {
-        if (base_ == nullptr)
+        const std::byte *const base = base_.load(std::memory_order_relaxed);
+        if (base == nullptr)
             return 0;
         const auto *first = static_cast<const std::byte *>(memory);
-        const auto offset = static_cast<std::size_t>(first - base_);
-        return first >= base_ && offset < size_ && bytes <= size_ - offset ? offset + 1 : 0;
+        const auto offset = static_cast<std::size_t>(first - base);
+        return first >= base && offset < size_ && bytes <= size_ - offset ? offset + 1 : 0;
     }
 
 private:
@@ -35,7 +37,7 @@ private:
 
     std::shared_ptr<Segment> segment_;
     int rank_;
-    std::byte *base_ = nullptr; // mapped by the first allocation
+    std::atomic<std::byte *> base_{nullptr}; // mapped by the first allocation
     std::size_t size_;
     std::mutex mutex_;
     std::map<std::size_t, std::size_t> used_; // offset -> bytes

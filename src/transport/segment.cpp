@@ -16,15 +16,24 @@
 
 namespace stretto::transport {
 
-static constexpr std::uint64_t kMagic = 0x6f74746572747302; // "\2strett o" and the layout's version
+static constexpr std::uint64_t kMagic = 0x6f74746572747303; // "\3strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
     return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
 }
 
+static std::size_t words_of_news(int ranks) {
+    return round_up(static_cast<std::size_t>(ranks), 8 * kLine) / 64;
+}
+
 static std::size_t head_bytes(int ranks) {
     const std::size_t header = round_up(sizeof(SegmentHeader), kLine);
-    return page_up(header + sizeof(LineBlock) * static_cast<std::size_t>(ranks));
+    const std::size_t each = sizeof(LineBlock) + words_of_news(ranks) * sizeof(std::uint64_t);
+    return page_up(header + each * static_cast<std::size_t>(ranks));
+}
+
+static std::size_t mail_bytes(int ranks) {
+    return kMailboxBytes * static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
 }
 
 static int anonymous_file(const char *name, std::size_t bytes) {
@@ -61,7 +70,7 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     };
     if (bytes > available_memory())
         throw no_room();
-    const int fd = anonymous_file("stretto", bytes);
+    const int fd = anonymous_file("stretto", bytes + mail_bytes(shape.ranks));
     const int heap_fd =
         anonymous_file("stretto-heap", shape.heap_bytes * static_cast<std::size_t>(shape.ranks));
     // Owns both descriptors from here on.
@@ -88,12 +97,14 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     shared.key = header.key;
     shared.magic = header.magic;
     const std::lock_guard lock(registry_mutex);
+    std::erase_if(registry, [](const auto &entry) { return entry.second.expired(); });
     registry[identity(fd)] = segment;
     return segment;
 }
 
 std::shared_ptr<Segment> Segment::attach(int fd, int heap_fd) {
     const std::lock_guard lock(registry_mutex);
+    std::erase_if(registry, [](const auto &entry) { return entry.second.expired(); });
     std::weak_ptr<Segment> &known = registry[identity(fd)];
     if (auto segment = known.lock()) {
         segment->duplicates_.insert(segment->duplicates_.end(), {fd, heap_fd});
@@ -133,6 +144,8 @@ void Segment::map(const SegmentHeader &shape) {
     header_ = static_cast<SegmentHeader *>(head);
     const std::size_t header = round_up(sizeof(SegmentHeader), kLine);
     lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
+    news_ = reinterpret_cast<std::atomic<std::uint64_t> *>(lines_ + ranks);
+    news_words_ = words_of_news(ranks);
 
     const std::size_t span = kRings * ring_bytes_ * shape.ranks;
     void *rings =
@@ -153,6 +166,8 @@ Segment::~Segment() {
         for (std::uint32_t rank = 0; rank < header_->ranks; ++rank)
             if (std::byte *heap = heaps_[rank].load(); heap != nullptr)
                 munmap(heap, header_->heap_bytes);
+    if (std::byte *mail = mail_.load(); mail != nullptr)
+        munmap(mail, mail_bytes(ranks()));
     if (rings_ != nullptr)
         munmap(rings_, kRings * ring_bytes_ * header_->ranks);
     if (header_ != nullptr)
@@ -202,6 +217,38 @@ std::byte *Segment::heap(int rank) {
         return expected;
     }
     return static_cast<std::byte *>(view);
+}
+
+std::size_t Segment::mail_offset(int from, int to) const {
+    return kMailboxBytes *
+           (static_cast<std::size_t>(from) * header_->ranks + static_cast<std::size_t>(to));
+}
+
+std::byte *Segment::mailbox(int from, int to) {
+    std::byte *mail = mail_.load(std::memory_order_acquire);
+    if (mail == nullptr) {
+        const std::size_t first = head_bytes_ + 2 * ring_bytes_ * header_->ranks;
+        const std::size_t bytes = mail_bytes(ranks());
+        void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_,
+                          static_cast<off_t>(first));
+        if (view == MAP_FAILED)
+            throw_errno("cannot map the mailboxes of the shared segment");
+        if (mail_.compare_exchange_strong(mail, static_cast<std::byte *>(view)))
+            mail = static_cast<std::byte *>(view);
+        else
+            munmap(view, bytes); // another thread was faster
+    }
+    return mail + mail_offset(from, to);
+}
+
+void Segment::open_mailbox(int from, int to) {
+    const std::size_t first = head_bytes_ + 2 * ring_bytes_ * header_->ranks;
+    if (kMailboxBytes > available_memory() ||
+        posix_fallocate(fd_, static_cast<off_t>(first + mail_offset(from, to)),
+                        static_cast<off_t>(kMailboxBytes)) != 0)
+        throw Error(Status::memory, "no memory for messages from rank " + std::to_string(from) +
+                                        " to rank " + std::to_string(to) + " (" +
+                                        std::to_string(kMailboxBytes >> 10) + " KiB); free memory");
 }
 
 // A record lock on byte `rank` of the segment belongs to the process and goes with it, whatever

@@ -4,12 +4,17 @@
 // One segment per communicator, created by descriptor, so that no name can be left behind: the
 // kernel frees it with the last process, however that dies.
 //
-//     | header | line block of rank 0 | ... | cells, bulk of rank 0 | cells, bulk of rank 1 | ...
+//     | header | line block of rank 0 | ... | news of rank 0 | ...
+//     | cells, bulk of rank 0 | cells, bulk of rank 1 | ...
+//     | mailbox 0 -> 0 | 0 -> 1 | ... | P-1 -> P-1 |
 //
 // A *ring* holds the publish stream of one rank: it alone writes, all others read.  Each rank has
 // two, for its cells and for payloads too long to lie in a cell.  A ring is mapped twice in a row,
 // so that nothing in it wraps.  Positions in a stream grow for ever; the byte at position x lies at
 // x modulo the ring's size.
+//
+// Mailboxes carry messages from one rank to another (mailbox.hpp).  There are P^2 of them, so they
+// are address space until a pair of ranks uses its own.
 #pragma once
 
 #include <atomic>
@@ -40,7 +45,7 @@ inline constexpr std::size_t kEntries = 8;
 struct LineBlock {
     // Call number << 24 | steps of it that are complete, without a gap.
     alignas(kLine) std::atomic<std::uint64_t> progress;
-    // The doorbell: what the rank sleeps for (0: awake).
+    // The doorbell (doorbell.hpp).
     alignas(kLine) std::atomic<std::uint32_t> asleep;
     alignas(kLine) std::atomic<std::int32_t> pid;
     std::atomic<std::uint32_t> joined;
@@ -62,6 +67,7 @@ struct Board {
 };
 
 inline constexpr std::size_t kHugePage = 2u << 20;
+inline constexpr std::size_t kMailboxBytes = 65536;
 
 struct SegmentHeader {
     std::uint64_t magic;
@@ -105,6 +111,16 @@ public:
     std::byte *bulk(int rank) const { return cells(rank) + 2 * ring_bytes_; }
     std::size_t ring_bytes() const { return ring_bytes_; } // of each ring
 
+    // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
+    std::atomic<std::uint64_t> *news(int rank) const {
+        return news_ + news_words_ * static_cast<std::size_t>(rank);
+    }
+
+    // The mailbox of a pair; all are mapped on the first use of one.
+    std::byte *mailbox(int from, int to);
+    // Takes the memory of a mailbox before the first write.  Throws Error(memory).
+    void open_mailbox(int from, int to);
+
     // The heap window of a rank, mapped on first use, at the boundary of a huge page.
     std::byte *heap(int rank);
 
@@ -123,14 +139,18 @@ private:
 
     Segment(int fd, int heap_fd);
     void map(const SegmentHeader &shape);
+    std::size_t mail_offset(int from, int to) const;
 
     int fd_, heap_fd_;
     std::vector<int> duplicates_; // closing them would give up the locks of this process
     SegmentHeader *header_ = nullptr;
     LineBlock *lines_ = nullptr;
+    std::atomic<std::uint64_t> *news_ = nullptr;
     std::byte *rings_ = nullptr;
     std::size_t ring_bytes_ = 0;
     std::size_t head_bytes_ = 0;
+    std::size_t news_words_ = 0; // of each rank: a whole number of lines
+    std::atomic<std::byte *> mail_{nullptr};
     std::unique_ptr<std::atomic<std::byte *>[]> heaps_;
 };
 

@@ -165,7 +165,7 @@ def measure(comm: Communicator, case: Case, iterations: int | None) -> dict[str,
     """A row of the results.  Collective; the same on all ranks, but for `rank_mean_us`' order."""
     bench = Bench(comm, case)
     wrong = bench.wrong()
-    probe = comm.probe()
+    probe = comm.probe_memory()
     slowest, means = bench.time(iterations)
     chosen = bench.chosen()
     t_min, t_p50, t_p99 = np.percentile(slowest, [0, 50, 99])

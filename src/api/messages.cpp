@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: messages from one rank to another.
+#include <climits>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/types.hpp"
+#include "handles.hpp"
+
+using stretto::Dtype;
+using stretto::Error;
+using stretto::messages::Messenger;
+using stretto::messages::Taken;
+using stretto::messages::Transfer;
+using namespace stretto::api;
+
+namespace {
+
+static_assert(STRETTO_ANY_SOURCE == stretto::matching::kAny);
+static_assert(STRETTO_ANY_TAG == stretto::matching::kAny);
+
+// Bytes of a message, or of the buffer for one.
+std::size_t checked_bytes(stretto_comm comm, const void *buffer, std::size_t count, int dtype) {
+    require(comm != nullptr, "the communicator is NULL; call stretto_init first");
+    require(dtype >= 0 && dtype < stretto::kDtypes,
+            "unknown dtype; see stretto_dtype in stretto.h");
+    require(count <= SIZE_MAX / 16, "count is too large for the address space");
+    require(count == 0 || buffer != nullptr, "the buffer is NULL");
+    return count * stretto::size_of(static_cast<Dtype>(dtype));
+}
+
+void check_dest(stretto_comm comm, int dest, int tag) {
+    require(dest >= 0 && dest < comm->communicator.size(),
+            "dest is not a rank of the communicator");
+    require(tag >= 0, "a tag lies in 0 ... INT_MAX");
+}
+
+void check_source(stretto_comm comm, int source, int tag) {
+    require(source == STRETTO_ANY_SOURCE || (source >= 0 && source < comm->communicator.size()),
+            "source is neither a rank of the communicator nor STRETTO_ANY_SOURCE");
+    require(tag == STRETTO_ANY_TAG || tag >= 0,
+            "a tag lies in 0 ... INT_MAX, or is STRETTO_ANY_TAG");
+}
+
+void tell(stretto_message *message, const Taken &taken) {
+    if (message != nullptr)
+        *message = {taken.source, taken.tag, taken.bytes};
+}
+
+template<class Start>
+void start(stretto_comm comm, stretto_request *request, stretto_message *message,
+           const Start &start_transfer) {
+    auto made = std::make_unique<stretto_request_s>(stretto_request_s{comm, {}, false, nullptr});
+    made->message = message;
+    made->transfers.push_back(start_transfer(comm->communicator.messenger()));
+    *request = keep(std::move(made));
+}
+
+} // namespace
+
+void stretto::api::land(stretto_request request) {
+    Messenger &messenger = request->comm->communicator.messenger();
+    std::optional<Error> first;
+    for (Transfer *transfer : request->transfers) {
+        if (transfer->is_receive)
+            tell(request->message, static_cast<messages::Receive *>(transfer)->taken);
+        try {
+            messenger.land(transfer);
+        } catch (const Error &error) {
+            if (!first)
+                first = error;
+        }
+    }
+    release(request);
+    if (first)
+        throw *first;
+}
+
+extern "C" {
+
+stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
+                            stretto_dtype dtype, int dest, int tag) {
+    return guarded([&] {
+        const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
+        check_dest(comm, dest, tag);
+        comm->communicator.messenger().send(buffer, bytes, dest, tag);
+    });
+}
+
+stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count, stretto_dtype dtype,
+                            int source, int tag, stretto_message *message) {
+    return guarded([&] {
+        const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
+        check_source(comm, source, tag);
+        Taken taken;
+        const auto error =
+            comm->communicator.messenger().receive(buffer, bytes, source, tag, taken);
+        tell(message, taken);
+        if (error)
+            throw *error;
+    });
+}
+
+stretto_status stretto_isend(stretto_comm comm, const void *buffer, size_t count,
+                             stretto_dtype dtype, int dest, int tag, stretto_request *request) {
+    return guarded([&] {
+        require(request != nullptr, "the place for the request is NULL");
+        *request = nullptr;
+        const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
+        check_dest(comm, dest, tag);
+        start(comm, request, nullptr,
+              [&](Messenger &messenger) { return messenger.start_send(buffer, bytes, dest, tag); });
+    });
+}
+
+stretto_status stretto_irecv(stretto_comm comm, void *buffer, size_t count, stretto_dtype dtype,
+                             int source, int tag, stretto_message *message,
+                             stretto_request *request) {
+    return guarded([&] {
+        require(request != nullptr, "the place for the request is NULL");
+        *request = nullptr;
+        const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
+        check_source(comm, source, tag);
+        start(comm, request, message, [&](Messenger &messenger) {
+            return messenger.start_receive(buffer, bytes, source, tag);
+        });
+    });
+}
+
+stretto_status stretto_probe(stretto_comm comm, int source, int tag, stretto_message *message) {
+    return guarded([&] {
+        require(comm != nullptr, "the communicator is NULL");
+        check_source(comm, source, tag);
+        tell(message, comm->communicator.messenger().wait_for(source, tag));
+    });
+}
+
+stretto_status stretto_iprobe(stretto_comm comm, int source, int tag, int *found,
+                              stretto_message *message) {
+    return guarded([&] {
+        require(comm != nullptr && found != nullptr, "the communicator or the result is NULL");
+        check_source(comm, source, tag);
+        const std::optional<Taken> taken = comm->communicator.messenger().probe(source, tag);
+        *found = taken.has_value();
+        if (taken)
+            tell(message, *taken);
+    });
+}
+
+} // extern "C"

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Why does a message not come?
+#include "messages/messenger.hpp"
+
+namespace stretto::messages {
+
+void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns) {
+    int awaited = matching::kAny;
+    std::string words;
+    {
+        const std::lock_guard lock(mutex_);
+        if (transfer.ended())
+            return;
+        words = describe(transfer);
+        if (!transfer.is_receive)
+            awaited = static_cast<const Send &>(transfer).dest;
+        else if (const auto &receive = static_cast<const Receive &>(transfer); receive.matched)
+            awaited = receive.taken.source;
+        else
+            awaited = receive.envelope.source;
+    }
+    look_for(awaited, words, quiet_ns, [&] { return transfer.ended(); });
+    if (transfer.purpose.exact() && !transfer.ended())
+        judge_(transfer.purpose.call);
+}
+
+// Ends the communicator if `awaited` (or, if that is any, all that could come) will not come.
+void Messenger::look_for(int awaited, const std::string &words, std::uint64_t quiet_ns,
+                         const std::function<bool()> &over) {
+    int dead = -1, gone = -1;
+    bool some_are_here = false;
+    for (int rank = 0; rank < segment_->ranks(); ++rank) {
+        if (rank == rank_ || (awaited != matching::kAny && rank != awaited))
+            continue;
+        const bool left = segment_->lines(rank).left.load(std::memory_order_acquire) != 0;
+        if (left)
+            gone = rank;
+        else if (!segment_->alive(rank))
+            dead = rank;
+        else
+            some_are_here = true;
+    }
+    const std::string here = "rank " + std::to_string(rank_) + " in " + words;
+    if (dead >= 0 || (gone >= 0 && !some_are_here)) {
+        // What it had sent before is still there.
+        {
+            const std::lock_guard lock(mutex_);
+            advance();
+        }
+        if (over())
+            return;
+        if (dead >= 0)
+            fail(Status::peer, "rank " + std::to_string(dead) + " has died; " + here +
+                                   "; restart the job, or look in its output for the cause");
+        fail(Status::peer, (awaited == matching::kAny ? std::string("all other ranks have")
+                                                      : "rank " + std::to_string(gone) + " has") +
+                               " left the communicator; " + here +
+                               "; each send needs its receive, and each receive its send");
+    }
+    if (options_.timeout_ns != 0 && quiet_ns > options_.timeout_ns)
+        fail(Status::timeout, here + " waited " + std::to_string(quiet_ns / 1'000'000'000) +
+                                  " s for " +
+                                  (awaited == matching::kAny ? std::string("any rank")
+                                                             : "rank " + std::to_string(awaited)) +
+                                  "; each send needs its receive, and each receive its send; raise "
+                                  "STRETTO_TIMEOUT if that is not too long (0: for ever)");
+}
+
+void Messenger::fail(Status status, const std::string &message) {
+    segment_->fail(status, message);
+    throw segment_->failure(); // the first failure, if another rank was faster
+}
+
+std::string Messenger::from(int source, int tag) const {
+    return (source == matching::kAny ? std::string("any source")
+                                     : "source " + std::to_string(source)) +
+           ", " + (tag == matching::kAny ? std::string("any tag") : "tag " + std::to_string(tag));
+}
+
+std::string Messenger::describe(const Transfer &transfer) const {
+    const std::string call = transfer.purpose.exact()
+                                 ? std::string(transfer.purpose.name) + " (call " +
+                                       std::to_string(transfer.purpose.call) + "): "
+                                 : "";
+    if (transfer.is_receive) {
+        const auto &receive = static_cast<const Receive &>(transfer);
+        const std::string bytes = std::to_string(receive.capacity) + " bytes";
+        if (transfer.purpose.exact())
+            return call + bytes + " from rank " + std::to_string(receive.envelope.source);
+        return "recv(up to " + bytes + ", " + from(receive.envelope.source, receive.envelope.tag) +
+               ")";
+    }
+    const auto &send = static_cast<const Send &>(transfer);
+    const std::string bytes = std::to_string(send.bytes) + " bytes to rank ";
+    if (transfer.purpose.exact())
+        return call + bytes + std::to_string(send.dest);
+    return "send(" + bytes + std::to_string(send.dest) + ", tag " +
+           std::to_string(send.envelope.tag) + ")";
+}
+
+bool Messenger::is_gone(int rank) const {
+    return segment_->lines(rank).left.load(std::memory_order_acquire) != 0 ||
+           !segment_->alive(rank);
+}
+
+} // namespace stretto::messages

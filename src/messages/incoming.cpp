@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What comes in: whatever lies in a mailbox is taken out at once, wanted or not.
+#include "messages/messenger.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace stretto::messages {
+
+using transport::Frame;
+using transport::Payload;
+
+void Messenger::begin(Receive &receive) {
+    matching::Message *message = matcher_->post(receive);
+    if (message == nullptr)
+        return;
+    auto *arrived = static_cast<Arrived *>(message);
+    const int source = arrived->envelope.source;
+    if (arrived->own != nullptr) {
+        deliver_own(receive, *arrived->own);
+    } else {
+        const Payload payload{arrived->payload.data(), nullptr, arrived->payload.size(), 0};
+        deliver(receive, source, arrived->frame, payload);
+        if (source == rank_)
+            own_stored_ -= transport::frame_bytes(arrived->payload.size());
+        else if (arrived->frame.kind == Frame::message)
+            peer(source).in.release(transport::frame_bytes(arrived->payload.size()));
+    }
+    recycle(arrived);
+}
+
+bool Messenger::drain_all() {
+    bool moved = false;
+    for (int first = 0; first < segment_->ranks(); first += 64) {
+        std::atomic<std::uint64_t> &news = segment_->news(rank_)[first / 64];
+        if (news.load(std::memory_order_relaxed) == 0)
+            continue;
+        // The bits go before the mailboxes are looked at: see Outbox::put.
+        for (std::uint64_t bits = news.exchange(0, std::memory_order_seq_cst); bits != 0;
+             bits &= bits - 1) {
+            const int source = first + std::countr_zero(bits);
+            if (!drain(source)) // there is more, but others have waited
+                news.fetch_or(bits & -bits, std::memory_order_relaxed);
+            moved = true;
+        }
+    }
+    return moved;
+}
+
+// True if nothing is left.
+bool Messenger::drain(int source) {
+    constexpr int kFrames = 64; // so long do all threads of this rank wait for the lock
+    transport::Inbox &in = peer(source).in;
+    if (!in.is_open())
+        in.open(*segment_, source, rank_);
+    Frame frame;
+    Payload payload;
+    int frames = 0;
+    for (; frames < kFrames && in.look(frame, payload); ++frames) {
+        arrive(source, frame, payload);
+        in.take(frame);
+    }
+    if (transport::anybody_sleeps(segment_->header().signals) && in.awaited()) [[unlikely]]
+        transport::Doorbell(*segment_, source).ring();
+    return frames < kFrames;
+}
+
+void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
+    switch (frame.kind) {
+    case Frame::message:
+    case Frame::request: {
+        Arrived *arrived = fresh();
+        arrived->envelope = {frame.context, source, frame.tag};
+        if (matching::Receive *receive = matcher_->arrive(*arrived)) {
+            recycle(arrived);
+            deliver(static_cast<Receive &>(*receive), source, frame, payload);
+            if (frame.kind == Frame::message)
+                peer(source).in.release(transport::frame_bytes(frame.payload));
+            return;
+        }
+        arrived->frame = frame;
+        arrived->payload.resize(frame.payload);
+        payload.copy(arrived->payload.data(), frame.payload);
+        announced();
+        return;
+    }
+    case Frame::grant:
+        if (const auto found = unanswered_.find(frame.id); found != unanswered_.end()) {
+            Send &send = *found->second;
+            unanswered_.erase(found);
+            send.granted = frame.bytes;
+            send.where = frame.where;
+            peer(source).granted.push_back(&send);
+            list(source);
+        }
+        return;
+    case Frame::taken:
+        if (const auto found = unanswered_.find(frame.id); found != unanswered_.end()) {
+            Send &send = *found->second;
+            unanswered_.erase(found);
+            end(send);
+        }
+        return;
+    case Frame::data:
+        if (const auto found = coming_.find(frame.id); found != coming_.end()) {
+            Receive &receive = *found->second;
+            payload.copy(receive.data + receive.moved, frame.payload);
+            receive.moved += frame.payload;
+            if (receive.moved == receive.granted) {
+                coming_.erase(found);
+                end(receive);
+            }
+        }
+        return;
+    }
+}
+
+// A receive has its message; false if that ends it.
+bool Messenger::accept(Receive &receive, int source, const matching::Envelope &envelope,
+                       std::size_t bytes) {
+    receive.matched = true;
+    receive.taken = {source, envelope.tag, bytes};
+    if (receive.purpose.exact() && bytes != receive.capacity) {
+        segment_->fail(Status::mismatch, "in " + std::string(receive.purpose.name) + " (call " +
+                                             std::to_string(receive.purpose.call) + ") rank " +
+                                             std::to_string(source) + " sends " +
+                                             std::to_string(bytes) + " bytes to rank " +
+                                             std::to_string(rank_) + ", which expects " +
+                                             std::to_string(receive.capacity) +
+                                             "; both must give the same count and type");
+        receive.error = segment_->failure();
+        end(receive);
+        return false;
+    }
+    if (bytes > receive.capacity)
+        receive.error = Error(Status::truncated,
+                              describe(receive) + ": the message from rank " +
+                                  std::to_string(source) + " with tag " +
+                                  std::to_string(envelope.tag) + " has " + std::to_string(bytes) +
+                                  " bytes, which do not fit; its beginning was received");
+    return true;
+}
+
+void Messenger::deliver(Receive &receive, int source, const Frame &frame, const Payload &payload) {
+    if (!accept(receive, source, {frame.context, source, frame.tag}, frame.bytes))
+        return;
+    const std::size_t wanted = std::min<std::size_t>(frame.bytes, receive.capacity);
+    if (frame.kind == Frame::message)
+        payload.copy(receive.data, wanted);
+    else if (wanted != 0 && !fetch(receive, source, frame, wanted)) {
+        receive.granted = wanted;
+        coming_.emplace(next_id_, &receive);
+        answer(source, Frame::grant, frame.id, wanted, next_id_++);
+        return;
+    }
+    if (frame.id != 0)
+        answer(source, Frame::taken, frame.id);
+    end(receive);
+}
+
+void Messenger::deliver_own(Receive &receive, Send &send) {
+    if (!accept(receive, rank_, send.envelope, send.bytes))
+        return end(send);
+    if (const std::size_t wanted = std::min(send.bytes, receive.capacity); wanted != 0)
+        std::memmove(receive.data, send.data, wanted);
+    end(receive);
+    end(send);
+}
+
+// Copies right from where the message lies, if that can be reached.
+bool Messenger::fetch(Receive &receive, int source, const Frame &frame, std::size_t wanted) {
+    const std::uint64_t window = segment_->header().heap_bytes;
+    if (frame.where == 0 || frame.where > window || wanted > window - (frame.where - 1))
+        return false;
+    const std::byte *heap = nullptr;
+    try {
+        heap = segment_->heap(source);
+    } catch (const Error &) {
+        return false; // no address space is left: it comes by mail
+    }
+    std::memcpy(receive.data, heap + (frame.where - 1), wanted);
+    return true;
+}
+
+// Somebody may wait for a message to arrive.
+void Messenger::announced() {
+    others_may_wait_ = others_may_wait_ || probing_ != 0;
+}
+
+Messenger::Arrived *Messenger::fresh() {
+    if (idle_.empty())
+        return new Arrived();
+    Arrived *arrived = idle_.back();
+    idle_.pop_back();
+    return arrived;
+}
+
+void Messenger::recycle(Arrived *arrived) {
+    constexpr std::size_t kMost = 256;
+    arrived->own = nullptr;
+    arrived->payload.clear();
+    arrived->frame = {};
+    if (idle_.size() < kMost)
+        idle_.push_back(arrived);
+    else
+        delete arrived;
+}
+
+} // namespace stretto::messages

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "messages/messenger.hpp"
+
+#include "base/clock.hpp"
+#include "transport/ladder.hpp"
+
+namespace stretto::messages {
+
+Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
+                     const transport::Heap &heap, engine::EngineOptions options,
+                     std::function<void(std::uint64_t)> judge)
+    : segment_(std::move(segment)), rank_(rank), heap_(heap), options_(options),
+      judge_(std::move(judge)), peers_(static_cast<std::size_t>(segment_->ranks())),
+      attendant_(*this) {}
+
+Messenger::~Messenger() {
+    while (matching::Message *message = matcher_->drain_messages())
+        delete static_cast<Arrived *>(message);
+    for (Arrived *arrived : idle_)
+        delete arrived;
+}
+
+void Messenger::send(const void *data, std::size_t bytes, int dest, int tag) {
+    Send transfer(data, bytes, {kUser, rank_, tag}, dest, {});
+    {
+        const std::lock_guard lock(mutex_);
+        check_alive();
+        begin(transfer);
+        settle();
+    }
+    wait(transfer);
+    if (transfer.error)
+        throw *transfer.error;
+}
+
+std::optional<Error> Messenger::receive(void *data, std::size_t capacity, int source, int tag,
+                                        Taken &taken) {
+    Receive transfer(data, capacity, {kUser, source, tag}, {});
+    {
+        const std::lock_guard lock(mutex_);
+        check_alive();
+        begin(transfer);
+        settle();
+    }
+    wait(transfer);
+    taken = transfer.taken;
+    return transfer.error;
+}
+
+Transfer *Messenger::start_send(const void *data, std::size_t bytes, int dest, int tag,
+                                std::uint32_t context, const Purpose &purpose) {
+    auto transfer =
+        std::make_unique<Send>(data, bytes, matching::Envelope{context, rank_, tag}, dest, purpose);
+    const std::lock_guard lock(mutex_);
+    check_alive();
+    begin(*transfer);
+    return leave_behind(transfer.release());
+}
+
+Transfer *Messenger::start_receive(void *data, std::size_t capacity, int source, int tag,
+                                   std::uint32_t context, const Purpose &purpose) {
+    auto transfer = std::make_unique<Receive>(data, capacity,
+                                              matching::Envelope{context, source, tag}, purpose);
+    const std::lock_guard lock(mutex_);
+    check_alive();
+    begin(*transfer);
+    return leave_behind(transfer.release());
+}
+
+// The call that began the transfer returns; nobody may be waiting for it now.
+Transfer *Messenger::leave_behind(Transfer *transfer) {
+    settle();
+    if (!transfer->ended()) {
+        transfer->unattended = true;
+        attendant_.one_more();
+    }
+    return transfer;
+}
+
+bool Messenger::test(Transfer &transfer) {
+    constexpr std::uint64_t kLook = 10 * transport::kSuspicious; // who only tests looks as well
+    if (transfer.ended())
+        return true;
+    bool due = false;
+    {
+        const std::lock_guard lock(mutex_);
+        attendant_.arrives();
+        advance();
+        attendant_.leaves();
+        const std::uint64_t now = now_ns();
+        due = transfer.looked != 0 && now - transfer.looked > kLook;
+        if (due || transfer.looked == 0)
+            transfer.looked = now;
+    }
+    if (!transfer.ended() && due)
+        look_into(transfer);
+    return transfer.ended();
+}
+
+void Messenger::land(Transfer *transfer) {
+    const std::optional<Error> error = transfer->error;
+    if (transfer->is_receive)
+        delete static_cast<Receive *>(transfer);
+    else
+        delete static_cast<Send *>(transfer);
+    if (error)
+        throw *error;
+}
+
+void Messenger::cancel(Transfer &transfer) {
+    const std::lock_guard lock(mutex_);
+    if (!transfer.is_receive || transfer.ended())
+        return;
+    auto &receive = static_cast<Receive &>(transfer);
+    if (receive.matched)
+        return;
+    matcher_->withdraw(receive);
+    end(receive);
+}
+
+bool Messenger::progress() {
+    if (!something_to_do())
+        return false;
+    const std::lock_guard lock(mutex_);
+    return advance();
+}
+
+bool Messenger::something_to_do() const {
+    if (output_.load(std::memory_order_relaxed))
+        return true;
+    for (int first = 0; first < segment_->ranks(); first += 64)
+        if (segment_->news(rank_)[first / 64].load(std::memory_order_relaxed) != 0)
+            return true;
+    return false;
+}
+
+// Gets done what can be done now; true if that was anything.
+bool Messenger::advance() {
+    if (failure_)
+        return false;
+    if (segment_->failed()) {
+        abandon_all(segment_->failure());
+        return true;
+    }
+    bool moved = false;
+    try {
+        moved = drain_all();
+        if (!listed_.empty())
+            moved = flush_all() || moved;
+    } catch (const Error &error) { // no mailbox for an answer that another rank waits for
+        segment_->fail(error.status(), error.what());
+        abandon_all(segment_->failure());
+        moved = true;
+    }
+    if (others_may_wait_) {
+        others_may_wait_ = false;
+        wake(rank_);
+    }
+    return moved;
+}
+
+// After something was begun: answers go out, threads that wait learn what has ended.
+void Messenger::settle() {
+    if (!listed_.empty() || others_may_wait_ || segment_->failed())
+        advance();
+}
+
+void Messenger::check_alive() {
+    if (!failure_ && segment_->failed())
+        abandon_all(segment_->failure());
+    if (failure_)
+        throw *failure_;
+}
+
+// The caller has its buffer back, and may free the transfer at once.
+void Messenger::end(Transfer &transfer) {
+    if (transfer.unattended)
+        attendant_.one_less();
+    others_may_wait_ = others_may_wait_ || attendant_.has_callers();
+    transfer.complete.store(true, std::memory_order_release);
+}
+
+// The communicator has failed: nobody's buffer is touched any more.
+void Messenger::abandon_all(const Error &error) {
+    if (failure_)
+        return;
+    failure_ = error;
+    const auto abandon = [&](Transfer &transfer) {
+        transfer.error = error;
+        end(transfer);
+    };
+    while (matching::Receive *receive = matcher_->drain_receives())
+        abandon(static_cast<Receive &>(*receive));
+    while (matching::Message *message = matcher_->drain_messages()) {
+        auto *arrived = static_cast<Arrived *>(message);
+        if (arrived->own != nullptr)
+            abandon(*arrived->own);
+        recycle(arrived);
+    }
+    for (const auto &[id, send] : unanswered_)
+        abandon(*send);
+    unanswered_.clear();
+    for (const auto &[id, receive] : coming_)
+        abandon(*receive);
+    coming_.clear();
+    for (Peer &each : peers_) {
+        for (Send *send : each.announcements)
+            abandon(*send);
+        for (Send *send : each.granted)
+            abandon(*send);
+        each.announcements.clear();
+        each.granted.clear();
+        each.answers.clear();
+    }
+    output_.store(false, std::memory_order_relaxed);
+    listed_.clear();
+    wake(rank_);
+}
+
+} // namespace stretto::messages

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages from one rank to another: a rank's side of all of them.
+//
+// A short message travels in one frame, with what it says (*eager*), as long as the receiver has
+// room for more that nobody has asked for: kStored bytes for each sender.  Of all others the first
+// frame only says that they are there.  When a receive takes it, the receiver fetches it from the
+// sender's heap window if it lies there, else grants it, and then it travels piece by piece.  So
+// whatever is in a mailbox can be taken out at once, and no message is in the way of another.
+//
+// All threads of a rank may call all of this at once.  One lock guards it; nobody sleeps with it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "matching/matcher.hpp"
+#include "messages/attendant.hpp"
+#include "messages/transfer.hpp"
+#include "transport/heap.hpp"
+#include "transport/mailbox.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::messages {
+
+inline constexpr std::size_t kEager = 4096;        // bytes of the longest eager message
+inline constexpr std::size_t kStored = 256u << 10; // eager bytes that wait for a receive, a pair
+inline constexpr std::size_t kPiece = 16256;       // of a granted message; four fit into a mailbox
+
+class Messenger final : public engine::Companion {
+public:
+    // `judge(call)` throws if the ranks disagree on what collective has this number.
+    Messenger(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
+              engine::EngineOptions options, std::function<void(std::uint64_t)> judge);
+    // Abandons what is still in flight.
+    ~Messenger() override;
+
+    // Messages are bytes.  Throws Error(memory) if there is no room for a mailbox; nothing was sent
+    // then.
+    void send(const void *data, std::size_t bytes, int dest, int tag);
+    // What was received is known even if it did not fit.
+    std::optional<Error> receive(void *data, std::size_t capacity, int source, int tag,
+                                 Taken &taken);
+
+    // The transfer is the messenger's; give it back with land() after it has ended.
+    Transfer *start_send(const void *data, std::size_t bytes, int dest, int tag,
+                         std::uint32_t context = kUser, const Purpose &purpose = {});
+    Transfer *start_receive(void *data, std::size_t capacity, int source, int tag,
+                            std::uint32_t context = kUser, const Purpose &purpose = {});
+    bool test(Transfer &transfer);
+    // Until it has ended, be it by what ends the communicator.
+    void wait(Transfer &transfer);
+    // Throws the transfer's error, if it has one.
+    void land(Transfer *transfer);
+    // Takes back a receive that no message has matched, which ends it; else does nothing.
+    void cancel(Transfer &transfer);
+
+    // Waits until what this rank still has to say is said, to those who are still there.
+    void close();
+
+    // What a receive would take, without taking it.
+    std::optional<Taken> probe(int source, int tag);
+    Taken wait_for(int source, int tag);
+
+    // For those who wait for something else.
+    bool progress() override;
+
+private:
+    friend class Attendant;
+    class Waiting;
+
+    // A message that nobody has asked for yet.
+    struct Arrived : matching::Message {
+        transport::Frame frame;
+        std::vector<std::byte> payload; // of an eager one
+        Send *own = nullptr;            // from this rank to itself, and still in its buffer
+    };
+    struct Peer {
+        transport::Outbox out;
+        transport::Inbox in;
+        // What has yet to be put into the mailbox, each in its order.
+        std::deque<transport::Frame> answers;
+        std::deque<Send *> announcements;
+        std::deque<Send *> granted;
+        std::uint64_t eager = 0; // bytes of eager frames so far
+        bool listed = false;     // among those with output
+    };
+
+    Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+
+    // All below with the lock.
+
+    // outgoing.cpp
+    void open_outbox(int dest);
+    void begin(Send &send);
+    void begin_to_self(Send &send);
+    bool announce(Peer &to, Send &send);
+    void answer(int dest, transport::Frame::Kind kind, std::uint64_t id, std::uint64_t bytes = 0,
+                std::uint64_t where = 0);
+    bool flush(int dest);
+    bool flush_all();
+    void list(int dest);
+    void wake(int rank);
+
+    // incoming.cpp
+    void begin(Receive &receive);
+    bool drain_all();
+    bool drain(int source);
+    void arrive(int source, const transport::Frame &frame, const transport::Payload &payload);
+    bool accept(Receive &receive, int source, const matching::Envelope &envelope,
+                std::size_t bytes);
+    void deliver(Receive &receive, int source, const transport::Frame &frame,
+                 const transport::Payload &payload);
+    void deliver_own(Receive &receive, Send &send);
+    bool fetch(Receive &receive, int source, const transport::Frame &frame, std::size_t wanted);
+    void announced();
+    Arrived *fresh();
+    void recycle(Arrived *arrived);
+
+    // messenger.cpp
+    bool advance();
+    void settle();
+    void check_alive();
+    void end(Transfer &transfer);
+    void abandon_all(const Error &error);
+    Transfer *leave_behind(Transfer *transfer);
+    std::optional<Taken> find(int source, int tag);
+    std::string describe(const Transfer &transfer) const;
+
+    // These without.
+    bool something_to_do() const;
+    // diagnosis.cpp
+    void look_into(const Transfer &transfer, std::uint64_t quiet_ns = 0);
+    void look_for(int awaited, const std::string &words, std::uint64_t quiet_ns,
+                  const std::function<bool()> &over);
+    [[noreturn]] void fail(Status status, const std::string &message);
+    std::string from(int source, int tag) const;
+    bool is_gone(int rank) const;
+
+    const std::shared_ptr<transport::Segment> segment_;
+    const int rank_;
+    const transport::Heap &heap_;
+    const engine::EngineOptions options_;
+    const std::function<void(std::uint64_t)> judge_;
+
+    std::mutex mutex_;
+    std::atomic<bool> output_{false}; // some peer has output
+    bool others_may_wait_ = false;    // for what has happened since advance() began
+    int probing_ = 0;                 // threads that wait for a message to arrive
+    std::size_t own_stored_ = 0;      // eager bytes from this rank to itself
+    std::optional<Error> failure_;    // everything has ended by it
+    std::vector<Peer> peers_;
+    std::vector<int> listed_; // peers with output
+    std::unique_ptr<matching::Matcher> matcher_ = matching::make_list();
+    std::uint64_t next_id_ = 1;
+    std::unordered_map<std::uint64_t, Send *> unanswered_;
+    std::unordered_map<std::uint64_t, Receive *> coming_;
+    std::vector<Arrived *> idle_; // to be used again
+    Attendant attendant_;         // last: its thread uses all of the above
+};
+
+} // namespace stretto::messages

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What goes out: announcements in the order of their sends, answers, and pieces of what was
+// granted.
+#include "messages/messenger.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace stretto::messages {
+
+using transport::Doorbell;
+using transport::Frame;
+
+void Messenger::open_outbox(int dest) {
+    if (Peer &to = peer(dest); !to.out.is_open())
+        to.out.open(*segment_, rank_, dest);
+}
+
+void Messenger::begin(Send &send) {
+    if (send.dest == rank_)
+        return begin_to_self(send);
+    open_outbox(send.dest);
+    Peer &to = peer(send.dest);
+    if (to.announcements.empty() && announce(to, send)) {
+        wake(send.dest);
+        return;
+    }
+    to.announcements.push_back(&send);
+    list(send.dest);
+}
+
+void Messenger::begin_to_self(Send &send) {
+    Arrived *arrived = fresh();
+    arrived->envelope = send.envelope;
+    if (matching::Receive *receive = matcher_->arrive(*arrived)) {
+        recycle(arrived);
+        return deliver_own(static_cast<Receive &>(*receive), send);
+    }
+    announced();
+    const std::size_t size = transport::frame_bytes(send.bytes);
+    if (send.bytes > kEager || own_stored_ + size > kStored) {
+        arrived->own = &send;
+        arrived->frame.bytes = send.bytes;
+        return;
+    }
+    own_stored_ += size;
+    arrived->frame = {Frame::message,
+                      send.envelope.context,
+                      send.envelope.tag,
+                      static_cast<std::uint32_t>(send.bytes),
+                      send.bytes,
+                      0,
+                      0};
+    arrived->payload.assign(send.data, send.data + send.bytes);
+    end(send);
+}
+
+// Tells the receiver of a message; false if the mailbox is full.
+bool Messenger::announce(Peer &to, Send &send) {
+    const std::size_t size = transport::frame_bytes(send.bytes);
+    // What the receiver stores is bounded; beyond, a message waits here until it is asked for.
+    const bool eager = send.bytes <= kEager && to.eager + size - to.out.released() <= kStored;
+    const bool answered = !eager || send.purpose.exact();
+    const Frame frame{eager ? Frame::message : Frame::request,
+                      send.envelope.context,
+                      send.envelope.tag,
+                      eager ? static_cast<std::uint32_t>(send.bytes) : 0,
+                      send.bytes,
+                      answered ? next_id_ : 0,
+                      eager ? 0 : heap_.locate(send.data, send.bytes)};
+    if (!to.out.put(frame, send.data))
+        return false;
+    if (eager)
+        to.eager += size;
+    if (answered)
+        unanswered_.emplace(next_id_++, &send);
+    else
+        end(send);
+    return true;
+}
+
+void Messenger::answer(int dest, Frame::Kind kind, std::uint64_t id, std::uint64_t bytes,
+                       std::uint64_t where) {
+    open_outbox(dest);
+    peer(dest).answers.push_back({kind, 0, 0, 0, bytes, id, where});
+    list(dest);
+}
+
+// Puts into the mailbox what finds room; true if that was anything.
+bool Messenger::flush(int dest) {
+    Peer &to = peer(dest);
+    bool moved = false;
+    for (; !to.answers.empty() && to.out.put(to.answers.front(), nullptr); moved = true)
+        to.answers.pop_front();
+    for (; !to.announcements.empty() && announce(to, *to.announcements.front()); moved = true)
+        to.announcements.pop_front();
+    // One piece of each in turn: a long message must not be in the way of others.
+    while (!to.granted.empty()) {
+        Send &send = *to.granted.front();
+        const std::size_t size = std::min<std::uint64_t>(send.granted - send.moved, kPiece);
+        const Frame frame{Frame::data, 0, 0, static_cast<std::uint32_t>(size), 0, send.where, 0};
+        if (!to.out.put(frame, send.data + send.moved))
+            break;
+        moved = true;
+        to.granted.pop_front();
+        send.moved += size;
+        if (send.moved == send.granted)
+            end(send);
+        else
+            to.granted.push_back(&send);
+    }
+    if (moved)
+        wake(dest);
+    return moved;
+}
+
+bool Messenger::flush_all() {
+    bool moved = false;
+    std::erase_if(listed_, [&](int dest) {
+        moved = flush(dest) || moved;
+        Peer &to = peer(dest);
+        to.listed = !to.answers.empty() || !to.announcements.empty() || !to.granted.empty();
+        return !to.listed;
+    });
+    output_.store(!listed_.empty(), std::memory_order_relaxed);
+    return moved;
+}
+
+void Messenger::list(int dest) {
+    if (peer(dest).listed)
+        return;
+    peer(dest).listed = true;
+    listed_.push_back(dest);
+    output_.store(true, std::memory_order_relaxed);
+}
+
+void Messenger::wake(int rank) {
+    if (transport::anybody_sleeps(segment_->header().signals)) [[unlikely]]
+        Doorbell(*segment_, rank).ring();
+}
+
+} // namespace stretto::messages

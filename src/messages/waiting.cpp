@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Waiting for a message.
+#include "messages/messenger.hpp"
+
+#include "base/clock.hpp"
+#include "transport/ladder.hpp"
+
+namespace stretto::messages {
+
+// One wait, from its beginning to its end.
+class Messenger::Waiting : public transport::Awaited {
+public:
+    explicit Waiting(Messenger &messenger) : messenger_(messenger) {}
+
+    // Returns when over(); throws what ends the communicator.
+    void complete() {
+        std::uint64_t looked = quiet_since_;
+        {
+            const std::lock_guard lock(messenger_.mutex_);
+            messenger_.attendant_.arrives();
+        }
+        try {
+            while (!over()) {
+                transport::wait(*messenger_.segment_, messenger_.rank_, *this,
+                                messenger_.options_.spin_ns);
+                // What other threads get done ends the ladder as well, but not this wait.
+                if (const std::uint64_t now = now_ns(); now - looked > kLook) {
+                    looked = now;
+                    if (!over())
+                        diagnose(0);
+                }
+            }
+        } catch (const Error &error) {
+            const std::lock_guard lock(messenger_.mutex_);
+            messenger_.attendant_.leaves();
+            messenger_.abandon_all(error);
+            throw;
+        }
+        const std::lock_guard lock(messenger_.mutex_);
+        messenger_.attendant_.leaves();
+    }
+
+    void diagnose(std::uint64_t) override {
+        const std::uint64_t now = now_ns();
+        if (const std::uint64_t moved = progress(); moved != moved_) {
+            moved_ = moved;
+            quiet_since_ = now;
+        }
+        look(now - quiet_since_);
+    }
+
+protected:
+    virtual bool over() = 0;
+    virtual std::uint64_t progress() = 0; // bytes so far
+    virtual void look(std::uint64_t quiet_ns) = 0;
+
+    Messenger &messenger_;
+
+private:
+    static constexpr std::uint64_t kLook = 50'000'000; // ns
+
+    std::uint64_t quiet_since_ = now_ns();
+    std::uint64_t moved_ = 0;
+};
+
+void Messenger::wait(Transfer &transfer) {
+    class ForTransfer final : public Waiting {
+    public:
+        ForTransfer(Messenger &messenger, Transfer &transfer)
+            : Waiting(messenger), transfer_(transfer) {}
+        bool attempt() override { return transfer_.ended() || messenger_.progress() || over(); }
+        bool over() override { return transfer_.ended(); }
+        std::uint64_t progress() override {
+            const std::lock_guard lock(messenger_.mutex_);
+            return transfer_.moved;
+        }
+        void look(std::uint64_t quiet_ns) override { messenger_.look_into(transfer_, quiet_ns); }
+
+    private:
+        Transfer &transfer_;
+    };
+    if (transfer.ended())
+        return;
+    try {
+        ForTransfer(*this, transfer).complete();
+    } catch (const Error &) {
+        // It is the transfer's error as well, unless the transfer had ended before.
+    }
+}
+
+void Messenger::close() {
+    class ForOutput final : public Waiting {
+    public:
+        explicit ForOutput(Messenger &messenger) : Waiting(messenger) {}
+        bool attempt() override {
+            const std::lock_guard lock(messenger_.mutex_);
+            return messenger_.advance() || messenger_.listed_.empty();
+        }
+        bool over() override {
+            const std::lock_guard lock(messenger_.mutex_);
+            return messenger_.listed_.empty();
+        }
+        std::uint64_t progress() override { return 0; }
+        void look(std::uint64_t) override {
+            const std::lock_guard lock(messenger_.mutex_);
+            for (const int rank : messenger_.listed_)
+                if (messenger_.is_gone(rank)) {
+                    Peer &to = messenger_.peer(rank);
+                    to.answers.clear();
+                }
+            messenger_.flush_all();
+        }
+    };
+    try {
+        ForOutput(*this).complete();
+    } catch (const Error &) {
+        // It has failed: nobody listens any more.
+    }
+}
+
+std::optional<Taken> Messenger::probe(int source, int tag) {
+    const std::lock_guard lock(mutex_);
+    check_alive();
+    advance();
+    check_alive();
+    return find(source, tag);
+}
+
+std::optional<Taken> Messenger::find(int source, int tag) {
+    const matching::Message *message = matcher_->find({kUser, source, tag});
+    if (message == nullptr)
+        return std::nullopt;
+    return Taken{message->envelope.source, message->envelope.tag,
+                 static_cast<const Arrived *>(message)->frame.bytes};
+}
+
+Taken Messenger::wait_for(int source, int tag) {
+    class ForMessage final : public Waiting {
+    public:
+        ForMessage(Messenger &messenger, int source, int tag)
+            : Waiting(messenger), source_(source), tag_(tag) {}
+        bool attempt() override {
+            const std::lock_guard lock(messenger_.mutex_);
+            const bool moved = messenger_.advance();
+            return found_now() || moved;
+        }
+        bool over() override {
+            const std::lock_guard lock(messenger_.mutex_);
+            messenger_.check_alive();
+            return found_now();
+        }
+        std::uint64_t progress() override { return 0; }
+        void look(std::uint64_t quiet_ns) override {
+            const std::string words = "probe(" + messenger_.from(source_, tag_) + ")";
+            messenger_.look_for(source_, words, quiet_ns, [this] { return over(); });
+        }
+        std::optional<Taken> found;
+
+    private:
+        bool found_now() {
+            if (!found)
+                found = messenger_.find(source_, tag_);
+            return found.has_value();
+        }
+        int source_, tag_;
+    };
+    if (const std::optional<Taken> found = probe(source, tag))
+        return *found;
+    {
+        const std::lock_guard lock(mutex_);
+        ++probing_;
+    }
+    ForMessage waiting(*this, source, tag);
+    try {
+        waiting.complete();
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        --probing_;
+        throw;
+    }
+    const std::lock_guard lock(mutex_);
+    --probing_;
+    return *waiting.found;
+}
+
+} // namespace stretto::messages

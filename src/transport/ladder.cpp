@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/ladder.hpp"
+
+#include <sched.h>
+
+#include "base/clock.hpp"
+#include "transport/doorbell.hpp"
+
+namespace stretto::transport {
+
+namespace {
+
+constexpr int kYields = 64;                // before sleeping
+constexpr std::uint64_t kNap = 20'000'000; // ns; sleepers look around this often
+
+} // namespace
+
+void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
+    const std::uint64_t start = now_ns();
+    const auto waited = [&] { return now_ns() - start; };
+    // 1. Spin, while there is a core for everybody and it is likely to pay.
+    while (spin_ns != 0 && waited() < spin_ns)
+        for (int i = 0; i < 32; ++i) {
+            if (awaited.attempt())
+                return;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+    // 2. Yield: another rank may be waiting for this core.
+    for (int i = 0; i < kYields; ++i) {
+        sched_yield();
+        if (awaited.attempt())
+            return;
+    }
+    // 3. Sleep until somebody rings.
+    for (std::uint64_t looked = 0;;) {
+        Doorbell bell(segment, rank);
+        bell.announce();
+        const bool success = awaited.attempt();
+        if (!success && !segment.failed())
+            bell.sleep(looked == 0 ? kSuspicious : kNap);
+        bell.withdraw();
+        if (success || awaited.attempt())
+            return;
+        if (segment.failed())
+            throw segment.failure();
+        if (waited() - looked >= kSuspicious) {
+            looked = waited();
+            awaited.diagnose(looked);
+        }
+    }
+}
+
+} // namespace stretto::transport

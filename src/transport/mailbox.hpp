@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How frames travel from one rank to another: a ring of bytes with one writer and one reader.
+//
+//     | writer's line | reader's line | ring of 1,022 lines |
+//
+// Positions grow for ever; the byte at position x lies at x modulo the ring's size.  A frame begins
+// on a line, so its header is never cut; its payload may be, where the ring ends.  What a frame
+// holds is written before `written` says so, and read before `read` says so: that is all the order
+// there is, and all that is needed.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/memory.hpp"
+#include "transport/doorbell.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::transport {
+
+struct Frame {
+    enum Kind : std::uint32_t {
+        message, // a message, and all it says
+        request, // a message that waits at the sender
+        grant,   // the receiver wants `bytes` of message `id`, as data for `where`
+        data,    // a piece of a granted message, for `id`
+        taken,   // the receiver has, or does not want, all of message `id`
+    };
+    std::uint32_t kind = message;
+    std::uint32_t context = 0;
+    std::int32_t tag = 0;
+    std::uint32_t payload = 0; // bytes that follow
+    std::uint64_t bytes = 0;   // of the message, all in all; grant: wanted of it
+    std::uint64_t id = 0;      // by it the one who is answered knows what is meant; 0: no answer
+    std::uint64_t where = 0;   // request: 1 + offset in the sender's heap window, or 0
+};
+static_assert(sizeof(Frame) == 40);
+
+struct MailboxHead {
+    alignas(kLine) std::atomic<std::uint64_t> written;
+    std::atomic<std::uint32_t> full; // the writer waits for room
+    alignas(kLine) std::atomic<std::uint64_t> read;
+    std::atomic<std::uint64_t> released; // bytes of frames whose payload the reader holds no more
+};
+
+inline constexpr std::size_t kMailRing = kMailboxBytes - sizeof(MailboxHead);
+static_assert(kMailRing % kLine == 0);
+
+// What a frame takes of the ring.
+constexpr std::size_t frame_bytes(std::size_t payload) {
+    return round_up(sizeof(Frame) + payload, kLine);
+}
+
+// The side of the writer.
+class Outbox {
+public:
+    // Takes the memory of the mailbox; throws Error(memory) if there is none.
+    void open(Segment &segment, int from, int to) {
+        segment.open_mailbox(from, to);
+        std::byte *box = segment.mailbox(from, to);
+        head_ = reinterpret_cast<MailboxHead *>(box);
+        ring_ = box + sizeof(MailboxHead);
+        news_ = &segment.news(to)[from / 64];
+        bit_ = 1ull << (from % 64);
+    }
+    bool is_open() const { return head_ != nullptr; }
+
+    // `payload` may be null if there is none.  False if there is no room now; then the writer is
+    // woken when there is.
+    bool put(const Frame &frame, const std::byte *payload) {
+        const std::size_t size = frame_bytes(frame.payload);
+        if (room() < size) {
+            head_->full.store(1, std::memory_order_relaxed);
+            full_ = true;
+            return false;
+        }
+        if (full_)
+            head_->full.store(0, std::memory_order_relaxed);
+        full_ = false;
+        std::size_t at = written_ % kMailRing;
+        std::memcpy(ring_ + at, &frame, sizeof(frame));
+        at += sizeof(frame);
+        if (payload != nullptr) {
+            const std::size_t first = std::min<std::size_t>(frame.payload, kMailRing - at);
+            std::memcpy(ring_ + at, payload, first);
+            std::memcpy(ring_, payload + first, frame.payload - first);
+        }
+        written_ += size;
+        head_->written.store(written_, std::memory_order_release);
+        // The reader takes the bit first and then looks for frames, so none is overlooked.
+        news_->fetch_or(bit_, std::memory_order_seq_cst);
+        return true;
+    }
+
+    // Bytes that frames can take now.
+    std::size_t room() {
+        if (written_ - read_ > kMailRing / 2) // an old answer will not do
+            read_ = head_->read.load(std::memory_order_acquire);
+        return kMailRing - static_cast<std::size_t>(written_ - read_);
+    }
+    std::uint64_t released() const { return head_->released.load(std::memory_order_acquire); }
+
+private:
+    MailboxHead *head_ = nullptr;
+    std::byte *ring_ = nullptr;
+    std::atomic<std::uint64_t> *news_ = nullptr;
+    std::uint64_t bit_ = 0;
+    std::uint64_t written_ = 0, read_ = 0;
+    bool full_ = false;
+};
+
+// A payload as it lies in the ring: in one piece, or two.
+struct Payload {
+    const std::byte *first = nullptr, *second = nullptr;
+    std::size_t first_bytes = 0, second_bytes = 0;
+
+    // The first `bytes` of it.
+    void copy(std::byte *into, std::size_t bytes) const {
+        const std::size_t lead = std::min(bytes, first_bytes);
+        if (lead != 0)
+            std::memcpy(into, first, lead);
+        if (bytes != lead)
+            std::memcpy(into + lead, second, std::min(bytes - lead, second_bytes));
+    }
+};
+
+// The side of the reader.  Only to be opened when the writer has: until then there is no memory.
+class Inbox {
+public:
+    void open(Segment &segment, int from, int to) {
+        std::byte *box = segment.mailbox(from, to);
+        head_ = reinterpret_cast<MailboxHead *>(box);
+        ring_ = box + sizeof(MailboxHead);
+    }
+    bool is_open() const { return head_ != nullptr; }
+
+    // The oldest frame that was not taken; false if there is none.
+    bool look(Frame &frame, Payload &payload) {
+        if (read_ == written_) {
+            written_ = head_->written.load(std::memory_order_acquire);
+            if (read_ == written_)
+                return false;
+        }
+        std::size_t at = read_ % kMailRing;
+        std::memcpy(&frame, ring_ + at, sizeof(frame));
+        at += sizeof(frame);
+        payload.first = ring_ + at;
+        payload.second = ring_;
+        payload.first_bytes = std::min<std::size_t>(frame.payload, kMailRing - at);
+        payload.second_bytes = frame.payload - payload.first_bytes;
+        return true;
+    }
+    // The frame is done with; its room is the writer's again.
+    void take(const Frame &frame) {
+        read_ += frame_bytes(frame.payload);
+        head_->read.store(read_, std::memory_order_release);
+    }
+    // Whether the writer waits for room; to be asked after take(), of a writer who may sleep.
+    bool awaited() const { return head_->full.load(std::memory_order_relaxed) != 0; }
+    // So many bytes of payload frames are held no more.
+    void release(std::size_t bytes) {
+        released_ += bytes;
+        head_->released.store(released_, std::memory_order_release);
+    }
+
+private:
+    MailboxHead *head_ = nullptr;
+    std::byte *ring_ = nullptr;
+    std::uint64_t read_ = 0, written_ = 0, released_ = 0;
+};
+
+} // namespace stretto::transport
