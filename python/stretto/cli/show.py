@@ -5,21 +5,22 @@ from __future__ import annotations
 
 import click
 
-from stretto.cli.catalog import choose_one, collective_option
+from stretto.cli.catalog import collective_option, schedule_of
 
 
 @click.command()
-@click.argument("algorithm")
+@click.argument("algorithm", metavar="SCHEDULE")
 @click.option("--ranks", type=click.IntRange(1), default=4, show_default=True)
 @click.option("--root", type=click.IntRange(0), default=0, help="Of reduce and broadcast.")
 @collective_option
 @click.option("--json", "as_json", is_flag=True, help="In the form `verify --schedule` reads.")
 def show(algorithm: str, ranks: int, root: int, collective: str | None, as_json: bool) -> None:
-    """Prints the schedule of ALGORITHM: what each rank sends, receives, reduces and copies.
+    """Prints a schedule, of an algorithm or from a JSON file: what each rank sends, receives, reduces and copies.
 
     \b
     stretto show ring --ranks 3
     stretto show ring --ranks 3 --json > mine.json; stretto verify --schedule mine.json
+    stretto show mine.json
     """
-    schedule = choose_one(algorithm, collective).schedule(ranks, root)
+    schedule = schedule_of(algorithm, collective, ranks, root).schedule
     click.echo(schedule.to_json() if as_json else schedule.to_text())

@@ -226,6 +226,12 @@ TEST_CASE("events fill ports and processors without overlap") {
             std::map<std::pair<Position, int>, std::vector<std::pair<double, double>>> busy;
             std::vector<double> last = problem.arrivals;
             std::int64_t messages = 0;
+            std::vector<std::vector<Op>> paths;
+            for (Position p = 0; p < schedule.ranks; ++p)
+                paths.push_back(schedule::path(schedule.program(p)));
+            const auto op = [&](Position p, std::int32_t index) -> const Op & {
+                return paths[static_cast<std::size_t>(p)].at(static_cast<std::size_t>(index));
+            };
             for (const Event &event : timeline.events) {
                 const std::pair span(event.start, event.end);
                 if (event.from == event.to) {
@@ -236,6 +242,13 @@ TEST_CASE("events fill ports and processors without overlap") {
                     busy[{event.from, 0}].push_back(span);
                     busy[{event.to, 1}].push_back(span);
                     CHECK(event.start >= problem.arrivals[static_cast<std::size_t>(event.from)]);
+                    const Op &send = op(event.from, event.from_op);
+                    const Op &recv = op(event.to, event.to_op);
+                    CHECK(send.kind == OpKind::send);
+                    CHECK(send.peer == event.to);
+                    CHECK(send.blocks.front() == event.block);
+                    CHECK(recv.kind == OpKind::recv);
+                    CHECK(recv.peer == event.from);
                 }
                 for (const Position p : {event.from, event.to}) {
                     double &end = last[static_cast<std::size_t>(p)];
