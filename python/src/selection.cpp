@@ -42,6 +42,7 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
     situation.bytes = bytes;
     situation.element = element;
     situation.commutative = commutative;
+    situation.consistent = true; // as the communicator asks
     situation.reproducible = select::reproducible_named(reproducible);
     select::Explanation all;
     {

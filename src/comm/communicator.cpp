@@ -97,7 +97,7 @@ std::size_t Communicator::vector_count(const Request &request) const {
 }
 
 std::string Communicator::algorithm_for(const Request &request) const {
-    const select::Situation here = situation(request);
+    select::Situation here = situation(request);
     if (const std::string &forced = terms().forced; !forced.empty())
         for (const algorithms::Algorithm &algorithm : algorithms::all())
             if (algorithm.collective == request.collective &&
@@ -105,6 +105,7 @@ std::string Communicator::algorithm_for(const Request &request) const {
                 select::require(algorithm, here);
                 return forced;
             }
+    here.consistent = true; // what nobody asked for by name gives all ranks the same bits
     return select::choose(here).algorithm;
 }
 

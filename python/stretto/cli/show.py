@@ -15,12 +15,14 @@ from stretto.cli.catalog import collective_option, schedule_of
 @collective_option
 @click.option("--json", "as_json", is_flag=True, help="In the form `verify --schedule` reads.")
 def show(algorithm: str, ranks: int, root: int, collective: str | None, as_json: bool) -> None:
-    """Prints a schedule, of an algorithm or from a JSON file: what each rank sends, receives, reduces and copies.
+    """Prints a schedule: what each rank sends, receives, reduces and copies.
 
     \b
     stretto show ring --ranks 3
     stretto show ring --ranks 3 --json > mine.json; stretto verify --schedule mine.json
     stretto show mine.json
+
+    SCHEDULE is an algorithm, or a JSON file as --json writes it.
     """
     schedule = schedule_of(algorithm, collective, ranks, root).schedule
     click.echo(schedule.to_json() if as_json else schedule.to_text())

@@ -100,6 +100,14 @@ TEST_CASE("an excluded algorithm has its reason") {
     CHECK(contains(select::obstacle(loose, s), "same bits"));
 }
 
+TEST_CASE("what gives ranks different bits is for those who ask for it by name") {
+    Situation s = allreduce(7, 2, 64);
+    s.consistent = true;
+    CHECK(contains(select::obstacle(named("dissemination"), s), "same bits"));
+    s.consistent = false;
+    CHECK(select::obstacle(named("dissemination"), s) == "");
+}
+
 TEST_CASE("asking for what cannot serve lists what can") {
     Situation s = allreduce(7, 2, 64);
     s.reproducible = Reproducible::full;
