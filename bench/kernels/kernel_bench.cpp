@@ -77,8 +77,8 @@ void print(const char *what, reduce::Isa isa, const Case &c, reduce::Pass pass,
 }
 
 void measure(reduce::Isa isa) {
-    const auto sum = reduce::pass(Dtype::f32, ReduceOp::sum, isa);
-    const auto max = reduce::pass(Dtype::f32, ReduceOp::max, isa);
+    const auto sum = reduce::pass(Dtype::f32, ReduceOp::sum, reduce::Rounding::once, isa);
+    const auto max = reduce::pass(Dtype::f32, ReduceOp::max, reduce::Rounding::once, isa);
     const auto copy = reduce::copy_pass(isa);
     for (const std::size_t count : {1, 2, 3, 4, 8, 15, 16, 31, 64, 256, 257})
         print("sum tiny", isa, {2, 1, count}, sum);

@@ -47,22 +47,49 @@ typedef enum stretto_status {
     STRETTO_ERR_SYSTEM = 7,      /* the operating system refused something */
     STRETTO_ERR_REVOKED = 8,     /* the communicator failed in an earlier call */
     STRETTO_ERR_INTERNAL = 9,    /* a bug in Stretto */
-    STRETTO_ERR_TRUNCATED = 10   /* a message is longer than the buffer; its beginning is there */
+    STRETTO_ERR_TRUNCATED = 10,  /* a message is longer than the buffer; its beginning is there */
+    STRETTO_ERR_OPERATION = 11   /* a user-defined operation failed */
 } stretto_status;
 
 typedef enum stretto_dtype {
-    STRETTO_FLOAT32 = 0,
-    STRETTO_FLOAT64 = 1,
+    STRETTO_INT8 = 0,
+    STRETTO_INT16 = 1,
     STRETTO_INT32 = 2,
-    STRETTO_INT64 = 3
+    STRETTO_INT64 = 3,
+    STRETTO_UINT8 = 4,
+    STRETTO_UINT16 = 5,
+    STRETTO_UINT32 = 6,
+    STRETTO_UINT64 = 7,
+    STRETTO_FLOAT16 = 8,  /* IEEE 754 binary16 */
+    STRETTO_BFLOAT16 = 9, /* the upper half of a float32 */
+    STRETTO_FLOAT32 = 10,
+    STRETTO_FLOAT64 = 11,
+    STRETTO_COMPLEX64 = 12,  /* two float32: real part, imaginary part */
+    STRETTO_COMPLEX128 = 13, /* two float64 */
+    STRETTO_BOOL = 14        /* a byte: 0 is false, all others are true; results are 0 or 1 */
 } stretto_dtype;
 
-/* min and max follow IEEE 754-2019 minimum and maximum: a NaN operand gives a NaN, -0 < +0. */
+/* What goes with which type (docs/data.md gives the reasons; the rest is STRETTO_ERR_ARGUMENT):
+ *
+ *   integers  all but AVG; they wrap
+ *   floats    SUM PROD MIN MAX AVG, premul_sum; 16-bit ones are reduced as float32
+ *   complex   SUM PROD AVG, premul_sum
+ *   bool      MIN MAX BAND BOR BXOR LAND LOR LXOR
+ *
+ * min and max follow IEEE 754-2019 minimum and maximum: a NaN operand gives a NaN, -0 < +0. */
 typedef enum stretto_op {
     STRETTO_SUM = 0,
     STRETTO_PROD = 1,
     STRETTO_MIN = 2,
-    STRETTO_MAX = 3
+    STRETTO_MAX = 3,
+    STRETTO_BAND = 4, /* bit by bit */
+    STRETTO_BOR = 5,
+    STRETTO_BXOR = 6,
+    STRETTO_LAND = 7, /* 1 if all are not 0, else 0 */
+    STRETTO_LOR = 8,
+    STRETTO_LXOR = 9,
+    STRETTO_AVG = 10,               /* the sum, at its end divided by the number of ranks */
+    STRETTO_OP_CREATED = 0x40000000 /* and beyond: what stretto_op_create... gave */
 } stretto_op;
 
 /* Pass as `send` to say that the contribution lies in `recv`. */
@@ -97,6 +124,30 @@ STRETTO_API const char *stretto_version(void);
  * private buffer costs.  64-byte aligned.  Local, not collective. */
 STRETTO_API stretto_status stretto_alloc(stretto_comm comm, size_t bytes, void **memory);
 STRETTO_API stretto_status stretto_free(stretto_comm comm, void *memory);
+
+/* ---- operations of one's own ------------------------------------------------------------ */
+
+/* inout[i] = in[i] op inout[i] for i < count, where `in` is the operand of the lower ranks.  Both
+ * are aligned to the size of an element (at most 16 bytes); they do not overlap.  The function is
+ * called on any thread that drives a call, and by several at once if they do; it must not call this
+ * library.  One that is written in C++ may throw: then the call fails on every rank
+ * (STRETTO_ERR_OPERATION) with what() in the message. */
+typedef void (*stretto_op_function)(const void *in, void *inout, size_t count, stretto_dtype dtype,
+                                    void *context);
+
+/* An operation for every dtype and all communicators of the process.  It must be associative.
+ * commutative 0: operands stay in the order of ranks, and an algorithm that was asked for by name
+ * and does not keep it is STRETTO_ERR_UNSUPPORTED.  `context` is handed to the function.  All ranks
+ * give an operation of the same kind; whether their functions do the same cannot be checked. */
+STRETTO_API stretto_status stretto_op_create(stretto_op_function function, void *context,
+                                             int commutative, stretto_op *op);
+/* The sum in which this rank's contribution counts *scalar times: a value of type `dtype`, for
+ * calls on elements of that type.  Each rank has its own. */
+STRETTO_API stretto_status stretto_op_create_premul_sum(const void *scalar, stretto_dtype dtype,
+                                                        stretto_op *op);
+/* No further calls with it.  Requests that use it go on; its context is no longer needed when they
+ * are freed.  Persistent ones may still be started. */
+STRETTO_API stretto_status stretto_op_free(stretto_op op);
 
 /* ---- collectives, blocking -------------------------------------------------------------- */
 

@@ -19,6 +19,7 @@ const char *name(Status status) {
     case Status::revoked: return "communicator revoked";
     case Status::internal: return "internal error";
     case Status::truncated: return "message truncated";
+    case Status::operation: return "operation failed";
     }
     return "unknown status";
 }

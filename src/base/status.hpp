@@ -19,6 +19,7 @@ enum class Status {
     revoked = 8,
     internal = 9,
     truncated = 10,
+    operation = 11,
 };
 
 const char *name(Status status);

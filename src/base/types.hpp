@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is reduced and how: element types and operations, with their sizes and names.
+// What is reduced and how: element types and operations, with their sizes and names, and which of
+// them go together.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -9,25 +11,115 @@
 namespace stretto {
 
 // Values are those of stretto.h.
-enum class Dtype : std::uint8_t { f32 = 0, f64 = 1, i32 = 2, i64 = 3 };
-enum class ReduceOp : std::uint8_t { sum = 0, prod = 1, min = 2, max = 3 };
+enum class Dtype : std::uint8_t {
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+    f16,
+    bf16,
+    f32,
+    f64,
+    c64,
+    c128,
+    boolean,
+};
 
-inline constexpr int kDtypes = 4;
-inline constexpr int kReduceOps = 4;
+// Up to avg, values are those of stretto.h; the others can be created.
+enum class ReduceOp : std::uint8_t {
+    sum,
+    prod,
+    min,
+    max,
+    band,
+    bor,
+    bxor,
+    land,
+    lor,
+    lxor,
+    avg,
+    premul_sum,
+    user,
+    user_in_order, // not commutative
+};
+
+inline constexpr int kDtypes = 15;
+inline constexpr int kReduceOps = 14;
+inline constexpr int kBuiltInOps = 11; // of them
+
+constexpr bool is_user_defined(ReduceOp op) {
+    return op >= ReduceOp::user;
+}
+
+enum class Family : std::uint8_t { integer, floating, complex, boolean };
+
+constexpr Family family(Dtype dtype) {
+    if (dtype < Dtype::f16)
+        return Family::integer;
+    if (dtype < Dtype::c64)
+        return Family::floating;
+    return dtype < Dtype::boolean ? Family::complex : Family::boolean;
+}
 
 constexpr std::size_t size_of(Dtype dtype) {
-    constexpr std::size_t sizes[kDtypes] = {4, 8, 4, 8};
+    constexpr std::size_t sizes[kDtypes] = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1};
     return sizes[static_cast<int>(dtype)];
 }
 
 constexpr std::string_view name(Dtype dtype) {
-    constexpr std::string_view names[kDtypes] = {"float32", "float64", "int32", "int64"};
+    constexpr std::string_view names[kDtypes] = {
+        "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",     "uint32", "uint64",
+        "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"};
     return names[static_cast<int>(dtype)];
 }
 
 constexpr std::string_view name(ReduceOp op) {
-    constexpr std::string_view names[kReduceOps] = {"sum", "prod", "min", "max"};
+    constexpr std::string_view names[kReduceOps] = {
+        "sum",          "prod",
+        "min",          "max",
+        "band",         "bor",
+        "bxor",         "land",
+        "lor",          "lxor",
+        "avg",          "premul_sum",
+        "user-defined", "user-defined and not commutative"};
     return names[static_cast<int>(op)];
+}
+
+// The table of what can be reduced how; docs/data.md gives the reasons.  Integers wrap and have no
+// average; floating-point numbers have no bits; complex numbers have no order either; and what the
+// sum of truth values is, libraries do not agree on.
+constexpr bool supports(Dtype dtype, ReduceOp op) {
+    using enum ReduceOp;
+    const auto any_of = [op](auto... ops) { return ((op == ops) || ...); };
+    if (is_user_defined(op))
+        return true;
+    switch (family(dtype)) {
+    case Family::integer: return op != avg;
+    case Family::floating: return any_of(sum, prod, min, max, avg, premul_sum);
+    case Family::complex: return any_of(sum, prod, avg, premul_sum);
+    case Family::boolean: return !any_of(sum, prod, avg, premul_sum);
+    }
+    return false;
+}
+
+// The same at one look: bit `op` of the type's.
+inline constexpr auto kSupportedOps = [] {
+    std::array<std::uint32_t, kDtypes> bits{};
+    for (int dtype = 0; dtype < kDtypes; ++dtype)
+        for (int op = 0; op < kReduceOps; ++op)
+            if (supports(static_cast<Dtype>(dtype), static_cast<ReduceOp>(op)))
+                bits[static_cast<std::size_t>(dtype)] |= std::uint32_t{1} << op;
+    return bits;
+}();
+
+// Whether results are 0 or 1, whatever the operands.
+constexpr bool gives_truth(Dtype dtype, ReduceOp op) {
+    return !is_user_defined(op) &&
+           (family(dtype) == Family::boolean || (op >= ReduceOp::land && op <= ReduceOp::lxor));
 }
 
 } // namespace stretto

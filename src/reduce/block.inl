@@ -4,12 +4,10 @@
 
 #include <type_traits>
 
-#include "reduce/arithmetic.inl"
+#include "reduce/operations.inl"
 
 namespace stretto::reduce {
 namespace {
-
-constexpr std::size_t kUnroll = 4; // vectors in flight
 
 // `Known` pointers, in registers; or (0) as many as there are, read from the caller's list.
 template<class Byte, int Known>
@@ -58,11 +56,11 @@ private:
     std::uint32_t bits_ = 0;
 };
 
-// Asks for the kUnroll vectors from `at` on.
-template<int Ins>
+// Asks for the `Bytes` from `at` on.
+template<std::size_t Bytes, int Ins>
 [[gnu::always_inline]] inline void fetch(const Sources<Ins> &in, std::size_t at) {
     for (int k = 0; k < in.size(); ++k)
-        for (std::size_t byte = 0; byte < kUnroll * kVector; byte += kLine)
+        for (std::size_t byte = 0; byte < Bytes; byte += kLine)
             __builtin_prefetch(in[k] + at + byte);
 }
 
@@ -70,23 +68,27 @@ template<int Ins>
 template<class Element, class Operation, std::size_t Bytes, std::size_t Count, int Ins, int Outs>
 [[gnu::always_inline]] inline void block(const Sources<Ins> &in, const Sinks<Outs> &out,
                                          std::size_t at, std::size_t stride, StreamMask streamed) {
-    using V = Vector<typename Element::Value, (Bytes < kLeastVector ? kLeastVector : Bytes)>;
-    V folded[Count];
+    using V = Vector<typename Element::Stored, (Bytes < kLeastVector ? kLeastVector : Bytes)>;
+    const auto operand = [&](int k, std::size_t v) [[gnu::always_inline]] {
+        return Element::enter(load<V, Bytes>(in[k] + at + v * stride));
+    };
+    decltype(operand(0, 0)) folded[Count];
     for (std::size_t v = 0; v < Count; ++v)
-        folded[v] = load<V, Bytes>(in[0] + at + v * stride);
+        folded[v] = operand(0, v);
     for (int k = 1; k < in.size(); ++k)
         for (std::size_t v = 0; v < Count; ++v)
-            folded[v] = Operation::template apply<Element>(folded[v],
-                                                           load<V, Bytes>(in[k] + at + v * stride));
+            folded[v] = Element::template settle<Operation>(
+                combine<Element, Operation>(folded[v], operand(k, v)));
+    V result[Count];
     for (std::size_t v = 0; v < Count; ++v)
-        folded[v] = Operation::template finish<Element>(folded[v]);
+        result[v] = Element::leave(finish<Element, Operation>(folded[v]));
     for (int j = 0; j < out.size(); ++j) {
         if (Bytes == kVector && streamed[j])
             for (std::size_t v = 0; v < Count; ++v)
-                stream(out[j] + at + v * stride, folded[v]);
+                stream(out[j] + at + v * stride, result[v]);
         else
             for (std::size_t v = 0; v < Count; ++v)
-                store<Bytes>(out[j] + at + v * stride, folded[v]);
+                store<Bytes>(out[j] + at + v * stride, result[v]);
     }
 }
 

@@ -6,6 +6,10 @@
 #include <array>
 #include <string>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "reduce/table.hpp"
@@ -19,13 +23,21 @@ std::string_view name(Isa isa) {
     return names[static_cast<int>(isa)];
 }
 
+#if defined(__x86_64__)
+// Conversion of 16-bit floats; not every compiler's __builtin_cpu_supports knows it.
+static bool has_f16c() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 // Null where the processor lacks the instruction set.
 static const Table *table(Isa isa) {
 #if defined(__x86_64__)
-    static const bool has_avx2 = __builtin_cpu_supports("avx2");
+    static const bool has_avx2 = __builtin_cpu_supports("avx2") && has_f16c();
     static const bool has_avx512 =
         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && has_f16c();
     if (isa == Isa::avx512)
         return has_avx512 ? &avx512_table : nullptr;
     if (isa == Isa::avx2)
@@ -58,14 +70,25 @@ Isa best_isa() {
     return best;
 }
 
-Pass pass(Dtype dtype, ReduceOp op, Isa isa) {
+Pass pass(Dtype dtype, ReduceOp op, Rounding rounding, Isa isa) {
+    if (is_user_defined(op) || !supports(dtype, op))
+        return nullptr;
+    if (op == ReduceOp::avg || op == ReduceOp::premul_sum)
+        op = ReduceOp::sum;
     const Table *const kernels = table(isa);
-    return kernels ? kernels->reduce[static_cast<int>(dtype)][static_cast<int>(op)] : nullptr;
+    return kernels ? kernels->reduce[static_cast<int>(rounding)][static_cast<int>(dtype)]
+                                    [static_cast<int>(op)]
+                   : nullptr;
 }
 
 Pass copy_pass(Isa isa) {
     const Table *const kernels = table(isa);
     return kernels ? kernels->copy : nullptr;
+}
+
+Map map(Mapping mapping, Dtype dtype, Isa isa) {
+    const Table *const kernels = table(isa);
+    return kernels ? kernels->map[static_cast<int>(mapping)][static_cast<int>(dtype)] : nullptr;
 }
 
 } // namespace stretto::reduce

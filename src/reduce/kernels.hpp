@@ -24,13 +24,26 @@ namespace stretto::reduce {
 // the first such output and of those that lie alike modulo 64 bytes; the rest is stored plainly,
 // and so is everything where elements straddle cache lines.
 //
-// Results have the same bits on every instruction set; what they are for NaN, zeros and overflow is
-// said in arithmetic.inl.
+// Results have the same bits on every instruction set; what they are for NaN, zeros, overflow and
+// truth values is said in operations.inl.
 using Pass = void (*)(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
                       std::uint32_t streaming);
 
+// out[i] = f(in[i]); `out` may be `in`.
+using Map = void (*)(void *out, const void *in, std::size_t count, const void *constant);
+enum class Mapping : std::uint8_t {
+    multiply, // by *constant, of the same type
+    divide,   // by *constant, a double; complex numbers by components
+    truth,    // 1 if not 0; no constant
+};
+
 // One instruction set, as the CPU offers it.  All give the same bits for the same operands.
 enum class Isa : std::uint8_t { baseline = 0, avx2 = 1, avx512 = 2 };
+
+// When 16-bit floating-point numbers, which are reduced as float32, are rounded to 16 bits: at the
+// end of a pass; or after each pair of operands, so that the bits of a result do not depend on how
+// operands were put together into passes.
+enum class Rounding : std::uint8_t { once = 0, each = 1 };
 
 std::string_view name(Isa isa);
 
@@ -42,9 +55,12 @@ Isa widest_isa(std::string_view limit);
 // The widest set that this CPU and STRETTO_ISA, read once, allow.
 Isa best_isa();
 
-// Null where the isa is not available.
-Pass pass(Dtype dtype, ReduceOp op, Isa isa = best_isa());
+// An average and a sum of multiples are sums, between maps.  Null where the type does not support
+// the operation, for operations of the user's own, and where the isa is not available.
+Pass pass(Dtype dtype, ReduceOp op, Rounding rounding = Rounding::once, Isa isa = best_isa());
 // Bytes: count is bytes; ins must be 1.
 Pass copy_pass(Isa isa = best_isa());
+// Null where the type has no such thing, or the isa is not available.
+Map map(Mapping mapping, Dtype dtype, Isa isa = best_isa());
 
 } // namespace stretto::reduce

@@ -18,12 +18,12 @@
 #include <utility>
 
 #include "reduce/block.inl"
+#include "reduce/map.inl"
 #include "reduce/table.hpp"
 
 namespace stretto::reduce {
 namespace {
 
-constexpr std::size_t kBlock = kUnroll * kVector;
 constexpr int kMostHoisted = 8; // operands; beyond, their number is not compiled in
 // Bytes ahead of the loads.  Processors look ahead themselves, but not beyond a page: cells that
 // come from another core's cache are read up to a fifth faster.
@@ -60,8 +60,13 @@ struct Layout {
 
 template<class Element, class Operation>
 struct Kernel {
-    static constexpr std::size_t kElement = sizeof(typename Element::Value);
+    static constexpr std::size_t kElement = Element::kBytes;
     static constexpr bool kCopies = std::is_same_v<Operation, Only>;
+    static constexpr bool kHoisted = Element::kWide && Operation::kHoisted;
+    using Stored = Vector<typename Element::Stored, kVector>;
+    static constexpr std::size_t kUnroll = // four vectors in flight, as they are held
+        4 * kVector / sizeof(Element::enter(Stored{}));
+    static constexpr std::size_t kBlock = kUnroll * kVector;
 
     // Ins, Outs: how many there are, or 0 if that is known only now.  `end` - `at` is a multiple of
     // kVector.
@@ -75,9 +80,9 @@ struct Kernel {
         if (end - at >= 2 * kBlock)
             for (std::size_t first = at; first < std::min(at + kAhead, end - kBlock);
                  first += kBlock)
-                fetch(sources, first);
+                fetch<kBlock>(sources, first);
         for (; end - at >= kBlock; at += kBlock) {
-            fetch(sources, std::min(at + kAhead, end - kBlock));
+            fetch<kBlock>(sources, std::min(at + kAhead, end - kBlock));
             block<Element, Operation, kVector, kUnroll>(sources, sinks, at, kVector, mask);
         }
         for (; at != end; at += kVector)
@@ -95,6 +100,8 @@ struct Kernel {
     static Middle middle_for(int outs, int ins) {
         if constexpr (kCopies)
             return outs == 1 ? &middle<1, 1> : outs == 2 ? &middle<1, 2> : &middle<1, 0>;
+        else if constexpr (!kHoisted)
+            return &middle<0, 0>;
         else {
             constexpr std::make_integer_sequence<int, kMostHoisted - 1> hoisted{};
             return outs == 1   ? middle_for<1>(ins, hoisted)
@@ -118,11 +125,13 @@ struct Kernel {
     template<std::size_t Bytes>
     [[gnu::always_inline]] static void rest(const Sources<0> &in, const Sinks<0> &out,
                                             std::size_t at, std::size_t size) {
-        constexpr std::size_t vectors = Bytes > kElement ? 2 : 1;
-        if (size >= Bytes)
-            block<Element, Operation, Bytes, vectors>(in, out, at, size - Bytes, StreamMask());
-        else if constexpr (Bytes > kElement)
-            rest<Bytes / 2>(in, out, at, size);
+        if constexpr (Bytes >= kElement) {
+            constexpr std::size_t vectors = Bytes > kElement ? 2 : 1;
+            if (size >= Bytes)
+                block<Element, Operation, Bytes, vectors>(in, out, at, size - Bytes, StreamMask());
+            else
+                rest<Bytes / 2>(in, out, at, size);
+        }
     }
 
     [[gnu::noinline]] static void cut(void *const *out, int outs, const void *const *in, int ins,
@@ -139,33 +148,67 @@ struct Kernel {
             stream_fence();
     }
 
+    // `Bytes` of what the caller counts.
+    template<std::size_t Bytes>
     static void pass(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
                      std::uint32_t streaming) {
+        const std::size_t size = count * Bytes;
         if (!kCopies && ins == 1)
-            return Kernel<Byte, Only>::pass(out, outs, in, 1, count * kElement, streaming);
-        const std::size_t size = count * kElement;
+            return Kernel<Plain<std::uint8_t>, Only>::template pass<1>(out, outs, in, 1, size,
+                                                                       streaming);
         if (size < kBlock && streaming == 0)
             return edge(out, outs, in, ins, 0, size);
         cut(out, outs, in, ins, size, streaming);
     }
 };
 
-template<class Element, class... Operation>
-constexpr void fill(Pass (&row)[kReduceOps], std::tuple<Operation...> *) {
-    Pass *next = row;
-    ((*next++ = &Kernel<Element, Operation>::pass), ...);
+// Signs do not matter to sums and products that wrap, nor sizes to bits.
+template<Dtype D, ReduceOp O, Rounding R>
+constexpr Pass pass_for() {
+    using Element = ElementOf<D>;
+    using Stored = typename Element::Stored;
+    using Operation = OperationOf<O>;
+    constexpr std::size_t bytes = size_of(D);
+    static_assert(bytes == Element::kBytes);
+    constexpr bool adds = O == ReduceOp::sum || O == ReduceOp::prod;
+    if constexpr (!supports(D, O))
+        return nullptr;
+    else if constexpr (gives_truth(D, O))
+        return &Kernel<Truth<bytes>, OperationOf<O, OnTruth>>::template pass<bytes>;
+    else if constexpr (O == ReduceOp::band || O == ReduceOp::bor || O == ReduceOp::bxor)
+        return &Kernel<Plain<std::uint8_t>, Operation>::template pass<bytes>;
+    else if constexpr (family(D) == Family::integer && adds)
+        return &Kernel<Plain<Unsigned<bytes>>, Operation>::template pass<bytes>;
+    else if constexpr (family(D) == Family::complex && O == ReduceOp::sum)
+        return &Kernel<Plain<Stored>, Operation>::template pass<bytes>;
+    else if constexpr (family(D) == Family::complex)
+        return &Kernel<Element, ComplexProduct>::template pass<bytes>;
+    else if constexpr (family(D) == Family::floating && bytes == 2 && adds && R == Rounding::each)
+        return &Kernel<EachRounded<Element>, Operation>::template pass<bytes>;
+    else
+        return &Kernel<Element, Operation>::template pass<bytes>;
 }
 
-template<class... Element>
-constexpr Table make_table(std::tuple<Element...> *) {
-    Table table{&Kernel<Byte, Only>::pass, {}};
-    Pass(*row)[kReduceOps] = table.reduce;
-    (fill<Element>(*row++, static_cast<Operations *>(nullptr)), ...);
+template<Dtype D, std::size_t... O>
+constexpr void fill(Table &table, std::index_sequence<O...>) {
+    constexpr auto d = static_cast<std::size_t>(D);
+    ((table.reduce[0][d][O] = pass_for<D, static_cast<ReduceOp>(O), Rounding::once>()), ...);
+    ((table.reduce[1][d][O] = pass_for<D, static_cast<ReduceOp>(O), Rounding::each>()), ...);
+    table.map[static_cast<int>(Mapping::multiply)][d] = multiply_for<D>();
+    table.map[static_cast<int>(Mapping::divide)][d] = divide_for<D>();
+    table.map[static_cast<int>(Mapping::truth)][d] = truth_for<D>();
+}
+
+template<std::size_t... D>
+constexpr Table make_table(std::index_sequence<D...>) {
+    Table table;
+    table.copy = &Kernel<Plain<std::uint8_t>, Only>::pass<1>;
+    (fill<static_cast<Dtype>(D)>(table, std::make_index_sequence<kFolds>{}), ...);
     return table;
 }
 
 } // namespace
 
-constinit const Table STRETTO_TABLE = make_table(static_cast<Elements *>(nullptr));
+constinit const Table STRETTO_TABLE = make_table(std::make_index_sequence<kDtypes>{});
 
 } // namespace stretto::reduce

@@ -6,9 +6,13 @@
 
 namespace stretto::reduce {
 
+inline constexpr int kFolds = static_cast<int>(ReduceOp::lxor) + 1; // operations with a kernel
+inline constexpr int kMappings = 3;
+
 struct Table {
-    Pass copy;
-    Pass reduce[kDtypes][kReduceOps];
+    Pass copy = nullptr;
+    Pass reduce[2][kDtypes][kFolds] = {}; // by Rounding
+    Map map[kMappings][kDtypes] = {};
 };
 
 extern const Table baseline_table;

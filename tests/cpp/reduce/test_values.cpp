@@ -23,7 +23,7 @@ BitsOf<T> result(ReduceOp op, T a, T b) {
             std::vector<T> sum(count);
             const void *in[] = {left.data(), right.data()};
             void *out[] = {sum.data()};
-            reduce::pass(kDtypeOf<T>, op, isa)(out, 1, in, 2, count, 0);
+            reduce::pass(dtype_of<T>(), op, reduce::Rounding::once, isa)(out, 1, in, 2, count, 0);
             for (const T value : sum)
                 results.push_back(bits(value));
         }
@@ -54,9 +54,9 @@ TEST_CASE_TEMPLATE("NaN wins over everything and is always the same", T, float, 
     for (const T nan : special)
         if (std::isnan(nan))
             for (const T other : special)
-                for (int op = 0; op < kReduceOps; ++op) {
-                    CHECK(result(static_cast<ReduceOp>(op), nan, other) == bits(the_nan<T>()));
-                    CHECK(result(static_cast<ReduceOp>(op), other, nan) == bits(the_nan<T>()));
+                for (const ReduceOp op : ops_of(dtype_of<T>())) {
+                    CHECK(result(op, nan, other) == bits(the_nan<T>()));
+                    CHECK(result(op, other, nan) == bits(the_nan<T>()));
                 }
     const T inf = std::numeric_limits<T>::infinity();
     CHECK(result(ReduceOp::sum, inf, -inf) == bits(the_nan<T>()));
@@ -88,7 +88,7 @@ TEST_CASE("a fold goes from the left and rounds after each operand") {
         const void *in[] = {&one, &half_ulp, &half_ulp};
         float sum = 0;
         void *out[] = {&sum};
-        reduce::pass(Dtype::f32, ReduceOp::sum, isa)(out, 1, in, 3, 1, 0);
+        reduce::pass(Dtype::f32, ReduceOp::sum, reduce::Rounding::once, isa)(out, 1, in, 3, 1, 0);
         CHECK(sum == 1.0f);
     }
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reduce/operation.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace stretto::reduce {
+
+namespace {
+
+// Operands are neither written nor, if they lie badly, given to the function: it works on copies, a
+// piece after the other, which stay in a private cache.
+constexpr std::size_t kPiece = 65536; // bytes
+
+struct alignas(64) Line {
+    std::byte bytes[64];
+};
+
+std::byte *copies(std::size_t bytes) {
+    static thread_local std::vector<Line> memory;
+    const std::size_t lines = (2 * bytes + sizeof(Line) - 1) / sizeof(Line);
+    if (memory.size() < lines)
+        memory.resize(lines);
+    return memory[0].bytes;
+}
+
+} // namespace
+
+void fold(const Operation &operation, Dtype dtype, void *const *out, int outs,
+          const void *const *in, int ins, std::size_t count) {
+    const std::size_t element = size_of(dtype), all = count * element;
+    const std::size_t room = std::min(all, kPiece);
+    if (room == 0)
+        return;
+    std::byte *left = copies((room + 63) / 64 * 64), *right = left + (room + 63) / 64 * 64;
+    for (std::size_t at = 0; at < all; at += kPiece) {
+        const std::size_t bytes = std::min(kPiece, all - at);
+        const auto operand = [&](int k) { return static_cast<const std::byte *>(in[k]) + at; };
+        const void *first = operand(0);
+        if (reinterpret_cast<std::uintptr_t>(first) % element != 0)
+            first = std::memcpy(left, first, bytes);
+        for (int k = 1; k < ins; ++k) {
+            std::memcpy(right, operand(k), bytes);
+            operation.function(first, right, bytes / element, dtype);
+            std::swap(left, right);
+            first = left;
+        }
+        for (int j = 0; j < outs; ++j)
+            std::memcpy(static_cast<std::byte *>(out[j]) + at, first, bytes);
+    }
+}
+
+} // namespace stretto::reduce

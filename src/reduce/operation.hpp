@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operations that the caller made.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+
+#include "base/types.hpp"
+
+namespace stretto::reduce {
+
+inline constexpr std::size_t kLargestElement = 16;
+
+struct Operation {
+    ReduceOp kind = ReduceOp::user; // premul_sum, user or user_in_order
+    // User-defined: inout[i] = in[i] op inout[i], both aligned to the size of an element.
+    std::function<void(const void *in, void *inout, std::size_t count, Dtype dtype)> function;
+    // Premultiplied sum: of which type, and the factor.
+    Dtype dtype = Dtype::i8;
+    alignas(kLargestElement) std::array<std::byte, kLargestElement> factor{};
+};
+
+// The pass (kernels.hpp) of a user-defined operation.  Throws what its function throws.
+void fold(const Operation &operation, Dtype dtype, void *const *out, int outs,
+          const void *const *in, int ins, std::size_t count);
+
+} // namespace stretto::reduce
