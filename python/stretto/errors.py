@@ -49,6 +49,10 @@ class InternalError(Error):
     """A bug in Stretto."""
 
 
+class OperationError(Error):
+    """An operation of the program's own failed, here or on another rank."""
+
+
 BY_STATUS: dict[int, type[Error]] = dict(
     enumerate(
         (
@@ -61,6 +65,7 @@ BY_STATUS: dict[int, type[Error]] = dict(
             SystemError,
             RevokedError,
             InternalError,
+            OperationError,
         ),
         start=1,
     )

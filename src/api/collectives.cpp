@@ -2,6 +2,7 @@
 // The C API: the collectives.  Arguments are checked here.
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/types.hpp"
 #include "handles.hpp"
@@ -9,15 +10,31 @@
 using stretto::Dtype;
 using stretto::ReduceOp;
 using stretto::comm::Request;
+using stretto::reduce::Operation;
 using stretto::schedule::Collective;
 using namespace stretto::api;
 
+namespace {
+
+bool reduces(Collective collective) {
+    return collective == Collective::allreduce || collective == Collective::reduce ||
+           collective == Collective::reduce_scatter;
+}
+
+} // namespace
+
 Request stretto::api::checked(stretto_comm comm, Collective collective, const void *send,
-                              void *recv, std::size_t count, int dtype, int op, int root) {
+                              void *recv, std::size_t count, int dtype, int op, int root,
+                              const Operation *made) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
-    require(dtype >= 0 && dtype < stretto::kDtypes,
-            "unknown dtype; see stretto_dtype in stretto.h");
-    require(op >= 0 && op < stretto::kReduceOps, "unknown op; see stretto_op in stretto.h");
+    const Dtype type = dtype_of(dtype);
+    require(made != nullptr || (op >= 0 && op < stretto::kBuiltInOps),
+            "unknown op; see stretto_op in stretto.h");
+    const ReduceOp kind = made != nullptr ? made->kind : static_cast<ReduceOp>(op);
+    if ((stretto::kSupportedOps[static_cast<std::size_t>(dtype)] >> static_cast<int>(kind) & 1) ==
+            0 &&
+        reduces(collective)) [[unlikely]]
+        require_pair(type, kind);
     const int size = comm->communicator.size();
     require(root >= 0 && root < size, "root is not a rank of the communicator");
     const std::size_t parts = static_cast<std::size_t>(size);
@@ -32,8 +49,17 @@ Request stretto::api::checked(stretto_comm comm, Collective collective, const vo
         require(count == 0 || send != recv || collective == Collective::broadcast,
                 "send and receive buffer are the same; pass STRETTO_IN_PLACE to say so");
     }
-    return {collective, send, recv, count, static_cast<Dtype>(dtype), static_cast<ReduceOp>(op),
-            root};
+    Request request{collective, send, recv, count, type, kind, root};
+    if (made != nullptr) [[unlikely]] {
+        if (kind == ReduceOp::premul_sum && made->dtype != type)
+            throw stretto::Error(stretto::Status::argument, "the scalar of this premul_sum is a " +
+                                                                std::string(name(made->dtype)) +
+                                                                ", the elements are " +
+                                                                std::string(name(type)));
+        request.operation = made;
+        request.operation_number = static_cast<std::uint32_t>(op);
+    }
+    return request;
 }
 
 namespace {
@@ -41,8 +67,14 @@ namespace {
 stretto_status play(stretto_comm comm, Collective collective, const void *send, void *recv,
                     std::size_t count, int dtype, int op, int root) {
     return guarded([&] {
-        const Request request = checked(comm, collective, send, recv, count, dtype, op, root);
-        comm->communicator.play(request);
+        const auto go = [&](const Operation *made) {
+            comm->communicator.play(
+                checked(comm, collective, send, recv, count, dtype, op, root, made));
+        };
+        if (op < STRETTO_OP_CREATED) [[likely]]
+            go(nullptr);
+        else
+            go(created(op).get());
     });
 }
 
@@ -52,9 +84,12 @@ stretto_status make_request(stretto_comm comm, stretto_request *request, bool pe
     return guarded([&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
-        const Request what = checked(comm, collective, send, recv, count, dtype, op, root);
+        const OperationPointer operation = created_or_null(op);
+        const Request what =
+            checked(comm, collective, send, recv, count, dtype, op, root, operation.get());
         auto made =
             std::make_unique<stretto_request_s>(stretto_request_s{comm, what, persistent, nullptr});
+        made->operation = operation;
         if (!persistent)
             made->flight = comm->communicator.start(what);
         else

@@ -2,6 +2,7 @@
 // What stands behind the handles of the C API, and how exceptions become statuses.
 #pragma once
 
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -29,6 +30,7 @@ struct stretto_request_s {
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::messages::Transfer *, 1> transfers = {};
     stretto_message *message = nullptr; // where to tell what was received; may be null
+    std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
 };
 
 namespace stretto::api {
@@ -59,9 +61,27 @@ inline void require(bool condition, const char *message) {
         throw Error(Status::argument, message);
 }
 
-// A request with everything checked that one rank can check alone.
+// A request with everything checked that one rank can check alone.  `made`: the operation that `op`
+// is the number of, if it was created; whoever keeps the request keeps it, too.
 comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
-                      void *recv, std::size_t count, int dtype, int op, int root);
+                      void *recv, std::size_t count, int dtype, int op, int root,
+                      const reduce::Operation *made = nullptr);
+
+// ops.cpp
+using OperationPointer = std::shared_ptr<const reduce::Operation>;
+
+// The operation that was created as `op`; throws Error(argument) if there is none.
+OperationPointer created(int op);
+// Null for what is built in, or nothing.
+inline OperationPointer created_or_null(int op) {
+    return op < STRETTO_OP_CREATED ? nullptr : created(op);
+}
+Dtype dtype_of(int dtype);
+inline int any_op(Dtype dtype) {
+    return std::countr_zero(kSupportedOps[static_cast<std::size_t>(dtype)]);
+}
+// Throws Error(argument) that lists what the type can do unless the operation is among it.
+void require_pair(Dtype dtype, ReduceOp op);
 
 // A request lives until it is released, or its communicator is finalized.
 inline stretto_request keep(std::unique_ptr<stretto_request_s> request) {

@@ -70,8 +70,8 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
                                               "allgather and barrier exist");
         Request request = *which == Collective::barrier
                               ? comm->communicator.barrier_request()
-                              : checked(comm, *which, STRETTO_IN_PLACE, nullptr, 0, dtype, 0,
-                                        comm->communicator.rank());
+                              : checked(comm, *which, STRETTO_IN_PLACE, nullptr, 0, dtype,
+                                        any_op(dtype_of(dtype)), comm->communicator.rank());
         if (*which != Collective::barrier)
             request.count = count;
         request.root = 0;

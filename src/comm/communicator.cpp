@@ -116,6 +116,7 @@ select::Situation Communicator::situation(const Request &request) const {
     here.cores = segment_->header().cores;
     here.element = size_of(request.dtype);
     here.bytes = vector_count(request) * here.element;
+    here.commutative = request.op != ReduceOp::user_in_order;
     here.reproducible = terms().reproducible;
     return here;
 }
@@ -159,7 +160,11 @@ Communicator::Site Communicator::make_site(const Request &request) {
     const std::size_t first = own * static_cast<std::size_t>(rank());
     Site site;
     site.plan = &plan(request);
-    site.reduce = reduce::pass(request.dtype, request.op);
+    // Where bits must not depend on how operands are put together, each pair is rounded.
+    site.reduce =
+        reduce::pass(request.dtype, request.op,
+                     terms().reproducible == select::Reproducible::full ? reduce::Rounding::each
+                                                                        : reduce::Rounding::once);
     site.input_bytes = site.output_bytes = whole;
     if (request.collective == Collective::allgather) {
         site.input_first = first;
@@ -168,14 +173,46 @@ Communicator::Site Communicator::make_site(const Request &request) {
         site.output_first = first;
         site.output_bytes = own;
     }
+    if (reduces(request.collective))
+        site.extra = extra(request, site);
     site.what = what(request);
     site.fingerprint =
         mix(mix(mix(segment_->header().key, site.what), request.count), site.plan->identity);
     return site;
 }
 
+// What an average divides, a premultiplied sum multiplies, and what makes truth of the contribution
+// of a rank that is alone, as reducing it with others would.
+std::unique_ptr<const engine::Extra> Communicator::extra(const Request &request,
+                                                         const Site &site) const {
+    engine::Extra extra;
+    extra.operation = request.operation;
+    extra.dtype = request.dtype;
+    extra.divisor = size();
+    const std::size_t element = size_of(request.dtype);
+    const auto map = [&](reduce::Mapping mapping, const void *constant, std::size_t first,
+                         std::size_t bytes) {
+        return engine::Extra::Mapped{reduce::map(mapping, request.dtype), constant, first,
+                                     bytes / element};
+    };
+    if (request.op == ReduceOp::premul_sum)
+        extra.before = map(reduce::Mapping::multiply, request.operation->factor.data(),
+                           site.input_first, site.input_bytes);
+    const bool has_result = request.collective != Collective::reduce || request.root == rank();
+    if (has_result && request.op == ReduceOp::avg)
+        extra.after = map(reduce::Mapping::divide, nullptr, site.output_first, site.output_bytes);
+    if (size() == 1 && gives_truth(request.dtype, request.op))
+        extra.after = map(reduce::Mapping::truth, nullptr, site.output_first, site.output_bytes);
+    if (extra.operation == nullptr && extra.after.map == nullptr)
+        return nullptr;
+    auto kept = std::make_unique<engine::Extra>(extra);
+    kept->after.constant = &kept->divisor;
+    return kept;
+}
+
 Communicator::Site &Communicator::site(const Request &request) {
-    const Key key{pack(request), request.count, terms_now_};
+    const Key key{pack(request), request.count,
+                  terms_now_ | std::uint64_t{request.operation_number} << 32};
     if (key == last_key_) [[likely]]
         return *last_site_;
     auto found = sites_.find(key);
@@ -197,14 +234,18 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
     call.overlaps = overlaps;
     call.fingerprint = overlaps ? ~site.fingerprint : site.fingerprint;
     call.said = {site.what | (overlaps ? kOverlaps : 0), request.count};
+    call.extra = site.extra.get();
+    // Whether the contribution is mapped on the way to memory that only we know.
+    const bool mapped = call.extra != nullptr && call.extra->before.map != nullptr;
     const void *input = request.input;
     void *output = request.output;
     if (input == nullptr) {
         input = output;
-        call.in_place = true;
+        call.in_place = !mapped;
         if (request.collective == Collective::allgather) {
             input = static_cast<std::byte *>(output) + site.input_first;
-        } else if (request.collective == Collective::reduce_scatter && site.output_first != 0) {
+        } else if (request.collective == Collective::reduce_scatter && site.output_first != 0 &&
+                   !mapped) {
             // The result goes where another block is still being read.
             call.in_place = false;
             call.move_to = output;
@@ -215,7 +256,7 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
     // Where byte 0 of the whole vector would lie.
     call.input = static_cast<const std::byte *>(input) - site.input_first;
     call.output = static_cast<std::byte *>(output) - site.output_first;
-    if (const auto where = heap_.locate(input, site.input_bytes); where != 0)
+    if (const auto where = heap_.locate(input, site.input_bytes); where != 0 && !mapped)
         call.input_heap = where - site.input_first;
     if (const auto where = heap_.locate(output, site.output_bytes);
         call.move_bytes == 0 && where != 0)

@@ -33,6 +33,9 @@ struct Request {
     Dtype dtype = Dtype::f32;
     ReduceOp op = ReduceOp::sum;
     int root = 0;
+    // An operation that the caller made, and its number: no two have the same.
+    const reduce::Operation *operation = nullptr;
+    std::uint32_t operation_number = 0;
 };
 
 struct Stat {
@@ -84,10 +87,11 @@ private:
         engine::Tally tally;
         std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
         std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
+        std::unique_ptr<const engine::Extra> extra;    // null for most
     };
     struct Key {
         std::uint64_t what = ~0ull, count = 0;
-        std::size_t terms = 0; // index among all terms that were ever in force
+        std::size_t terms = 0; // index among all terms that were ever in force | operation << 32
         bool operator==(const Key &) const = default;
     };
     struct KeyHash {
@@ -114,6 +118,7 @@ private:
     select::Situation situation(const Request &request) const;
     Site &site(const Request &request);
     Site make_site(const Request &request);
+    std::unique_ptr<const engine::Extra> extra(const Request &request, const Site &site) const;
     void forget();
     static void add(Stats &stats, const Key &key, const Site &site);
     const engine::Plan &plan(const Request &request);

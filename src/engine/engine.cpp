@@ -2,7 +2,6 @@
 #include "engine/engine.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/clock.hpp"
 
@@ -125,11 +124,8 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     }
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
-    if (call.move_bytes != 0) {
-        if (run.aside.size() < call.move_bytes)
-            run.aside.resize(call.move_bytes);
-        run.base[1] = reinterpret_cast<std::uintptr_t>(run.aside.data()) - call.move_first;
-    }
+    if (call.move_bytes != 0 || call.extra != nullptr) [[unlikely]]
+        prepare(run);
 }
 
 // Tells the others what we are at, and our stream what will be in it.
@@ -233,9 +229,11 @@ void Engine::announce(const Run &run) {
 
     if (step.operands == 1)
         copy_(outs, count, ins, 1, step.length, streaming);
-    else
+    else if (run.call->reduce != nullptr) [[likely]]
         run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element,
                          streaming);
+    else
+        reduce_by_user(run, step, count);
     if (timed)
         store_.saw(streaming != 0, step.length, now_ticks() - before);
 
@@ -298,8 +296,8 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
             transport::Doorbell(*segment_, rank).ring();
     if (plan.synchronizing)
         stream_.release_before(run.sequence, {run.bases[rank_], run.bulk_base});
-    if (run.call->move_bytes != 0)
-        std::memcpy(run.call->move_to, run.aside.data(), run.call->move_bytes);
+    if (run.call->move_bytes != 0 || run.call->extra != nullptr) [[unlikely]]
+        finish(run);
     ++tally.calls;
     tally.waiting_ticks += run.waited;
     if (run.started != 0) {

@@ -77,12 +77,15 @@ public:
 
 private:
     void begin(Run &run, const Call &call, const Tally &tally);
+    static void prepare(Run &run);
+    static void finish(const Run &run);
     void announce(const Run &run);
     void pass_by(const Plan &plan);
     void let_them_write(const Plan &plan);
     bool proceed(Run &run, std::uint32_t end);
     bool ready(Run &run, const Step &step);
     void execute(Run &run, const Step &step);
+    void reduce_by_user(const Run &run, const Step &step, int outs);
     void ring_readers(const Run &run, const Step &step);
     void report(const Run &run);
     bool look_ahead(Run &run);

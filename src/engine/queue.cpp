@@ -134,7 +134,12 @@ bool Queue::drive() {
     bool moved = false;
     for (std::size_t i = 0; i < active_.size();) {
         Flight &flight = *active_[i];
-        moved = engine_.attempt(flight.run) || moved;
+        try {
+            moved = engine_.attempt(flight.run) || moved;
+        } catch (const Error &error) { // of a user-defined operation
+            fail_all(error);
+            return true;
+        }
         if (!engine_.complete(flight.run)) {
             ++i;
             continue;

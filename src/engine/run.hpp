@@ -10,6 +10,7 @@
 #include "base/inline_vector.hpp"
 #include "engine/plan.hpp"
 #include "reduce/kernels.hpp"
+#include "reduce/operation.hpp"
 
 namespace stretto::engine {
 
@@ -19,9 +20,24 @@ struct Said {
     std::uint64_t count = 0;
 };
 
+// What a call does beside the passes of a built-in reduction.
+struct Extra {
+    const reduce::Operation *operation = nullptr; // reduces, where Call::reduce is null
+    Dtype dtype = Dtype::i8;
+    // Elements from byte `first` of the vector on, mapped: of the contribution, on the way to
+    // memory of our own; of the result, when nobody stores into it any more.
+    struct Mapped {
+        reduce::Map map = nullptr;
+        const void *constant = nullptr;
+        std::size_t first = 0, count = 0;
+    };
+    Mapped before, after;
+    double divisor = 1; // what a constant may point to
+};
+
 struct Call {
     const Plan *plan = nullptr;
-    reduce::Pass reduce = nullptr; // may be null if no step reduces
+    reduce::Pass reduce = nullptr; // null if no step reduces, or a user-defined operation does
     const void *input = nullptr;   // where byte 0 of the vector would lie
     void *output = nullptr;
     bool in_place = false;         // input and output are the same memory
@@ -34,6 +50,7 @@ struct Call {
     // byte `move_first` of the vector on, is made elsewhere and moved to `move_to` at the end.
     std::size_t move_bytes = 0, move_first = 0;
     void *move_to = nullptr;
+    const Extra *extra = nullptr;
     Said said;
 };
 
@@ -67,8 +84,9 @@ struct Run {
     InlineVector<std::uint64_t, 1> done; // bit set of complete steps after `next`
     InlineVector<std::uint8_t, 8> lends; // by step: published in place
     std::vector<std::byte> scratch;
-    std::vector<std::byte> aside; // results to be moved at the end
-    Call kept;                    // of calls that outlive their caller, and their bases
+    std::vector<std::byte> mapped; // contribution
+    std::vector<std::byte> aside;  // results to be moved at the end
+    Call kept;                     // of calls that outlive their caller, and their bases
     std::vector<std::uint64_t> kept_bases;
 
     // Grows with everything that a run gets done.

@@ -24,7 +24,6 @@ using test::check;
 using test::Collective;
 
 constexpr int kMostRanks = 16;
-constexpr int kPairs = 16; // of types and operations
 
 // What stretto_force_algorithm takes, for one collective.
 struct Choice {
@@ -70,15 +69,18 @@ public:
     explicit Calls(stretto_comm comm)
         : comm_(comm), rank_(stretto_rank(comm)), size_(stretto_size(comm)) {}
 
-    // 16 turns are every type with every operation, 64 are these with every kind of buffer.
+    // As many turns as there are pairs are every type with every operation, four times as many are
+    // these with every kind of buffer.
     void play(Collective collective, std::size_t count, int turn) {
         static constexpr std::size_t kOffsets[] = {0, 8, 60, 1};
-        const int kind = turn + turn / kPairs;
+        const auto pairs = static_cast<int>(test::pairs().size());
+        const int kind = turn + turn / pairs;
         Call call;
         call.collective = collective;
         call.count = count;
-        call.dtype = static_cast<stretto_dtype>(turn % 4);
-        call.op = static_cast<stretto_op>(turn / 4 % 4);
+        const test::Pair &pair = test::pairs()[static_cast<std::size_t>(turn % pairs)];
+        call.dtype = pair.dtype;
+        call.op = pair.op;
         call.in_place = kind % 2 == 1;
         call.shared = kind / 2 % 2 == 1;
         call.root = static_cast<int>(random_() % static_cast<unsigned>(size_));
@@ -108,7 +110,8 @@ void walk(stretto_comm comm) {
     const bool full = test::full_tier();
     const int ranks = stretto_size(comm);
     const auto p = static_cast<std::size_t>(ranks);
-    const int turns = full ? kPairs : 2; // of each count
+    const auto pairs = static_cast<int>(test::pairs().size());
+    const int turns = full ? pairs : 2; // of each count
     Calls calls(comm);
     int index = 0;
     for (const Choice &choice : choices(ranks)) {
@@ -116,15 +119,15 @@ void walk(stretto_comm comm) {
             continue;
         CAPTURE(choice.name);
         force(comm, choice);
-        int turn = 6 * turns * ranks;
+        int turn = 7 * turns * (ranks + index); // others for every algorithm
         for (const std::size_t count :
              {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1, std::size_t{1009}})
             for (int k = 0; k < turns; ++k)
                 calls.play(choice.collective, count, turn++);
         const std::size_t longest = full ? (1 << 20) + 3 : in_parts(choice) ? 5'003 : 40'009;
-        // One call, of another type and operation at each of 16 numbers of ranks: most of the time
-        // goes into planning and checking it.
-        calls.play(choice.collective, longest, ranks / 4 * kPairs + (ranks + index++) % kPairs);
+        // One call, of other types and operations at other numbers of ranks: most of the time goes
+        // into planning and checking it.
+        calls.play(choice.collective, longest, ranks / 4 * pairs + (5 * ranks + index++) % pairs);
     }
 }
 

@@ -26,13 +26,14 @@ struct Call {
     std::size_t send_offset = 0, recv_offset = 0; // bytes from a cache line; may differ by rank
 };
 
-// "reduce of 1009, dtype 1, op 2, root 3, in place, shared, at 0 and 60"
+// "reduce of 1009 x int32, max, root 3, in place, shared, at 0 and 60"
 inline std::string label(const Call &call) {
     return std::string(stretto::schedule::name(call.collective)) + " of " +
-           std::to_string(call.count) + ", dtype " + std::to_string(call.dtype) + ", op " +
-           std::to_string(call.op) + ", root " + std::to_string(call.root) +
-           (call.in_place ? ", in place" : "") + (call.shared ? ", shared" : "") + ", at " +
-           std::to_string(call.send_offset) + " and " + std::to_string(call.recv_offset);
+           std::to_string(call.count) + " x " + std::string(name(static_cast<Dtype>(call.dtype))) +
+           ", " + std::string(name(static_cast<stretto::ReduceOp>(call.op))) + ", root " +
+           std::to_string(call.root) + (call.in_place ? ", in place" : "") +
+           (call.shared ? ", shared" : "") + ", at " + std::to_string(call.send_offset) + " and " +
+           std::to_string(call.recv_offset);
 }
 
 template<class T>
@@ -123,8 +124,7 @@ private:
                 const std::size_t i = static_cast<std::size_t>(part) * call_.count + k;
                 const T got = recv_.get(i), right = answer(i, part);
                 if (got != right && ++wrong == 1)
-                    first = std::to_string(i) + ": " + std::to_string(got) + ", not " +
-                            std::to_string(right);
+                    first = std::to_string(i) + ": " + shown(got) + ", not " + shown(right);
             }
         return wrong == 0 ? ""
                           : std::to_string(wrong) + " of " + std::to_string(received()) +
@@ -140,12 +140,8 @@ private:
 };
 
 inline std::string play(stretto_comm comm, const Call &call) {
-    switch (call.dtype) {
-    case STRETTO_FLOAT32: return Player<float>(comm, call).play();
-    case STRETTO_FLOAT64: return Player<double>(comm, call).play();
-    case STRETTO_INT32: return Player<std::int32_t>(comm, call).play();
-    default: return Player<std::int64_t>(comm, call).play();
-    }
+    return with_type(static_cast<Dtype>(call.dtype),
+                     [&]<class T>(T) { return Player<T>(comm, call).play(); });
 }
 
 } // namespace test

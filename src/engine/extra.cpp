@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What calls do beside passes of built-in reductions: contributions that are mapped before, results
+// that are mapped or moved after, operations of the caller's.
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "engine/engine.hpp"
+
+namespace stretto::engine {
+
+void Engine::prepare(Run &run) {
+    const Call &call = *run.call;
+    if (call.move_bytes != 0) {
+        if (run.aside.size() < call.move_bytes)
+            run.aside.resize(call.move_bytes);
+        run.base[1] = reinterpret_cast<std::uintptr_t>(run.aside.data()) - call.move_first;
+    }
+    if (call.extra == nullptr || call.extra->before.map == nullptr)
+        return;
+    const Extra::Mapped &before = call.extra->before;
+    const std::size_t bytes = before.count * run.plan->element;
+    if (run.mapped.size() < bytes)
+        run.mapped.resize(bytes);
+    before.map(run.mapped.data(), static_cast<const std::byte *>(call.input) + before.first,
+               before.count, before.constant);
+    run.base[0] = reinterpret_cast<std::uintptr_t>(run.mapped.data()) - before.first;
+}
+
+// All that others store into our output they have stored before our last step.
+void Engine::finish(const Run &run) {
+    const Call &call = *run.call;
+    if (call.extra != nullptr && call.extra->after.map != nullptr) {
+        const Extra::Mapped &after = call.extra->after;
+        auto *const result = reinterpret_cast<std::byte *>(run.base[1] + after.first);
+        after.map(result, result, after.count, after.constant);
+    }
+    if (call.move_bytes != 0)
+        std::memcpy(call.move_to, run.aside.data(), call.move_bytes);
+}
+
+// Others wait for what a failed operation should have given: its failure is everybody's.
+void Engine::reduce_by_user(const Run &run, const Step &step, int outs) {
+    const Extra &extra = *run.call->extra;
+    std::string why;
+    try {
+        reduce::fold(*extra.operation, extra.dtype, run.outs.data(), outs, run.ins.data(),
+                     step.operands, step.length / run.plan->element);
+        return;
+    } catch (const std::bad_alloc &) {
+        why = "out of memory";
+    } catch (const std::exception &error) {
+        why = error.what();
+    } catch (...) {
+        why = "it threw no std::exception";
+    }
+    fail(Status::operation, "the user-defined operation failed on " + here(run) + ": " + why);
+}
+
+} // namespace stretto::engine

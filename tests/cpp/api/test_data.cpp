@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every element type with every operation that it has, and the refusal of the others.
+#include "doctest.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "support/exact.hpp"
+#include "support/tier.hpp"
+#include "support/world.hpp"
+
+using test::Call;
+using test::check;
+using test::Collective;
+using test::Dtype;
+using test::Pair;
+
+namespace {
+
+bool contains(const std::string &text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+void play_all(stretto_comm comm, Collective collective, const char *algorithm) {
+    check(stretto_force_algorithm(comm, algorithm));
+    const int ranks = stretto_size(comm);
+    int turn = ranks;
+    for (const Pair &pair : test::pairs()) {
+        Call call;
+        call.collective = collective;
+        call.count = turn % 3 == 0 ? 3 : 61;
+        call.dtype = pair.dtype;
+        call.op = pair.op;
+        call.root = turn % ranks;
+        call.in_place = turn % 2 == 1;
+        call.shared = turn / 2 % 2 == 1;
+        call.recv_offset = turn % 7 == 0 ? 60 : 0;
+        call.send_offset = turn % 5 == 0 ? 1 : 0;
+        ++turn;
+        const std::string wrong = test::play(comm, call);
+        CHECK_MESSAGE(wrong == "", algorithm, " on ", ranks, " ranks, ", label(call), ": ", wrong);
+    }
+}
+
+} // namespace
+
+TEST_CASE("every type with every operation that it has") {
+    for (int ranks = 1; ranks <= (test::full_tier() ? 16 : 8); ++ranks) {
+        CAPTURE(ranks);
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            play_all(comm, Collective::allreduce, "auto");
+            if (ranks > 5 && !test::full_tier())
+                return;
+            play_all(comm, Collective::allreduce, "rabenseifner");
+            play_all(comm, Collective::reduce, "auto");
+            play_all(comm, Collective::reduce_scatter, "ring");
+        });
+    }
+}
+
+// From 8 KiB on, others read contributions and write results where they lie in the heap.
+TEST_CASE("averages of long vectors that others read and write in place") {
+    for (const int ranks : {1, 2, 3, 5, 8})
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            for (const char *algorithm : {"direct", "ring", "rabenseifner", "linear"}) {
+                check(stretto_force_algorithm(comm, algorithm));
+                for (const auto collective :
+                     {Collective::allreduce, Collective::reduce, Collective::reduce_scatter})
+                    for (const stretto_dtype dtype : {STRETTO_FLOAT64, STRETTO_BFLOAT16})
+                        for (const bool in_place : {false, true}) {
+                            Call call;
+                            call.collective = collective;
+                            call.count = 20'011;
+                            call.dtype = dtype;
+                            call.op = STRETTO_AVG;
+                            call.root = ranks / 2;
+                            call.in_place = in_place;
+                            call.shared = true;
+                            const std::string wrong = test::play(comm, call);
+                            CHECK_MESSAGE(wrong == "", algorithm, " on ", ranks, " ranks, ",
+                                          label(call), ": ", wrong);
+                        }
+            }
+        });
+}
+
+TEST_CASE("what a type cannot do is refused, with what it can") {
+    test::with_ranks(2, [](stretto_comm comm) {
+        std::vector<double> send(4), recv(4);
+        const auto call = [&](int dtype, int op) {
+            return stretto_allreduce(comm, send.data(), recv.data(), 1,
+                                     static_cast<stretto_dtype>(dtype),
+                                     static_cast<stretto_op>(op));
+        };
+        for (int dtype = 0; dtype < stretto::kDtypes; ++dtype)
+            for (int op = 0; op < stretto::kBuiltInOps; ++op) {
+                const auto type = static_cast<Dtype>(dtype);
+                const auto kind = static_cast<stretto::ReduceOp>(op);
+                CAPTURE(name(type));
+                CAPTURE(name(kind));
+                if (supports(type, kind))
+                    continue;
+                CHECK(call(dtype, op) == STRETTO_ERR_ARGUMENT);
+                const std::string message = stretto_last_error();
+                CHECK(contains(message,
+                               "no " + std::string(name(kind)) + " of " + std::string(name(type))));
+                const std::string has = message.substr(message.find("; there are: "));
+                CHECK(contains(has, ", max") == supports(type, stretto::ReduceOp::max));
+                CHECK(contains(has, ", lxor") == supports(type, stretto::ReduceOp::lxor));
+            }
+        // Nothing was sent.
+        CHECK(call(STRETTO_FLOAT64, STRETTO_SUM) == STRETTO_OK);
+        // What reduces nothing takes every type.
+        std::uint8_t truth[2] = {7, 7};
+        CHECK(stretto_allgather(comm, truth + 1, truth, 0, STRETTO_BOOL) == STRETTO_OK);
+        CHECK(stretto_broadcast(comm, truth, 2, STRETTO_BOOL, 0) == STRETTO_OK);
+        const char *chosen = nullptr;
+        for (int dtype = 0; dtype < stretto::kDtypes; ++dtype)
+            CHECK(stretto_chosen_algorithm(comm, "allreduce", 10, static_cast<stretto_dtype>(dtype),
+                                           &chosen) == STRETTO_OK);
+    });
+}
+
+TEST_CASE("ranks that give other types or operations are told") {
+    for (const auto &[dtype, op, said] :
+         {std::tuple{STRETTO_BFLOAT16, STRETTO_SUM, "bfloat16, sum"},
+          {STRETTO_FLOAT16, STRETTO_AVG, "float16, avg"},
+          {STRETTO_UINT16, STRETTO_SUM, "uint16, sum"}})
+        test::with_ranks(2, [&, dtype = dtype, op = op, said = said](stretto_comm comm) {
+            std::uint16_t send[8] = {}, recv[8];
+            const bool other = stretto_rank(comm) == 1;
+            CHECK(stretto_allreduce(comm, send, recv, 8, other ? dtype : STRETTO_FLOAT16,
+                                    other ? op : STRETTO_SUM) == STRETTO_ERR_MISMATCH);
+            CHECK(contains(stretto_last_error(), said));
+            CHECK(contains(stretto_last_error(), "float16, sum"));
+        });
+}
