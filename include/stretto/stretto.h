@@ -9,9 +9,10 @@
  *
  * Any number of threads may send and receive messages on one communicator at once, also while one
  * of them is in a collective; collectives of one communicator are called by one thread at a time.
- * Different communicators are used by different threads as they like.  Counts are elements, sizes are bytes, both
- * 64-bit.  All ranks call the same collectives of a communicator in the same order with the same
- * count, dtype, op and root; a disagreement is an error that names who differs in what.
+ * Different communicators are used by different threads as they like.  Counts are elements, sizes
+ * are bytes, both 64-bit.  All ranks call the same collectives of a communicator in the same order
+ * with the same count, dtype, op and root; a disagreement is an error that names who differs in
+ * what.
  */
 #ifndef STRETTO_H
 #define STRETTO_H
@@ -106,8 +107,9 @@ STRETTO_API stretto_status stretto_init(stretto_comm *comm);
 STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char *job,
                                                  stretto_comm *comm);
 
-/* Waits for outstanding requests (receives that no message has matched are given up), leaves the job, frees everything including stretto_alloc memory.
- * Sets *comm to NULL.  Collective, but does not hang when a peer has died. */
+/* Waits for outstanding requests (receives that no message has matched are given up), leaves the
+ * job, frees everything including stretto_alloc memory. Sets *comm to NULL.  Collective, but does
+ * not hang when a peer has died. */
 STRETTO_API stretto_status stretto_finalize(stretto_comm *comm);
 
 STRETTO_API int stretto_rank(stretto_comm comm);
@@ -227,8 +229,8 @@ typedef struct stretto_message {
 STRETTO_API stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
                                         stretto_dtype dtype, int dest, int tag);
 /* Waits for a message from `source` (or STRETTO_ANY_SOURCE) with `tag` (or STRETTO_ANY_TAG) of at
- * most `count` elements.  `message` may be NULL.  A longer message is STRETTO_ERR_TRUNCATED here and
- * nothing to its sender; the communicator stays whole. */
+ * most `count` elements.  `message` may be NULL.  A longer message is STRETTO_ERR_TRUNCATED here
+ * and nothing to its sender; the communicator stays whole. */
 STRETTO_API stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count,
                                         stretto_dtype dtype, int source, int tag,
                                         stretto_message *message);
