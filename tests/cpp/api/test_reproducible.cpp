@@ -2,9 +2,10 @@
 // Mode full: the same bits whatever the algorithm, the split, the arrival order and the kernels.
 #include "doctest.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,14 +30,30 @@ std::uint64_t scrambled(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// Of both signs and many sizes, so that every bracketing rounds in its own way.
+// A type of elements, and how many of its bits are the exponent (the lowest ones the mantissa).
+template<class Bits, stretto_dtype dtype_, int exponent_bits>
+struct Type {
+    using Element = Bits;
+    static constexpr stretto_dtype dtype = dtype_;
+    static constexpr int exponent = exponent_bits;
+    static constexpr int mantissa = static_cast<int>(8 * sizeof(Bits)) - 1 - exponent_bits;
+};
+using Float16 = Type<std::uint16_t, STRETTO_FLOAT16, 5>;
+using Bfloat16 = Type<std::uint16_t, STRETTO_BFLOAT16, 8>;
+using Float32 = Type<std::uint32_t, STRETTO_FLOAT32, 8>;
+using Float64 = Type<std::uint64_t, STRETTO_FLOAT64, 11>;
+
+// A number as its bits: of both signs and of seven sizes around one, so that every bracketing
+// rounds in its own way.
 template<class T>
-T value(int rank, std::size_t index) {
-    const std::uint64_t bits =
+typename T::Element value(int rank, std::size_t index) {
+    const std::uint64_t random =
         scrambled(static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15u + index + 1);
-    const double mantissa = 1.0 + static_cast<double>(bits >> 12) / 4503599627370496.0;
-    const double sized = std::ldexp(mantissa, static_cast<int>(bits % 23) - 11);
-    return static_cast<T>((bits >> 8 & 1) != 0 ? -sized : sized);
+    const std::uint64_t sign = random >> 63 << (T::mantissa + T::exponent);
+    const std::uint64_t one = (std::uint64_t{1} << (T::exponent - 1)) - 1; // the exponent of 1
+    const std::uint64_t size = (one - 3 + random % 7) << T::mantissa;
+    const std::uint64_t digits = random >> 3 & ((std::uint64_t{1} << T::mantissa) - 1);
+    return static_cast<typename T::Element>(sign | size | digits);
 }
 
 template<class T>
@@ -67,14 +84,12 @@ constexpr std::array<std::array<int, kRanks>, 5> kArrivals{{{0, 0, 0, 0, 0, 0, 0
                                                             {0, 0, 0, 9, 0, 0, 0},
                                                             {4, 1, 6, 0, 3, 5, 2}}};
 
-template<class T>
-constexpr stretto_dtype kDtype = sizeof(T) == 4 ? STRETTO_FLOAT32 : STRETTO_FLOAT64;
-
 // The vector of all, reduced on every rank by the calls of a split; 0 if ranks differ.
 template<class T>
-std::uint64_t reduced(stretto_comm comm, const Split &split, const std::array<int, kRanks> &late) {
+std::uint64_t reduced(stretto_comm comm, stretto_op op, const Split &split,
+                      const std::array<int, kRanks> &late) {
     const int rank = stretto_rank(comm);
-    std::vector<T> send(kCount + split.shift), recv(kCount + split.shift);
+    std::vector<typename T::Element> send(kCount + split.shift), recv(kCount + split.shift);
     for (std::size_t i = 0; i < kCount; ++i)
         send[split.shift + i] = value<T>(rank, i);
     std::this_thread::sleep_for(
@@ -83,7 +98,7 @@ std::uint64_t reduced(stretto_comm comm, const Split &split, const std::array<in
         const std::size_t begin = split.begins[i];
         const std::size_t end = i + 1 < split.begins.size() ? split.begins[i + 1] : kCount;
         test::check(stretto_allreduce(comm, &send[split.shift + begin], &recv[split.shift + begin],
-                                      end - begin, kDtype<T>, STRETTO_SUM));
+                                      end - begin, T::dtype, op));
     }
     std::int64_t range[2] = {static_cast<std::int64_t>(hash_of(&recv[split.shift], kCount) >> 1),
                              0};
@@ -104,7 +119,8 @@ std::vector<std::string> qualifying() {
 
 // Every hash that rank 0 saw: of all algorithms, splits and arrivals.
 template<class T>
-std::set<std::uint64_t> hashes(stretto_reproducible mode, const std::vector<std::string> &names) {
+std::set<std::uint64_t> hashes(stretto_reproducible mode, stretto_op op,
+                               const std::vector<std::string> &names) {
     std::set<std::uint64_t> seen;
     for (const Split &split : kSplits) {
         if (*split.slice != '\0')
@@ -114,7 +130,7 @@ std::set<std::uint64_t> hashes(stretto_reproducible mode, const std::vector<std:
             for (const std::string &name : names)
                 for (const auto &late : kArrivals) {
                     test::check(stretto_force_algorithm(comm, name.c_str()));
-                    const std::uint64_t hash = reduced<T>(comm, split, late);
+                    const std::uint64_t hash = reduced<T>(comm, op, split, late);
                     if (stretto_rank(comm) == 0)
                         seen.insert(hash);
                     test::check(stretto_barrier(comm));
@@ -141,8 +157,8 @@ std::string output_with(const char *isa, const char *test_case) {
 }
 
 template<class T>
-void print_hashes(const char *name) {
-    for (const std::uint64_t hash : hashes<T>(STRETTO_REPRODUCIBLE_FULL, qualifying()))
+void print_hashes(const char *name, stretto_op op) {
+    for (const std::uint64_t hash : hashes<T>(STRETTO_REPRODUCIBLE_FULL, op, qualifying()))
         std::printf("hash %s %016llx\n", name, static_cast<unsigned long long>(hash));
 }
 
@@ -150,8 +166,10 @@ void print_hashes(const char *name) {
 
 // Not a test by itself: what the next one runs with each instruction set.
 TEST_CASE("hashes of mode full" * doctest::skip()) {
-    print_hashes<float>("float32");
-    print_hashes<double>("float64");
+    print_hashes<Float32>("float32", STRETTO_SUM);
+    print_hashes<Float64>("float64", STRETTO_SUM);
+    print_hashes<Float16>("float16", STRETTO_SUM);
+    print_hashes<Bfloat16>("bfloat16", STRETTO_AVG);
 }
 
 TEST_CASE("mode full has one result whatever happens") {
@@ -162,38 +180,62 @@ TEST_CASE("mode full has one result whatever happens") {
         int found = 0;
         for (std::string line; std::getline(text, line); ++found)
             lines.insert(line);
-        CHECK(found == 2);
+        CHECK(found == 4);
     }
-    CHECK(lines.size() == 2); // one of each type
+    CHECK(lines.size() == 4); // one of each type
 }
 
 TEST_CASE("the values tell brackets apart") {
-    // What mode off gives to algorithms that are not canonical: the test above could fail.
-    CHECK(hashes<float>(STRETTO_REPRODUCIBLE_OFF, {"ring", "binomial", "direct"}).size() > 1);
-    CHECK(hashes<double>(STRETTO_REPRODUCIBLE_RUN, {"direct", "binomial"}).size() > 1);
+    // What the other modes give: the test above could fail.
+    const auto off = STRETTO_REPRODUCIBLE_OFF, run = STRETTO_REPRODUCIBLE_RUN;
+    CHECK(hashes<Float32>(off, STRETTO_SUM, {"ring", "binomial", "direct"}).size() > 1);
+    CHECK(hashes<Float64>(run, STRETTO_SUM, {"direct", "binomial"}).size() > 1);
+    // The tree alone is not enough for 16 bits: a pass of many operands rounds once.
+    const std::vector<std::string> canonical{"one_shot_canonical", "recursive_doubling"};
+    CHECK(hashes<Float32>(off, STRETTO_SUM, canonical).size() == 1);
+    CHECK(hashes<Float16>(off, STRETTO_SUM, canonical).size() > 1);
+    CHECK(hashes<Bfloat16>(off, STRETTO_AVG, canonical).size() > 1);
 }
 
-TEST_CASE("all collectives that reduce give the same bits in mode full") {
+TEST_CASE_TEMPLATE("all collectives that reduce give the same bits in mode full", T, Float32,
+                   Bfloat16) {
     test::with_ranks(kRanks, [](stretto_comm comm) {
         test::check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_FULL));
         const int rank = stretto_rank(comm);
         constexpr std::size_t kPart = 101, kWhole = kPart * kRanks;
-        std::vector<float> send(kWhole), all(kWhole), one(kWhole), part(kPart);
+        using Element = typename T::Element;
+        std::vector<Element> send(kWhole), all(kWhole), one(kWhole), part(kPart);
         for (std::size_t i = 0; i < kWhole; ++i)
-            send[i] = value<float>(rank, i);
-        test::check(
-            stretto_allreduce(comm, send.data(), all.data(), kWhole, STRETTO_FLOAT32, STRETTO_SUM));
-        for (int root = 0; root < kRanks; ++root) {
-            test::check(stretto_reduce(comm, send.data(), one.data(), kWhole, STRETTO_FLOAT32,
-                                       STRETTO_SUM, root));
-            if (rank == root)
-                CHECK(std::memcmp(one.data(), all.data(), kWhole * sizeof(float)) == 0);
+            send[i] = value<T>(rank, i);
+        for (const stretto_op op : {STRETTO_SUM, STRETTO_AVG}) {
+            test::check(stretto_allreduce(comm, send.data(), all.data(), kWhole, T::dtype, op));
+            for (int root = 0; root < kRanks; ++root) {
+                test::check(
+                    stretto_reduce(comm, send.data(), one.data(), kWhole, T::dtype, op, root));
+                if (rank == root)
+                    CHECK(one == all);
+            }
+            test::check(
+                stretto_reduce_scatter(comm, send.data(), part.data(), kPart, T::dtype, op));
+            CHECK(std::equal(part.begin(), part.end(),
+                             all.begin() + static_cast<std::ptrdiff_t>(kPart) * rank));
         }
-        test::check(stretto_reduce_scatter(comm, send.data(), part.data(), kPart, STRETTO_FLOAT32,
-                                           STRETTO_SUM));
-        CHECK(std::memcmp(part.data(), &all[static_cast<std::size_t>(rank) * kPart],
-                          kPart * sizeof(float)) == 0);
     });
+}
+
+TEST_CASE("an operation of one's own has the canonical tree as well") {
+    stretto_op mine;
+    test::check(stretto_op_create(
+        [](const void *in, void *inout, size_t count, stretto_dtype, void *) {
+            for (size_t i = 0; i < count; ++i)
+                static_cast<double *>(inout)[i] =
+                    static_cast<const double *>(in)[i] + static_cast<double *>(inout)[i];
+        },
+        nullptr, 0, &mine));
+    const auto full = STRETTO_REPRODUCIBLE_FULL;
+    const std::vector<std::string> some{"auto", "rabenseifner"};
+    CHECK(hashes<Float64>(full, mine, some) == hashes<Float64>(full, STRETTO_SUM, some));
+    test::check(stretto_op_free(mine));
 }
 
 TEST_CASE("a forced algorithm that does not qualify is an error that lists those that do") {
