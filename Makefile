@@ -63,8 +63,9 @@ ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2
 sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
 	-DSTRETTO_SANITIZE=$(1)
 # What runs under sanitizers always: where ranks share memory.  The rest: make test-full.
-shared_tests := engine api_collectives api_nonblocking api_errors api_costs
-only_shared := -R '^(engine|api_.*)$$'
+shared_tests := engine api_collectives api_nonblocking api_errors api_costs api_messages api_ops \
+	api_reproducible
+only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests))))$$'
 
 test: test-cpp test-python test-asan test-tsan
 	@echo "all tests passed"

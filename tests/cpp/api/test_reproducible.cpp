@@ -21,6 +21,13 @@
 
 namespace {
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kEvery =
+    2; // sanitizers look at memory, not at bits: every second case will do
+#else
+constexpr std::size_t kEvery = 1;
+#endif
+
 constexpr int kRanks = 7;
 constexpr std::size_t kCount = 5003;
 
@@ -122,15 +129,16 @@ template<class T>
 std::set<std::uint64_t> hashes(stretto_reproducible mode, stretto_op op,
                                const std::vector<std::string> &names) {
     std::set<std::uint64_t> seen;
-    for (const Split &split : kSplits) {
+    for (std::size_t i = 0; i < kSplits.size(); i += kEvery) {
+        const Split &split = kSplits[i];
         if (*split.slice != '\0')
             setenv("STRETTO_SLICE_BYTES", split.slice, 1);
         test::with_ranks(kRanks, [&](stretto_comm comm) {
             test::check(stretto_set_reproducible(comm, mode));
             for (const std::string &name : names)
-                for (const auto &late : kArrivals) {
+                for (std::size_t j = 0; j < kArrivals.size(); j += kEvery) {
                     test::check(stretto_force_algorithm(comm, name.c_str()));
-                    const std::uint64_t hash = reduced<T>(comm, op, split, late);
+                    const std::uint64_t hash = reduced<T>(comm, op, split, kArrivals[j]);
                     if (stretto_rank(comm) == 0)
                         seen.insert(hash);
                     test::check(stretto_barrier(comm));
