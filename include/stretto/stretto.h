@@ -11,8 +11,8 @@
  * of them is in a collective; collectives of one communicator are called by one thread at a time.
  * Different communicators are used by different threads as they like.  Counts are elements, sizes
  * are bytes, both 64-bit.  All ranks call the same collectives of a communicator in the same order
- * with the same count, dtype, op and root; a disagreement is an error that names who differs in
- * what.
+ * with the same count or counts, dtype, op and root; a disagreement is an error that names who
+ * differs in what.
  */
 #ifndef STRETTO_H
 #define STRETTO_H
@@ -171,6 +171,32 @@ STRETTO_API stretto_status stretto_reduce_scatter(stretto_comm comm, const void 
  * In place: this rank's contribution already lies there. */
 STRETTO_API stretto_status stretto_allgather(stretto_comm comm, const void *send, void *recv,
                                              size_t count, stretto_dtype dtype);
+/* send: count elements.  recv of `root`: size * count elements, rank r's from r * count on;
+ * elsewhere it is not touched and may be NULL.  In place (root): its contribution already lies
+ * there. */
+STRETTO_API stretto_status stretto_gather(stretto_comm comm, const void *send, void *recv,
+                                          size_t count, stretto_dtype dtype, int root);
+/* send of `root`: size * count elements, rank r's from r * count on; not read elsewhere.  recv:
+ * count elements.  In place: the root passes (void *)STRETTO_IN_PLACE as recv, and keeps its part.
+ */
+STRETTO_API stretto_status stretto_scatter(stretto_comm comm, const void *send, void *recv,
+                                           size_t count, stretto_dtype dtype, int root);
+/* send, recv: size * count elements.  What this rank has for rank r lies from r * count on in send;
+ * what rank r has for this one comes to r * count in recv.  In place: recv holds the contribution.
+ */
+STRETTO_API stretto_status stretto_alltoall(stretto_comm comm, const void *send, void *recv,
+                                            size_t count, stretto_dtype dtype);
+
+/* Parts of different sizes: counts[r] elements for rank r, 0 allowed, one after the other in the
+ * order of ranks.  The counts are the same on all ranks. */
+
+/* As stretto_allgather; send: counts[rank] elements, recv: the sum of the counts. */
+STRETTO_API stretto_status stretto_allgatherv(stretto_comm comm, const void *send, void *recv,
+                                              const size_t counts[], stretto_dtype dtype);
+/* As stretto_reduce_scatter; send: the sum of the counts, recv: counts[rank] elements. */
+STRETTO_API stretto_status stretto_reduce_scatterv(stretto_comm comm, const void *send, void *recv,
+                                                   const size_t counts[], stretto_dtype dtype,
+                                                   stretto_op op);
 STRETTO_API stretto_status stretto_barrier(stretto_comm comm);
 
 /* ---- collectives, nonblocking and persistent -------------------------------------------- */
@@ -193,6 +219,22 @@ STRETTO_API stretto_status stretto_ireduce_scatter(stretto_comm comm, const void
 STRETTO_API stretto_status stretto_iallgather(stretto_comm comm, const void *send, void *recv,
                                               size_t count, stretto_dtype dtype,
                                               stretto_request *request);
+STRETTO_API stretto_status stretto_igather(stretto_comm comm, const void *send, void *recv,
+                                           size_t count, stretto_dtype dtype, int root,
+                                           stretto_request *request);
+STRETTO_API stretto_status stretto_iscatter(stretto_comm comm, const void *send, void *recv,
+                                            size_t count, stretto_dtype dtype, int root,
+                                            stretto_request *request);
+STRETTO_API stretto_status stretto_ialltoall(stretto_comm comm, const void *send, void *recv,
+                                             size_t count, stretto_dtype dtype,
+                                             stretto_request *request);
+/* The counts may change as soon as the call returns. */
+STRETTO_API stretto_status stretto_iallgatherv(stretto_comm comm, const void *send, void *recv,
+                                               const size_t counts[], stretto_dtype dtype,
+                                               stretto_request *request);
+STRETTO_API stretto_status stretto_ireduce_scatterv(stretto_comm comm, const void *send, void *recv,
+                                                    const size_t counts[], stretto_dtype dtype,
+                                                    stretto_op op, stretto_request *request);
 STRETTO_API stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request);
 
 /* A persistent allreduce: planned once, started with stretto_start as often as wanted. */

@@ -66,6 +66,10 @@ inline void require(bool condition, const char *message) {
 comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
                       void *recv, std::size_t count, int dtype, int op, int root,
                       const reduce::Operation *made = nullptr);
+// The same of a collective without a root, with a count for each rank.
+comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
+                      void *recv, const std::size_t *counts, int dtype, int op, int root,
+                      const reduce::Operation *made = nullptr);
 
 // ops.cpp
 using OperationPointer = std::shared_ptr<const reduce::Operation>;

@@ -64,17 +64,18 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
         require(comm != nullptr && collective != nullptr && algorithm != nullptr,
                 "an argument is NULL");
         const auto which = stretto::schedule::collective_named(collective);
-        if (!which)
-            throw Error(Status::argument, "there is no collective '" + std::string(collective) +
-                                              "'; allreduce, reduce, broadcast, reduce_scatter, "
-                                              "allgather and barrier exist");
-        Request request = *which == Collective::barrier
-                              ? comm->communicator.barrier_request()
-                              : checked(comm, *which, STRETTO_IN_PLACE, nullptr, 0, dtype,
-                                        any_op(dtype_of(dtype)), comm->communicator.rank());
-        if (*which != Collective::barrier)
+        if (!which || *which == Collective::custom)
+            throw Error(Status::argument,
+                        "there is no collective '" + std::string(collective) +
+                            "'; allreduce, reduce, broadcast, reduce_scatter, allgather, gather, "
+                            "scatter, alltoall and barrier exist");
+        Request request = comm->communicator.barrier_request();
+        if (*which != Collective::barrier) {
+            request = checked(comm, Collective::allreduce, STRETTO_IN_PLACE, nullptr,
+                              std::size_t{0}, dtype, any_op(dtype_of(dtype)), 0);
+            request.collective = *which;
             request.count = count;
-        request.root = 0;
+        }
         *algorithm = comm->communicator.chosen(request).c_str();
     });
 }

@@ -2,6 +2,8 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "algorithms/algorithm.hpp"
 #include "base/clock.hpp"
@@ -74,16 +76,23 @@ std::uint64_t Communicator::what(const Request &request) const {
 
 std::string Communicator::describe(const engine::Said &said) const {
     const auto collective = static_cast<Collective>(said.what & 0xff);
+    const auto root = static_cast<std::uint32_t>(said.what >> 32);
+    const bool shares = root != 0 && !schedule::rooted(collective); // then it is their mark
     std::string text((said.what & kOverlaps) != 0 ? "nonblocking " : "");
-    text += schedule::name(collective);
+    text.append(schedule::name(collective)).append(shares ? "v" : "");
     if (collective == Collective::barrier)
         return text;
     text += "(" + std::to_string(said.count) + " x " +
             std::string(stretto::name(static_cast<Dtype>(said.what >> 8 & 0xff)));
     if (reduces(collective))
         text += ", " + std::string(stretto::name(static_cast<ReduceOp>(said.what >> 16 & 0xff)));
-    if (collective == Collective::reduce || collective == Collective::broadcast)
-        text += ", root " + std::to_string(said.what >> 32);
+    if (schedule::rooted(collective))
+        text += ", root " + std::to_string(root);
+    if (shares) {
+        const std::string counts = shares_.words(root);
+        text += counts.empty() ? ", counts that differ from those of rank " + std::to_string(rank())
+                               : ", counts " + counts;
+    }
     if (const auto mode = static_cast<select::Reproducible>(said.what >> kReproducibleShift & 3);
         mode != select::Reproducible::off)
         text += ", reproducible " + std::string(select::name(mode));
@@ -91,9 +100,19 @@ std::string Communicator::describe(const engine::Said &said) const {
 }
 
 std::size_t Communicator::vector_count(const Request &request) const {
-    const bool parts = request.collective == Collective::reduce_scatter ||
-                       request.collective == Collective::allgather;
+    const bool parts = request.shares == 0 && schedule::in_parts(request.collective);
     return parts ? request.count * static_cast<std::size_t>(size()) : request.count;
+}
+
+void Communicator::share(Request &request, std::span<const std::size_t> counts) {
+    if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end()) {
+        request.count = counts[0];
+        return;
+    }
+    const Shares::Entry &entry = shares_.of(counts);
+    request.count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    request.root = static_cast<int>(Shares::mark(entry.hash));
+    request.shares = entry.id;
 }
 
 std::string Communicator::algorithm_for(const Request &request) const {
@@ -118,6 +137,7 @@ select::Situation Communicator::situation(const Request &request) const {
     here.bytes = vector_count(request) * here.element;
     here.commutative = request.op != ReduceOp::user_in_order;
     here.reproducible = terms().reproducible;
+    here.equal_shares = request.shares == 0;
     return here;
 }
 
@@ -127,13 +147,14 @@ const engine::Plan &Communicator::plan(const Request &request) {
     const std::string key = std::string(schedule::name(request.collective)) + " " + algorithm +
                             " " + std::to_string(count) + " " +
                             std::to_string(size_of(request.dtype)) + " " +
-                            std::to_string(request.root);
+                            std::to_string(request.root) + " " + std::to_string(request.shares);
     std::unique_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
     try {
         const schedule::Schedule schedule = algorithms::make(
-            algorithms::parse(request.collective, algorithm), size(), request.root);
+            algorithms::parse(request.collective, algorithm), size(), request.root,
+            request.shares == 0 ? std::vector<std::uint64_t>{} : *shares_.last().counts);
         engine::PlanOptions options;
         options.count = count;
         options.element = size_of(request.dtype);
@@ -142,8 +163,7 @@ const engine::Plan &Communicator::plan(const Request &request) {
         options.slice = segment_->header().slice_bytes;
         if (options.slice == 0)
             options.slice = select::slice_bytes(situation(request));
-        options.output_everywhere = request.collective != Collective::reduce &&
-                                    request.collective != Collective::reduce_scatter;
+        options.output_everywhere = layout(request.collective).output_everywhere();
         slot = engine::compile(schedule, me_.rank, options);
     } catch (...) {
         plans_.erase(key);
@@ -155,9 +175,21 @@ const engine::Plan &Communicator::plan(const Request &request) {
 
 Communicator::Site Communicator::make_site(const Request &request) {
     const std::size_t element = size_of(request.dtype);
-    const std::size_t own = request.count * element;
     const std::size_t whole = vector_count(request) * element;
-    const std::size_t first = own * static_cast<std::size_t>(rank());
+    const auto me = static_cast<std::size_t>(rank());
+    std::size_t own = request.count * element, first = own * me;
+    std::uint64_t shares = 0;
+    if (request.shares != 0) {
+        const std::vector<std::uint64_t> &counts = *shares_.last().counts;
+        own = counts[me] * element;
+        first = std::accumulate(counts.begin(), counts.begin() + rank(), std::size_t{0}) * element;
+        shares = shares_.last().hash;
+    }
+    const Layout where = layout(request.collective);
+    const Buffers held = rank() == request.root ? where.root : where.others;
+    const auto bytes = [&](Holds holds) {
+        return holds == Holds::whole ? whole : holds == Holds::own ? own : 0;
+    };
     Site site;
     site.plan = &plan(request);
     // Where bits must not depend on how operands are put together, each pair is rounded.
@@ -165,19 +197,18 @@ Communicator::Site Communicator::make_site(const Request &request) {
         reduce::pass(request.dtype, request.op,
                      terms().reproducible == select::Reproducible::full ? reduce::Rounding::each
                                                                         : reduce::Rounding::once);
-    site.input_bytes = site.output_bytes = whole;
-    if (request.collective == Collective::allgather) {
-        site.input_first = first;
-        site.input_bytes = own;
-    } else if (request.collective == Collective::reduce_scatter) {
-        site.output_first = first;
-        site.output_bytes = own;
-    }
+    site.input_first = held.input == Holds::own ? first : 0;
+    site.output_first = held.output == Holds::own ? first : 0;
+    site.input_bytes = bytes(held.input);
+    site.output_bytes = bytes(held.output);
+    site.in_place = where.in_place;
     if (reduces(request.collective))
         site.extra = extra(request, site);
     site.what = what(request);
     site.fingerprint =
         mix(mix(mix(segment_->header().key, site.what), request.count), site.plan->identity);
+    if (shares != 0)
+        site.fingerprint = mix(site.fingerprint, shares);
     return site;
 }
 
@@ -198,8 +229,7 @@ std::unique_ptr<const engine::Extra> Communicator::extra(const Request &request,
     if (request.op == ReduceOp::premul_sum)
         extra.before = map(reduce::Mapping::multiply, request.operation->factor.data(),
                            site.input_first, site.input_bytes);
-    const bool has_result = request.collective != Collective::reduce || request.root == rank();
-    if (has_result && request.op == ReduceOp::avg)
+    if (site.output_bytes != 0 && request.op == ReduceOp::avg)
         extra.after = map(reduce::Mapping::divide, nullptr, site.output_first, site.output_bytes);
     if (size() == 1 && gives_truth(request.dtype, request.op))
         extra.after = map(reduce::Mapping::truth, nullptr, site.output_first, site.output_bytes);
@@ -212,7 +242,7 @@ std::unique_ptr<const engine::Extra> Communicator::extra(const Request &request,
 
 Communicator::Site &Communicator::site(const Request &request) {
     const Key key{pack(request), request.count,
-                  terms_now_ | std::uint64_t{request.operation_number} << 32};
+                  terms_now_ | std::uint64_t{request.operation_number} << 32, request.shares};
     if (key == last_key_) [[likely]]
         return *last_site_;
     auto found = sites_.find(key);
@@ -242,11 +272,13 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
     if (input == nullptr) {
         input = output;
         call.in_place = !mapped;
-        if (request.collective == Collective::allgather) {
-            input = static_cast<std::byte *>(output) + site.input_first;
-        } else if (request.collective == Collective::reduce_scatter && site.output_first != 0 &&
-                   !mapped) {
-            // The result goes where another block is still being read.
+        switch (site.in_place) {
+        case InPlace::over: break;
+        case InPlace::inside: input = static_cast<std::byte *>(output) + site.input_first; break;
+        case InPlace::kept: output = static_cast<std::byte *>(output) + site.output_first; break;
+        case InPlace::moved:
+            if (site.output_first == 0 || mapped)
+                break; // what is written is what nobody else reads
             call.in_place = false;
             call.move_to = output;
             call.move_bytes = site.output_bytes;

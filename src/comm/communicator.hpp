@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/types.hpp"
 #include "comm/environment.hpp"
+#include "comm/layout.hpp"
+#include "comm/shares.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
 #include "messages/messenger.hpp"
@@ -24,7 +27,9 @@ namespace stretto::comm {
 
 using schedule::Collective;
 
-// What a caller asks for.  Sizes are those of stretto.h; `input` null means in place.
+// What a caller asks for.  Sizes are those of stretto.h, but with unequal shares `count` is their
+// sum.  `input` null means in place: `output` is the only buffer, also where a result is kept in
+// the input (layout.hpp).
 struct Request {
     Collective collective = Collective::allreduce;
     const void *input = nullptr;
@@ -32,10 +37,11 @@ struct Request {
     std::size_t count = 0;
     Dtype dtype = Dtype::f32;
     ReduceOp op = ReduceOp::sum;
-    int root = 0;
+    int root = 0; // with unequal shares their mark
     // An operation that the caller made, and its number: no two have the same.
     const reduce::Operation *operation = nullptr;
     std::uint32_t operation_number = 0;
+    std::uint32_t shares = 0; // the id of unequal shares
 };
 
 struct Stat {
@@ -62,6 +68,9 @@ public:
         return {Collective::barrier, &token_[0], &token_[1], 1, Dtype::i32, ReduceOp::sum, 0};
     }
     engine::Queue::Flight *start(const Request &request);
+    // Gives the request these counts, one for each rank, if they are unequal; else their count.
+    // It must be played or started before another is given counts.
+    void share(Request &request, std::span<const std::size_t> counts);
     engine::Queue &queue() { return queue_; }
     messages::Messenger &messenger() { return messenger_; }
     transport::Heap &heap() { return heap_; }
@@ -87,11 +96,13 @@ private:
         engine::Tally tally;
         std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
         std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
-        std::unique_ptr<const engine::Extra> extra;    // null for most
+        InPlace in_place = InPlace::over;
+        std::unique_ptr<const engine::Extra> extra; // null for most
     };
     struct Key {
         std::uint64_t what = ~0ull, count = 0;
         std::size_t terms = 0; // index among all terms that were ever in force | operation << 32
+        std::uint32_t shares = 0;
         bool operator==(const Key &) const = default;
     };
     struct KeyHash {
@@ -133,6 +144,7 @@ private:
 
     std::vector<Terms> all_terms_{{}}; // that were ever in force
     std::size_t terms_now_ = 0;
+    Shares shares_;
     Key last_key_;
     Site *last_site_ = nullptr;
     std::unordered_map<Key, Site, KeyHash> sites_;

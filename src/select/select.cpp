@@ -92,6 +92,8 @@ Reproducible reproducible_named(std::string_view name) {
 std::string obstacle(const Algorithm &algorithm, const Situation &s) {
     if (!algorithm.runs(s.ranks))
         return "cannot run on " + std::to_string(s.ranks) + " ranks";
+    if (!s.equal_shares && !algorithm.unequal_shares)
+        return "cannot run with unequal shares";
     if (!reduces(s.collective))
         return "";
     if (!s.commutative && !algorithm.order_preserving(s.ranks))

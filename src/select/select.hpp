@@ -31,11 +31,12 @@ Reproducible reproducible_named(std::string_view name);
 struct Situation {
     schedule::Collective collective = schedule::Collective::allreduce;
     int ranks = 1;
-    unsigned cores = 1;      // of the host, for all ranks together
-    std::size_t bytes = 0;   // of the whole vector
-    std::size_t element = 4; // bytes of one
-    bool commutative = true; // the operation
-    bool consistent = false; // all ranks must get the same bits
+    unsigned cores = 1;       // of the host, for all ranks together
+    std::size_t bytes = 0;    // of the whole vector
+    std::size_t element = 4;  // bytes of one
+    bool commutative = true;  // the operation
+    bool equal_shares = true; // ranks have parts of the same size, or there are none
+    bool consistent = false;  // all ranks must get the same bits
     Reproducible reproducible = Reproducible::off;
 };
 

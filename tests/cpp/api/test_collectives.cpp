@@ -33,21 +33,14 @@ struct Choice {
 
 // Its vector has `count` elements for each rank.
 bool in_parts(const Choice &choice) {
-    return choice.collective == Collective::reduce_scatter ||
-           choice.collective == Collective::allgather;
-}
-
-// Some schedules have no call of their own yet.
-bool callable(Collective collective) {
-    return collective != Collective::gather && collective != Collective::scatter &&
-           collective != Collective::alltoall;
+    return stretto::schedule::in_parts(choice.collective);
 }
 
 // Every algorithm by its defaults and by others, and the library's own choice.
 std::vector<Choice> choices(int ranks) {
     std::vector<Choice> found;
     for (const Algorithm &algorithm : stretto::algorithms::all()) {
-        if (!algorithm.runs(ranks) || !callable(algorithm.collective))
+        if (!algorithm.runs(ranks))
             continue;
         found.push_back({algorithm.collective, std::string(algorithm.name)});
         for (const auto &parameter : algorithm.parameters)
@@ -58,7 +51,8 @@ std::vector<Choice> choices(int ranks) {
                      ")"});
     }
     for (const auto collective : {Collective::allreduce, Collective::reduce, Collective::broadcast,
-                                  Collective::reduce_scatter, Collective::allgather})
+                                  Collective::reduce_scatter, Collective::allgather,
+                                  Collective::gather, Collective::scatter, Collective::alltoall})
         found.push_back({collective, "auto"});
     return found;
 }
@@ -84,6 +78,8 @@ public:
         call.in_place = kind % 2 == 1;
         call.shared = kind / 2 % 2 == 1;
         call.root = static_cast<int>(random_() % static_cast<unsigned>(size_));
+        if (test::takes_counts(collective) && turn / 4 % 2 == 1)
+            call.counts = unequal(count);
         const auto place = random_() + static_cast<unsigned>(rank_);
         call.send_offset = kOffsets[place % 4];
         call.recv_offset = kOffsets[place / 4 % 4];
@@ -92,9 +88,17 @@ public:
     }
 
 private:
+    // About `count` for each rank, and nothing for some.
+    std::vector<std::size_t> unequal(std::size_t count) {
+        std::vector<std::size_t> counts;
+        for (int r = 0; r < size_; ++r)
+            counts.push_back(random_() % 3 == 0 ? 0 : random_() % (3 * count + 1));
+        return counts;
+    }
+
     const stretto_comm comm_;
     const int rank_, size_;
-    std::minstd_rand random_; // for roots and places: the same numbers on all ranks
+    std::minstd_rand random_; // for roots, places, counts: the same numbers on all ranks
 };
 
 void force(stretto_comm comm, const Choice &choice) {

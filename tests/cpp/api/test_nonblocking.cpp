@@ -3,13 +3,16 @@
 #include "doctest.h"
 
 #include <chrono>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "support/exact.hpp"
 #include "support/oracle.hpp"
 #include "support/world.hpp"
 
 using test::check;
+using test::Collective;
 
 TEST_CASE("calls overlap and are waited for in any order") {
     // A ring of 64 KiB is used again and again while earlier calls are in flight.
@@ -128,24 +131,67 @@ TEST_CASE("a persistent allreduce is started as often as wanted") {
 }
 
 TEST_CASE("every collective has a nonblocking form") {
-    test::with_ranks(3, [&](stretto_comm comm) {
-        const int rank = stretto_rank(comm);
-        std::int32_t part[2] = {rank, 10 * rank}, all[6] = {}, sum[2] = {}, mine = 0;
-        std::int32_t ones[3] = {1 + rank, 2, 3}, told = rank == 2 ? 42 : 0;
-        stretto_request r[5];
-        check(stretto_iallgather(comm, part, all, 2, STRETTO_INT32, &r[0]));
-        check(stretto_ireduce(comm, part, sum, 2, STRETTO_INT32, STRETTO_SUM, 1, &r[1]));
-        check(stretto_ireduce_scatter(comm, ones, &mine, 1, STRETTO_INT32, STRETTO_SUM, &r[2]));
-        check(stretto_ibroadcast(comm, &told, 1, STRETTO_INT32, 2, &r[3]));
-        check(stretto_ibarrier(comm, &r[4]));
-        for (stretto_request &request : r)
-            check(stretto_wait(&request));
-        for (int q = 0; q < 3; ++q) {
-            CHECK(all[2 * q] == q);
-            CHECK(all[2 * q + 1] == 10 * q);
-        }
-        CHECK(sum[1] == (rank == 1 ? 30 : 0));
-        CHECK(mine == (rank == 0 ? 6 : rank == 1 ? 6 : 9));
-        CHECK(told == 42);
-    });
+    for (const int ranks : {1, 2, 3, 7})
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            int turn = ranks;
+            for (const auto collective :
+                 {Collective::allreduce, Collective::reduce, Collective::broadcast,
+                  Collective::reduce_scatter, Collective::allgather, Collective::gather,
+                  Collective::scatter, Collective::alltoall})
+                for (const std::size_t count : {0, 1, 101, 9'001})
+                    for (int k = 0; k < 4; ++k) {
+                        test::Call call;
+                        call.collective = collective;
+                        call.count = count;
+                        call.nonblocking = true;
+                        call.root = turn++ % ranks;
+                        call.in_place = k % 2 == 1;
+                        call.shared = turn / 2 % 2 == 1;
+                        for (int r = 0; k >= 2 && test::takes_counts(collective) && r < ranks; ++r)
+                            call.counts.push_back(count * static_cast<std::size_t>(r));
+                        const std::string wrong = test::play(comm, call);
+                        CHECK_MESSAGE(wrong == "", "rank ", stretto_rank(comm), " of ", ranks, ", ",
+                                      label(call), ": ", wrong);
+                    }
+            stretto_request barrier = nullptr;
+            check(stretto_ibarrier(comm, &barrier));
+            check(stretto_wait(&barrier));
+        });
+}
+
+TEST_CASE("alltoalls and gathers in flight at the same time") {
+    for (const char *const ring : {"", "64K"}) {
+        setenv("STRETTO_RING_BYTES", ring, 1);
+        test::with_ranks(4, [](stretto_comm comm) {
+            constexpr std::size_t kCalls = 8, kCount = 3'001;
+            const auto rank = static_cast<std::size_t>(stretto_rank(comm));
+            std::vector<std::vector<std::int32_t>> sent(kCalls), got(kCalls);
+            std::vector<stretto_request> requests(kCalls);
+            for (std::size_t k = 0; k < kCalls; ++k) {
+                sent[k].resize(4 * kCount);
+                got[k].resize(4 * kCount);
+                for (std::size_t i = 0; i < sent[k].size(); ++i)
+                    sent[k][i] = static_cast<std::int32_t>(k + 10 * rank + 100 * i);
+                if (k % 2 == 0)
+                    check(stretto_ialltoall(comm, sent[k].data(), got[k].data(), kCount,
+                                            STRETTO_INT32, &requests[k]));
+                else
+                    check(stretto_igather(comm, sent[k].data(), got[k].data(), kCount,
+                                          STRETTO_INT32, static_cast<int>(k % 4), &requests[k]));
+            }
+            for (std::size_t k = kCalls; k-- > 0;) {
+                check(stretto_wait(&requests[k]));
+                if (k % 2 == 1 && rank != k % 4)
+                    continue;
+                std::size_t wrong = 0;
+                for (std::size_t i = 0; i < 4 * kCount; ++i) {
+                    const std::size_t from = i / kCount;
+                    const std::size_t place = i % kCount + (k % 2 == 0 ? rank * kCount : 0);
+                    wrong += got[k][i] != static_cast<std::int32_t>(k + 10 * from + 100 * place);
+                }
+                CHECK(wrong == 0);
+            }
+        });
+    }
+    unsetenv("STRETTO_RING_BYTES");
 }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: the arguments of collectives, checked as far as one rank can check them alone.
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/types.hpp"
+#include "comm/layout.hpp"
+#include "handles.hpp"
+
+namespace stretto::api {
+
+namespace {
+
+using comm::Buffers;
+using comm::Holds;
+using comm::InPlace;
+using comm::Layout;
+using comm::Request;
+using reduce::Operation;
+using schedule::Collective;
+
+bool reduces(Collective collective) {
+    return collective == Collective::allreduce || collective == Collective::reduce ||
+           collective == Collective::reduce_scatter;
+}
+
+// All but what lies where, and how much of it.
+Request without_buffers(stretto_comm comm, Collective collective, int dtype, int op, int root,
+                        const Operation *made) {
+    require(comm != nullptr, "the communicator is NULL; call stretto_init first");
+    const Dtype type = dtype_of(dtype);
+    require(made != nullptr || (op >= 0 && op < kBuiltInOps),
+            "unknown op; see stretto_op in stretto.h");
+    const ReduceOp kind = made != nullptr ? made->kind : static_cast<ReduceOp>(op);
+    if ((kSupportedOps[static_cast<std::size_t>(dtype)] >> static_cast<int>(kind) & 1) == 0 &&
+        reduces(collective)) [[unlikely]]
+        require_pair(type, kind);
+    require(root >= 0 && root < comm->communicator.size(),
+            "root is not a rank of the communicator");
+    Request request{collective, nullptr, nullptr, 0, type, kind, root};
+    if (made != nullptr) [[unlikely]] {
+        if (kind == ReduceOp::premul_sum && made->dtype != type)
+            throw Error(Status::argument, "the scalar of this premul_sum is a " +
+                                              std::string(name(made->dtype)) +
+                                              ", the elements are " + std::string(name(type)));
+        request.operation = made;
+        request.operation_number = static_cast<std::uint32_t>(op);
+    }
+    return request;
+}
+
+// The root of a scatter may keep its own part where it is.
+void place_scattered(Request &request, Buffers held, void *recv) {
+    if (recv == STRETTO_IN_PLACE) {
+        require(held.input != Holds::nothing,
+                "STRETTO_IN_PLACE as recv is for the root of a scatter only");
+        request.output = const_cast<void *>(request.input);
+        request.input = nullptr;
+    } else if (held.input == Holds::nothing) {
+        request.input = recv; // never read, and not in place
+    }
+}
+
+// Checks the buffers that this rank has and says which is which.  What has no elements needs no
+// buffer.
+void place(Request &request, bool nothing_sent, bool nothing_received, int rank) {
+    const Layout where = comm::layout(request.collective);
+    const Buffers held = rank == request.root ? where.root : where.others;
+    const bool in_place = request.input == STRETTO_IN_PLACE;
+    require(nothing_received || request.output != nullptr || held.output == Holds::nothing,
+            "the receive buffer is NULL");
+    require(nothing_sent || request.input != nullptr || held.input == Holds::nothing,
+            "the send buffer is NULL; STRETTO_IN_PLACE?");
+    if (where.in_place == InPlace::kept) {
+        require(!in_place || held.input == Holds::nothing,
+                "in a scatter STRETTO_IN_PLACE stands for recv, of the root");
+        require(nothing_sent || request.input != request.output || held.input == Holds::nothing,
+                "send and receive buffer are the same; pass STRETTO_IN_PLACE to say so");
+        return place_scattered(request, held, request.output);
+    }
+    if (in_place) {
+        require(held.output != Holds::nothing,
+                "STRETTO_IN_PLACE is for the root only, as the others have no result");
+        require(nothing_sent || request.output != nullptr, "the receive buffer is NULL");
+        request.input = nullptr;
+    } else {
+        require(nothing_sent || request.input != request.output,
+                "send and receive buffer are the same; pass STRETTO_IN_PLACE to say so");
+    }
+    if (held.output == Holds::nothing)
+        request.output = nullptr;
+}
+
+constexpr std::size_t kMostElements = SIZE_MAX / 16; // of the largest type, in the address space
+
+} // namespace
+
+Request checked(stretto_comm comm, Collective collective, const void *send, void *recv,
+                std::size_t count, int dtype, int op, int root, const Operation *made) {
+    Request request = without_buffers(comm, collective, dtype, op, root, made);
+    require(count <= kMostElements / static_cast<std::size_t>(comm->communicator.size()),
+            "count is too large for the address space");
+    request.count = count;
+    request.input = send;
+    request.output = recv;
+    place(request, count == 0, count == 0, comm->communicator.rank());
+    return request;
+}
+
+Request checked(stretto_comm comm, Collective collective, const void *send, void *recv,
+                const std::size_t *counts, int dtype, int op, int root, const Operation *made) {
+    Request request = without_buffers(comm, collective, dtype, op, root, made);
+    require(counts != nullptr, "the counts are NULL; one for each rank is needed");
+    const std::span<const std::size_t> shares(counts,
+                                              static_cast<std::size_t>(comm->communicator.size()));
+    std::size_t whole = 0;
+    for (const std::size_t count : shares) {
+        require(count <= kMostElements - whole, "the counts are too large for the address space");
+        whole += count;
+    }
+    const int rank = comm->communicator.rank();
+    const std::size_t own = shares[static_cast<std::size_t>(rank)];
+    const bool scatters = comm::layout(collective).root.input == Holds::whole;
+    request.input = send;
+    request.output = recv;
+    place(request, (scatters ? whole : own) == 0, (scatters ? own : whole) == 0, rank);
+    comm->communicator.share(request, shares);
+    return request;
+}
+
+} // namespace stretto::api

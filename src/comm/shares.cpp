@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/shares.hpp"
+
+#include <algorithm>
+
+namespace stretto::comm {
+
+const Shares::Entry &Shares::of(std::span<const std::size_t> counts) {
+    if (last_ != nullptr &&
+        std::equal(counts.begin(), counts.end(), last_->counts->begin(), last_->counts->end()))
+        return *last_;
+    const std::lock_guard lock(mutex_);
+    std::vector<std::uint64_t> key(counts.begin(), counts.end());
+    auto found = entries_.find(key);
+    if (found == entries_.end()) {
+        if (elements_ > kMostElements) {
+            entries_.clear();
+            elements_ = 0;
+        }
+        elements_ += key.size();
+        std::uint64_t hash = key.size();
+        for (const std::uint64_t count : key) {
+            hash = (hash ^ count) * 0xff51afd7ed558ccdu;
+            hash ^= hash >> 32;
+        }
+        found = entries_.emplace(std::move(key), Entry{++ids_, hash, nullptr}).first;
+        found->second.counts = &found->first;
+    }
+    last_ = &found->second;
+    return *last_;
+}
+
+std::string Shares::words(std::uint32_t wanted) const {
+    constexpr std::size_t kMost = 32;
+    const std::lock_guard lock(mutex_);
+    for (const auto &[counts, entry] : entries_) {
+        if (mark(entry.hash) != wanted)
+            continue;
+        std::string text;
+        for (std::size_t r = 0; r < std::min(kMost, counts.size()); ++r)
+            text.append(r == 0 ? "" : " ").append(std::to_string(counts[r]));
+        return text + (counts.size() > kMost ? " ..." : "");
+    }
+    return "";
+}
+
+} // namespace stretto::comm
