@@ -120,6 +120,26 @@ STRETTO_API const char *stretto_last_error(void);
 STRETTO_API const char *stretto_status_name(stretto_status status);
 STRETTO_API const char *stretto_version(void);
 
+/* ---- communicators made of others ------------------------------------------------------- */
+
+/* A child is as good as a communicator of stretto_init: it is used and finalized by itself, before
+ * or after its parent, and what fails in one does not fail in the other.  Creation ends with an
+ * error at every member if one has died or does not come within STRETTO_INIT_TIMEOUT. */
+
+/* Ranks that give the same color (not negative) are together, in the order of `key` and then of
+ * their ranks; STRETTO_UNDEFINED gives NULL.  A collective. */
+#define STRETTO_UNDEFINED (-1)
+STRETTO_API stretto_status stretto_comm_split(stretto_comm comm, int color, int key,
+                                              stretto_comm *result);
+/* The same ranks again, with a forced algorithm and all else that was set.  A collective. */
+STRETTO_API stretto_status stretto_comm_dup(stretto_comm comm, stretto_comm *result);
+/* The `count` listed ranks, in this order.  Only they call, with the same list and tag; several
+ * threads may at once, as long as their lists or tags differ. */
+STRETTO_API stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int count,
+                                               int tag, stretto_comm *result);
+/* Which rank of its parent a rank of a child is; -1 if there is none. */
+STRETTO_API int stretto_comm_parent_rank(stretto_comm comm, int rank);
+
 /* ---- memory ----------------------------------------------------------------------------- */
 
 /* Memory that all ranks of this host read in place: collectives on it skip every copy that a

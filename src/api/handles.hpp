@@ -8,6 +8,7 @@
 #include <new>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/inline_vector.hpp"
 #include "base/status.hpp"
@@ -15,9 +16,12 @@
 #include "stretto/stretto.h"
 
 struct stretto_comm_s {
-    explicit stretto_comm_s(const stretto::comm::Identity &identity) : communicator(identity) {}
+    explicit stretto_comm_s(const stretto::comm::Identity &identity,
+                            const stretto::comm::Origin *origin = nullptr)
+        : communicator(identity, origin) {}
     stretto::comm::Communicator communicator;
-    std::mutex mutex; // of requests
+    std::vector<int> parent_ranks; // of a communicator made of another, by its own ranks
+    std::mutex mutex;              // of requests
     std::set<stretto_request_s *> requests;
     stretto::comm::Stats shown; // keeps the names of the last stretto_stats alive
 };

@@ -21,6 +21,7 @@ enum class Status {
     truncated = 10,
     operation = 11,
 };
+inline constexpr Status kLastStatus = Status::truncated;
 
 const char *name(Status status);
 

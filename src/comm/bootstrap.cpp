@@ -74,14 +74,25 @@ std::string instance(const Identity &me) {
     return me.job + "-" + std::to_string(joined[{me.job, me.rank}]++);
 }
 
-class Deadline {
+// How long to wait, and for whom it is worth it.
+class Patience {
 public:
-    Deadline() : limit_ns_(nanoseconds(Setting::init_timeout)), start_(now_ns()) {}
-    bool passed() const { return limit_ns_ != 0 && now_ns() - start_ > limit_ns_; }
+    explicit Patience(const Origin *origin)
+        : origin_(origin), limit_ns_(nanoseconds(Setting::init_timeout)), start_(now_ns()) {}
+    bool ended() const { return limit_ns_ != 0 && now_ns() - start_ > limit_ns_; }
     std::string seconds() const { return in_seconds(limit_ns_); }
+    // Throws if somebody who is awaited will not come.  To be called as often as one likes.
+    void watch() {
+        constexpr std::uint64_t kEvery = 50'000'000; // ns
+        if (origin_ == nullptr || now_ns() - watched_ < kEvery)
+            return;
+        watched_ = now_ns();
+        origin_->watch();
+    }
 
 private:
-    std::uint64_t limit_ns_, start_;
+    const Origin *origin_; // null: a job of its own
+    std::uint64_t limit_ns_, start_, watched_ = start_;
 };
 
 bool readable(int fd, int milliseconds) {
@@ -126,7 +137,7 @@ std::vector<Socket> descriptors_of(msghdr &packet) {
     return owned;
 }
 
-std::shared_ptr<Segment> receive_segment(int fd) {
+std::shared_ptr<Segment> receive_segment(int fd, const std::string &job) {
     std::array<std::byte, kAnswerBytes> bytes;
     iovec data{bytes.data(), bytes.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
@@ -137,7 +148,8 @@ std::shared_ptr<Segment> receive_segment(int fd) {
     packet.msg_controllen = sizeof(control);
     const ssize_t length = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC | MSG_TRUNC);
     if (length <= 0)
-        throw Error(Status::peer, "rank 0 died before the job was complete; look at its output");
+        throw Error(Status::peer,
+                    "rank 0 has died before job '" + job + "' was complete; look at its output");
     std::vector<Socket> descriptors = descriptors_of(packet);
     const auto answer =
         static_cast<std::size_t>(length) == bytes.size() ? parse_answer(bytes) : std::nullopt;
@@ -160,7 +172,8 @@ std::string missing(const std::vector<Socket> &peers) {
     return names;
 }
 
-transport::SegmentShape shape_for(const Identity &me, const cpu_set_t &cores) {
+transport::SegmentShape shape_for(const Identity &me, const Origin *origin,
+                                  const cpu_set_t &cores) {
     transport::SegmentShape shape;
     shape.ranks = me.size;
     shape.cores = std::max(1u, std::min(static_cast<unsigned>(CPU_COUNT(&cores)), quota()));
@@ -169,6 +182,8 @@ transport::SegmentShape shape_for(const Identity &me, const cpu_set_t &cores) {
     shape.ring_bytes = number(Setting::ring_bytes);
     if (shape.ring_bytes == 0)
         shape.ring_bytes = select::ring_bytes(me.size);
+    if (origin != nullptr)
+        shape.ring_bytes = std::min(shape.ring_bytes, origin->ring_bytes);
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     if ((shape.ring_bytes & (shape.ring_bytes - 1)) != 0 || shape.ring_bytes < page)
         throw Error(Status::argument, "STRETTO_RING_BYTES is " + std::to_string(shape.ring_bytes) +
@@ -210,7 +225,7 @@ void admit(Socket caller, const Identity &me, std::vector<Socket> &peers, cpu_se
     peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
 }
 
-std::shared_ptr<Segment> found(const Identity &me, const std::string &name) {
+std::shared_ptr<Segment> found(const Identity &me, const Origin *origin, const std::string &name) {
     cpu_set_t cores = affinity();
     std::vector<Socket> peers(static_cast<std::size_t>(me.size));
     const auto tell_all = [&](Status status, const std::string &why, const Segment *segment) {
@@ -231,19 +246,23 @@ std::shared_ptr<Segment> found(const Identity &me, const std::string &name) {
             }
             if (listen(listener.fd(), me.size) != 0)
                 throw_errno("cannot listen on the job's socket");
-            const Deadline deadline;
+            Patience patience(origin);
             for (std::string absent = missing(peers); !absent.empty(); absent = missing(peers)) {
+                patience.watch();
                 if (readable(listener.fd(), 100))
                     admit(Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)), me, peers,
                           cores);
-                else if (deadline.passed())
-                    throw Error(Status::timeout, "after " + deadline.seconds() + " rank(s)" +
-                                                     absent + " of job '" + me.job +
-                                                     "' have not come to stretto_init on this "
-                                                     "host; all ranks must run on one host");
+                else if (patience.ended())
+                    throw Error(Status::timeout,
+                                "after " + patience.seconds() + " rank(s)" + absent + " of job '" +
+                                    me.job + "' have not come to " +
+                                    (origin == nullptr
+                                         ? "stretto_init on this host; all ranks must run on one "
+                                           "host"
+                                         : me.launcher + "; all of its ranks must call it"));
             }
         }
-        auto segment = Segment::create(shape_for(me, cores));
+        auto segment = Segment::create(shape_for(me, origin, cores));
         tell_all(Status::ok, "", segment.get());
         return segment;
     } catch (const Error &error) {
@@ -252,48 +271,63 @@ std::shared_ptr<Segment> found(const Identity &me, const std::string &name) {
     }
 }
 
-std::shared_ptr<Segment> follow(const Identity &me, const std::string &name) {
+std::shared_ptr<Segment> follow(const Identity &me, const Origin *origin, const std::string &name) {
     sockaddr_un where;
     const socklen_t length = address(name, where);
-    const Deadline deadline;
+    Patience patience(origin);
     Socket socket = open_socket();
+    unsigned nap = 50; // microseconds
     while (connect(socket.fd(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
         if (errno != ECONNREFUSED && errno != ENOENT && errno != EAGAIN && errno != EINTR)
             throw_errno("cannot reach rank 0 of job '" + me.job + "'");
-        if (deadline.passed())
+        patience.watch();
+        if (patience.ended())
             throw Error(Status::timeout, "rank 0 of job '" + me.job + "' (by " + me.launcher +
-                                             ") was not on this host within " + deadline.seconds() +
+                                             ") was not on this host within " + patience.seconds() +
                                              "; is it running, on this host, under the same user?");
-        usleep(2000);
+        usleep(nap);
+        nap = std::min(2 * nap, 2000u);
     }
     const auto hello = write(Hello{me.rank, me.size, affinity()});
     if (send(socket.fd(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(hello.size()))
         throw_errno("cannot talk to rank 0");
-    while (!readable(socket.fd(), 100))
-        if (deadline.passed())
+    while (!readable(socket.fd(), 100)) {
+        patience.watch();
+        if (patience.ended())
             throw Error(Status::timeout, "job '" + me.job + "' was not complete within " +
-                                             deadline.seconds() + "; rank 0 names who is missing");
-    return receive_segment(socket.fd());
+                                             patience.seconds() + "; rank 0 names who is missing");
+    }
+    return receive_segment(socket.fd(), me.job);
 }
 
 } // namespace
 
-std::shared_ptr<Segment> join(const Identity &me) {
-    const std::string name = instance(me);
-    auto segment = me.rank == 0 ? found(me, name) : follow(me, name);
+std::shared_ptr<Segment> join(const Identity &me, const Origin *origin) {
+    const std::string name = origin != nullptr ? origin->place : instance(me);
+    auto segment = me.rank == 0 ? found(me, origin, name) : follow(me, origin, name);
     segment->hold_life(me.rank, true);
     if (!transport::register_for_barrier())
         segment->header().signals.fences.store(1, std::memory_order_seq_cst);
     segment->lines(me.rank).joined.store(1, std::memory_order_seq_cst);
-    const Deadline deadline;
-    for (int rank = 0; rank < me.size; ++rank)
-        while (segment->lines(rank).joined.load(std::memory_order_seq_cst) == 0) {
-            if (deadline.passed())
+    Patience patience(origin);
+    for (int rank = 0; rank < me.size; ++rank) {
+        const auto has_joined = [&] {
+            return segment->lines(rank).joined.load(std::memory_order_seq_cst) != 0;
+        };
+        while (!has_joined()) {
+            if (patience.ended())
                 throw Error(Status::timeout,
                             "rank " + std::to_string(rank) + " died while the job was starting");
-            usleep(200);
+            try {
+                patience.watch();
+            } catch (const Error &) {
+                if (!has_joined()) // else who is gone may have been through with this
+                    throw;
+            }
+            usleep(50);
         }
+    }
     return segment;
 }
 

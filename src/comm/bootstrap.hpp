@@ -2,17 +2,29 @@
 // How the ranks of one host find one another.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "comm/environment.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::comm {
 
+// What is special about joining a communicator that is made of another.
+struct Origin {
+    std::string place;          // where its ranks meet: derived from what they all know
+    std::size_t ring_bytes = 0; // at most so much for each ring
+    // Throws if one of those who are awaited will not come.
+    std::function<void()> watch;
+};
+
 // Rank 0 founds the segment and hands its descriptors to the others over a Unix socket in the
 // abstract namespace, which leaves no file behind; only processes of the same user are let in.
 // Returns when all ranks have joined.  Throws Error(timeout) naming who has not come within
-// STRETTO_INIT_TIMEOUT, Error(mismatch) if ranks disagree on the size of the job.
-std::shared_ptr<transport::Segment> join(const Identity &me);
+// STRETTO_INIT_TIMEOUT, Error(mismatch) if ranks disagree on the size of the job, and what the
+// origin's watch throws.
+std::shared_ptr<transport::Segment> join(const Identity &me, const Origin *origin = nullptr);
 
 } // namespace stretto::comm

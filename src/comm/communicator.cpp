@@ -9,7 +9,6 @@
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
-#include "comm/bootstrap.hpp"
 #include "reduce/kernels.hpp"
 
 namespace stretto::comm {
@@ -45,8 +44,8 @@ constexpr int kReproducibleShift = 25;
 
 } // namespace
 
-Communicator::Communicator(const Identity &identity)
-    : me_(identity), segment_(join(identity)), heap_(segment_, identity.rank),
+Communicator::Communicator(const Identity &identity, const Origin *origin)
+    : me_(identity), segment_(join(identity, origin)), heap_(segment_, identity.rank),
       messenger_(segment_, identity.rank, heap_, engine_options(segment_->header()),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
@@ -319,6 +318,14 @@ void Communicator::force(const std::string &algorithm) {
             algorithms::find(Collective::allreduce, wanted); // throws, listing what there is
     }
     agree({wanted, terms().reproducible});
+}
+
+void Communicator::inherit(const Communicator &other, bool algorithm) {
+    Terms inherited = terms();
+    inherited.reproducible = other.terms().reproducible;
+    if (algorithm)
+        inherited.forced = other.terms().forced;
+    agree(std::move(inherited));
 }
 
 void Communicator::set_reproducible(select::Reproducible mode) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
 #include "comm/layout.hpp"
 #include "comm/shares.hpp"
@@ -54,12 +55,16 @@ using Stats = std::map<std::pair<Collective, std::string>, Stat>;
 
 class Communicator {
 public:
-    explicit Communicator(const Identity &identity);
+    explicit Communicator(const Identity &identity, const Origin *origin = nullptr);
     // Does not wait for anybody; outstanding flights are abandoned.
     ~Communicator();
 
     int rank() const { return me_.rank; }
     int size() const { return me_.size; }
+    const std::string &job() const { return me_.job; }
+    const std::shared_ptr<transport::Segment> &segment() const { return segment_; }
+    // Calls of collectives so far: the same on all ranks after each.
+    std::uint64_t calls() const { return engine_.calls(); }
 
     void play(const Request &request);
     void barrier() { play(barrier_request()); }
@@ -79,6 +84,8 @@ public:
     void force(const std::string &algorithm);
     // How far results repeat, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
+    // What was set for `other` holds here as well: the algorithm only if asked for.
+    void inherit(const Communicator &other, bool algorithm);
     const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
 
     Stats stats();

@@ -66,7 +66,7 @@ std::array<std::byte, kAnswerBytes> write(Status status, std::string_view messag
 
 std::optional<Answer> parse_answer(std::span<const std::byte> bytes) {
     const auto layout = read<AnswerLayout>(bytes);
-    if (!layout || layout->status > static_cast<std::uint32_t>(Status::internal))
+    if (!layout || layout->status > static_cast<std::uint32_t>(kLastStatus))
         return std::nullopt;
     return Answer{static_cast<Status>(layout->status),
                   {layout->message, strnlen(layout->message, kMostMessage)}};

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: communicators made of others.
+#include "comm/family.hpp"
+#include "handles.hpp"
+
+using stretto::comm::Child;
+using namespace stretto::api;
+
+namespace {
+
+static_assert(STRETTO_UNDEFINED == stretto::comm::kNoColor);
+
+stretto_comm join(stretto_comm parent, const Child &child) {
+    auto made = std::make_unique<stretto_comm_s>(child.identity, &child.origin);
+    made->communicator.inherit(parent->communicator, child.same_terms);
+    made->parent_ranks = child.ranks;
+    return made.release();
+}
+
+void check(stretto_comm comm, stretto_comm *result) {
+    require(comm != nullptr, "the communicator is NULL");
+    require(result != nullptr, "the place for the new communicator is NULL");
+    *result = nullptr;
+}
+
+} // namespace
+
+extern "C" {
+
+stretto_status stretto_comm_split(stretto_comm comm, int color, int key, stretto_comm *result) {
+    return guarded([&] {
+        check(comm, result);
+        require(color >= 0 || color == STRETTO_UNDEFINED,
+                "a color is not negative, or is STRETTO_UNDEFINED");
+        if (const auto child = stretto::comm::split(comm->communicator, color, key))
+            *result = join(comm, *child);
+    });
+}
+
+stretto_status stretto_comm_dup(stretto_comm comm, stretto_comm *result) {
+    return guarded([&] {
+        check(comm, result);
+        *result = join(comm, stretto::comm::duplicate(comm->communicator));
+    });
+}
+
+stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int count, int tag,
+                                   stretto_comm *result) {
+    return guarded([&] {
+        check(comm, result);
+        require(ranks != nullptr && count > 0, "the list of ranks is empty");
+        require(tag >= 0, "a tag lies in 0 ... INT_MAX");
+        *result = join(comm, stretto::comm::group(comm->communicator,
+                                                  {ranks, static_cast<std::size_t>(count)}, tag));
+    });
+}
+
+int stretto_comm_parent_rank(stretto_comm comm, int rank) {
+    const std::vector<int> &ranks = comm->parent_ranks;
+    const auto index = static_cast<std::size_t>(rank);
+    return rank >= 0 && index < ranks.size() ? ranks[index] : -1;
+}
+
+} // extern "C"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/family.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace stretto::comm {
+
+namespace {
+
+// Ends a wait for ranks of the parent that will not come.  It holds the parent's segment, not the
+// parent: the wait may be on another thread.
+std::function<void()> watch(const Communicator &parent, const std::vector<int> &ranks,
+                            const std::string &call) {
+    return [segment = parent.segment(), me = parent.rank(), ranks, call] {
+        if (segment->failed())
+            throw segment->failure();
+        std::string gone; // all of them: who waits with us may have given up already
+        for (const int rank : ranks) {
+            if (rank == me)
+                continue;
+            const bool left = segment->lines(rank).left.load(std::memory_order_acquire) != 0;
+            if (left || !segment->alive(rank))
+                gone += "rank " + std::to_string(rank) +
+                        (left ? " has left the communicator; " : " has died; ");
+        }
+        if (!gone.empty())
+            throw Error(Status::peer, gone + "rank " + std::to_string(me) + " in " + call +
+                                          " waited for all of " + std::to_string(ranks.size()) +
+                                          " ranks");
+    };
+}
+
+// `ranks` of the parent, in the order of the child's.  What `agreed` says is known to all of them,
+// and differs between children of this parent that are made at the same time.
+Child child(const Communicator &parent, std::vector<int> ranks, const std::string &agreed,
+            const std::string &call) {
+    const std::string key = std::to_string(parent.segment()->header().key);
+    Child result;
+    result.identity.rank =
+        static_cast<int>(std::find(ranks.begin(), ranks.end(), parent.rank()) - ranks.begin());
+    result.identity.size = static_cast<int>(ranks.size());
+    result.identity.job = agreed + " of " + parent.job();
+    result.identity.launcher = call;
+    result.origin.place = key + " " + agreed;
+    result.origin.ring_bytes = parent.segment()->ring_bytes();
+    result.origin.watch = watch(parent, ranks, call);
+    result.ranks = std::move(ranks);
+    return result;
+}
+
+// The name of a list of ranks that all who have the same list find.
+std::uint64_t fingerprint(std::span<const int> ranks) {
+    std::uint64_t hash = ranks.size();
+    for (const int rank : ranks) {
+        hash = (hash ^ static_cast<std::uint64_t>(rank)) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+} // namespace
+
+std::optional<Child> split(Communicator &parent, int color, int key) {
+    struct Entry {
+        std::int64_t color, key;
+    };
+    std::vector<Entry> entries(static_cast<std::size_t>(parent.size()));
+    const Entry mine{color, key};
+    parent.play({Collective::allgather, &mine, entries.data(), 2, Dtype::i64, ReduceOp::sum, 0});
+    if (color == kNoColor)
+        return std::nullopt;
+    std::vector<int> ranks;
+    for (int rank = 0; rank < parent.size(); ++rank)
+        if (entries[static_cast<std::size_t>(rank)].color == color)
+            ranks.push_back(rank);
+    std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+        return entries[static_cast<std::size_t>(a)].key < entries[static_cast<std::size_t>(b)].key;
+    });
+    return child(parent, std::move(ranks),
+                 "split " + std::to_string(parent.calls()) + " color " + std::to_string(color),
+                 "stretto_comm_split");
+}
+
+Child duplicate(Communicator &parent) {
+    parent.barrier();
+    std::vector<int> ranks(static_cast<std::size_t>(parent.size()));
+    for (int rank = 0; rank < parent.size(); ++rank)
+        ranks[static_cast<std::size_t>(rank)] = rank;
+    Child result = child(parent, std::move(ranks), "dup " + std::to_string(parent.calls()),
+                         "stretto_comm_dup");
+    result.same_terms = true;
+    return result;
+}
+
+Child group(const Communicator &parent, std::span<const int> ranks, int tag) {
+    std::vector<bool> listed(static_cast<std::size_t>(parent.size()));
+    for (const int rank : ranks) {
+        if (rank < 0 || rank >= parent.size())
+            throw Error(Status::argument, "rank " + std::to_string(rank) +
+                                              " is no rank of a communicator of " +
+                                              std::to_string(parent.size()));
+        if (listed[static_cast<std::size_t>(rank)])
+            throw Error(Status::argument,
+                        "rank " + std::to_string(rank) + " is in the list of ranks twice");
+        listed[static_cast<std::size_t>(rank)] = true;
+    }
+    if (!listed[static_cast<std::size_t>(parent.rank())])
+        throw Error(Status::argument, "this rank, " + std::to_string(parent.rank()) +
+                                          ", is not in the list of ranks; only those in it call");
+    if (parent.segment()->failed())
+        throw parent.segment()->failure();
+    return child(parent, {ranks.begin(), ranks.end()},
+                 "group " + std::to_string(fingerprint(ranks)) + " tag " + std::to_string(tag),
+                 "stretto_comm_create");
+}
+
+} // namespace stretto::comm

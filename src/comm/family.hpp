@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators made of others.  A child is a job of its own, with a segment of its own: it may
+// outlive its parent, and what fails in one does not fail in the other.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/bootstrap.hpp"
+#include "comm/communicator.hpp"
+
+namespace stretto::comm {
+
+// All that a rank needs to join a child.
+struct Child {
+    Identity identity;
+    Origin origin;
+    std::vector<int> ranks;  // of the parent, by rank of the child
+    bool same_terms = false; // the parent's forced algorithm holds as well
+};
+
+// Collectives of the parent: each takes its turn among them.  Ranks of one color are together,
+// ordered by key and then by rank in the parent; nothing for a rank of color kNoColor.
+inline constexpr int kNoColor = -1;
+std::optional<Child> split(Communicator &parent, int color, int key);
+Child duplicate(Communicator &parent);
+
+// Only among `ranks`, in this order; several threads may do this at once, for different ranks or
+// with different tags.  Throws Error(argument) unless this rank is one of them and no rank is
+// there twice.
+Child group(const Communicator &parent, std::span<const int> ranks, int tag);
+
+} // namespace stretto::comm
