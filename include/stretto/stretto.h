@@ -217,6 +217,28 @@ STRETTO_API stretto_status stretto_allgatherv(stretto_comm comm, const void *sen
 STRETTO_API stretto_status stretto_reduce_scatterv(stretto_comm comm, const void *send, void *recv,
                                                    const size_t counts[], stretto_dtype dtype,
                                                    stretto_op op);
+
+/* Parts of which each pair of ranks alone knows the size (a disagreement is STRETTO_ERR_MISMATCH at
+ * both), at displacements[r] elements from the start of the buffer; NULL: one after the other. */
+
+/* send: count elements.  On `root`, recv has counts[r] elements of rank r at displacements[r]; all
+ * three may be NULL elsewhere.  In place (root): its contribution already lies there. */
+STRETTO_API stretto_status stretto_gatherv(stretto_comm comm, const void *send, size_t count,
+                                           void *recv, const size_t counts[],
+                                           const size_t displacements[], stretto_dtype dtype,
+                                           int root);
+/* The reverse.  In place: the root passes (void *)STRETTO_IN_PLACE as recv, and keeps its part. */
+STRETTO_API stretto_status stretto_scatterv(stretto_comm comm, const void *send,
+                                            const size_t counts[], const size_t displacements[],
+                                            void *recv, size_t count, stretto_dtype dtype,
+                                            int root);
+/* In place: recv holds the contribution, and what is said of send is not looked at. */
+STRETTO_API stretto_status stretto_alltoallv(stretto_comm comm, const void *send,
+                                             const size_t send_counts[],
+                                             const size_t send_displacements[], void *recv,
+                                             const size_t recv_counts[],
+                                             const size_t recv_displacements[],
+                                             stretto_dtype dtype);
 STRETTO_API stretto_status stretto_barrier(stretto_comm comm);
 
 /* ---- collectives, nonblocking and persistent -------------------------------------------- */
@@ -255,6 +277,20 @@ STRETTO_API stretto_status stretto_iallgatherv(stretto_comm comm, const void *se
 STRETTO_API stretto_status stretto_ireduce_scatterv(stretto_comm comm, const void *send, void *recv,
                                                     const size_t counts[], stretto_dtype dtype,
                                                     stretto_op op, stretto_request *request);
+STRETTO_API stretto_status stretto_igatherv(stretto_comm comm, const void *send, size_t count,
+                                            void *recv, const size_t counts[],
+                                            const size_t displacements[], stretto_dtype dtype,
+                                            int root, stretto_request *request);
+STRETTO_API stretto_status stretto_iscatterv(stretto_comm comm, const void *send,
+                                             const size_t counts[], const size_t displacements[],
+                                             void *recv, size_t count, stretto_dtype dtype,
+                                             int root, stretto_request *request);
+STRETTO_API stretto_status stretto_ialltoallv(stretto_comm comm, const void *send,
+                                              const size_t send_counts[],
+                                              const size_t send_displacements[], void *recv,
+                                              const size_t recv_counts[],
+                                              const size_t recv_displacements[],
+                                              stretto_dtype dtype, stretto_request *request);
 STRETTO_API stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request);
 
 /* A persistent allreduce: planned once, started with stretto_start as often as wanted. */
@@ -273,9 +309,9 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
 
 /* ---- messages --------------------------------------------------------------------------- */
 
-/* A message is received as MPI defines it: a receive takes the message sent first among those of
- * its source and tag, and a message goes to the receive posted first among those that it fits.
- * Types are not compared, only bytes.  Tags are 0 ... INT_MAX. */
+/* Matched as MPI defines it: a receive takes the message sent first among those of its source and
+ * tag, a message goes to the receive posted first among those it fits.  Types are not compared, only
+ * bytes.  Tags are 0 ... INT_MAX. */
 #define STRETTO_ANY_SOURCE (-1)
 #define STRETTO_ANY_TAG (-1)
 

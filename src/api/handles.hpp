@@ -34,6 +34,7 @@ struct stretto_request_s {
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::messages::Transfer *, 1> transfers = {};
     stretto_message *message = nullptr; // where to tell what was received; may be null
+    std::vector<std::byte> aside = {};  // contributions that are overwritten while they are sent
     std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
 };
 

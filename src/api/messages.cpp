@@ -23,11 +23,10 @@ static_assert(STRETTO_ANY_TAG == stretto::matching::kAny);
 // Bytes of a message, or of the buffer for one.
 std::size_t checked_bytes(stretto_comm comm, const void *buffer, std::size_t count, int dtype) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
-    require(dtype >= 0 && dtype < stretto::kDtypes,
-            "unknown dtype; see stretto_dtype in stretto.h");
+    const Dtype type = dtype_of(dtype);
     require(count <= SIZE_MAX / 16, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "the buffer is NULL");
-    return count * stretto::size_of(static_cast<Dtype>(dtype));
+    return count * size_of(type);
 }
 
 void check_dest(stretto_comm comm, int dest, int tag) {

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "algorithms/algorithm.hpp"
-#include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "reduce/kernels.hpp"
@@ -21,11 +20,6 @@ engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
     options.timeout_ns = nanoseconds(Setting::timeout);
     options.spin_ns = given(Setting::spin) ? nanoseconds(Setting::spin) : (crowded ? 0 : 100'000);
     return options;
-}
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-    hash = (hash ^ value) * 0xff51afd7ed558ccdu;
-    return hash ^ (hash >> 32);
 }
 
 bool reduces(Collective collective) {
@@ -61,7 +55,8 @@ Communicator::~Communicator() {
     segment_->hold_life(me_.rank, false);
 }
 
-// collective 8 bits | dtype 8 | op 8 | overlaps 1 | reproducible 2 | unused 5 | root 32
+// collective 8 bits | dtype 8 | op 8 | overlaps 1 | reproducible 2 | by pairs 1 | unused 4 | root
+// 32
 std::uint64_t Communicator::pack(const Request &request) {
     return static_cast<std::uint64_t>(request.collective) |
            static_cast<std::uint64_t>(request.dtype) << 8 |
@@ -78,9 +73,13 @@ std::string Communicator::describe(const engine::Said &said) const {
     const auto root = static_cast<std::uint32_t>(said.what >> 32);
     const bool shares = root != 0 && !schedule::rooted(collective); // then it is their mark
     std::string text((said.what & kOverlaps) != 0 ? "nonblocking " : "");
-    text.append(schedule::name(collective)).append(shares ? "v" : "");
+    const bool by_pairs = (said.what & kByPairs) != 0;
+    text.append(schedule::name(collective)).append(shares || by_pairs ? "v" : "");
     if (collective == Collective::barrier)
         return text;
+    if (by_pairs)
+        return text + "(" + std::string(stretto::name(static_cast<Dtype>(said.what >> 8 & 0xff))) +
+               (schedule::rooted(collective) ? ", root " + std::to_string(root) : "") + ")";
     text += "(" + std::to_string(said.count) + " x " +
             std::string(stretto::name(static_cast<Dtype>(said.what >> 8 & 0xff)));
     if (reduces(collective))
@@ -337,42 +336,6 @@ void Communicator::agree(Terms terms) {
     terms_now_ = static_cast<std::size_t>(found - all_terms_.begin());
     if (found == all_terms_.end())
         all_terms_.push_back(std::move(terms));
-}
-
-void Communicator::add(Stats &stats, const Key &key, const Site &site) {
-    const engine::Tally &tally = site.tally;
-    if (tally.calls == 0)
-        return;
-    const double second = ns_per_tick() * 1e-9;
-    const auto collective = static_cast<Collective>(key.what & 0xff);
-    Stat &stat = stats[{collective, site.plan->algorithm}];
-    stat.calls += tally.calls;
-    stat.bytes += tally.calls * site.plan->vector_bytes;
-    const double waiting = static_cast<double>(tally.waiting_ticks) * second;
-    const double timed = static_cast<double>(std::max<std::uint64_t>(1, tally.timed_calls));
-    stat.seconds += waiting + static_cast<double>(tally.working_ticks) * second *
-                                  static_cast<double>(tally.calls) / timed;
-    stat.waiting_seconds += waiting;
-    stat.messages += tally.calls * site.plan->messages;
-    stat.bytes_copied += tally.calls * site.plan->bytes_copied;
-    stat.bytes_reduced += tally.calls * site.plan->bytes_reduced;
-}
-
-Stats Communicator::stats() {
-    Stats result = past_;
-    queue_.while_still([&] {
-        for (const auto &[key, site] : sites_)
-            add(result, key, site);
-    });
-    return result;
-}
-
-void Communicator::reset_stats() {
-    past_.clear();
-    queue_.while_still([&] {
-        for (auto &[key, site] : sites_)
-            site.tally = {};
-    });
 }
 
 // A program whose counts never repeat would fill the memory with plans.  What is forgotten is

@@ -45,6 +45,21 @@ struct Request {
     std::uint32_t shares = 0; // the id of unequal shares
 };
 
+// A collective in which each pair of ranks alone knows how much travels between them.
+struct Exchange {
+    // What lies at `data` and goes to, or comes from, `peer`; not this rank.
+    struct Part {
+        int peer = 0;
+        void *data = nullptr;
+        std::size_t bytes = 0;
+    };
+    Collective collective = Collective::alltoall; // or gather, scatter
+    const char *name = "";                        // "alltoallv", for errors
+    Dtype dtype = Dtype::f32;
+    int root = 0;
+    std::vector<Part> sends, receives;
+};
+
 struct Stat {
     std::uint64_t calls = 0, bytes = 0;
     double seconds = 0, waiting_seconds = 0;
@@ -76,6 +91,13 @@ public:
     // Gives the request these counts, one for each rank, if they are unequal; else their count.
     // It must be played or started before another is given counts.
     void share(Request &request, std::span<const std::size_t> counts);
+    // exchange.cpp
+    using Transfers = InlineVector<messages::Transfer *, 1>;
+    // Takes its turn among the collectives and starts what must travel; to be waited for and landed
+    // by the messenger.  Throws what ends the communicator.
+    Transfers exchange(const Exchange &what);
+    // Who waited for one adds the time that it took.
+    void spent(Collective collective, double seconds);
     engine::Queue &queue() { return queue_; }
     messages::Messenger &messenger() { return messenger_; }
     transport::Heap &heap() { return heap_; }
@@ -141,6 +163,13 @@ private:
     static void add(Stats &stats, const Key &key, const Site &site);
     const engine::Plan &plan(const Request &request);
     engine::Call call(const Request &request, const Site &site, bool overlaps);
+    std::uint64_t take_turn(const Exchange &what);
+
+    static constexpr std::uint64_t kByPairs = 1u << 27; // in what a rank says of its call
+    static std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+        hash = (hash ^ value) * 0xff51afd7ed558ccdu;
+        return hash ^ (hash >> 32);
+    }
 
     const Identity me_;
     std::shared_ptr<transport::Segment> segment_;
@@ -158,7 +187,9 @@ private:
     std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
     std::size_t plan_bytes_ = 0;
     const std::size_t most_plan_bytes_;
-    Stats past_;                     // of sites that were forgotten
+    Stats past_; // of sites that were forgotten, and of exchanges
+    std::unique_ptr<const engine::Plan>
+        turn_;                       // the plan of a call in which the engine moves nothing
     std::int32_t token_[2] = {0, 0}; // what a barrier reduces
 };
 

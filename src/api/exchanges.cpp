@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: gatherv, scatterv and alltoallv, of which each pair of ranks alone knows the counts.
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/types.hpp"
+#include "handles.hpp"
+
+using stretto::comm::Exchange;
+using stretto::schedule::Collective;
+using namespace stretto::api;
+
+namespace {
+
+using Made = std::unique_ptr<stretto_request_s>;
+using Parts = std::vector<Exchange::Part>; // by rank
+
+constexpr std::size_t kMostElements = SIZE_MAX / 16;
+
+// A buffer with a part for each rank.
+Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
+            const std::size_t *displacements, stretto::Dtype dtype) {
+    require(counts != nullptr, "the counts are NULL; one for each rank is needed");
+    const std::size_t element = size_of(dtype);
+    Parts result;
+    std::size_t next = 0;
+    for (int rank = 0; rank < comm->communicator.size(); ++rank) {
+        const std::size_t count = counts[rank];
+        const std::size_t first = displacements != nullptr ? displacements[rank] : next;
+        require(first <= kMostElements && count <= kMostElements - first,
+                "counts or displacements are too large for the address space");
+        require(count == 0 || buffer != nullptr, "a buffer is NULL");
+        next = first + count;
+        // Only parts that are received are ever written to.
+        auto *const data = static_cast<std::byte *>(const_cast<void *>(buffer));
+        result.push_back({rank, count == 0 ? nullptr : data + first * element, count * element});
+    }
+    return result;
+}
+
+Exchange::Part whole(int peer, const void *buffer, std::size_t count, stretto::Dtype dtype) {
+    require(count <= kMostElements, "count is too large for the address space");
+    require(count == 0 || buffer != nullptr, "a buffer is NULL");
+    return {peer, const_cast<void *>(buffer), count * size_of(dtype)};
+}
+
+Exchange exchange(stretto_comm comm, Collective collective, const char *name, int dtype,
+                  int root = 0) {
+    require(comm != nullptr, "the communicator is NULL; call stretto_init first");
+    require(root >= 0 && root < comm->communicator.size(),
+            "root is not a rank of the communicator");
+    Exchange what;
+    what.collective = collective;
+    what.name = name;
+    what.dtype = dtype_of(dtype);
+    what.root = root;
+    return what;
+}
+
+// This rank's part, from itself to itself.
+void keep_own(const Exchange::Part &from, const Exchange::Part &to) {
+    require(from.bytes == to.bytes,
+            "what this rank sends to itself and what it expects of itself differ in count");
+    if (from.bytes != 0)
+        std::memmove(to.data, from.data, from.bytes);
+}
+
+// To all others, beginning with the next rank, lest all begin with the same.
+Parts to_others(const Parts &all, int rank) {
+    Parts result;
+    const std::size_t size = all.size();
+    for (std::size_t i = 1; i < size; ++i)
+        result.push_back(all[(static_cast<std::size_t>(rank) + i) % size]);
+    return result;
+}
+
+Made start(stretto_comm comm, const Exchange &what, std::vector<std::byte> &&aside = {}) {
+    Made made = std::make_unique<stretto_request_s>(stretto_request_s{comm, {}, false, nullptr});
+    made->aside = std::move(aside);
+    made->transfers = comm->communicator.exchange(what);
+    return made;
+}
+
+Made gather(stretto_comm comm, const void *send, std::size_t count, void *recv,
+            const std::size_t *counts, const std::size_t *displacements, int dtype, int root) {
+    Exchange what = exchange(comm, Collective::gather, "gatherv", dtype, root);
+    const int rank = comm->communicator.rank();
+    if (rank != root) {
+        require(send != STRETTO_IN_PLACE,
+                "STRETTO_IN_PLACE is for the root only, as the others have no result");
+        what.sends.push_back(whole(root, send, count, what.dtype));
+        return start(comm, what);
+    }
+    const Parts all = parts(comm, recv, counts, displacements, what.dtype);
+    if (send != STRETTO_IN_PLACE)
+        keep_own(whole(root, send, count, what.dtype), all[static_cast<std::size_t>(rank)]);
+    what.receives = to_others(all, rank);
+    return start(comm, what);
+}
+
+Made scatter(stretto_comm comm, const void *send, const std::size_t *counts,
+             const std::size_t *displacements, void *recv, std::size_t count, int dtype, int root) {
+    Exchange what = exchange(comm, Collective::scatter, "scatterv", dtype, root);
+    const int rank = comm->communicator.rank();
+    if (rank != root) {
+        require(recv != STRETTO_IN_PLACE,
+                "STRETTO_IN_PLACE as recv is for the root of a scatter only");
+        what.receives.push_back(whole(root, recv, count, what.dtype));
+        return start(comm, what);
+    }
+    require(send != STRETTO_IN_PLACE, "in a scatter STRETTO_IN_PLACE stands for recv, of the root");
+    const Parts all = parts(comm, send, counts, displacements, what.dtype);
+    if (recv != STRETTO_IN_PLACE)
+        keep_own(all[static_cast<std::size_t>(rank)], whole(root, recv, count, what.dtype));
+    what.sends = to_others(all, rank);
+    return start(comm, what);
+}
+
+Made alltoall(stretto_comm comm, const void *send, const std::size_t *send_counts,
+              const std::size_t *send_displacements, void *recv, const std::size_t *recv_counts,
+              const std::size_t *recv_displacements, int dtype) {
+    Exchange what = exchange(comm, Collective::alltoall, "alltoallv", dtype);
+    const int rank = comm->communicator.rank();
+    const Parts received = parts(comm, recv, recv_counts, recv_displacements, what.dtype);
+    what.receives = to_others(received, rank);
+    std::vector<std::byte> aside;
+    if (send == STRETTO_IN_PLACE) {
+        std::size_t bytes = 0, next = 0;
+        for (const Exchange::Part &part : what.receives)
+            bytes += part.bytes;
+        aside.resize(bytes);
+        what.sends = what.receives;
+        for (Exchange::Part &part : what.sends) {
+            std::byte *const copy = aside.data() + next;
+            if (part.bytes != 0)
+                std::memcpy(copy, part.data, part.bytes);
+            part.data = copy;
+            next += part.bytes;
+        }
+    } else {
+        const Parts sent = parts(comm, send, send_counts, send_displacements, what.dtype);
+        keep_own(sent[static_cast<std::size_t>(rank)], received[static_cast<std::size_t>(rank)]);
+        what.sends = to_others(sent, rank);
+    }
+    return start(comm, what, std::move(aside));
+}
+
+// Runs what `body` starts to its end.
+template<class Body>
+stretto_status blocking(stretto_comm comm, Collective collective, Body &&body) {
+    return guarded([&] {
+        const std::uint64_t begun = stretto::now_ticks();
+        stretto_request request = keep(body());
+        for (stretto::messages::Transfer *transfer : request->transfers)
+            comm->communicator.messenger().wait(*transfer);
+        land(request);
+        comm->communicator.spent(collective, static_cast<double>(stretto::now_ticks() - begun) *
+                                                 stretto::ns_per_tick() * 1e-9);
+    });
+}
+
+template<class Body>
+stretto_status nonblocking(stretto_request *request, Body &&body) {
+    return guarded([&] {
+        require(request != nullptr, "the place for the request is NULL");
+        *request = nullptr;
+        *request = keep(body());
+    });
+}
+
+} // namespace
+
+extern "C" {
+
+stretto_status stretto_gatherv(stretto_comm comm, const void *send, size_t count, void *recv,
+                               const size_t counts[], const size_t displacements[],
+                               stretto_dtype dtype, int root) {
+    return blocking(comm, Collective::gather, [&] {
+        return gather(comm, send, count, recv, counts, displacements, dtype, root);
+    });
+}
+
+stretto_status stretto_scatterv(stretto_comm comm, const void *send, const size_t counts[],
+                                const size_t displacements[], void *recv, size_t count,
+                                stretto_dtype dtype, int root) {
+    return blocking(comm, Collective::scatter, [&] {
+        return scatter(comm, send, counts, displacements, recv, count, dtype, root);
+    });
+}
+
+stretto_status stretto_alltoallv(stretto_comm comm, const void *send, const size_t send_counts[],
+                                 const size_t send_displacements[], void *recv,
+                                 const size_t recv_counts[], const size_t recv_displacements[],
+                                 stretto_dtype dtype) {
+    return blocking(comm, Collective::alltoall, [&] {
+        return alltoall(comm, send, send_counts, send_displacements, recv, recv_counts,
+                        recv_displacements, dtype);
+    });
+}
+
+stretto_status stretto_igatherv(stretto_comm comm, const void *send, size_t count, void *recv,
+                                const size_t counts[], const size_t displacements[],
+                                stretto_dtype dtype, int root, stretto_request *request) {
+    return nonblocking(request, [&] {
+        return gather(comm, send, count, recv, counts, displacements, dtype, root);
+    });
+}
+
+stretto_status stretto_iscatterv(stretto_comm comm, const void *send, const size_t counts[],
+                                 const size_t displacements[], void *recv, size_t count,
+                                 stretto_dtype dtype, int root, stretto_request *request) {
+    return nonblocking(request, [&] {
+        return scatter(comm, send, counts, displacements, recv, count, dtype, root);
+    });
+}
+
+stretto_status stretto_ialltoallv(stretto_comm comm, const void *send, const size_t send_counts[],
+                                  const size_t send_displacements[], void *recv,
+                                  const size_t recv_counts[], const size_t recv_displacements[],
+                                  stretto_dtype dtype, stretto_request *request) {
+    return nonblocking(request, [&] {
+        return alltoall(comm, send, send_counts, send_displacements, recv, recv_counts,
+                        recv_displacements, dtype);
+    });
+}
+
+} // extern "C"

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives in which each pair of ranks alone knows how much travels between them: messages in a
+// context of their own, tagged with the number of the call.
+#include <climits>
+
+#include "comm/communicator.hpp"
+
+namespace stretto::comm {
+
+// Announces the call to the others, as all collectives are: so a rank that calls something else is
+// found out.  The engine has nothing to move in it.  Gives the number of the call.
+std::uint64_t Communicator::take_turn(const Exchange &what) {
+    if (turn_ == nullptr) {
+        engine::PlanLists nothing;
+        nothing.cell_bytes.assign(static_cast<std::size_t>(size()), 0);
+        auto plan = std::make_unique<engine::Plan>(nothing);
+        plan->algorithm = "messages";
+        turn_ = std::move(plan);
+    }
+    Request request;
+    request.collective = what.collective;
+    request.dtype = what.dtype;
+    request.root = what.root;
+    engine::Call call;
+    call.plan = turn_.get();
+    call.said = {pack(request) | kByPairs, 0};
+    call.fingerprint = mix(segment_->header().key, call.said.what);
+    engine::Tally tally;
+    queue_.play(call, tally);
+    return engine_.calls() - 1;
+}
+
+Communicator::Transfers Communicator::exchange(const Exchange &what) {
+    const messages::Purpose purpose{what.name, take_turn(what)};
+    const int tag = static_cast<int>(purpose.call & INT_MAX);
+    Transfers transfers;
+    try {
+        for (const Exchange::Part &part : what.receives)
+            transfers.push_back(messenger_.start_receive(part.data, part.bytes, part.peer, tag,
+                                                         messages::kCollective, purpose));
+        for (const Exchange::Part &part : what.sends)
+            transfers.push_back(messenger_.start_send(part.data, part.bytes, part.peer, tag,
+                                                      messages::kCollective, purpose));
+    } catch (const Error &error) {
+        // Others wait for what this rank cannot do, and the caller wants its buffers back.
+        segment_->fail(error.status(), error.what());
+        for (messages::Transfer *transfer : transfers) {
+            messenger_.wait(*transfer);
+            try {
+                messenger_.land(transfer);
+            } catch (const Error &) { // the one that is thrown below
+            }
+        }
+        throw segment_->failure();
+    }
+    Stat &stat = past_[{what.collective, turn_->algorithm}];
+    ++stat.calls;
+    stat.messages += what.sends.size();
+    for (const Exchange::Part &part : what.sends)
+        stat.bytes += part.bytes;
+    return transfers;
+}
+
+void Communicator::spent(Collective collective, double seconds) {
+    past_[{collective, turn_->algorithm}].seconds += seconds;
+}
+
+} // namespace stretto::comm
