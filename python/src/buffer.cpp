@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/status.hpp"
+#include "base/types.hpp"
 
 namespace nb = nanobind;
 
@@ -13,20 +14,49 @@ namespace stretto::python {
 
 namespace {
 
-// Formats of the struct module; "l" and "q" may name the same type.
+[[noreturn]] void refuse(const char *what, const std::string &why) {
+    throw Error(Status::argument, std::string(what) + ": " + why);
+}
+
+std::optional<stretto_dtype> find_dtype(std::string_view type) {
+    for (int i = 0; i < kDtypes; ++i)
+        if (name(static_cast<Dtype>(i)) == type)
+            return static_cast<stretto_dtype>(i);
+    return std::nullopt;
+}
+
+std::string supported() {
+    std::string names;
+    for (int i = 0; i < kDtypes; ++i)
+        names.append(i == 0            ? ""
+                     : i + 1 < kDtypes ? ", "
+                                       : " and ")
+            .append(name(static_cast<Dtype>(i)));
+    return names;
+}
+
+[[noreturn]] void refuse_type(const char *what, const std::string &type) {
+    refuse(what, "elements of type " + type + " are not supported; " + supported() +
+                     " are (astype converts)");
+}
+
+// Formats of the struct module, and of NumPy for complex numbers.  The same letter may mean numbers
+// of different lengths.
 std::optional<stretto_dtype> dtype_of(const Py_buffer &view) {
     std::string_view format = view.format == nullptr ? "B" : view.format;
-    if (format.size() == 2 && (format[0] == '@' || format[0] == '=' || format[0] == '<'))
+    if (format.size() > 1 && (format[0] == '@' || format[0] == '=' || format[0] == '<'))
         format.remove_prefix(1);
-    if (format == "f" && view.itemsize == 4)
-        return STRETTO_FLOAT32;
-    if (format == "d" && view.itemsize == 8)
-        return STRETTO_FLOAT64;
-    if ((format == "i" || format == "l") && view.itemsize == 4)
-        return STRETTO_INT32;
-    if ((format == "l" || format == "q") && view.itemsize == 8)
-        return STRETTO_INT64;
-    return std::nullopt;
+    if (format == "?")
+        return view.itemsize == 1 ? std::optional(STRETTO_BOOL) : std::nullopt;
+    const auto is_one_of = [&](std::string_view letters) {
+        return format.size() == 1 && letters.find(format[0]) != std::string_view::npos;
+    };
+    const char *kind = is_one_of("bhilqn")                ? "int"
+                       : is_one_of("BHILQN")              ? "uint"
+                       : is_one_of("efd")                 ? "float"
+                       : format == "Zf" || format == "Zd" ? "complex"
+                                                          : "";
+    return find_dtype(kind + std::to_string(8 * view.itemsize));
 }
 
 std::string element_type(nb::handle array) {
@@ -35,48 +65,106 @@ std::string element_type(nb::handle array) {
     return nb::str(type).c_str();
 }
 
-[[noreturn]] void refuse(const char *what, const std::string &why) {
-    throw Error(Status::argument, std::string(what) + ": " + why);
+bool is_numpy(nb::handle array) {
+    return nb::isinstance(array, nb::module_::import_("numpy").attr("ndarray"));
 }
 
 } // namespace
 
+stretto_dtype dtype_named(const char *text) {
+    if (const auto dtype = find_dtype(text))
+        return *dtype;
+    throw Error(Status::argument, "elements of type " + std::string(text) + " are not supported; " +
+                                      supported() + " are");
+}
+
 Buffer::Buffer(nb::handle array, Use use, const char *what) {
-    if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_FULL_RO) != 0) {
+    std::optional<stretto_dtype> dtype;
+    bool contiguous = false, read_only = false;
+    if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_FULL_RO) == 0) {
+        dtype = dtype_of(view_);
+        contiguous = PyBuffer_IsContiguous(&view_, 'C') != 0;
+    } else {
         PyErr_Clear();
-        refuse(what, "a NumPy array is wanted, not " +
-                         std::string(nb::str(array.type().attr("__name__")).c_str()));
+        if (is_numpy(array)) {
+            // NumPy has bfloat16 only as a type of another package's, which the protocol cannot
+            // name.  It may be seen as integers.
+            if (element_type(array) != "bfloat16")
+                refuse_type(what, element_type(array));
+            const nb::object integers = array.attr("view")("uint16");
+            if (PyObject_GetBuffer(integers.ptr(), &view_, PyBUF_FULL_RO) != 0)
+                throw nb::python_error();
+            dtype = STRETTO_BFLOAT16;
+            contiguous = PyBuffer_IsContiguous(&view_, 'C') != 0;
+        } else if (DlTensor::offered_by(array)) {
+            try {
+                tensor_ = std::make_unique<DlTensor>(array);
+            } catch (const Error &error) {
+                refuse(what, error.what());
+            }
+            dtype = find_dtype(tensor_->type());
+            contiguous = tensor_->contiguous();
+        } else {
+            refuse(what, "an array is wanted (NumPy, the buffer protocol or DLPack), not " +
+                             std::string(nb::str(array.type().attr("__name__")).c_str()));
+        }
     }
-    // The destructor does not run if the constructor throws.
-    Py_buffer view = view_;
-    const auto dtype = dtype_of(view);
-    const bool contiguous = PyBuffer_IsContiguous(&view, 'C') != 0;
-    const bool writable = use == Use::read || view.readonly == 0;
-    if (!dtype || !contiguous || !writable)
-        PyBuffer_Release(&view_);
+    if (tensor_ != nullptr) {
+        read_only = tensor_->read_only();
+        data_ = tensor_->data();
+        count_ = tensor_->count();
+    } else {
+        read_only = view_.readonly != 0;
+        data_ = view_.buf;
+        count_ = static_cast<std::size_t>(view_.itemsize == 0 ? 0 : view_.len / view_.itemsize);
+    }
+    const bool writable = use == Use::read || !read_only;
+    if (dtype && contiguous && writable) {
+        dtype_ = *dtype;
+        return;
+    }
+    PyBuffer_Release(&view_); // the destructor does not run if the constructor throws
     if (!dtype)
-        refuse(what, "elements of type " + element_type(array) +
-                         " are not supported; float32, float64, int32 and int64 are (astype "
-                         "converts)");
+        refuse_type(what, tensor_ != nullptr ? tensor_->type() : element_type(array));
     if (!contiguous)
         refuse(what, "the array is not C-contiguous; numpy.ascontiguousarray makes a copy that is");
-    if (!writable)
-        refuse(what, "the array is read-only, but the result goes there");
-    dtype_ = *dtype;
+    refuse(what, "the array is read-only, but the result goes there");
 }
 
 Buffer &Buffer::operator=(Buffer &&other) noexcept {
     PyBuffer_Release(&view_);
     view_ = other.view_;
     other.view_ = {};
+    tensor_ = std::move(other.tensor_);
+    data_ = other.data_;
+    count_ = other.count_;
     dtype_ = other.dtype_;
     return *this;
+}
+
+std::size_t Buffer::bytes() const {
+    return count_ * size_of(static_cast<Dtype>(dtype_));
 }
 
 bool Buffer::overlaps(const Buffer &other) const {
     const auto *mine = static_cast<const std::byte *>(data());
     const auto *theirs = static_cast<const std::byte *>(other.data());
     return mine < theirs + other.bytes() && theirs < mine + bytes();
+}
+
+nb::tuple Buffer::describe(nb::handle array, const char *what) {
+    const Buffer buffer(array, Use::read, what);
+    nb::list shape;
+    if (buffer.tensor_ != nullptr)
+        for (const std::int64_t length : buffer.tensor_->shape())
+            shape.append(length);
+    else if (buffer.view_.shape == nullptr)
+        shape.append(buffer.count_);
+    else
+        for (int k = 0; k < buffer.view_.ndim; ++k)
+            shape.append(buffer.view_.shape[k]);
+    return nb::make_tuple(nb::tuple(shape),
+                          std::string(name(static_cast<Dtype>(buffer.dtype_))).c_str());
 }
 
 } // namespace stretto::python

@@ -3,14 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <nanobind/nanobind.h>
 
+#include "dlpack.hpp"
 #include "stretto/stretto.h"
 
 namespace stretto::python {
 
-// Holds the memory of any object with the buffer protocol (NumPy arrays, array.array, ...): it is
-// neither freed nor moved before this is destroyed.  Needs the GIL in every member.
+// Holds the memory of any object with the buffer protocol (NumPy arrays, array.array, ...) or
+// DLPack: it is neither freed nor moved before this is destroyed.  Needs the GIL in every member.
 class Buffer {
 public:
     enum class Use { read, write };
@@ -23,15 +25,24 @@ public:
     Buffer(Buffer &&other) noexcept { *this = std::move(other); }
     Buffer &operator=(Buffer &&other) noexcept;
 
-    void *data() const { return view_.buf; }
-    std::size_t bytes() const { return static_cast<std::size_t>(view_.len); }
-    std::size_t count() const { return bytes() / static_cast<std::size_t>(view_.itemsize); }
+    void *data() const { return data_; }
+    std::size_t bytes() const;
+    std::size_t count() const { return count_; }
     stretto_dtype dtype() const { return dtype_; }
     bool overlaps(const Buffer &other) const;
 
+    // Shape and name of the type of any such array.
+    static nanobind::tuple describe(nanobind::handle array, const char *what);
+
 private:
-    Py_buffer view_{};
+    Py_buffer view_{};                 // of the buffer protocol
+    std::unique_ptr<DlTensor> tensor_; // else
+    void *data_ = nullptr;
+    std::size_t count_ = 0;
     stretto_dtype dtype_ = STRETTO_FLOAT32;
 };
+
+// Throws Error(argument) that lists what there is.
+stretto_dtype dtype_named(const char *name);
 
 } // namespace stretto::python

@@ -85,14 +85,14 @@ Communicator init_explicit(int rank, int size, const char *job) {
 }
 
 void play(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
-          const char *op, int root) {
+          nb::handle op, int root) {
     const Invocation what(collective, send, recv, op, root, self.handle->rank(),
                           self.handle->size());
     self.handle->call([&](stretto_comm comm) { return what.call(comm); });
 }
 
 Request start(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
-              const char *op, int root) {
+              nb::handle op, int root) {
     Pending pending{
         nullptr,
         Invocation(collective, send, recv, op, root, self.handle->rank(), self.handle->size()),
@@ -102,7 +102,7 @@ Request start(const Communicator &self, const char *collective, nb::handle send,
     return {self.handle, self.handle->track(std::move(pending))};
 }
 
-Request plan(const Communicator &self, nb::handle send, nb::handle recv, const char *op) {
+Request plan(const Communicator &self, nb::handle send, nb::handle recv, nb::handle op) {
     Pending pending{
         nullptr,
         Invocation("allreduce", send, recv, op, 0, self.handle->rank(), self.handle->size()), true,

@@ -2,6 +2,7 @@
 #include "handle.hpp"
 
 #include <nanobind/ndarray.h>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -18,9 +19,9 @@ void Handle::enter() {
     if (busy_)
         throw Error(Status::argument, "another thread is inside this communicator; one thread at a "
                                       "time may use it");
+    busy_ = true;
     free_released();
     reap();
-    busy_ = true;
 }
 
 std::shared_ptr<Pending> Handle::track(Pending &&pending) {
@@ -35,18 +36,25 @@ void Handle::abandon(std::shared_ptr<Pending> pending) {
         orphans_.push_back(std::move(pending));
 }
 
-// Frees orphans that have ended.  Their errors are nobody's.
+// Frees orphans that have ended.  Their errors are nobody's.  As ever without the GIL: the thread
+// that drives them may want it, for an operation in Python.
 void Handle::reap() {
-    std::erase_if(orphans_, [](const std::shared_ptr<Pending> &orphan) {
-        int done = 1;
-        if (orphan->running)
-            (void)stretto_test(&orphan->request, &done);
-        if (done == 0)
-            return false;
-        if (orphan->request != nullptr)
-            (void)stretto_request_free(&orphan->request);
-        return true;
-    });
+    if (orphans_.empty())
+        return;
+    auto orphans = std::exchange(orphans_, {}); // others may be orphaned meanwhile
+    {
+        const nb::gil_scoped_release released;
+        for (const std::shared_ptr<Pending> &orphan : orphans) {
+            int done = 1;
+            if (orphan->running)
+                (void)stretto_test(&orphan->request, &done);
+            orphan->running = done == 0;
+            if (!orphan->running && orphan->request != nullptr)
+                (void)stretto_request_free(&orphan->request);
+        }
+    }
+    std::erase_if(orphans, [](const auto &orphan) { return !orphan->running; });
+    orphans_.insert(orphans_.end(), orphans.begin(), orphans.end());
 }
 
 nb::object Handle::allocate(std::size_t bytes) {
@@ -117,7 +125,11 @@ void Handle::leave() {
     for (const std::weak_ptr<Pending> &weak : tracked_)
         if (const auto pending = weak.lock())
             pending->request = nullptr; // freed with the communicator
-    (void)stretto_finalize(&comm_);
+    stretto_comm comm = std::exchange(comm_, nullptr);
+    {
+        const nb::gil_scoped_release released;
+        (void)stretto_finalize(&comm);
+    }
     released_.clear();
     tracked_.clear();
     orphans_.clear();

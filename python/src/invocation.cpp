@@ -6,6 +6,7 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "operation.hpp"
 
 namespace nb = nanobind;
 
@@ -33,24 +34,9 @@ std::string elements(const Buffer &buffer) {
 
 } // namespace
 
-stretto_dtype dtype_named(const char *text) {
-    for (int i = 0; i < kDtypes; ++i)
-        if (name(static_cast<Dtype>(i)) == text)
-            return static_cast<stretto_dtype>(i);
-    refuse("elements of type " + std::string(text) +
-           " are not supported; float32, float64, int32 and int64 are");
-}
-
-stretto_op op_named(const char *text) {
-    for (int i = 0; i < kReduceOps; ++i)
-        if (name(static_cast<ReduceOp>(i)) == text)
-            return static_cast<stretto_op>(i);
-    refuse("there is no op '" + std::string(text) + "'; sum, prod, min and max exist");
-}
-
 Invocation::Invocation(const char *collective, nb::handle send_array, nb::handle recv_array,
-                       const char *op_name, int root_rank, int rank, int size)
-    : kind(kind_named(collective)), op(op_named(op_name)), root(root_rank) {
+                       nb::handle what, int root_rank, int rank, int size)
+    : kind(kind_named(collective)), op(op_of(what)), root(root_rank), operation(nb::borrow(what)) {
     if (root < 0 || root >= size)
         refuse("root " + std::to_string(root) + " is no rank of a communicator of " +
                std::to_string(size));

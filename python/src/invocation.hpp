@@ -19,17 +19,15 @@ struct Invocation {
     stretto_op op = STRETTO_SUM;
     int root = 0;
     Buffer send_buffer, recv_buffer; // keep the memory alive
+    nanobind::object operation;      // and what the program made
 
     // Throws Error(argument) naming what does not fit, before anything is sent.  `send` None: in
     // place.  `recv` None: this rank gets no result (reduce, and barrier).
-    Invocation(const char *collective, nanobind::handle send, nanobind::handle recv, const char *op,
-               int root, int rank, int size);
+    Invocation(const char *collective, nanobind::handle send, nanobind::handle recv,
+               nanobind::handle op, int root, int rank, int size);
 
     stretto_status call(stretto_comm comm) const;
     stretto_status start(stretto_comm comm, stretto_request *request) const;
 };
-
-stretto_dtype dtype_named(const char *name);
-stretto_op op_named(const char *name);
 
 } // namespace stretto::python

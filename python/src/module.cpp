@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
     module.doc() = "The C API of Stretto for buffers, and its tools; see the package around it.";
     module.attr("__version__") = stretto_version();
     stretto::python::translate_errors();
+    stretto::python::bind_operation(module);
     stretto::python::bind_communicator(module);
     stretto::python::bind_tools(module);
     stretto::python::bind_selection(module);

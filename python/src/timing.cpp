@@ -64,7 +64,7 @@ nb::tuple time_calls(const Communicator &self, const char *collective, nb::handl
                      nb::handle recv, const char *op, int root, std::size_t warm,
                      std::size_t calls) {
     Handle &handle = *self.handle;
-    const Invocation what(collective, send, recv, op, root, handle.rank(), handle.size());
+    const Invocation what(collective, send, recv, nb::str(op), root, handle.rank(), handle.size());
     std::vector<double> times(calls), means(static_cast<std::size_t>(handle.size()));
     const double us_per_tick = ns_per_tick() * 1e-3;
     handle.call([&](stretto_comm comm) {
@@ -89,7 +89,7 @@ nb::object time_skewed(const Communicator &self, const char *collective, nb::han
                        nb::handle recv, const char *op, int root, const char *algorithm,
                        const std::vector<double> &delays) {
     Handle &handle = *self.handle;
-    const Invocation what(collective, send, recv, op, root, handle.rank(), handle.size());
+    const Invocation what(collective, send, recv, nb::str(op), root, handle.rank(), handle.size());
     std::vector<double> mine; // arrival and finish of each call
     std::vector<double> all(2 * delays.size() * static_cast<std::size_t>(handle.size()));
     handle.call([&](stretto_comm comm) {

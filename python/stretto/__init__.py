@@ -32,8 +32,10 @@ from stretto.errors import (
     RevokedError,
     SystemError,
     TimeoutError,
+    TruncatedError,
     UnsupportedError,
 )
+from stretto.operation import Op, Operation, premul_sum
 
 __all__ = [
     "IN_PLACE",
@@ -42,6 +44,8 @@ __all__ = [
     "Error",
     "InternalError",
     "MismatchError",
+    "Op",
+    "Operation",
     "OperationError",
     "OutOfMemoryError",
     "PeerError",
@@ -51,10 +55,12 @@ __all__ = [
     "Stat",
     "SystemError",
     "TimeoutError",
+    "TruncatedError",
     "UnsupportedError",
     "__version__",
     "algorithms",
     "init",
+    "premul_sum",
 ]
 
 

@@ -1,11 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The extension module; `stretto.communicator` and `stretto.cli` are what to use."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, overload
 
 import numpy as np
 
 __version__: str
+
+class Operation:
+    @overload
+    def __init__(
+        self, function: Callable[[memoryview, memoryview, str], object], commutative: bool
+    ) -> None: ...
+    @overload
+    def __init__(self, scalar: bytes, dtype: str) -> None: ...
+
+def describe(array: Any, what: str) -> tuple[tuple[int, ...], str]: ...
+def supported() -> dict[str, list[str]]: ...
 
 class Request:
     def start(self) -> None: ...
@@ -20,12 +32,22 @@ class Communicator:
     @property
     def size(self) -> int: ...
     def play(
-        self, collective: str, send: Any | None, recv: Any | None, op: str, root: int
+        self,
+        collective: str,
+        send: Any | None,
+        recv: Any | None,
+        op: str | Operation,
+        root: int,
     ) -> None: ...
     def start(
-        self, collective: str, send: Any | None, recv: Any | None, op: str, root: int
+        self,
+        collective: str,
+        send: Any | None,
+        recv: Any | None,
+        op: str | Operation,
+        root: int,
     ) -> Request: ...
-    def plan(self, send: Any | None, recv: Any, op: str) -> Request: ...
+    def plan(self, send: Any | None, recv: Any, op: str | Operation) -> Request: ...
     def time(
         self,
         collective: str,

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The communicator: collectives on NumPy arrays.
 
-Arrays are C-contiguous, of float32, float64, int32 or int64, and of any shape: a collective sees
-their elements in memory order.  What does not fit is refused with an ArgumentError before anything
-is sent.  All ranks call the same collectives in the same order with the same number and type of
-elements, operation and root; one thread at a time may use a communicator.  Calls let other Python
-threads run while they wait.
+Arrays are NumPy's, or any with the buffer protocol, or with DLPack in the memory of the CPU (as
+those of PyTorch).  They are C-contiguous and of any shape: a collective sees their elements in
+memory order.  Types are int8 to int64, uint8 to uint64, float16, bfloat16 (of ml_dtypes, or by
+DLPack), float32, float64, complex64, complex128 and bool.
+
+op: "sum", "prod", "min", "max", "band", "bor", "bxor", "land", "lor", "lxor" or "avg", as far as
+the type has it (docs/data.md), or an operation that `stretto.Op` or `stretto.premul_sum` made.
+
+What does not fit is refused with an ArgumentError before anything is sent.  All ranks call the same
+collectives in the same order with the same number and type of elements, operation and root; one
+thread at a time may use a communicator.  Calls let other Python threads run while they wait.
 """
 
 from __future__ import annotations
@@ -19,7 +25,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from stretto import _core
+from stretto.data import Form, form_of, name_of
 from stretto.errors import ArgumentError
+from stretto.operation import AnyOp
 
 
 class InPlace:
@@ -119,13 +127,13 @@ class Communicator:
     # ---- collectives
 
     def allreduce(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
     ) -> np.ndarray:
         """Reduces the ranks' arrays element by element; every rank gets the result.
 
         send, recv: arrays of the same type and number of elements.  Without `recv`, a new array;
         the same array twice, or IN_PLACE as `send`, works in place.
-        op: "sum", "prod", "min" or "max"; min and max as IEEE 754-2019 defines them.
+        op: a name or an operation, as above; min and max are those of IEEE 754-2019.
         Returns recv.
         """
         recv = _like(send, recv)
@@ -136,7 +144,7 @@ class Communicator:
         self,
         send: np.ndarray | InPlace,
         recv: np.ndarray | None = None,
-        op: str = "sum",
+        op: AnyOp = "sum",
         root: int = 0,
     ) -> np.ndarray | None:
         """As `allreduce`, but only `root` gets the result (and looks at `recv`); None elsewhere."""
@@ -150,13 +158,14 @@ class Communicator:
         return buffer
 
     def reduce_scatter(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
     ) -> np.ndarray:
         """Reduces the ranks' arrays and gives each rank its part of the result.
 
         send: size * n elements.  recv: the n reduced elements from rank * n on; without it, a new
         array, of shape send.shape[1:] if the first dimension is `size`, else (n,).
-        IN_PLACE: recv holds size * n elements and the result is its first n, which are returned.
+        IN_PLACE: recv holds size * n elements and the result is its first n, which are returned (if
+        recv is a NumPy array; else recv).
         """
         recv = self._parted(send) if recv is None else recv
         self._core.play("reduce_scatter", _contribution(send), recv, op, 0)
@@ -180,7 +189,7 @@ class Communicator:
     # ---- nonblocking: as above, but return a Request at once
 
     def iallreduce(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
     ) -> Request:
         """Starts an `allreduce`; a thread moves the data while you compute."""
         recv = _like(send, recv)
@@ -190,7 +199,7 @@ class Communicator:
         self,
         send: np.ndarray | InPlace,
         recv: np.ndarray | None = None,
-        op: str = "sum",
+        op: AnyOp = "sum",
         root: int = 0,
     ) -> Request:
         """Starts a `reduce`."""
@@ -202,7 +211,7 @@ class Communicator:
         return Request(self._core.start("broadcast", None, buffer, "sum", root), buffer)
 
     def ireduce_scatter(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
     ) -> Request:
         """Starts a `reduce_scatter`."""
         recv = self._parted(send) if recv is None else recv
@@ -219,7 +228,7 @@ class Communicator:
         return Request(self._core.start("barrier", None, None, "sum", 0), None)
 
     def allreduce_init(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: str = "sum"
+        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
     ) -> PersistentRequest:
         """Plans an `allreduce` of these two arrays, to be started with `start` again and again."""
         recv = _like(send, recv)
@@ -272,7 +281,7 @@ class Communicator:
 
     def chosen_algorithm(self, collective: str, count: int, dtype: DTypeLike = np.float32) -> str:
         """The algorithm that serves a call of this collective ("allreduce", ...) and size."""
-        return self._core.chosen_algorithm(collective, count, np.dtype(dtype).name)
+        return self._core.chosen_algorithm(collective, count, name_of(dtype))
 
     def probe_memory(self) -> float:
         """The state of the machine: nanoseconds to overwrite a cache line that a neighbour has
@@ -300,6 +309,8 @@ class Communicator:
         return np.empty((self.size, *send.shape), send.dtype)
 
     def _own_part(self, recv: np.ndarray) -> np.ndarray:
+        if not isinstance(recv, np.ndarray):
+            return recv
         return recv.reshape(-1)[: recv.size // self.size]
 
 
@@ -317,12 +328,12 @@ def _contribution(send: np.ndarray | InPlace) -> np.ndarray | None:
     return None if send is IN_PLACE else send
 
 
-def _array(send: np.ndarray | InPlace) -> np.ndarray:
+def _array(send: Any) -> np.ndarray | Form:
     if isinstance(send, np.ndarray):
         return send
     if send is IN_PLACE:
         raise ArgumentError("recv: IN_PLACE needs an array that holds the contribution")
-    raise ArgumentError(f"send: a NumPy array is wanted, not {type(send).__name__}")
+    return form_of(send)
 
 
 def _like(send: np.ndarray | InPlace, recv: np.ndarray | None) -> np.ndarray:

@@ -49,6 +49,10 @@ class InternalError(Error):
     """A bug in Stretto."""
 
 
+class TruncatedError(Error):
+    """A message is longer than the array for it, whose end is reached."""
+
+
 class OperationError(Error):
     """An operation of the program's own failed, here or on another rank."""
 
@@ -65,6 +69,7 @@ BY_STATUS: dict[int, type[Error]] = dict(
             SystemError,
             RevokedError,
             InternalError,
+            TruncatedError,
             OperationError,
         ),
         start=1,

@@ -30,6 +30,22 @@ def test_many_more_ranks_than_cores(stretto):
     assert_ended_well(stretto.job(64, "crowd"))
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_operations(stretto, ranks):
+    assert_ended_well(stretto.job(ranks, "operations"), times=ranks)
+
+
+def test_an_operation_that_raises_is_an_error_on_all(stretto):
+    done = stretto.job(3, "operations", "fails")
+    assert_ended_well(done, times=3)
+    assert done.stdout.count("KeyError: 'no such thing'") == 3
+    assert "failed on rank 1" in done.stdout
+
+
+def test_an_operation_cannot_keep_its_arrays(stretto):
+    assert_ended_well(stretto.job(2, "operations", "keeps"), times=2)
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_lifetimes(stretto, ranks):
     assert_ended_well(stretto.job(ranks, "lifetimes"))

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dlpack.hpp"
+
+#include <utility>
+
+#include "base/status.hpp"
+
+namespace nb = nanobind;
+
+namespace stretto::python {
+
+// The structures of the DLPack specification (https://dmlc.github.io/dlpack), version 1.
+struct DlTensor::Tensor {
+    void *data;
+    std::int32_t device, device_id;
+    std::int32_t ndim;
+    std::uint8_t code, bits;
+    std::uint16_t lanes;
+    std::int64_t *shape, *strides; // in elements; null strides: C-contiguous
+    std::uint64_t byte_offset;
+};
+
+struct DlTensor::Managed {
+    Tensor tensor;
+    void *context;
+    void (*deleter)(Managed *);
+};
+
+struct DlTensor::ManagedVersioned {
+    std::uint32_t major, minor;
+    void *context;
+    void (*deleter)(ManagedVersioned *);
+    std::uint64_t flags;
+    Tensor tensor;
+};
+
+namespace {
+
+constexpr std::int32_t kCpu = 1, kCudaHost = 3; // the second is pinned, but the processor's too
+constexpr std::uint64_t kReadOnly = 1;          // in flags
+constexpr const char *kName = "dltensor", *kVersionedName = "dltensor_versioned";
+
+[[noreturn]] void refuse(const std::string &why) {
+    throw Error(Status::argument, why);
+}
+
+std::string type_name(std::uint8_t code, std::uint8_t bits) {
+    constexpr const char *names[] = {"int", "uint", "float", "opaque", "bfloat", "complex"};
+    if (code == 6)
+        return bits == 8 ? "bool" : "bool of " + std::to_string(bits) + " bits";
+    return (code < 6 ? std::string(names[code]) : "DLPack type " + std::to_string(code) + " of ") +
+           std::to_string(bits);
+}
+
+// What the call raised, as an Error.
+template<class Body>
+auto or_refuse(Body &&body) {
+    try {
+        return body();
+    } catch (nb::python_error &error) {
+        refuse("it cannot be handed over: " + std::string(nb::str(error.value()).c_str()));
+    }
+}
+
+// Version 1 can tell that memory is read-only, but not every library knows it yet.
+nb::object capsule_of(nb::handle array) {
+    try {
+        return array.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0));
+    } catch (nb::python_error &error) {
+        if (!error.matches(PyExc_TypeError))
+            throw;
+    }
+    return array.attr("__dlpack__")();
+}
+
+} // namespace
+
+bool DlTensor::offered_by(nb::handle array) {
+    return nb::hasattr(array, "__dlpack__") && nb::hasattr(array, "__dlpack_device__");
+}
+
+DlTensor::DlTensor(nb::handle array) {
+    const auto device =
+        or_refuse([&] { return nb::cast<int>(nb::object(array.attr("__dlpack_device__")())[0]); });
+    if (device != kCpu && device != kCudaHost)
+        refuse("its memory is not the processor's (DLPack device " + std::to_string(device) +
+               "); copy it to the CPU first");
+    const nb::object capsule = or_refuse([&] { return capsule_of(array); });
+    if (PyCapsule_IsValid(capsule.ptr(), kVersionedName) != 0) {
+        auto *given =
+            static_cast<ManagedVersioned *>(PyCapsule_GetPointer(capsule.ptr(), kVersionedName));
+        if (given->major != 1)
+            refuse("it is handed over by version " + std::to_string(given->major) +
+                   " of DLPack; 1 is understood");
+        (void)PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+        versioned_ = given;
+        read_only_ = (given->flags & kReadOnly) != 0;
+        read(given->tensor);
+    } else if (PyCapsule_IsValid(capsule.ptr(), kName) != 0) {
+        auto *given = static_cast<Managed *>(PyCapsule_GetPointer(capsule.ptr(), kName));
+        (void)PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+        managed_ = given;
+        read(given->tensor);
+    } else {
+        refuse("its __dlpack__ gives no capsule of DLPack");
+    }
+}
+
+void DlTensor::read(const Tensor &tensor) {
+    data_ = static_cast<std::byte *>(tensor.data) + tensor.byte_offset;
+    type_ = type_name(tensor.code, tensor.bits);
+    if (tensor.lanes != 1)
+        type_ += " in vectors";
+    shape_.assign(tensor.shape, tensor.shape + tensor.ndim);
+    std::int64_t step = 1; // between neighbours of this dimension, if C-contiguous
+    for (std::int32_t k = tensor.ndim; k-- > 0; step *= shape_[static_cast<std::size_t>(k)])
+        if (tensor.strides != nullptr && shape_[static_cast<std::size_t>(k)] > 1 &&
+            tensor.strides[k] != step)
+            contiguous_ = false;
+    count_ = static_cast<std::size_t>(step);
+    contiguous_ = contiguous_ || count_ == 0;
+}
+
+DlTensor::~DlTensor() {
+    if (managed_ != nullptr && managed_->deleter != nullptr)
+        managed_->deleter(managed_);
+    if (versioned_ != nullptr && versioned_->deleter != nullptr)
+        versioned_->deleter(versioned_);
+}
+
+DlTensor &DlTensor::operator=(DlTensor &&other) noexcept {
+    std::swap(managed_, other.managed_);
+    std::swap(versioned_, other.versioned_);
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    std::swap(type_, other.type_);
+    std::swap(read_only_, other.read_only_);
+    std::swap(contiguous_, other.contiguous_);
+    std::swap(shape_, other.shape_);
+    return *this;
+}
+
+} // namespace stretto::python
