@@ -310,8 +310,8 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
 /* ---- messages --------------------------------------------------------------------------- */
 
 /* Matched as MPI defines it: a receive takes the message sent first among those of its source and
- * tag, a message goes to the receive posted first among those it fits.  Types are not compared, only
- * bytes.  Tags are 0 ... INT_MAX. */
+ * tag, a message goes to the receive posted first among those it fits.  Only bytes are compared,
+ * not types.  Tags are 0 ... INT_MAX. */
 #define STRETTO_ANY_SOURCE (-1)
 #define STRETTO_ANY_TAG (-1)
 
