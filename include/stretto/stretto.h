@@ -12,7 +12,7 @@
  * Different communicators are used by different threads as they like.  Counts are elements, sizes
  * are bytes, both 64-bit.  All ranks call the same collectives of a communicator in the same order
  * with the same count or counts, dtype, op and root; a disagreement is an error that names who
- * differs in what.
+ * differs in what, at the latest in the next call in which ranks wait for one another.
  */
 #ifndef STRETTO_H
 #define STRETTO_H

@@ -20,11 +20,6 @@ using comm::Request;
 using reduce::Operation;
 using schedule::Collective;
 
-bool reduces(Collective collective) {
-    return collective == Collective::allreduce || collective == Collective::reduce ||
-           collective == Collective::reduce_scatter;
-}
-
 // All but what lies where, and how much of it.
 Request without_buffers(stretto_comm comm, Collective collective, int dtype, int op, int root,
                         const Operation *made) {

@@ -22,11 +22,6 @@ engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
     return options;
 }
 
-bool reduces(Collective collective) {
-    return collective == Collective::allreduce || collective == Collective::reduce ||
-           collective == Collective::reduce_scatter;
-}
-
 // "segmented_ring(segments=4)" is named "segmented_ring".
 std::string_view without_parameters(std::string_view algorithm) {
     return algorithm.substr(0, algorithm.find('('));

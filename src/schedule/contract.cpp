@@ -39,6 +39,11 @@ std::optional<Collective> collective_named(std::string_view name) {
     return static_cast<Collective>(found - kNames.begin());
 }
 
+bool reduces(Collective collective) {
+    return collective == Collective::allreduce || collective == Collective::reduce ||
+           collective == Collective::reduce_scatter;
+}
+
 bool rooted(Collective collective) {
     return collective == Collective::reduce || collective == Collective::broadcast ||
            collective == Collective::gather || collective == Collective::scatter;

@@ -27,6 +27,9 @@ enum class Collective : std::uint8_t {
 std::string_view name(Collective collective);
 std::optional<Collective> collective_named(std::string_view name);
 
+// An operation combines what ranks contribute (a barrier's is nobody's business).
+bool reduces(Collective collective);
+// One rank gives, or gets, all.
 bool rooted(Collective collective);
 // Blocks have owners: what a rank begins or ends with is its part of a vector.
 bool in_parts(Collective collective);

@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kModes{"off", "run", "full"};
 
-bool reduces(Collective collective) {
-    return collective == Collective::allreduce || collective == Collective::reduce ||
-           collective == Collective::reduce_scatter;
-}
-
 // Measured in shared memory (docs/performance.md): while a vector is small, one exchange of all
 // with all beats everything, as a second phase costs a second latency; then the owner of a block
 // reduces it in one n-ary pass (direct) and everybody reads the result.  With several ranks on a

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,26 +29,37 @@ inline std::string label(const Call &call) {
            std::to_string(call.send_offset) + " and " + std::to_string(call.recv_offset);
 }
 
+// A call with its buffers: filled at once, called or started when the test likes, then judged.
+class Played {
+public:
+    virtual ~Played() = default;
+    virtual stretto_status run() = 0;
+    virtual stretto_status start(stretto_request *request) = 0;
+    // Empty, or what was wrong.
+    virtual std::string verdict() = 0;
+};
+
 // What stretto.h says of buffers.  Elements are numbered by their place in the whole vector, of
 // which every rank owns a part.
 template<class T>
-class Player {
+class Player : public Played {
 public:
     Player(stretto_comm comm, const Call &call)
         : comm_(comm), call_(call), rank_(stretto_rank(comm)), size_(stretto_size(comm)),
           in_place_(call.in_place && (!rooted() || is_root())),
           send_(comm, has_send() ? sent() : 0, call.shared, call.send_offset),
           recv_(comm, in_place_ ? std::max(sent(), received()) : received(), call.shared,
-                call.recv_offset) {}
-
-    // Empty, or what was wrong.
-    std::string play() {
+                call.recv_offset) {
         if (is(Collective::broadcast) ? is_root() : sent() > 0)
             contribute();
-        const bool keeps = in_place_ && is(Collective::scatter);
-        const void *const input = in_place_ && !keeps ? STRETTO_IN_PLACE : send_.data();
-        void *const output = keeps ? const_cast<void *>(STRETTO_IN_PLACE) : recv_.data();
-        check(run(comm_, call_, input, output));
+    }
+
+    stretto_status run() override { return test::run(comm_, call_, input(), output()); }
+    stretto_status start(stretto_request *request) override {
+        return test::start(comm_, call_, input(), output(), request);
+    }
+
+    std::string verdict() override {
         if (!send_.guards_hold() || !recv_.guards_hold())
             return "written outside of a buffer";
         if (!has_result() && !recv_.untouched())
@@ -59,6 +71,10 @@ public:
 
 private:
     bool is(Collective collective) const { return call_.collective == collective; }
+    // The root of a scatter keeps its part by what it passes as its result.
+    bool keeps() const { return in_place_ && is(Collective::scatter); }
+    const void *input() { return in_place_ && !keeps() ? STRETTO_IN_PLACE : send_.data(); }
+    void *output() { return keeps() ? const_cast<void *>(STRETTO_IN_PLACE) : recv_.data(); }
     bool is_root() const { return rank_ == call_.root; }
     bool rooted() const {
         return is(Collective::reduce) || is(Collective::gather) || is(Collective::scatter);
@@ -102,7 +118,7 @@ private:
     // Where the contribution begins in the whole vector.
     std::size_t first() const { return gathers() ? before(rank_) : 0; }
     T contributed(int rank, std::size_t index) const {
-        return contribution<T>(call_.op, rank, index);
+        return contribution<T>(call_.op, rank, index + call_.salt);
     }
 
     void contribute() {
@@ -127,8 +143,9 @@ private:
         case Collective::gather: return contributed(part_of, i);
         case Collective::scatter: return contributed(call_.root, before(rank_) + i);
         case Collective::alltoall: return contributed(part_of, before(rank_) + i - before(part_of));
-        case Collective::reduce_scatter: return expected<T>(call_.op, size_, before(rank_) + i);
-        default: return expected<T>(call_.op, size_, i);
+        case Collective::reduce_scatter:
+            return expected<T>(call_.op, size_, before(rank_) + i + call_.salt);
+        default: return expected<T>(call_.op, size_, i + call_.salt);
         }
     }
 
@@ -155,9 +172,17 @@ private:
     Buffer<T> send_, recv_;
 };
 
+inline std::unique_ptr<Played> prepare(stretto_comm comm, const Call &call) {
+    return with_type(static_cast<Dtype>(call.dtype), [&]<class T>(T) -> std::unique_ptr<Played> {
+        return std::make_unique<Player<T>>(comm, call);
+    });
+}
+
+// Empty, or what was wrong.
 inline std::string play(stretto_comm comm, const Call &call) {
-    return with_type(static_cast<Dtype>(call.dtype),
-                     [&]<class T>(T) { return Player<T>(comm, call).play(); });
+    const std::unique_ptr<Played> played = prepare(comm, call);
+    check(played->run());
+    return played->verdict();
 }
 
 } // namespace test

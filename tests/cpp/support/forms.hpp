@@ -23,6 +23,7 @@ struct Call {
     bool shared = false;   // buffers in the shared heap
     bool nonblocking = false;
     std::size_t send_offset = 0, recv_offset = 0; // bytes from a cache line; may differ by rank
+    std::size_t salt = 0; // other data: no call must find its answer in what an earlier one left
 };
 
 // Has a form with a count for each rank.
@@ -32,7 +33,8 @@ inline bool takes_counts(Collective collective) {
 
 inline stretto_status start(stretto_comm comm, const Call &call, const void *send, void *recv,
                             stretto_request *request) {
-    const auto [collective, count, counts, dtype, op, root, place, shared, later, at, to] = call;
+    const auto [collective, count, counts, dtype, op, root, place, shared, later, at, to, salt] =
+        call;
     switch (collective) {
     case Collective::reduce:
         return stretto_ireduce(comm, send, recv, count, dtype, op, root, request);
@@ -49,6 +51,7 @@ inline stretto_status start(stretto_comm comm, const Call &call, const void *sen
     case Collective::scatter:
         return stretto_iscatter(comm, send, recv, count, dtype, root, request);
     case Collective::alltoall: return stretto_ialltoall(comm, send, recv, count, dtype, request);
+    case Collective::barrier: return stretto_ibarrier(comm, request);
     default: return stretto_iallreduce(comm, send, recv, count, dtype, op, request);
     }
 }
@@ -59,7 +62,8 @@ inline stretto_status run(stretto_comm comm, const Call &call, const void *send,
         const stretto_status status = start(comm, call, send, recv, &request);
         return status == STRETTO_OK ? stretto_wait(&request) : status;
     }
-    const auto [collective, count, counts, dtype, op, root, place, shared, later, at, to] = call;
+    const auto [collective, count, counts, dtype, op, root, place, shared, later, at, to, salt] =
+        call;
     switch (collective) {
     case Collective::reduce: return stretto_reduce(comm, send, recv, count, dtype, op, root);
     case Collective::broadcast: return stretto_broadcast(comm, recv, count, dtype, root);
@@ -72,6 +76,7 @@ inline stretto_status run(stretto_comm comm, const Call &call, const void *send,
     case Collective::gather: return stretto_gather(comm, send, recv, count, dtype, root);
     case Collective::scatter: return stretto_scatter(comm, send, recv, count, dtype, root);
     case Collective::alltoall: return stretto_alltoall(comm, send, recv, count, dtype);
+    case Collective::barrier: return stretto_barrier(comm);
     default: return stretto_allreduce(comm, send, recv, count, dtype, op);
     }
 }
