@@ -68,6 +68,10 @@ struct Choice {
     const Algorithm *algorithm = nullptr;
     std::map<std::string, std::int64_t> parameters;
 };
+// The name without the parameters.
+inline std::string_view name_in(std::string_view text) {
+    return text.substr(0, text.find('('));
+}
 // Throws Error(argument) for an unknown name or parameter, or a value out of range.
 Choice parse(Collective collective, std::string_view text);
 // Throws Error(unsupported) if the algorithm cannot run at this number of ranks, with these

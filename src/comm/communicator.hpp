@@ -148,6 +148,11 @@ private:
         bool operator==(const Terms &) const = default;
     };
 
+    // In what a rank says of its call (pack).
+    static constexpr std::uint64_t kOverlaps = 1u << 24;
+    static constexpr int kReproducibleShift = 25;
+    static constexpr std::uint64_t kByPairs = 1u << 27;
+
     static std::uint64_t pack(const Request &request);
     const Terms &terms() const { return all_terms_[terms_now_]; }
     void agree(Terms terms);
@@ -165,7 +170,6 @@ private:
     engine::Call call(const Request &request, const Site &site, bool overlaps);
     std::uint64_t take_turn(const Exchange &what);
 
-    static constexpr std::uint64_t kByPairs = 1u << 27; // in what a rank says of its call
     static std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
         hash = (hash ^ value) * 0xff51afd7ed558ccdu;
         return hash ^ (hash >> 32);

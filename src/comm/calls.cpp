@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From what a caller asks for to a call of the engine: its algorithm, plan and site, and where its
+// buffers lie.
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "algorithms/algorithm.hpp"
+#include "comm/communicator.hpp"
+#include "reduce/kernels.hpp"
+
+namespace stretto::comm {
+
+// collective 8 bits | dtype 8 | op 8 | overlaps 1 | reproducible 2 | by pairs 1 | unused 4 | root
+// 32
+std::uint64_t Communicator::pack(const Request &request) {
+    return static_cast<std::uint64_t>(request.collective) |
+           static_cast<std::uint64_t>(request.dtype) << 8 |
+           static_cast<std::uint64_t>(request.op) << 16 |
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.root)) << 32;
+}
+
+std::uint64_t Communicator::what(const Request &request) const {
+    return pack(request) | static_cast<std::uint64_t>(terms().reproducible) << kReproducibleShift;
+}
+
+std::size_t Communicator::vector_count(const Request &request) const {
+    const bool parts = request.shares == 0 && schedule::in_parts(request.collective);
+    return parts ? request.count * static_cast<std::size_t>(size()) : request.count;
+}
+
+void Communicator::share(Request &request, std::span<const std::size_t> counts) {
+    if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end()) {
+        request.count = counts[0];
+        return;
+    }
+    const Shares::Entry &entry = shares_.of(counts);
+    request.count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    request.root = static_cast<int>(Shares::mark(entry.hash));
+    request.shares = entry.id;
+}
+
+std::string Communicator::algorithm_for(const Request &request) const {
+    select::Situation here = situation(request);
+    if (const std::string &forced = terms().forced; !forced.empty())
+        for (const algorithms::Algorithm &algorithm : algorithms::all())
+            if (algorithm.collective == request.collective &&
+                algorithm.name == algorithms::name_in(forced)) {
+                select::require(algorithm, here);
+                return forced;
+            }
+    here.consistent = true; // what nobody asked for by name gives all ranks the same bits
+    return select::choose(here).algorithm;
+}
+
+select::Situation Communicator::situation(const Request &request) const {
+    select::Situation here;
+    here.collective = request.collective;
+    here.ranks = size();
+    here.cores = segment_->header().cores;
+    here.element = size_of(request.dtype);
+    here.bytes = vector_count(request) * here.element;
+    here.commutative = request.op != ReduceOp::user_in_order;
+    here.reproducible = terms().reproducible;
+    here.equal_shares = request.shares == 0;
+    return here;
+}
+
+const engine::Plan &Communicator::plan(const Request &request) {
+    const std::size_t count = vector_count(request);
+    const std::string algorithm = algorithm_for(request);
+    const std::string key = std::string(schedule::name(request.collective)) + " " + algorithm +
+                            " " + std::to_string(count) + " " +
+                            std::to_string(size_of(request.dtype)) + " " +
+                            std::to_string(request.root) + " " + std::to_string(request.shares);
+    std::unique_ptr<const engine::Plan> &slot = plans_[key];
+    if (slot)
+        return *slot;
+    try {
+        const schedule::Schedule schedule = algorithms::make(
+            algorithms::parse(request.collective, algorithm), size(), request.root,
+            request.shares == 0 ? std::vector<std::uint64_t>{} : *shares_.last().counts);
+        engine::PlanOptions options;
+        options.count = count;
+        options.element = size_of(request.dtype);
+        options.ring_bytes = segment_->ring_bytes();
+        options.cores = segment_->header().cores;
+        options.slice = segment_->header().slice_bytes;
+        if (options.slice == 0)
+            options.slice = select::slice_bytes(situation(request));
+        options.output_everywhere = layout(request.collective).output_everywhere();
+        slot = engine::compile(schedule, me_.rank, options);
+    } catch (...) {
+        plans_.erase(key);
+        throw;
+    }
+    plan_bytes_ += slot->footprint();
+    return *slot;
+}
+
+Communicator::Site Communicator::make_site(const Request &request) {
+    const std::size_t element = size_of(request.dtype);
+    const std::size_t whole = vector_count(request) * element;
+    const auto me = static_cast<std::size_t>(rank());
+    std::size_t own = request.count * element, first = own * me;
+    std::uint64_t shares = 0;
+    if (request.shares != 0) {
+        const std::vector<std::uint64_t> &counts = *shares_.last().counts;
+        own = counts[me] * element;
+        first = std::accumulate(counts.begin(), counts.begin() + rank(), std::size_t{0}) * element;
+        shares = shares_.last().hash;
+    }
+    const Layout where = layout(request.collective);
+    const Buffers held = rank() == request.root ? where.root : where.others;
+    const auto bytes = [&](Holds holds) {
+        return holds == Holds::whole ? whole : holds == Holds::own ? own : 0;
+    };
+    Site site;
+    site.plan = &plan(request);
+    // Where bits must not depend on how operands are put together, each pair is rounded.
+    site.reduce =
+        reduce::pass(request.dtype, request.op,
+                     terms().reproducible == select::Reproducible::full ? reduce::Rounding::each
+                                                                        : reduce::Rounding::once);
+    site.input_first = held.input == Holds::own ? first : 0;
+    site.output_first = held.output == Holds::own ? first : 0;
+    site.input_bytes = bytes(held.input);
+    site.output_bytes = bytes(held.output);
+    site.in_place = where.in_place;
+    if (schedule::reduces(request.collective))
+        site.extra = extra(request, site);
+    site.what = what(request);
+    site.fingerprint =
+        mix(mix(mix(segment_->header().key, site.what), request.count), site.plan->identity);
+    if (shares != 0)
+        site.fingerprint = mix(site.fingerprint, shares);
+    return site;
+}
+
+// What an average divides, a premultiplied sum multiplies, and what makes truth of the contribution
+// of a rank that is alone, as reducing it with others would.
+std::unique_ptr<const engine::Extra> Communicator::extra(const Request &request,
+                                                         const Site &site) const {
+    engine::Extra extra;
+    extra.operation = request.operation;
+    extra.dtype = request.dtype;
+    extra.divisor = size();
+    const std::size_t element = size_of(request.dtype);
+    const auto map = [&](reduce::Mapping mapping, const void *constant, std::size_t first,
+                         std::size_t bytes) {
+        return engine::Extra::Mapped{reduce::map(mapping, request.dtype), constant, first,
+                                     bytes / element};
+    };
+    if (request.op == ReduceOp::premul_sum)
+        extra.before = map(reduce::Mapping::multiply, request.operation->factor.data(),
+                           site.input_first, site.input_bytes);
+    if (site.output_bytes != 0 && request.op == ReduceOp::avg)
+        extra.after = map(reduce::Mapping::divide, nullptr, site.output_first, site.output_bytes);
+    if (size() == 1 && gives_truth(request.dtype, request.op))
+        extra.after = map(reduce::Mapping::truth, nullptr, site.output_first, site.output_bytes);
+    if (extra.operation == nullptr && extra.after.map == nullptr)
+        return nullptr;
+    auto kept = std::make_unique<engine::Extra>(extra);
+    kept->after.constant = &kept->divisor;
+    return kept;
+}
+
+Communicator::Site &Communicator::site(const Request &request) {
+    const Key key{pack(request), request.count,
+                  terms_now_ | std::uint64_t{request.operation_number} << 32, request.shares};
+    if (key == last_key_) [[likely]]
+        return *last_site_;
+    auto found = sites_.find(key);
+    if (found == sites_.end()) {
+        if (plan_bytes_ > most_plan_bytes_)
+            forget();
+        found = sites_.emplace(key, make_site(request)).first;
+    }
+    last_key_ = key;
+    last_site_ = &found->second;
+    return *last_site_;
+}
+
+engine::Call Communicator::call(const Request &request, const Site &site, bool overlaps) {
+    engine::Call call;
+    call.plan = site.plan;
+    call.reduce = site.reduce;
+    // A rank must know of every rank's calls whether they overlap, so the two kinds do not match.
+    call.overlaps = overlaps;
+    call.fingerprint = overlaps ? ~site.fingerprint : site.fingerprint;
+    call.said = {site.what | (overlaps ? kOverlaps : 0), request.count};
+    call.extra = site.extra.get();
+    // Whether the contribution is mapped on the way to memory that only we know.
+    const bool mapped = call.extra != nullptr && call.extra->before.map != nullptr;
+    const void *input = request.input;
+    void *output = request.output;
+    if (input == nullptr) {
+        input = output;
+        call.in_place = !mapped;
+        switch (site.in_place) {
+        case InPlace::over: break;
+        case InPlace::inside: input = static_cast<std::byte *>(output) + site.input_first; break;
+        case InPlace::kept: output = static_cast<std::byte *>(output) + site.output_first; break;
+        case InPlace::moved:
+            if (site.output_first == 0 || mapped)
+                break; // what is written is what nobody else reads
+            call.in_place = false;
+            call.move_to = output;
+            call.move_bytes = site.output_bytes;
+            call.move_first = site.output_first;
+        }
+    }
+    // Where byte 0 of the whole vector would lie.
+    call.input = static_cast<const std::byte *>(input) - site.input_first;
+    call.output = static_cast<std::byte *>(output) - site.output_first;
+    if (const auto where = heap_.locate(input, site.input_bytes); where != 0 && !mapped)
+        call.input_heap = where - site.input_first;
+    if (const auto where = heap_.locate(output, site.output_bytes);
+        call.move_bytes == 0 && where != 0)
+        call.output_heap = where - site.output_first;
+    return call;
+}
+
+void Communicator::play(const Request &request) {
+    Site &where = site(request);
+    queue_.play(call(request, where, false), where.tally);
+}
+
+engine::Queue::Flight *Communicator::start(const Request &request) {
+    Site &where = site(request);
+    return queue_.start(call(request, where, true), where.tally);
+}
+
+// A program whose counts never repeat would fill the memory with plans.  What is forgotten is
+// planned again when it is needed; no other rank notices.
+void Communicator::forget() {
+    if (!queue_.forget())
+        return; // at another call, then
+    for (const auto &[key, site] : sites_)
+        add(past_, key, site);
+    sites_.clear();
+    plans_.clear();
+    plan_bytes_ = 0;
+    last_site_ = nullptr;
+    last_key_ = {};
+}
+
+} // namespace stretto::comm
