@@ -17,9 +17,16 @@
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
+#include "support/rounding.hpp"
 #include "support/world.hpp"
 
 namespace {
+
+using Float16 = test::RoundedFloat16;
+using Bfloat16 = test::RoundedBfloat16;
+using Float32 = test::RoundedFloat32;
+using Float64 = test::RoundedFloat64;
+using test::value;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kEvery =
@@ -30,38 +37,6 @@ constexpr std::size_t kEvery = 1;
 
 constexpr int kRanks = 7;
 constexpr std::size_t kCount = 5003;
-
-std::uint64_t scrambled(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-// A type of elements, and how many of its bits are the exponent (the lowest ones the mantissa).
-template<class Bits, stretto_dtype dtype_, int exponent_bits>
-struct Type {
-    using Element = Bits;
-    static constexpr stretto_dtype dtype = dtype_;
-    static constexpr int exponent = exponent_bits;
-    static constexpr int mantissa = static_cast<int>(8 * sizeof(Bits)) - 1 - exponent_bits;
-};
-using Float16 = Type<std::uint16_t, STRETTO_FLOAT16, 5>;
-using Bfloat16 = Type<std::uint16_t, STRETTO_BFLOAT16, 8>;
-using Float32 = Type<std::uint32_t, STRETTO_FLOAT32, 8>;
-using Float64 = Type<std::uint64_t, STRETTO_FLOAT64, 11>;
-
-// A number as its bits: of both signs and of seven sizes around one, so that every bracketing
-// rounds in its own way.
-template<class T>
-typename T::Element value(int rank, std::size_t index) {
-    const std::uint64_t random =
-        scrambled(static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15u + index + 1);
-    const std::uint64_t sign = random >> 63 << (T::mantissa + T::exponent);
-    const std::uint64_t one = (std::uint64_t{1} << (T::exponent - 1)) - 1; // the exponent of 1
-    const std::uint64_t size = (one - 3 + random % 7) << T::mantissa;
-    const std::uint64_t digits = random >> 3 & ((std::uint64_t{1} << T::mantissa) - 1);
-    return static_cast<typename T::Element>(sign | size | digits);
-}
 
 template<class T>
 std::uint64_t hash_of(const T *values, std::size_t count) {
