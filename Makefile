@@ -71,9 +71,9 @@ test: test-cpp test-python test-asan test-tsan
 	@echo "all tests passed"
 
 test-full: test-cpp
-	$(call build,asan,$(call sanitize,address$(comma)undefined))
+	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=all)
 	$(call ctest,asan)
-	$(call build,tsan,$(call sanitize,thread))
+	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=all)
 	$(call ctest,tsan)
 	STRETTO_TEST_FULL=1 $(call ctest,test)
 	STRETTO_TEST_FULL=1 $(MAKE) test-python
@@ -85,12 +85,13 @@ test-cpp: $(TOOLS)
 test-python: $(INSTALLED)
 	$(BIN)/python -m pytest
 
+# One instruction set will do here: instrumented kernels compile for minutes.
 test-asan: $(TOOLS)
-	$(call build,asan,$(call sanitize,address$(comma)undefined),$(shared_tests:%=test_%))
+	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline,$(shared_tests:%=test_%))
 	$(call ctest,asan,$(only_shared))
 
 test-tsan: $(TOOLS)
-	$(call build,tsan,$(call sanitize,thread),$(shared_tests:%=test_%))
+	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(shared_tests:%=test_%))
 	$(call ctest,tsan,$(only_shared))
 
 # ---- the rest

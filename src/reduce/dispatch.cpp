@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#if defined(__x86_64__)
+#if defined(STRETTO_WIDE_KERNELS)
 #include <cpuid.h>
 #endif
 
@@ -23,7 +23,7 @@ std::string_view name(Isa isa) {
     return names[static_cast<int>(isa)];
 }
 
-#if defined(__x86_64__)
+#if defined(STRETTO_WIDE_KERNELS)
 // Conversion of 16-bit floats; not every compiler's __builtin_cpu_supports knows it.
 static bool has_f16c() {
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -33,7 +33,7 @@ static bool has_f16c() {
 
 // Null where the processor lacks the instruction set.
 static const Table *table(Isa isa) {
-#if defined(__x86_64__)
+#if defined(STRETTO_WIDE_KERNELS)
     static const bool has_avx2 = __builtin_cpu_supports("avx2") && has_f16c();
     static const bool has_avx512 =
         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -16,7 +16,7 @@ struct Table {
 };
 
 extern const Table baseline_table;
-#if defined(__x86_64__)
+#if defined(STRETTO_WIDE_KERNELS)
 extern const Table avx2_table;
 extern const Table avx512_table;
 #endif
