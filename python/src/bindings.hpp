@@ -17,9 +17,11 @@ struct Communicator {
 };
 
 void bind_communicator(nanobind::module_ &module); // communicator.cpp
-void bind_tools(nanobind::module_ &module);        // tools.cpp
-void bind_selection(nanobind::module_ &module);    // selection.cpp
-void bind_operation(nanobind::module_ &module);    // operation.cpp
+void bind_messages(nanobind::module_ &module,      // messages.cpp
+                   nanobind::class_<Communicator> &communicator);
+void bind_tools(nanobind::module_ &module);     // tools.cpp
+void bind_selection(nanobind::module_ &module); // selection.cpp
+void bind_operation(nanobind::module_ &module); // operation.cpp
 
 // timing.cpp: calls of a collective, timed; (microseconds of each call's slowest rank, mean
 // microseconds of each rank).  Collective.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// _core.Communicator and _core.Request: what stretto/communicator.py builds upon.
+// _core.Communicator: what stretto/communicator.py builds upon.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <string>
 #include <vector>
 
 #include "bindings.hpp"
+#include "request.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -13,51 +14,6 @@ using namespace nb::literals;
 namespace stretto::python {
 
 namespace {
-
-class Request {
-public:
-    Request(std::shared_ptr<Handle> handle, std::shared_ptr<Pending> pending)
-        : handle_(std::move(handle)), pending_(std::move(pending)) {}
-    Request(Request &&) = default;
-    ~Request() {
-        if (handle_ != nullptr)
-            handle_->abandon(std::move(pending_));
-    }
-
-    void start() {
-        if (!pending_->persistent)
-            throw Error(Status::argument, "only a request of allreduce_init can be started again");
-        if (pending_->request == nullptr)
-            throw Error(Status::argument, "the communicator is finalized");
-        handle_->call([&](stretto_comm) { return stretto_start(pending_->request); });
-        pending_->running = true;
-    }
-
-    void wait() {
-        if (!pending_->running)
-            return;
-        handle_->call([&](stretto_comm) {
-            const stretto_status status = stretto_wait(&pending_->request);
-            pending_->running = false; // ended, be it by an error
-            return status;
-        });
-    }
-
-    bool test() {
-        if (pending_->running)
-            handle_->call([&](stretto_comm) {
-                int done = 1;
-                const stretto_status status = stretto_test(&pending_->request, &done);
-                pending_->running = status == STRETTO_OK && done == 0;
-                return status;
-            });
-        return !pending_->running;
-    }
-
-private:
-    std::shared_ptr<Handle> handle_;
-    std::shared_ptr<Pending> pending_;
-};
 
 Communicator adopt(stretto_status status, const stretto_comm &comm) {
     check(status);
@@ -93,26 +49,24 @@ void play(const Communicator &self, const char *collective, nb::handle send, nb:
 
 Request start(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
               nb::handle op, int root) {
-    Pending pending{
-        nullptr,
-        Invocation(collective, send, recv, op, root, self.handle->rank(), self.handle->size()),
-        false, true};
-    self.handle->call(
-        [&](stretto_comm comm) { return pending.what.start(comm, &pending.request); });
-    return {self.handle, self.handle->track(std::move(pending))};
+    auto what = std::make_shared<Invocation>(collective, send, recv, op, root, self.handle->rank(),
+                                             self.handle->size());
+    return begin(self.handle, what, false, [&](stretto_comm comm, Pending &pending) {
+        return what->start(comm, &pending.request);
+    });
 }
 
 Request plan(const Communicator &self, nb::handle send, nb::handle recv, nb::handle op) {
-    Pending pending{
-        nullptr,
-        Invocation("allreduce", send, recv, op, 0, self.handle->rank(), self.handle->size()), true,
-        false};
-    const Invocation &what = pending.what;
+    auto what = std::make_shared<Invocation>("allreduce", send, recv, op, 0, self.handle->rank(),
+                                             self.handle->size());
+    auto pending = std::make_shared<Pending>();
+    pending->what = what;
+    pending->persistent = true;
     self.handle->call([&](stretto_comm comm) {
-        return stretto_allreduce_init(comm, what.send, what.recv, what.count, what.dtype, what.op,
-                                      &pending.request);
+        return stretto_allreduce_init(comm, what->send, what->recv, what->count, what->dtype,
+                                      what->op, &pending->request);
     });
-    return {self.handle, self.handle->track(std::move(pending))};
+    return {self.handle, std::move(pending)};
 }
 
 nb::list stats(const Communicator &self) {
@@ -164,13 +118,8 @@ double probe_memory(const Communicator &self) {
 } // namespace
 
 void bind_communicator(nb::module_ &module) {
-    nb::class_<Request>(module, "Request")
-        .def("start", &Request::start)
-        .def("wait", &Request::wait)
-        .def("test", &Request::test);
-
-    nb::class_<Communicator>(module, "Communicator", nb::is_weak_referenceable())
-        .def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
+    nb::class_<Communicator> communicator(module, "Communicator", nb::is_weak_referenceable());
+    communicator.def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
         .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
         .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a)
         .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a)
@@ -193,6 +142,8 @@ void bind_communicator(nb::module_ &module) {
         .def("probe_memory", &probe_memory)
         .def("finalize", [](const Communicator &self) { self.handle->finalize(); })
         .def("exit", [](const Communicator &self) { self.handle->exit(); });
+
+    bind_messages(module, communicator);
 
     module.def("init", &init);
     module.def("init_explicit", &init_explicit, "rank"_a, "size"_a, "job"_a);

@@ -13,22 +13,27 @@ struct Handle::Block {
     void *memory;
 };
 
-void Handle::enter() {
+void Handle::enter(bool alone) {
     if (finalized_ || comm_ == nullptr)
         throw Error(Status::argument, "the communicator is finalized");
-    if (busy_)
+    if (alone && busy_)
         throw Error(Status::argument, "another thread is inside this communicator; one thread at a "
-                                      "time may use it");
-    busy_ = true;
+                                      "time may use it, but for messages");
+    busy_ = busy_ || alone;
+    ++inside_;
     free_released();
     reap();
 }
 
-std::shared_ptr<Pending> Handle::track(Pending &&pending) {
-    auto kept = std::make_shared<Pending>(std::move(pending));
+void Handle::quit(bool alone) {
+    if (alone)
+        busy_ = false;
+    --inside_;
+}
+
+void Handle::track(const std::shared_ptr<Pending> &pending) {
     tracked_.remove_if([](const std::weak_ptr<Pending> &other) { return other.expired(); });
-    tracked_.push_back(kept);
-    return kept;
+    tracked_.push_back(pending);
 }
 
 void Handle::abandon(std::shared_ptr<Pending> pending) {
@@ -89,13 +94,18 @@ void Handle::free_released() {
 void Handle::finalize() {
     if (finalized_ || comm_ == nullptr)
         return;
-    enter();
+    if (inside_ != 0)
+        throw Error(Status::argument, "another thread is inside this communicator, which cannot be "
+                                      "finalized before it is out");
+    enter(true);
     for (const auto &pending : running()) {
+        if (pending->of_messages)
+            continue; // what nothing has matched is given up when we leave
         const nb::gil_scoped_release released;
         (void)stretto_wait(&pending->request); // its error is nobody's now
         pending->running = false;
     }
-    busy_ = false;
+    quit(true);
     finalized_ = true;
     if (blocks_ == 0)
         leave();
@@ -120,16 +130,19 @@ std::vector<std::shared_ptr<Pending>> Handle::running() const {
 }
 
 void Handle::leave() {
-    if (comm_ == nullptr || busy_)
+    if (comm_ == nullptr || inside_ != 0)
         return;
     for (const std::weak_ptr<Pending> &weak : tracked_)
         if (const auto pending = weak.lock())
             pending->request = nullptr; // freed with the communicator
+    const auto unfinished = running();  // keep their buffers until that is done
     stretto_comm comm = std::exchange(comm_, nullptr);
     {
         const nb::gil_scoped_release released;
         (void)stretto_finalize(&comm);
     }
+    for (const std::shared_ptr<Pending> &pending : unfinished)
+        pending->running = false;
     released_.clear();
     tracked_.clear();
     orphans_.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A C communicator with the care that Python needs: one caller at a time without holding the GIL,
-// requests that outlive their Python objects, shared memory that outlives finalize().
+// A C communicator with the care that Python needs: callers without the GIL, of collectives one at
+// a time; requests that outlive their Python objects; shared memory that outlives finalize().
 #pragma once
 
 #include <list>
@@ -18,9 +18,12 @@ class Handle;
 // A request of the C API with the buffers that belong to it.
 struct Pending {
     stretto_request request = nullptr; // NULL once it has ended
-    Invocation what;
+    std::shared_ptr<void> what;        // the call and its buffers
     bool persistent = false;
     bool running = false;
+    bool of_messages = false; // may be waited for while others are inside
+    bool claimed = false;     // a thread waits for it
+    stretto_message message{-1, -1, 0};
 };
 
 // All members need the GIL.
@@ -36,24 +39,21 @@ public:
     int size() const { return size_; }
 
     // Runs body(comm) without the GIL and checks its status.  Throws Error(argument) if the
-    // communicator is finalized or another thread is inside.
+    // communicator is finalized or another thread is inside, but for messages.
     template<class Body>
     void call(Body &&body) {
-        enter();
-        stretto_status status;
-        std::string message;
-        {
-            const nanobind::gil_scoped_release released;
-            status = body(comm_);
-            if (status != STRETTO_OK)
-                message = stretto_last_error();
-        }
-        busy_ = false;
-        if (status != STRETTO_OK)
-            throw Error(static_cast<Status>(status), message);
+        enter(true);
+        run(true, body);
+    }
+    // The same of messages: any number of threads at once.
+    template<class Body>
+    void share(Body &&body) {
+        enter(false);
+        run(false, body);
     }
 
-    std::shared_ptr<Pending> track(Pending &&pending);
+    // `pending` was started.
+    void track(const std::shared_ptr<Pending> &pending);
     // The Python object of the request is gone: what still runs keeps its buffers until it ends.
     void abandon(std::shared_ptr<Pending> pending);
 
@@ -68,7 +68,23 @@ public:
 private:
     struct Block; // what owns a shared array
 
-    void enter();
+    template<class Body>
+    void run(bool alone, Body &&body) {
+        stretto_status status;
+        std::string message;
+        {
+            const nanobind::gil_scoped_release released;
+            status = body(comm_);
+            if (status != STRETTO_OK)
+                message = stretto_last_error();
+        }
+        quit(alone);
+        if (status != STRETTO_OK)
+            throw Error(static_cast<Status>(status), message);
+    }
+
+    void enter(bool alone);
+    void quit(bool alone);
     void release(void *memory);
     void free_released();
     void reap();
@@ -77,9 +93,10 @@ private:
 
     stretto_comm comm_;
     const int rank_, size_;
-    bool busy_ = false, finalized_ = false;
-    int blocks_ = 0;               // shared arrays that live
-    std::vector<void *> released_; // to be freed when nobody is inside
+    bool busy_ = false, finalized_ = false; // busy: with a collective, or what counts as one
+    int inside_ = 0;                        // callers
+    int blocks_ = 0;                        // shared arrays that live
+    std::vector<void *> released_;          // to be freed when nobody is inside
     std::list<std::weak_ptr<Pending>> tracked_;
     std::vector<std::shared_ptr<Pending>> orphans_; // without a Python object
 };

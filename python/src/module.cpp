@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bindings.hpp"
+#include "request.hpp"
 
 NB_MODULE(_core, module) {
     nanobind::set_leak_warnings(false); // a communicator may live as long as the process
@@ -7,6 +8,7 @@ NB_MODULE(_core, module) {
     module.attr("__version__") = stretto_version();
     stretto::python::translate_errors();
     stretto::python::bind_operation(module);
+    stretto::python::bind_request(module);
     stretto::python::bind_communicator(module);
     stretto::python::bind_tools(module);
     stretto::python::bind_selection(module);

@@ -35,14 +35,20 @@ from stretto.errors import (
     TruncatedError,
     UnsupportedError,
 )
+from stretto.messages import ANY_SOURCE, ANY_TAG
 from stretto.operation import Op, Operation, premul_sum
+from stretto.request import Message, MessageRequest
 
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "IN_PLACE",
     "ArgumentError",
     "Communicator",
     "Error",
     "InternalError",
+    "Message",
+    "MessageRequest",
     "MismatchError",
     "Op",
     "Operation",

@@ -11,7 +11,8 @@ the type has it (docs/data.md), or an operation that `stretto.Op` or `stretto.pr
 
 What does not fit is refused with an ArgumentError before anything is sent.  All ranks call the same
 collectives in the same order with the same number and type of elements, operation and root; one
-thread at a time may use a communicator.  Calls let other Python threads run while they wait.
+thread at a time may use a communicator, but for messages: those are sent and received by any number
+of threads.  Calls let other Python threads run while they wait.
 """
 
 from __future__ import annotations
@@ -27,19 +28,11 @@ from numpy.typing import DTypeLike
 from stretto import _core
 from stretto.data import Form, form_of, name_of
 from stretto.errors import ArgumentError
+from stretto.exchanges import Exchanges
+from stretto.family import Family
+from stretto.messages import Messages
 from stretto.operation import AnyOp
-
-
-class InPlace:
-    """The type of IN_PLACE."""
-
-    def __repr__(self) -> str:
-        return "stretto.IN_PLACE"
-
-
-IN_PLACE = InPlace()
-"""Pass as `send` to say that the contribution lies in `recv`."""
-
+from stretto.request import IN_PLACE, InPlace, PersistentRequest, Request
 
 _MODES = ("off", "run", "full")  # in the order of stretto_reproducible
 
@@ -64,36 +57,7 @@ class Stat(NamedTuple):
     """Bytes of operands that this rank read while reducing."""
 
 
-class Request:
-    """A collective in flight.  It keeps its arrays alive; do not touch them until it ends."""
-
-    def __init__(self, core: _core.Request, result: np.ndarray | None):
-        self._core = core
-        self._result = result
-
-    def wait(self) -> np.ndarray | None:
-        """Waits for the end; the result, as the blocking call returns it.
-
-        Raises what the blocking call raises.
-        """
-        self._core.wait()
-        return self._result
-
-    def test(self) -> bool:
-        """True if the collective has ended.  Does not wait.  Raises as `wait` does."""
-        return self._core.test()
-
-
-class PersistentRequest(Request):
-    """A collective that is planned once and started as often as wanted."""
-
-    def start(self) -> PersistentRequest:
-        """Starts it again, with what is in the arrays now.  Raises ArgumentError if it runs."""
-        self._core.start()
-        return self
-
-
-class Communicator:
+class Communicator(Messages, Exchanges, Family):
     """A rank's view of its job.  Made by `stretto.init`.
 
     As a context manager it is finalized at the end of the block, unless that ends by an exception:

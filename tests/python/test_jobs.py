@@ -25,6 +25,11 @@ def test_collectives(stretto, ranks):
     assert_ended_well(stretto.job(ranks, "collectives"))
 
 
+@pytest.mark.parametrize("ranks", RANKS)
+def test_messages(stretto, ranks):
+    assert_ended_well(stretto.job(ranks, "messages"))
+
+
 @full
 def test_many_more_ranks_than_cores(stretto):
     assert_ended_well(stretto.job(64, "crowd"))

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "request.hpp"
+
+namespace nb = nanobind;
+
+namespace stretto::python {
+
+// One thread at a time waits for a request.
+class Request::Claim {
+public:
+    explicit Claim(Pending &pending) : pending_(pending) {
+        if (pending.claimed)
+            throw Error(Status::argument, "another thread waits for this request");
+        pending.claimed = true;
+    }
+    ~Claim() { pending_.claimed = false; }
+    Claim(const Claim &) = delete;
+    Claim &operator=(const Claim &) = delete;
+
+private:
+    Pending &pending_;
+};
+
+Request::Request(std::shared_ptr<Handle> handle, std::shared_ptr<Pending> pending)
+    : handle_(std::move(handle)), pending_(std::move(pending)) {
+    handle_->track(pending_);
+}
+
+Request::~Request() {
+    if (handle_ != nullptr)
+        handle_->abandon(std::move(pending_));
+}
+
+void Request::call(stretto_status (*body)(Pending &)) {
+    const Claim claim(*pending_);
+    const auto run = [&](stretto_comm) { return body(*pending_); };
+    if (pending_->of_messages)
+        handle_->share(run);
+    else
+        handle_->call(run);
+}
+
+void Request::start() {
+    if (!pending_->persistent)
+        throw Error(Status::argument, "only a request of allreduce_init can be started again");
+    if (pending_->request == nullptr)
+        throw Error(Status::argument, "the communicator is finalized");
+    call([](Pending &pending) { return stretto_start(pending.request); });
+    pending_->running = true;
+}
+
+void Request::wait() {
+    if (!pending_->running)
+        return;
+    call([](Pending &pending) {
+        const stretto_status status = stretto_wait(&pending.request);
+        pending.running = false; // ended, be it by an error
+        return status;
+    });
+}
+
+bool Request::test() {
+    if (pending_->running)
+        call([](Pending &pending) {
+            int done = 1;
+            const stretto_status status = stretto_test(&pending.request, &done);
+            pending.running = status == STRETTO_OK && done == 0;
+            return status;
+        });
+    return !pending_->running;
+}
+
+nb::object Request::message() const {
+    if (pending_->message.source < 0)
+        return nb::none();
+    return nb::make_tuple(pending_->message.source, pending_->message.tag, pending_->message.bytes);
+}
+
+void bind_request(nb::module_ &module) {
+    nb::class_<Request>(module, "Request")
+        .def("start", &Request::start)
+        .def("wait", &Request::wait)
+        .def("test", &Request::test)
+        .def("message", &Request::message);
+}
+
+} // namespace stretto::python

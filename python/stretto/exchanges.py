@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Collectives of which each pair of ranks alone knows the counts: a part of the communicator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stretto import _core
+from stretto.data import form_of
+from stretto.errors import ArgumentError
+from stretto.request import InPlace, Request
+
+Counts = Sequence[int]
+
+
+class Exchanges:
+    """Parts of any size for each rank, anywhere in an array.
+
+    counts: elements for each rank, or from each; displacements: where each part begins, in
+    elements; None: one after the other.  If a rank sends another count than its receiver expects,
+    both raise MismatchError.
+    """
+
+    _core: _core.Communicator
+    rank: int
+    size: int
+
+    def gatherv(
+        self,
+        send: np.ndarray | InPlace,
+        counts: Counts | None = None,
+        recv: np.ndarray | None = None,
+        displacements: Counts | None = None,
+        root: int = 0,
+    ) -> np.ndarray | None:
+        """Puts the ranks' arrays, of any sizes, into one array of `root`.
+
+        Only `root` looks at counts, recv and displacements.  Without recv, a new array of
+        sum(counts) elements.  IN_PLACE (root): its part lies in recv already.
+        Returns recv; None on other ranks.
+        """
+        return self.igatherv(send, counts, recv, displacements, root).wait()
+
+    def igatherv(
+        self,
+        send: np.ndarray | InPlace,
+        counts: Counts | None = None,
+        recv: np.ndarray | None = None,
+        displacements: Counts | None = None,
+        root: int = 0,
+    ) -> Request:
+        """Starts a `gatherv`."""
+        own = _given(send)
+        if self.rank != root:
+            return Request(self._core.gatherv(own, None, None, None, root), None)
+        if recv is None:
+            recv = _room(send, counts, displacements)
+        counts = _listed(counts)
+        places = _listed(displacements)
+        return Request(self._core.gatherv(own, recv, counts, places, root), recv)
+
+    def scatterv(
+        self,
+        send: np.ndarray | None,
+        counts: Counts | None,
+        recv: np.ndarray | InPlace,
+        displacements: Counts | None = None,
+        root: int = 0,
+    ) -> np.ndarray | None:
+        """Gives each rank its part of an array of `root`, in `recv`, whose size is the part's.
+
+        Only `root` looks at send, counts and displacements.  IN_PLACE as recv (root): it keeps its
+        part where it is.  Returns recv; None in place.
+        """
+        return self.iscatterv(send, counts, recv, displacements, root).wait()
+
+    def iscatterv(
+        self,
+        send: np.ndarray | None,
+        counts: Counts | None,
+        recv: np.ndarray | InPlace,
+        displacements: Counts | None = None,
+        root: int = 0,
+    ) -> Request:
+        """Starts a `scatterv`."""
+        own = _given(recv)
+        if self.rank != root:
+            return Request(self._core.scatterv(own, None, None, None, root), own)
+        if send is None:
+            raise ArgumentError("send: the root scatters an array")
+        counts = _listed(counts)
+        places = _listed(displacements)
+        return Request(self._core.scatterv(own, send, counts, places, root), own)
+
+    def alltoallv(
+        self,
+        send: np.ndarray | InPlace,
+        send_counts: Counts | None,
+        recv_counts: Counts,
+        recv: np.ndarray | None = None,
+        send_displacements: Counts | None = None,
+        recv_displacements: Counts | None = None,
+    ) -> np.ndarray:
+        """Sends each rank a part of `send` and receives a part from each.
+
+        send_counts[r] elements go to rank r, recv_counts[r] come from it.  Without recv, a new
+        array of sum(recv_counts) elements.  IN_PLACE: recv holds the contribution, laid out as the
+        result will be, and send_counts is not looked at.  Returns recv.
+        """
+        request = self.ialltoallv(
+            send, send_counts, recv_counts, recv, send_displacements, recv_displacements
+        )
+        return request.wait()
+
+    def ialltoallv(
+        self,
+        send: np.ndarray | InPlace,
+        send_counts: Counts | None,
+        recv_counts: Counts,
+        recv: np.ndarray | None = None,
+        send_displacements: Counts | None = None,
+        recv_displacements: Counts | None = None,
+    ) -> Request:
+        """Starts an `alltoallv`."""
+        if recv is None:
+            recv = _room(send, recv_counts, recv_displacements)
+        core = self._core.alltoallv(
+            _given(send),
+            _listed(send_counts),
+            _listed(send_displacements),
+            recv,
+            _listed(recv_counts),
+            _listed(recv_displacements),
+        )
+        return Request(core, recv)
+
+
+def _given(array: np.ndarray | InPlace) -> np.ndarray | None:
+    if array is None:
+        raise ArgumentError("an array, or IN_PLACE, is wanted")
+    return None if isinstance(array, InPlace) else array
+
+
+def _listed(counts: Counts | None) -> list[int] | None:
+    if counts is None:
+        return None
+    counts = [int(count) for count in counts]
+    if any(count < 0 for count in counts):
+        raise ArgumentError("counts and displacements are not negative")
+    return counts
+
+
+def _room(
+    send: np.ndarray | InPlace, counts: Counts | None, displacements: Counts | None
+) -> np.ndarray:
+    """A new array for parts that lie one after the other."""
+    if isinstance(send, InPlace):
+        raise ArgumentError("recv: IN_PLACE needs an array that holds the contribution")
+    if counts is None or displacements is not None:
+        raise ArgumentError("recv: without an array, counts are wanted and no displacements")
+    dtype = send.dtype if isinstance(send, np.ndarray) else form_of(send).dtype
+    return np.empty(sum(_listed(counts)), dtype)

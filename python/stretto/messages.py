@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages from one rank to another: a part of the communicator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stretto import _core
+from stretto.request import Message, MessageRequest
+
+ANY_SOURCE: int = _core.ANY_SOURCE
+"""As the source of a receive or a probe: whoever it is from."""
+ANY_TAG: int = _core.ANY_TAG
+"""As the tag of a receive or a probe: whatever it is."""
+
+
+class Messages:
+    """Tagged messages, matched as MPI defines it: a receive takes the message sent first among
+    those of its source and tag, a message goes to the receive posted first among those it fits.
+
+    Only bytes are compared, not types.  Any number of threads may send and receive at once, also
+    while one is in a collective.
+    """
+
+    _core: _core.Communicator
+
+    def send(self, buffer: Any, dest: int, tag: int = 0) -> None:
+        """Sends an array to rank `dest`; returns when the array may be changed again.
+
+        Some KiB are usually stored until they are received; of longer messages, and of more than a
+        receiver stores, the send waits for the receive.
+        """
+        self._core.send(buffer, dest, tag)
+
+    def recv(self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Message:
+        """Receives a message into an array, which may be larger.  Returns who sent it, and what.
+
+        Raises TruncatedError if the message is longer than the array, which then holds its
+        beginning; the communicator stays whole.
+        """
+        return Message(*self._core.recv(buffer, source, tag))
+
+    def isend(self, buffer: Any, dest: int, tag: int = 0) -> MessageRequest:
+        """Starts a `send`."""
+        return MessageRequest(self._core.isend(buffer, dest, tag))
+
+    def irecv(self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageRequest:
+        """Starts a `recv`."""
+        return MessageRequest(self._core.irecv(buffer, source, tag))
+
+    def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Message:
+        """Waits until `recv` would find a message, and tells which, without receiving it."""
+        return Message(*self._core.probe(source, tag))
+
+    def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Message | None:
+        """The message that `recv` would find now; None if there is none."""
+        message = self._core.iprobe(source, tag)
+        return None if message is None else Message(*message)
