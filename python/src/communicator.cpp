@@ -41,16 +41,16 @@ Communicator init_explicit(int rank, int size, const char *job) {
 }
 
 void play(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
-          nb::handle op, int root) {
+          nb::handle op, int root, Counts counts) {
     const Invocation what(collective, send, recv, op, root, self.handle->rank(),
-                          self.handle->size());
+                          self.handle->size(), std::move(counts));
     self.handle->call([&](stretto_comm comm) { return what.call(comm); });
 }
 
 Request start(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
-              nb::handle op, int root) {
+              nb::handle op, int root, Counts counts) {
     auto what = std::make_shared<Invocation>(collective, send, recv, op, root, self.handle->rank(),
-                                             self.handle->size());
+                                             self.handle->size(), std::move(counts));
     return begin(self.handle, what, false, [&](stretto_comm comm, Pending &pending) {
         return what->start(comm, &pending.request);
     });
@@ -121,8 +121,10 @@ void bind_communicator(nb::module_ &module) {
     nb::class_<Communicator> communicator(module, "Communicator", nb::is_weak_referenceable());
     communicator.def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
         .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
-        .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a)
-        .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a)
+        .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
+             "counts"_a = Counts{})
+        .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
+             "counts"_a = Counts{})
         .def("plan", &plan, "send"_a.none(), "recv"_a, "op"_a)
         .def("time", &time_calls, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
              "root"_a, "warm"_a, "calls"_a)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "invocation.hpp"
 
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "operation.hpp"
+#include "schedule/layout.hpp"
 
 namespace nb = nanobind;
 
@@ -14,101 +17,156 @@ namespace stretto::python {
 
 namespace {
 
+using schedule::Collective;
+using schedule::Holds;
+using schedule::InPlace;
+
 [[noreturn]] void refuse(const std::string &why) {
     throw Error(Status::argument, why);
 }
 
-Kind kind_named(std::string_view name) {
-    constexpr std::string_view names[] = {"allreduce",      "reduce",    "broadcast",
-                                          "reduce_scatter", "allgather", "barrier"};
-    for (int i = 0; i < 6; ++i)
-        if (names[i] == name)
-            return static_cast<Kind>(i);
-    refuse("there is no collective '" + std::string(name) + "'");
+Collective collective_named(std::string_view name) {
+    const auto found = schedule::collective_named(name);
+    if (!found || *found == Collective::custom)
+        refuse("there is no collective '" + std::string(name) + "'");
+    return *found;
+}
+
+std::string elements(std::size_t count, stretto_dtype dtype) {
+    return std::to_string(count) + " x " + std::string(name(static_cast<Dtype>(dtype)));
 }
 
 std::string elements(const Buffer &buffer) {
-    return std::to_string(buffer.count()) + " x " +
-           std::string(name(static_cast<Dtype>(buffer.dtype())));
+    return elements(buffer.count(), buffer.dtype());
 }
+
+// How many elements a buffer of this rank has.
+class Sizes {
+public:
+    Sizes(Collective collective, const Counts &counts, int rank, int size)
+        : counts_(counts), rank_(static_cast<std::size_t>(rank)),
+          parts_(schedule::in_parts(collective) ? static_cast<std::size_t>(size) : 1) {}
+
+    // In elements that `count` stands for.
+    std::size_t of(Holds holds, std::size_t count) const {
+        if (holds == Holds::nothing)
+            return 0;
+        if (counts_.empty())
+            return holds == Holds::own ? count : count * parts_;
+        return holds == Holds::own
+                   ? counts_[rank_]
+                   : std::accumulate(counts_.begin(), counts_.end(), std::size_t{0});
+    }
+
+    // The count that a buffer shows.
+    std::size_t count_of(const Buffer &buffer, Holds holds, const char *what) const {
+        const std::size_t parts = holds == Holds::own ? 1 : parts_;
+        if (counts_.empty() && buffer.count() % parts != 0)
+            refuse(std::string(what) + ": " + elements(buffer) + " cannot be divided among " +
+                   std::to_string(parts_) + " ranks");
+        return buffer.count() / parts;
+    }
+
+private:
+    const Counts &counts_;
+    const std::size_t rank_, parts_;
+};
 
 } // namespace
 
-Invocation::Invocation(const char *collective, nb::handle send_array, nb::handle recv_array,
-                       nb::handle what, int root_rank, int rank, int size)
-    : kind(kind_named(collective)), op(op_of(what)), root(root_rank), operation(nb::borrow(what)) {
+Invocation::Invocation(const char *collective_name, nb::handle send_array, nb::handle recv_array,
+                       nb::handle what, int root_rank, int rank, int size, Counts all_counts)
+    : collective(collective_named(collective_name)), counts(std::move(all_counts)), op(op_of(what)),
+      root(root_rank), operation(nb::borrow(what)) {
     if (root < 0 || root >= size)
         refuse("root " + std::to_string(root) + " is no rank of a communicator of " +
                std::to_string(size));
-    if (kind == Kind::barrier)
+    if (!counts.empty() && counts.size() != static_cast<std::size_t>(size))
+        refuse("counts: " + std::to_string(counts.size()) + " for " + std::to_string(size) +
+               " ranks; one for each is wanted");
+    if (collective == Collective::barrier)
         return;
-    const bool in_place = send_array.is_none();
-    const bool has_result = kind != Kind::reduce || rank == root;
-    if (!in_place)
+    const schedule::Layout where = schedule::layout(collective);
+    const schedule::Buffers held = rank == root ? where.root : where.others;
+    const bool gives = held.input != Holds::nothing, gets = held.output != Holds::nothing;
+    const bool keeps = where.in_place == InPlace::kept && gives && recv_array.is_none();
+    const bool in_place = keeps || (gives && send_array.is_none());
+    if (in_place && !gets)
+        refuse("send: only the root of a " + std::string(collective_name) +
+               " can pass IN_PLACE, as the others have no result");
+    const char *const recv_name = collective == Collective::broadcast ? "buffer" : "recv";
+    if (gives && (!in_place || keeps))
         send_buffer = Buffer(send_array, Buffer::Use::read, "send");
-    if (has_result)
-        recv_buffer =
-            Buffer(recv_array, Buffer::Use::write, kind == Kind::broadcast ? "buffer" : "recv");
-    else if (in_place)
-        refuse("send: only the root of a reduce can pass IN_PLACE, as the others have no result");
+    if (gets && !keeps)
+        recv_buffer = Buffer(recv_array, Buffer::Use::write, recv_name);
 
-    const Buffer &whole = in_place ? recv_buffer : send_buffer;
-    dtype = whole.dtype();
-    const auto parts = static_cast<std::size_t>(size);
-    // How many elements of recv stand against `of_send` of send.
-    std::size_t of_send = 1, of_recv = 1;
-    if (kind == Kind::reduce_scatter)
-        of_send = parts;
-    else if (kind == Kind::allgather)
-        of_recv = parts;
-    if (in_place) {
-        const std::size_t cut = of_send * of_recv;
-        if (recv_buffer.count() % cut != 0)
-            refuse("recv: " + elements(recv_buffer) + " cannot be divided among " +
-                   std::to_string(size) + " ranks");
-        count = recv_buffer.count() / cut;
-    } else {
-        count = of_send > 1 ? send_buffer.count() / of_send : send_buffer.count();
-        if (count * of_send != send_buffer.count())
-            refuse("send: " + elements(send_buffer) + " cannot be divided among " +
-                   std::to_string(size) + " ranks");
-        if (has_result && (recv_buffer.dtype() != dtype || recv_buffer.count() != count * of_recv))
+    // One buffer shows the count and the type, the other must fit.
+    const Sizes sizes(collective, counts, rank, size);
+    const bool by_send = gives && (!in_place || keeps);
+    const Buffer &first = by_send ? send_buffer : recv_buffer;
+    const Holds first_holds =
+        by_send || (in_place && held.input == Holds::whole) ? held.input : held.output;
+    const char *const first_name = by_send ? "send" : recv_name;
+    dtype = first.dtype();
+    count = sizes.count_of(first, first_holds, first_name);
+    if (const std::size_t right = sizes.of(first_holds, count); first.count() != right)
+        refuse(std::string(first_name) + ": " + elements(first) + " does not fit the counts; " +
+               elements(right, dtype) + " does");
+    if (by_send && gets && !keeps) {
+        const std::size_t right = sizes.of(held.output, count);
+        if (recv_buffer.dtype() != dtype || recv_buffer.count() != right)
             refuse("recv: " + elements(recv_buffer) + " does not fit " + elements(send_buffer) +
-                   " of send; " + std::to_string(count * of_recv) + " x " +
-                   std::string(name(static_cast<Dtype>(dtype))) + " does");
+                   " of send; " + elements(right, dtype) + " does");
     }
-    send = in_place ? STRETTO_IN_PLACE : send_buffer.data();
-    recv = recv_buffer.data();
-    if (!in_place && has_result && send_buffer.overlaps(recv_buffer)) {
-        if (send != recv || of_send * of_recv != 1)
-            refuse("send and recv overlap; pass IN_PLACE as send to work in place");
+
+    send = in_place && !keeps ? STRETTO_IN_PLACE : send_buffer.data();
+    recv = keeps ? const_cast<void *>(STRETTO_IN_PLACE) : recv_buffer.data();
+    if (by_send && gets && !keeps && send_buffer.overlaps(recv_buffer)) {
+        if (send != recv || where.in_place != InPlace::over)
+            refuse("send and recv overlap; pass IN_PLACE to work in place");
         send = STRETTO_IN_PLACE;
     }
 }
 
 stretto_status Invocation::call(stretto_comm comm) const {
-    switch (kind) {
-    case Kind::allreduce: return stretto_allreduce(comm, send, recv, count, dtype, op);
-    case Kind::reduce: return stretto_reduce(comm, send, recv, count, dtype, op, root);
-    case Kind::broadcast: return stretto_broadcast(comm, recv, count, dtype, root);
-    case Kind::reduce_scatter: return stretto_reduce_scatter(comm, send, recv, count, dtype, op);
-    case Kind::allgather: return stretto_allgather(comm, send, recv, count, dtype);
-    case Kind::barrier: break;
+    const bool one = counts.empty();
+    switch (collective) {
+    case Collective::allreduce: return stretto_allreduce(comm, send, recv, count, dtype, op);
+    case Collective::reduce: return stretto_reduce(comm, send, recv, count, dtype, op, root);
+    case Collective::broadcast: return stretto_broadcast(comm, recv, count, dtype, root);
+    case Collective::reduce_scatter:
+        return one ? stretto_reduce_scatter(comm, send, recv, count, dtype, op)
+                   : stretto_reduce_scatterv(comm, send, recv, counts.data(), dtype, op);
+    case Collective::allgather:
+        return one ? stretto_allgather(comm, send, recv, count, dtype)
+                   : stretto_allgatherv(comm, send, recv, counts.data(), dtype);
+    case Collective::gather: return stretto_gather(comm, send, recv, count, dtype, root);
+    case Collective::scatter: return stretto_scatter(comm, send, recv, count, dtype, root);
+    case Collective::alltoall: return stretto_alltoall(comm, send, recv, count, dtype);
+    default: return stretto_barrier(comm);
     }
-    return stretto_barrier(comm);
 }
 
 stretto_status Invocation::start(stretto_comm comm, stretto_request *request) const {
-    switch (kind) {
-    case Kind::allreduce: return stretto_iallreduce(comm, send, recv, count, dtype, op, request);
-    case Kind::reduce: return stretto_ireduce(comm, send, recv, count, dtype, op, root, request);
-    case Kind::broadcast: return stretto_ibroadcast(comm, recv, count, dtype, root, request);
-    case Kind::reduce_scatter:
-        return stretto_ireduce_scatter(comm, send, recv, count, dtype, op, request);
-    case Kind::allgather: return stretto_iallgather(comm, send, recv, count, dtype, request);
-    case Kind::barrier: break;
+    const bool one = counts.empty();
+    switch (collective) {
+    case Collective::allreduce:
+        return stretto_iallreduce(comm, send, recv, count, dtype, op, request);
+    case Collective::reduce:
+        return stretto_ireduce(comm, send, recv, count, dtype, op, root, request);
+    case Collective::broadcast: return stretto_ibroadcast(comm, recv, count, dtype, root, request);
+    case Collective::reduce_scatter:
+        return one ? stretto_ireduce_scatter(comm, send, recv, count, dtype, op, request)
+                   : stretto_ireduce_scatterv(comm, send, recv, counts.data(), dtype, op, request);
+    case Collective::allgather:
+        return one ? stretto_iallgather(comm, send, recv, count, dtype, request)
+                   : stretto_iallgatherv(comm, send, recv, counts.data(), dtype, request);
+    case Collective::gather: return stretto_igather(comm, send, recv, count, dtype, root, request);
+    case Collective::scatter:
+        return stretto_iscatter(comm, send, recv, count, dtype, root, request);
+    case Collective::alltoall: return stretto_ialltoall(comm, send, recv, count, dtype, request);
+    default: return stretto_ibarrier(comm, request);
     }
-    return stretto_ibarrier(comm, request);
 }
 
 } // namespace stretto::python

@@ -3,18 +3,22 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <vector>
 
 #include "buffer.hpp"
+#include "schedule/contract.hpp"
 
 namespace stretto::python {
 
-enum class Kind { allreduce, reduce, broadcast, reduce_scatter, allgather, barrier };
+// One for each rank, where parts differ.
+using Counts = std::vector<std::size_t>;
 
 struct Invocation {
-    Kind kind = Kind::barrier;
+    schedule::Collective collective = schedule::Collective::barrier;
     const void *send = nullptr;
     void *recv = nullptr;
     std::size_t count = 0;
+    Counts counts; // instead of the count, if there are any
     stretto_dtype dtype = STRETTO_FLOAT32;
     stretto_op op = STRETTO_SUM;
     int root = 0;
@@ -22,9 +26,10 @@ struct Invocation {
     nanobind::object operation;      // and what the program made
 
     // Throws Error(argument) naming what does not fit, before anything is sent.  `send` None: in
-    // place.  `recv` None: this rank gets no result (reduce, and barrier).
+    // place, or no contribution here (of a scatter).  `recv` None: no result here, or in place (at
+    // the root of a scatter).
     Invocation(const char *collective, nanobind::handle send, nanobind::handle recv,
-               nanobind::handle op, int root, int rank, int size);
+               nanobind::handle op, int root, int rank, int size, Counts counts = {});
 
     stretto_status call(stretto_comm comm) const;
     stretto_status start(stretto_comm comm, stretto_request *request) const;

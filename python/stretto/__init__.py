@@ -14,13 +14,7 @@ from __future__ import annotations
 
 from stretto import _core
 from stretto._core import __version__
-from stretto.communicator import (
-    IN_PLACE,
-    Communicator,
-    PersistentRequest,
-    Request,
-    Stat,
-)
+from stretto.communicator import Communicator, Stat
 from stretto.errors import (
     ArgumentError,
     Error,
@@ -37,7 +31,7 @@ from stretto.errors import (
 )
 from stretto.messages import ANY_SOURCE, ANY_TAG
 from stretto.operation import Op, Operation, premul_sum
-from stretto.request import Message, MessageRequest
+from stretto.request import IN_PLACE, Message, MessageRequest, PersistentRequest, Request
 
 __all__ = [
     "ANY_SOURCE",

@@ -29,7 +29,7 @@ class Request:
     def message(self) -> tuple[int, int, int] | None: ...
 
 class Communicator:
-    """Arrays None: `send`, in place; `recv`, no result here."""
+    """Arrays None: `send`, in place or nothing given; `recv`, no result here or kept in `send`."""
 
     @property
     def rank(self) -> int: ...
@@ -42,6 +42,7 @@ class Communicator:
         recv: Any | None,
         op: str | Operation,
         root: int,
+        counts: list[int] = [],
     ) -> None: ...
     def start(
         self,
@@ -50,6 +51,7 @@ class Communicator:
         recv: Any | None,
         op: str | Operation,
         root: int,
+        counts: list[int] = [],
     ) -> Request: ...
     def plan(self, send: Any | None, recv: Any, op: str | Operation) -> Request: ...
     def time(

@@ -26,13 +26,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from stretto import _core
-from stretto.data import Form, form_of, name_of
+from stretto.arrays import given, like
+from stretto.data import name_of
 from stretto.errors import ArgumentError
 from stretto.exchanges import Exchanges
 from stretto.family import Family
 from stretto.messages import Messages
 from stretto.operation import AnyOp
-from stretto.request import IN_PLACE, InPlace, PersistentRequest, Request
+from stretto.parts import Parts
+from stretto.request import InPlace, PersistentRequest, Request
 
 _MODES = ("off", "run", "full")  # in the order of stretto_reproducible
 
@@ -57,7 +59,7 @@ class Stat(NamedTuple):
     """Bytes of operands that this rank read while reducing."""
 
 
-class Communicator(Messages, Exchanges, Family):
+class Communicator(Parts, Messages, Exchanges, Family):
     """A rank's view of its job.  Made by `stretto.init`.
 
     As a context manager it is finalized at the end of the block, unless that ends by an exception:
@@ -100,8 +102,8 @@ class Communicator(Messages, Exchanges, Family):
         op: a name or an operation, as above; min and max are those of IEEE 754-2019.
         Returns recv.
         """
-        recv = _like(send, recv)
-        self._core.play("allreduce", _contribution(send), recv, op, 0)
+        recv = like(send, recv)
+        self._core.play("allreduce", given(send), recv, op, 0)
         return recv
 
     def reduce(
@@ -112,39 +114,14 @@ class Communicator(Messages, Exchanges, Family):
         root: int = 0,
     ) -> np.ndarray | None:
         """As `allreduce`, but only `root` gets the result (and looks at `recv`); None elsewhere."""
-        recv = _like(send, recv) if self.rank == root else None
-        self._core.play("reduce", _contribution(send), recv, op, root)
+        recv = like(send, recv) if self.rank == root else None
+        self._core.play("reduce", given(send), recv, op, root)
         return recv
 
     def broadcast(self, buffer: np.ndarray, root: int = 0) -> np.ndarray:
         """Copies `buffer` of `root` into `buffer` of all.  Returns it."""
         self._core.play("broadcast", None, buffer, "sum", root)
         return buffer
-
-    def reduce_scatter(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
-    ) -> np.ndarray:
-        """Reduces the ranks' arrays and gives each rank its part of the result.
-
-        send: size * n elements.  recv: the n reduced elements from rank * n on; without it, a new
-        array, of shape send.shape[1:] if the first dimension is `size`, else (n,).
-        IN_PLACE: recv holds size * n elements and the result is its first n, which are returned (if
-        recv is a NumPy array; else recv).
-        """
-        recv = self._parted(send) if recv is None else recv
-        self._core.play("reduce_scatter", _contribution(send), recv, op, 0)
-        return self._own_part(recv) if send is IN_PLACE else recv
-
-    def allgather(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> np.ndarray:
-        """Puts the ranks' arrays one after another; every rank gets them all.
-
-        send: n elements.  recv: size * n elements, those of rank r from r * n on; without it, a new
-        array of shape (size, *send.shape).  IN_PLACE: this rank's part already lies there.
-        Returns recv.
-        """
-        recv = self._gathered(send) if recv is None else recv
-        self._core.play("allgather", _contribution(send), recv, "sum", 0)
-        return recv
 
     def barrier(self) -> None:
         """Returns when all ranks have called it."""
@@ -156,8 +133,8 @@ class Communicator(Messages, Exchanges, Family):
         self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
     ) -> Request:
         """Starts an `allreduce`; a thread moves the data while you compute."""
-        recv = _like(send, recv)
-        return Request(self._core.start("allreduce", _contribution(send), recv, op, 0), recv)
+        recv = like(send, recv)
+        return Request(self._core.start("allreduce", given(send), recv, op, 0), recv)
 
     def ireduce(
         self,
@@ -167,25 +144,12 @@ class Communicator(Messages, Exchanges, Family):
         root: int = 0,
     ) -> Request:
         """Starts a `reduce`."""
-        recv = _like(send, recv) if self.rank == root else None
-        return Request(self._core.start("reduce", _contribution(send), recv, op, root), recv)
+        recv = like(send, recv) if self.rank == root else None
+        return Request(self._core.start("reduce", given(send), recv, op, root), recv)
 
     def ibroadcast(self, buffer: np.ndarray, root: int = 0) -> Request:
         """Starts a `broadcast`."""
         return Request(self._core.start("broadcast", None, buffer, "sum", root), buffer)
-
-    def ireduce_scatter(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
-    ) -> Request:
-        """Starts a `reduce_scatter`."""
-        recv = self._parted(send) if recv is None else recv
-        request = self._core.start("reduce_scatter", _contribution(send), recv, op, 0)
-        return Request(request, self._own_part(recv) if send is IN_PLACE else recv)
-
-    def iallgather(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> Request:
-        """Starts an `allgather`."""
-        recv = self._gathered(send) if recv is None else recv
-        return Request(self._core.start("allgather", _contribution(send), recv, "sum", 0), recv)
 
     def ibarrier(self) -> Request:
         """Starts a `barrier`."""
@@ -195,8 +159,8 @@ class Communicator(Messages, Exchanges, Family):
         self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
     ) -> PersistentRequest:
         """Plans an `allreduce` of these two arrays, to be started with `start` again and again."""
-        recv = _like(send, recv)
-        return PersistentRequest(self._core.plan(_contribution(send), recv, op), recv)
+        recv = like(send, recv)
+        return PersistentRequest(self._core.plan(given(send), recv, op), recv)
 
     # ---- memory
 
@@ -260,23 +224,6 @@ class Communicator(Messages, Exchanges, Family):
         """
         self._core.finalize()
 
-    # ---- new arrays for results
-
-    def _parted(self, send: np.ndarray | InPlace) -> np.ndarray:
-        send = _array(send)
-        if send.ndim > 1 and send.shape[0] == self.size:
-            return np.empty(send.shape[1:], send.dtype)
-        return np.empty(send.size // self.size, send.dtype)
-
-    def _gathered(self, send: np.ndarray | InPlace) -> np.ndarray:
-        send = _array(send)
-        return np.empty((self.size, *send.shape), send.dtype)
-
-    def _own_part(self, recv: np.ndarray) -> np.ndarray:
-        if not isinstance(recv, np.ndarray):
-            return recv
-        return recv.reshape(-1)[: recv.size // self.size]
-
 
 _open: weakref.WeakSet[Communicator] = weakref.WeakSet()
 
@@ -286,22 +233,3 @@ def _leave() -> None:
     """Tells the other ranks that this one ends as it should."""
     for communicator in list(_open):
         communicator._core.exit()
-
-
-def _contribution(send: np.ndarray | InPlace) -> np.ndarray | None:
-    return None if send is IN_PLACE else send
-
-
-def _array(send: Any) -> np.ndarray | Form:
-    if isinstance(send, np.ndarray):
-        return send
-    if send is IN_PLACE:
-        raise ArgumentError("recv: IN_PLACE needs an array that holds the contribution")
-    return form_of(send)
-
-
-def _like(send: np.ndarray | InPlace, recv: np.ndarray | None) -> np.ndarray:
-    if recv is not None:
-        return recv
-    send = _array(send)
-    return np.empty(send.shape, send.dtype)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stretto import _core
+from stretto.arrays import listed
 from stretto.data import form_of
 from stretto.errors import ArgumentError
 from stretto.request import InPlace, Request
@@ -57,8 +58,8 @@ class Exchanges:
             return Request(self._core.gatherv(own, None, None, None, root), None)
         if recv is None:
             recv = _room(send, counts, displacements)
-        counts = _listed(counts)
-        places = _listed(displacements)
+        counts = listed(counts)
+        places = listed(displacements)
         return Request(self._core.gatherv(own, recv, counts, places, root), recv)
 
     def scatterv(
@@ -90,8 +91,8 @@ class Exchanges:
             return Request(self._core.scatterv(own, None, None, None, root), own)
         if send is None:
             raise ArgumentError("send: the root scatters an array")
-        counts = _listed(counts)
-        places = _listed(displacements)
+        counts = listed(counts)
+        places = listed(displacements)
         return Request(self._core.scatterv(own, send, counts, places, root), own)
 
     def alltoallv(
@@ -128,11 +129,11 @@ class Exchanges:
             recv = _room(send, recv_counts, recv_displacements)
         core = self._core.alltoallv(
             _given(send),
-            _listed(send_counts),
-            _listed(send_displacements),
+            listed(send_counts),
+            listed(send_displacements),
             recv,
-            _listed(recv_counts),
-            _listed(recv_displacements),
+            listed(recv_counts),
+            listed(recv_displacements),
         )
         return Request(core, recv)
 
@@ -141,15 +142,6 @@ def _given(array: np.ndarray | InPlace) -> np.ndarray | None:
     if array is None:
         raise ArgumentError("an array, or IN_PLACE, is wanted")
     return None if isinstance(array, InPlace) else array
-
-
-def _listed(counts: Counts | None) -> list[int] | None:
-    if counts is None:
-        return None
-    counts = [int(count) for count in counts]
-    if any(count < 0 for count in counts):
-        raise ArgumentError("counts and displacements are not negative")
-    return counts
 
 
 def _room(
@@ -161,4 +153,4 @@ def _room(
     if counts is None or displacements is not None:
         raise ArgumentError("recv: without an array, counts are wanted and no displacements")
     dtype = send.dtype if isinstance(send, np.ndarray) else form_of(send).dtype
-    return np.empty(sum(_listed(counts)), dtype)
+    return np.empty(sum(listed(counts)), dtype)

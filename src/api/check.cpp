@@ -5,20 +5,20 @@
 #include <string>
 
 #include "base/types.hpp"
-#include "comm/layout.hpp"
 #include "handles.hpp"
+#include "schedule/layout.hpp"
 
 namespace stretto::api {
 
 namespace {
 
-using comm::Buffers;
-using comm::Holds;
-using comm::InPlace;
-using comm::Layout;
 using comm::Request;
 using reduce::Operation;
+using schedule::Buffers;
 using schedule::Collective;
+using schedule::Holds;
+using schedule::InPlace;
+using schedule::Layout;
 
 // All but what lies where, and how much of it.
 Request without_buffers(stretto_comm comm, Collective collective, int dtype, int op, int root,
@@ -60,7 +60,7 @@ void place_scattered(Request &request, Buffers held, void *recv) {
 // Checks the buffers that this rank has and says which is which.  What has no elements needs no
 // buffer.
 void place(Request &request, bool nothing_sent, bool nothing_received, int rank) {
-    const Layout where = comm::layout(request.collective);
+    const Layout where = schedule::layout(request.collective);
     const Buffers held = rank == request.root ? where.root : where.others;
     const bool in_place = request.input == STRETTO_IN_PLACE;
     require(nothing_received || request.output != nullptr || held.output == Holds::nothing,
@@ -116,7 +116,7 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
     }
     const int rank = comm->communicator.rank();
     const std::size_t own = shares[static_cast<std::size_t>(rank)];
-    const bool scatters = comm::layout(collective).root.input == Holds::whole;
+    const bool scatters = schedule::layout(collective).root.input == Holds::whole;
     request.input = send;
     request.output = recv;
     place(request, (scatters ? whole : own) == 0, (scatters ? own : whole) == 0, rank);

@@ -11,8 +11,7 @@
 
 namespace stretto::comm {
 
-// collective 8 bits | dtype 8 | op 8 | overlaps 1 | reproducible 2 | by pairs 1 | unused 4 | root
-// 32
+// collective 8 bits, dtype 8, op 8, overlaps 1, reproducible 2, by pairs 1, unused 4, root 32
 std::uint64_t Communicator::pack(const Request &request) {
     return static_cast<std::uint64_t>(request.collective) |
            static_cast<std::uint64_t>(request.dtype) << 8 |
@@ -88,7 +87,7 @@ const engine::Plan &Communicator::plan(const Request &request) {
         options.slice = segment_->header().slice_bytes;
         if (options.slice == 0)
             options.slice = select::slice_bytes(situation(request));
-        options.output_everywhere = layout(request.collective).output_everywhere();
+        options.output_everywhere = schedule::layout(request.collective).output_everywhere();
         slot = engine::compile(schedule, me_.rank, options);
     } catch (...) {
         plans_.erase(key);
@@ -110,10 +109,10 @@ Communicator::Site Communicator::make_site(const Request &request) {
         first = std::accumulate(counts.begin(), counts.begin() + rank(), std::size_t{0}) * element;
         shares = shares_.last().hash;
     }
-    const Layout where = layout(request.collective);
-    const Buffers held = rank() == request.root ? where.root : where.others;
-    const auto bytes = [&](Holds holds) {
-        return holds == Holds::whole ? whole : holds == Holds::own ? own : 0;
+    const schedule::Layout where = schedule::layout(request.collective);
+    const schedule::Buffers held = rank() == request.root ? where.root : where.others;
+    const auto bytes = [&](schedule::Holds holds) {
+        return holds == schedule::Holds::whole ? whole : holds == schedule::Holds::own ? own : 0;
     };
     Site site;
     site.plan = &plan(request);
@@ -122,8 +121,8 @@ Communicator::Site Communicator::make_site(const Request &request) {
         reduce::pass(request.dtype, request.op,
                      terms().reproducible == select::Reproducible::full ? reduce::Rounding::each
                                                                         : reduce::Rounding::once);
-    site.input_first = held.input == Holds::own ? first : 0;
-    site.output_first = held.output == Holds::own ? first : 0;
+    site.input_first = held.input == schedule::Holds::own ? first : 0;
+    site.output_first = held.output == schedule::Holds::own ? first : 0;
     site.input_bytes = bytes(held.input);
     site.output_bytes = bytes(held.output);
     site.in_place = where.in_place;

@@ -14,12 +14,12 @@
 #include "base/types.hpp"
 #include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
-#include "comm/layout.hpp"
 #include "comm/shares.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
 #include "messages/messenger.hpp"
 #include "schedule/contract.hpp"
+#include "schedule/layout.hpp"
 #include "select/select.hpp"
 #include "transport/heap.hpp"
 #include "transport/segment.hpp"
@@ -27,6 +27,7 @@
 namespace stretto::comm {
 
 using schedule::Collective;
+using schedule::InPlace;
 
 // What a caller asks for.  Sizes are those of stretto.h, but with unequal shares `count` is their
 // sum.  `input` null means in place: `output` is the only buffer, also where a result is kept in

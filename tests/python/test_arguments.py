@@ -51,6 +51,25 @@ def test_arrays_that_do_not_fit(comm, send, recv, message):
         assert message in str(error.value)
 
 
+def test_parts_that_do_not_fit(comm):
+    with pytest.raises(stretto.ArgumentError, match="5 x float32 does not fit 4 x float32 of send"):
+        comm.gather(FOUR, np.zeros(5, np.float32))
+    with pytest.raises(stretto.ArgumentError, match="send: 4 x float32 does not fit the counts; 3"):
+        comm.allgatherv(FOUR, [3])
+    with pytest.raises(stretto.ArgumentError, match="recv: 4 x float32 does not fit the counts; 3"):
+        comm.allgatherv(IN_PLACE, [3], np.zeros(4, np.float32))
+    with pytest.raises(stretto.ArgumentError, match="counts: 2 for 1 ranks"):
+        comm.reduce_scatterv(FOUR, [3, 1])
+    with pytest.raises(stretto.ArgumentError, match="not negative"):
+        comm.allgatherv(FOUR, [-4])
+    with pytest.raises(stretto.ArgumentError, match="the root scatters an array"):
+        comm.scatter(None)
+    with pytest.raises(stretto.ArgumentError, match="the root scatters an array"):
+        comm.scatter(IN_PLACE, np.zeros(4, np.float32))
+    with pytest.raises(stretto.ArgumentError, match="overlap"):
+        comm.alltoall(FOUR[:3], FOUR[1:])
+
+
 def test_overlapping_arrays(comm):
     array = np.zeros(10, np.float32)
     with pytest.raises(stretto.ArgumentError, match="overlap"):
@@ -100,6 +119,12 @@ def test_one_rank_gets_what_it_gave(comm):
     assert np.array_equal(comm.reduce(array), array)
     assert comm.allgather(array).shape == (1, 3, 4)
     assert np.array_equal(comm.reduce_scatter(array), array.reshape(-1))
+    assert comm.gather(array).shape == (1, 3, 4)
+    assert np.array_equal(comm.scatter(array), array.reshape(-1))
+    assert np.array_equal(comm.scatter(array, stretto.IN_PLACE), array.reshape(-1))
+    assert np.array_equal(comm.alltoall(array), array)
+    assert np.array_equal(comm.allgatherv(array, [12]), array.reshape(-1))
+    assert np.array_equal(comm.reduce_scatterv(array, [12], op="max"), array.reshape(-1))
     assert comm.broadcast(array) is array
     assert comm.barrier() is None
 

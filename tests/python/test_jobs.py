@@ -30,6 +30,11 @@ def test_messages(stretto, ranks):
     assert_ended_well(stretto.job(ranks, "messages"))
 
 
+@pytest.mark.parametrize("ranks", RANKS)
+def test_parts(stretto, ranks):
+    assert_ended_well(stretto.job(ranks, "parts"))
+
+
 @full
 def test_many_more_ranks_than_cores(stretto):
     assert_ended_well(stretto.job(64, "crowd"))

@@ -47,7 +47,7 @@ Algorithm allreduce::hybrid() {
         .fallback = 1,
         .least = 0,
         .most = 30,
-        .meaning = "steps of recursive doubling instead of halving",
+        .meaning = "steps of recursive doubling instead of halving, up to log2 of the ranks",
         .most_at = [](Position ranks) { return std::int64_t{log2_floor(ranks)}; }};
     return {.name = "hybrid",
             .collective = Collective::allreduce,

@@ -29,7 +29,7 @@
 
 #include "schedule/contract.hpp"
 
-namespace stretto::comm {
+namespace stretto::schedule {
 
 enum class Holds : std::uint8_t { nothing, own, whole };
 enum class InPlace : std::uint8_t { over, inside, moved, kept };
@@ -48,8 +48,8 @@ struct Layout {
     }
 };
 
-constexpr Layout layout(schedule::Collective collective) {
-    using enum schedule::Collective;
+constexpr Layout layout(Collective collective) {
+    using enum Collective;
     using enum Holds;
     switch (collective) {
     case reduce: return {{whole, whole}, {whole, nothing}, InPlace::over};
@@ -61,4 +61,4 @@ constexpr Layout layout(schedule::Collective collective) {
     }
 }
 
-} // namespace stretto::comm
+} // namespace stretto::schedule
