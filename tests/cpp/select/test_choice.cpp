@@ -54,6 +54,30 @@ TEST_CASE("the measured rule for allreduce") {
     }
 }
 
+TEST_CASE("ranks with a core each reduce for the root") {
+    Situation s = allreduce(4, 4, 64 << 10);
+    s.collective = Collective::reduce;
+    CHECK(select::choose(s).algorithm == "direct");
+    s.reproducible = Reproducible::full;
+    CHECK(select::choose(s).algorithm == "direct_canonical");
+    s = allreduce(4, 3, 1 << 20); // not here
+    s.collective = Collective::reduce;
+    CHECK(select::choose(s).algorithm == "linear");
+    s = allreduce(4, 4, 4096);
+    s.collective = Collective::reduce;
+    CHECK(select::choose(s).algorithm == "linear");
+}
+
+TEST_CASE("parts of different sizes exclude what needs equal ones") {
+    Situation s = allreduce(5, 2, 1000);
+    s.equal_shares = false;
+    CHECK(contains(select::obstacle(named("ring"), s), "unequal shares"));
+    s.collective = Collective::allgather;
+    for (const Algorithm &each : algorithms::all())
+        if (each.collective == s.collective)
+            CHECK(select::obstacle(each, s) == "");
+}
+
 TEST_CASE("whatever the call needs, what is chosen has it") {
     for (const Algorithm &some : algorithms::all())
         for (const int ranks : {1, 2, 3, 5, 7, 8, 13, 16})
