@@ -61,10 +61,12 @@ std::vector<std::uint8_t> content(const Message &message) {
     const std::uint32_t mark[3] = {static_cast<std::uint32_t>(message.source),
                                    static_cast<std::uint32_t>(message.tag),
                                    static_cast<std::uint32_t>(message.number)};
+    const std::size_t bytes_marked = std::min(data.size(), sizeof(mark));
     std::uint32_t state = mark[0] * 77 + mark[1] * 5 + mark[2] * 1009 + 1;
     for (std::uint8_t &byte : data)
         byte = static_cast<std::uint8_t>((state = state * 1'664'525 + 12'345) >> 24);
-    std::memcpy(data.data(), mark, std::min(data.size(), sizeof(mark)));
+    if (bytes_marked != 0)
+        std::memcpy(data.data(), mark, bytes_marked);
     return data;
 }
 
