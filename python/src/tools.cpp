@@ -9,6 +9,7 @@
 #include "algorithms/algorithm.hpp"
 #include "bindings.hpp"
 #include "schedule/json.hpp"
+#include "schedule/layout.hpp"
 #include "schedule/verify.hpp"
 
 namespace nb = nanobind;
@@ -68,6 +69,18 @@ nb::tuple declared(const std::string &collective, const std::string &name, Posit
                           algorithm.consistent(ranks), algorithm.canonical(ranks));
 }
 
+// (whether ranks have parts, what a rank contributes, what it ends with, what "in place" means).
+nb::tuple layout(const std::string &collective, bool root) {
+    constexpr std::string_view holds[] = {"nothing", "own", "whole"};
+    constexpr std::string_view places[] = {"over", "inside", "moved", "kept"};
+    const Collective which = collective_named(collective);
+    const schedule::Layout where = schedule::layout(which);
+    const schedule::Buffers held = root ? where.root : where.others;
+    return nb::make_tuple(schedule::in_parts(which), holds[static_cast<int>(held.input)],
+                          holds[static_cast<int>(held.output)],
+                          places[static_cast<int>(where.in_place)]);
+}
+
 nb::dict prove(const Schedule &schedule, std::size_t count, std::size_t element) {
     schedule::Verdict verdict;
     schedule::Accounting costs;
@@ -119,6 +132,7 @@ void bind_tools(nb::module_ &module) {
     module.def("schedule", &make, "collective"_a, "algorithm"_a, "ranks"_a, "root"_a);
     module.def("schedule_from_json", &schedule::from_json, "text"_a);
     module.def("algorithms", &list_algorithms);
+    module.def("layout", &layout, "collective"_a, "root"_a);
     module.def("declared", &declared, "collective"_a, "algorithm"_a, "ranks"_a);
 }
 

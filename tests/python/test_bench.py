@@ -47,7 +47,10 @@ def test_results_have_their_fields(stretto, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("collective", ["reduce", "broadcast", "reduce_scatter", "allgather"])
+@pytest.mark.parametrize(
+    "collective",
+    ["reduce", "broadcast", "reduce_scatter", "allgather", "gather", "scatter", "alltoall"],
+)
 @pytest.mark.parametrize("options", [["--inplace"], ["--buffers", "shared", "--op", "max"]])
 def test_every_collective_is_checked(stretto, collective, options):
     done = stretto(
@@ -147,3 +150,7 @@ def test_expected_answers(op, ranks):
     for rank in range(ranks):
         mine = reduced[rank * part : (rank + 1) * part]
         np.testing.assert_array_equal(of("reduce_scatter", rank, 2, part - 2), mine[2:])
+        dealt = own[0][rank * part : (rank + 1) * part]
+        np.testing.assert_array_equal(of("scatter", rank, 2, part - 2), dealt[2:])
+        sent = np.concatenate([each[rank * part : (rank + 1) * part] for each in own])
+        np.testing.assert_array_equal(of("alltoall", rank, 3, whole - 3), sent[3:])

@@ -88,7 +88,7 @@ def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) 
     All ranks meet in a barrier, then call the collective once; a call takes as long as its slowest
     rank.  t_min, t_p50, t_p99: smallest, median, 99th percentile over calls.  means: of each rank.
     algbw: bytes / t_p50; busbw: that times what a rank must move at least, in vectors (allreduce
-    2(P-1)/P, reduce_scatter and allgather (P-1)/P, else 1).  probe: nanoseconds to overwrite a
+    2(P-1)/P, of parts (P-1)/P, else 1).  probe: nanoseconds to overwrite a
     cache line that the neighbour has just read; compare only results with similar probes.
 
     With --skew ranks come to each call at different times, as in Proficz' benchmark (2018).

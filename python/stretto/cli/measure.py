@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stretto import _core
 from stretto.communicator import Communicator
 
 PIECE = 1 << 18  # elements checked at a time
@@ -19,6 +20,9 @@ BUS_FACTOR = {
     "allreduce": lambda ranks: 2 * (ranks - 1) / ranks,
     "reduce_scatter": lambda ranks: (ranks - 1) / ranks,
     "allgather": lambda ranks: (ranks - 1) / ranks,
+    "gather": lambda ranks: (ranks - 1) / ranks,
+    "scatter": lambda ranks: (ranks - 1) / ranks,
+    "alltoall": lambda ranks: (ranks - 1) / ranks,
     "reduce": lambda ranks: 1.0,
     "broadcast": lambda ranks: 1.0,
     "barrier": lambda ranks: 0.0,
@@ -27,8 +31,8 @@ BUS_FACTOR = {
 
 @dataclass(frozen=True)
 class Case:
-    """One measurement.  `size`: bytes of the whole vector; that of all ranks together for
-    reduce_scatter (what is sent) and allgather (what is received)."""
+    """One measurement.  `size`: bytes of the whole vector, of which ranks have parts in
+    reduce_scatter, allgather, gather, scatter and alltoall."""
 
     collective: str
     algorithm: str
@@ -50,15 +54,18 @@ def contribution(rank: int, ranks: int, first: int, count: int, op: str) -> np.n
 
 def expected(case: Case, rank: int, ranks: int, first: int, count: int, part: int) -> np.ndarray:
     """The right answer at the result's elements first, first + 1, ... of `rank`.  `part`: elements
-    of one rank's part (reduce_scatter, allgather)."""
+    of one rank's part of the vector."""
     if case.collective == "broadcast":
         return contribution(0, ranks, first, count, case.op)
-    if case.collective == "allgather":
+    if case.collective == "scatter":
+        return contribution(0, ranks, rank * part + first, count, case.op)
+    if case.collective in ("allgather", "gather", "alltoall"):
+        given = rank * part if case.collective == "alltoall" else 0  # where the owner has it
         index = np.arange(first, first + count)
         values = np.empty(count, np.int64)
         for owner in range(first // part, (first + count - 1) // part + 1):
             of_owner = index // part == owner
-            begin = int(index[of_owner][0]) - owner * part
+            begin = int(index[of_owner][0]) - owner * part + given
             values[of_owner] = contribution(owner, ranks, begin, int(of_owner.sum()), case.op)
         return values
     if case.collective == "reduce_scatter":
@@ -76,20 +83,28 @@ class Bench:
     def __init__(self, comm: Communicator, case: Case):
         self._comm = comm
         self._case = case
-        parted = case.collective in ("reduce_scatter", "allgather")
+        parted, gives, gets, place = _core.layout(case.collective, comm.rank == 0)
         whole = max(1, case.size // case.dtype.itemsize)
         self.part = max(1, whole // comm.size) if parted else whole
         whole = self.part * comm.size if parted else whole
         self.bytes = 0 if case.collective == "barrier" else whole * case.dtype.itemsize
-        send = self.part if case.collective == "allgather" else whole
-        recv = self.part if case.collective == "reduce_scatter" else whole
-        in_place = case.in_place or case.collective == "broadcast"
-        self._result = recv  # elements
-        # In place, recv holds the contribution, from `_begin` on.
-        self._recv = self._new(max(send, recv) if in_place else recv)
-        self._send = None if in_place else self._new(send)
-        self._begin = comm.rank * self.part if in_place and case.collective == "allgather" else 0
-        self._input = self._recv[self._begin :][:send] if in_place else self._send
+        elements = {"nothing": 0, "own": self.part, "whole": whole}
+        wanted = case.in_place or case.collective == "broadcast"
+        in_place = wanted and gives != "nothing" and gets != "nothing"
+        begin = comm.rank * self.part
+        # The arrays of the call, and what of them is read and written.
+        self._send = self._recv = None
+        if not in_place:
+            self._send = self._new(elements[gives]) if gives != "nothing" else None
+            self._recv = self._new(elements[gets]) if gets != "nothing" else None
+            self._input, self._result = self._send, self._recv
+        elif place == "kept":
+            self._send = self._input = self._new(whole)
+            self._result = self._send[begin:][: self.part]
+        else:
+            self._recv = self._new(whole)
+            self._input = self._recv[begin:][: self.part] if place == "inside" else self._recv
+            self._result = self._recv[: elements[gets]]
 
     def _new(self, count: int) -> np.ndarray:
         if self._case.shared:
@@ -100,10 +115,7 @@ class Bench:
         case = self._case
         if case.collective == "barrier":
             return (case.collective, None, None, case.op, 0)
-        send, recv = self._send, self._recv
-        if case.collective == "reduce" and self._comm.rank != 0:
-            send, recv = self._input, None  # only the root works in place
-        return (case.collective, send, recv, case.op, 0)
+        return (case.collective, self._send, self._recv, case.op, 0)
 
     def chosen(self) -> str:
         """The algorithm that serves."""
@@ -121,14 +133,15 @@ class Bench:
             comm.barrier()
             return 0
         comm.force_algorithm(case.algorithm)
-        self._recv.fill(77)  # poison
-        has_input = case.collective != "broadcast" or comm.rank == 0
-        for first, piece in pieces(self._input if has_input else self._input[:0]):
-            piece[:] = contribution(comm.rank, comm.size, first, len(piece), case.op)
+        if self._recv is not None:
+            self._recv.fill(77)  # poison
+        if self._input is not None and (case.collective != "broadcast" or comm.rank == 0):
+            for first, piece in pieces(self._input):
+                piece[:] = contribution(comm.rank, comm.size, first, len(piece), case.op)
         comm._core.play(*self._arguments())
         bad = 0
-        if case.collective != "reduce" or comm.rank == 0:
-            for first, piece in pieces(self._recv[: self._result]):
+        if self._result is not None:
+            for first, piece in pieces(self._result):
                 right = expected(case, comm.rank, comm.size, first, len(piece), self.part)
                 bad += int(np.count_nonzero(piece != right))
         comm.force_algorithm(None)
@@ -136,7 +149,7 @@ class Bench:
 
     def time(self, iterations: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Microseconds of each call's slowest rank; mean microseconds of each rank."""
-        if self._case.in_place:
+        if self._case.in_place and self._recv is not None:
             self._recv.fill(1 if self._case.op == "prod" else 0)  # stays as it is
         if iterations is None:
             slowest, _ = self._calls(1, 5)
