@@ -143,13 +143,16 @@ void force(stretto_comm comm, const Choice &choice) {
 using Seen = std::map<std::pair<Collective, std::string>, std::set<std::size_t>>;
 
 // All choices at one number of ranks, the `nth` of all numbers.  Every algorithm goes through the
-// pairs of types and operations, twelve at each number of ranks, from a place of its own.
+// pairs of types and operations, twelve at each number of ranks, from a place of its own; in the
+// full tier through all of them with every count, at up to 8 ranks and at 16, and else through
+// some.
 void walk(stretto_comm comm, int nth, Seen &seen) {
     const bool full = test::full_tier();
     const int ranks = stretto_size(comm);
     const auto p = static_cast<std::size_t>(ranks);
     const auto pairs = static_cast<int>(test::pairs().size());
-    const int turns = !full ? 2 : ranks <= 16 ? pairs : pairs / 4; // of each count
+    const bool thorough = ranks <= 8 || ranks == 16;
+    const int turns = !full ? 2 : thorough ? pairs : pairs / 12; // of each count
     Calls calls(comm);
     for (const Choice &choice : choices(ranks)) {
         if (choice.collective == Collective::barrier)
