@@ -21,7 +21,7 @@ enum class Status {
     truncated = 10,
     operation = 11,
 };
-inline constexpr Status kLastStatus = Status::truncated;
+inline constexpr Status kLastStatus = Status::operation;
 
 const char *name(Status status);
 
