@@ -13,8 +13,8 @@ stretto_status play(stretto_comm comm, Collective collective, const void *send, 
                     Size size, int dtype, int op, int root = 0) {
     return guarded([&] {
         const auto go = [&](const stretto::reduce::Operation *made) {
-            comm->communicator.play(
-                checked(comm, collective, send, recv, size, dtype, op, root, made));
+            const auto request = checked(comm, collective, send, recv, size, dtype, op, root, made);
+            comm->communicator.play(request);
         };
         if (op < STRETTO_OP_CREATED) [[likely]]
             go(nullptr);

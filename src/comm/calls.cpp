@@ -2,6 +2,7 @@
 // From what a caller asks for to a call of the engine: its algorithm, plan and site, and where its
 // buffers lie.
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 
@@ -10,6 +11,11 @@
 #include "reduce/kernels.hpp"
 
 namespace stretto::comm {
+
+// An address `by` bytes on, modulo 2^64: it may lie before any memory, or start from none.
+static void *shifted(const void *memory, std::size_t by) {
+    return reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(memory) + by);
+}
 
 // collective 8 bits, dtype 8, op 8, overlaps 1, reproducible 2, by pairs 1, unused 4, root 32
 std::uint64_t Communicator::pack(const Request &request) {
@@ -198,8 +204,8 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
         call.in_place = !mapped;
         switch (site.in_place) {
         case InPlace::over: break;
-        case InPlace::inside: input = static_cast<std::byte *>(output) + site.input_first; break;
-        case InPlace::kept: output = static_cast<std::byte *>(output) + site.output_first; break;
+        case InPlace::inside: input = shifted(output, site.input_first); break;
+        case InPlace::kept: output = shifted(output, site.output_first); break;
         case InPlace::moved:
             if (site.output_first == 0 || mapped)
                 break; // what is written is what nobody else reads
@@ -210,8 +216,8 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
         }
     }
     // Where byte 0 of the whole vector would lie.
-    call.input = static_cast<const std::byte *>(input) - site.input_first;
-    call.output = static_cast<std::byte *>(output) - site.output_first;
+    call.input = shifted(input, -site.input_first);
+    call.output = shifted(output, -site.output_first);
     if (const auto where = heap_.locate(input, site.input_bytes); where != 0 && !mapped)
         call.input_heap = where - site.input_first;
     if (const auto where = heap_.locate(output, site.output_bytes);
