@@ -8,9 +8,11 @@
 #include "algorithms/algorithm.hpp"
 #include "algorithms/assemble.hpp"
 #include "base/status.hpp"
+#include "support/text.hpp"
 
 using namespace stretto;
 using namespace stretto::algorithms;
+using test::contains;
 
 namespace {
 
@@ -27,10 +29,6 @@ std::string message(Status wanted, const std::function<void()> &body) {
 
 std::string refusal(std::string_view text, Collective collective = Collective::allreduce) {
     return message(Status::argument, [&] { (void)parse(collective, text); });
-}
-
-bool contains(const std::string &text, const std::string &part) {
-    return text.find(part) != std::string::npos;
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/processes.hpp"
+#include "support/text.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
 

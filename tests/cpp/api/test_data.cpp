@@ -7,20 +7,18 @@
 #include <vector>
 
 #include "support/exact.hpp"
+#include "support/text.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
 
 using test::Call;
 using test::check;
 using test::Collective;
+using test::contains;
 using test::Dtype;
 using test::Pair;
 
 namespace {
-
-bool contains(const std::string &text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
 
 void play_all(stretto_comm comm, Collective collective, const char *algorithm) {
     check(stretto_force_algorithm(comm, algorithm));

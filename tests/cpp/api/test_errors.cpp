@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/processes.hpp"
+#include "support/text.hpp"
 #include "support/world.hpp"
 
 using test::contains;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/processes.hpp"
+#include "support/text.hpp"
 #include "support/world.hpp"
 
 using test::check;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/processes.hpp"
+#include "support/text.hpp"
 #include "support/world.hpp"
 
 using test::check;

@@ -12,6 +12,7 @@
 #include "algorithms/algorithm.hpp"
 #include "support/buffer.hpp"
 #include "support/oracle.hpp"
+#include "support/text.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
 
@@ -19,10 +20,6 @@ using stretto::schedule::Collective;
 using test::check;
 
 namespace {
-
-bool contains(const std::string &text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
 
 // x -> scale * x + shift modulo 2^32, in one number: composing such maps is associative and exact,
 // but not commutative.
@@ -83,6 +80,7 @@ private:
 };
 
 using Numbers = test::Buffer<std::uint64_t>;
+using test::contains;
 
 // The maps of all ranks composed, in place or not, by one collective; the number of wrong elements.
 std::size_t compose_all(stretto_comm comm, Collective collective, stretto_op op, std::size_t count,

@@ -8,29 +8,21 @@
 #include "base/status.hpp"
 #include "schedule/verify.hpp"
 #include "select/select.hpp"
+#include "situations.hpp"
+#include "support/text.hpp"
 
 using namespace stretto;
 using algorithms::Algorithm;
 using schedule::Collective;
 using select::Reproducible;
 using select::Situation;
+using test::allreduce;
+using test::contains;
 
 namespace {
 
-Situation allreduce(int ranks, unsigned cores, std::size_t bytes) {
-    Situation s;
-    s.ranks = ranks;
-    s.cores = cores;
-    s.bytes = bytes;
-    return s;
-}
-
 const Algorithm &named(const char *name) {
     return algorithms::find(Collective::allreduce, name);
-}
-
-bool contains(const std::string &text, const std::string &part) {
-    return text.find(part) != std::string::npos;
 }
 
 } // namespace

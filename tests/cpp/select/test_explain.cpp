@@ -7,21 +7,15 @@
 #include <string>
 
 #include "select/explain.hpp"
+#include "situations.hpp"
 
 using namespace stretto;
 using schedule::Collective;
 using select::Explanation;
 using select::Situation;
+using test::allreduce;
 
 namespace {
-
-Situation allreduce(int ranks, unsigned cores, std::size_t bytes) {
-    Situation s;
-    s.ranks = ranks;
-    s.cores = cores;
-    s.bytes = bytes;
-    return s;
-}
 
 std::map<std::string, double> prices(const Situation &s) {
     std::map<std::string, double> result;

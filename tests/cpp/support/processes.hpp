@@ -12,10 +12,6 @@
 
 namespace test {
 
-inline bool contains(const std::string &text, const char *part) {
-    return text.find(part) != std::string::npos;
-}
-
 // Runs the ranks of a job as processes; gives their exit codes (a killed one: minus the signal).
 inline std::vector<int> on_processes(int ranks, const std::function<int(stretto_comm)> &body) {
     static int jobs = 0;
