@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stretto: collectives that do not wait.  The C API, and the only public header.
+ * Stretto: collectives that do not wait.  The C API; this header brings machine.h with it.
  *
  * Every function returns a stretto_status.  On anything but STRETTO_OK, stretto_last_error() gives
  * the message of the calling thread's last failure: the rank, the peer, the operation, the remedy.
@@ -388,11 +388,9 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
                                                     size_t count, stretto_dtype dtype,
                                                     const char **algorithm);
 
-/* The state of the machine as the memory system shows it: nanoseconds to overwrite one cache line
- * that the neighbour rank has just read.  Collective; 0 with one rank. */
-STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "machine.h"
 #endif

@@ -11,15 +11,24 @@
 #include <vector>
 
 #include "base/inline_vector.hpp"
+#include "base/settings.hpp"
 #include "base/status.hpp"
 #include "comm/communicator.hpp"
 #include "stretto/stretto.h"
 
+namespace stretto::api {
+// settings.cpp: what a communicator that was just made goes by.
+std::vector<SettingState> settings_of(const comm::Identity &me,
+                                      const comm::Communicator &communicator);
+} // namespace stretto::api
+
 struct stretto_comm_s {
     explicit stretto_comm_s(const stretto::comm::Identity &identity,
                             const stretto::comm::Origin *origin = nullptr)
-        : communicator(identity, origin) {}
+        : communicator(identity, origin),
+          settings(stretto::api::settings_of(identity, communicator)) {}
     stretto::comm::Communicator communicator;
+    std::vector<stretto::SettingState> settings; // that it goes by
     std::vector<int> parent_ranks; // of a communicator made of another, by its own ranks
     std::mutex mutex;              // of requests
     std::set<stretto_request_s *> requests;
@@ -106,6 +115,10 @@ inline void release(stretto_request request) {
     }
     delete request;
 }
+
+// settings.cpp: the program has set this; a child has it from its parent.
+void note(stretto_comm comm, Setting setting, std::string_view value);
+void inherit_note(stretto_comm child, const stretto_comm_s &parent, Setting setting);
 
 // messages.cpp: the end of a request of messages, which have all ended.  Releases it.
 void land(stretto_request request);

@@ -19,8 +19,9 @@ void warn_of_unknown_settings(int rank) {
     static std::atomic<bool> warned{false};
     if (rank != 0 || !stretto::enabled(stretto::Setting::warn) || warned.exchange(true))
         return;
-    for (const std::string &sentence : stretto::unknown_settings(environ))
-        std::fprintf(stderr, "stretto: %s (STRETTO_WARN=0 silences this)\n", sentence.c_str());
+    for (const auto &unknown : stretto::unknown_settings(environ))
+        std::fprintf(stderr, "stretto: %s (STRETTO_WARN=0 silences this)\n",
+                     unknown.sentence.c_str());
 }
 
 stretto_comm open(const stretto::comm::Identity &me) {

@@ -15,7 +15,9 @@ extern "C" {
 stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm) {
     return guarded([&] {
         require(comm != nullptr, "the communicator is NULL");
-        comm->communicator.force(algorithm == nullptr ? "" : algorithm);
+        const std::string_view wanted = algorithm == nullptr ? "auto" : algorithm;
+        comm->communicator.force(std::string(wanted));
+        note(comm, stretto::Setting::algorithm, wanted == "auto" ? "" : wanted);
     });
 }
 
@@ -24,7 +26,9 @@ stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible 
         require(comm != nullptr, "the communicator is NULL");
         require(mode >= STRETTO_REPRODUCIBLE_OFF && mode <= STRETTO_REPRODUCIBLE_FULL,
                 "unknown mode; see stretto_reproducible in stretto.h");
-        comm->communicator.set_reproducible(static_cast<stretto::select::Reproducible>(mode));
+        const auto wanted = static_cast<stretto::select::Reproducible>(mode);
+        comm->communicator.set_reproducible(wanted);
+        note(comm, stretto::Setting::reproducible, stretto::select::name(wanted));
     });
 }
 

@@ -146,9 +146,16 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "the table lists the settings in the order of the enumeration");
 
-std::string written(const SettingInfo &entry, const Environment &environment) {
+// Null if it is not set, or to nothing.
+const char *set_to(const SettingInfo &entry, const Environment &environment) {
     const char *value = environment(entry.variable.data()); // literals end with a zero
-    return value != nullptr && *value != '\0' ? value : std::string(entry.fallback);
+    return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+// "" if it is not set and has no default.
+std::string written(const SettingInfo &entry, const Environment &environment) {
+    const char *value = set_to(entry, environment);
+    return value != nullptr ? value : std::string(entry.fallback);
 }
 
 SettingValue in_force(Setting setting) {
@@ -157,7 +164,25 @@ SettingValue in_force(Setting setting) {
     return value.empty() ? SettingValue{} : parse(entry, value);
 }
 
+SettingState state_of(const SettingInfo &entry, const Environment &environment) {
+    const bool set = set_to(entry, environment) != nullptr;
+    SettingState state{&entry, written(entry, environment),
+                       set ? SettingSource::environment : SettingSource::fallback};
+    try {
+        state.number = state.value.empty() ? 0 : parse(entry, state.value).number;
+    } catch (const Error &error) {
+        state.error = error.what();
+    }
+    return state;
+}
+
 } // namespace
+
+std::string_view name(SettingSource source) {
+    constexpr std::string_view names[] = {"default", "environment", "program", "launcher",
+                                          "rank 0"};
+    return names[static_cast<std::size_t>(source)];
+}
 
 std::span<const SettingInfo> settings() {
     return kSettings;
@@ -188,25 +213,13 @@ std::string text(Setting setting) {
 }
 
 bool given(Setting setting) {
-    const char *value = from_process(info(setting).variable.data());
-    return value != nullptr && *value != '\0';
+    return set_to(info(setting), from_process) != nullptr;
 }
 
 std::vector<SettingState> settings_in_force(const Environment &environment) {
     std::vector<SettingState> states;
-    for (const SettingInfo &entry : kSettings) {
-        const char *value = environment(entry.variable.data());
-        SettingState state{&entry, written(entry, environment), value != nullptr && *value != '\0',
-                           ""};
-        if (state.from_environment) {
-            try {
-                parse(entry, state.value);
-            } catch (const Error &error) {
-                state.error = error.what();
-            }
-        }
-        states.push_back(std::move(state));
-    }
+    for (const SettingInfo &entry : kSettings)
+        states.push_back(state_of(entry, environment));
     return states;
 }
 
@@ -216,24 +229,26 @@ void check_settings(const Environment &environment) {
             throw Error(Status::argument, state.error);
 }
 
-std::vector<std::string> unknown_settings(const char *const *environment) {
+std::vector<UnknownSetting> unknown_settings(const char *const *environment) {
     constexpr std::string_view prefix = "STRETTO_";
     constexpr std::string_view of_tests = "STRETTO_TEST_"; // of our own, not of the library
     std::vector<std::string_view> names;
     for (const SettingInfo &entry : kSettings)
         names.push_back(entry.variable);
-    std::vector<std::string> sentences;
+    std::vector<UnknownSetting> unknown;
     for (; environment != nullptr && *environment != nullptr; ++environment) {
         const std::string_view entry = *environment;
         const std::string_view variable = entry.substr(0, entry.find('='));
+        const std::string_view value = entry.substr(std::min(entry.size(), variable.size() + 1));
         const bool ours = std::find(names.begin(), names.end(), variable) != names.end();
         if (!variable.starts_with(prefix) || variable.starts_with(of_tests) || ours)
             continue;
         const std::string_view nearest = nearest_word(variable, names);
-        sentences.push_back("there is no setting " + shown(variable) + "; did you mean " +
-                            std::string(nearest) + "?");
+        unknown.push_back({std::string(variable), std::string(value),
+                           "there is no setting " + shown(variable) + "; did you mean " +
+                               std::string(nearest) + "?"});
     }
-    return sentences;
+    return unknown;
 }
 
 } // namespace stretto

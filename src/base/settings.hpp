@@ -62,6 +62,8 @@ struct SettingValue {
     std::uint64_t number = 0; // duration: nanoseconds; boolean: 0 or 1
     std::string text;         // as it was written
 };
+// As a setting is written: "64K", "2M", "1000".
+std::string written_bytes(std::uint64_t bytes);
 // Throws Error(argument) that names the variable, the value and what would do.  "" is a value of
 // text settings only.
 SettingValue parse(const SettingInfo &info, std::string_view text);
@@ -78,20 +80,34 @@ bool enabled(Setting setting);
 std::string text(Setting setting); // text or choice
 bool given(Setting setting);       // by the environment
 
+// Where a value comes from.  Numbers are those of stretto_source in machine.h.
+enum class SettingSource {
+    fallback,    // the default
+    environment, // of this process
+    program,     // a call of the program
+    launcher,    // a launcher's own variables, as torchrun's
+    rank_0,      // rank 0, whose environment is the one that counts
+};
+std::string_view name(SettingSource source);
+
 // All that can be said of one.
 struct SettingState {
     const SettingInfo *info;
-    std::string value; // as written by the user, or the default
-    bool from_environment;
-    std::string error; // "" if the value is one
+    std::string value; // as it was written, or the default
+    SettingSource source = SettingSource::fallback;
+    std::uint64_t number = 0; // SettingValue's, if the value is one
+    std::string error = "";   // "" if it is
 };
 std::vector<SettingState> settings_in_force(const Environment &environment = from_process);
 // Throws Error(argument) for the first malformed one.
 void check_settings(const Environment &environment = from_process);
 
-// For each name in the environment (a list as of environ(7)) that begins with STRETTO_ and is none
-// of ours, a sentence that names the nearest real one.
-std::vector<std::string> unknown_settings(const char *const *environment);
+// What begins with STRETTO_ in an environment (a list as of environ(7)) and is none of ours.
+struct UnknownSetting {
+    std::string variable, value;
+    std::string sentence; // that says so, and names the nearest real one
+};
+std::vector<UnknownSetting> unknown_settings(const char *const *environment);
 
 // docs/settings.md.
 std::string settings_page();

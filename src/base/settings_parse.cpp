@@ -2,7 +2,6 @@
 // The values of settings: what is accepted, and what is said of what is not.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <vector>
@@ -138,6 +137,13 @@ std::string_view name(SettingKind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
+std::string written_bytes(std::uint64_t bytes) {
+    for (const Unit &unit : kBytes) // the largest first; the last is 1
+        if (bytes % unit.factor == 0 && bytes != 0)
+            return std::to_string(bytes / unit.factor).append(unit.name);
+    return "0";
+}
+
 std::string takes(const SettingInfo &info) {
     std::string text;
     switch (info.kind) {
@@ -155,11 +161,7 @@ std::string takes(const SettingInfo &info) {
     case SettingKind::text: return "a text";
     }
     const auto number = [&](std::uint64_t n) {
-        const auto bits = static_cast<std::size_t>(std::countr_zero(n)) / 10;
-        return info.kind == SettingKind::bytes && n != 0 && bits != 0
-                   ? std::to_string(n >> 10 * std::min<std::size_t>(bits, 4)) +
-                         " KMGT"[std::min<std::size_t>(bits, 4)]
-                   : std::to_string(n);
+        return info.kind == SettingKind::bytes ? written_bytes(n) : std::to_string(n);
     };
     if (info.most != UINT64_MAX)
         text += ", from " + number(info.least) + " to " + number(info.most);

@@ -176,7 +176,7 @@ transport::SegmentShape shape_for(const Identity &me, const Origin *origin,
                                   const cpu_set_t &cores) {
     transport::SegmentShape shape;
     shape.ranks = me.size;
-    shape.cores = std::max(1u, std::min(static_cast<unsigned>(CPU_COUNT(&cores)), quota()));
+    shape.cores = cores_worth(cores);
     shape.heap_bytes = number(Setting::heap_bytes);
     shape.slice_bytes = number(Setting::slice_bytes);
     shape.ring_bytes = number(Setting::ring_bytes);

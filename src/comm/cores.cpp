@@ -25,4 +25,8 @@ unsigned quota() {
     return cores;
 }
 
+unsigned cores_worth(const cpu_set_t &allowed) {
+    return std::max(1u, std::min(static_cast<unsigned>(CPU_COUNT(&allowed)), quota()));
+}
+
 } // namespace stretto::comm

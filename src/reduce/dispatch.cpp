@@ -46,6 +46,14 @@ static const Table *table(Isa isa) {
     return isa == Isa::baseline ? &baseline_table : nullptr;
 }
 
+bool built([[maybe_unused]] Isa isa) {
+#if defined(STRETTO_WIDE_KERNELS)
+    return true;
+#else
+    return isa == Isa::baseline;
+#endif
+}
+
 bool available(Isa isa) {
     return table(isa) != nullptr;
 }

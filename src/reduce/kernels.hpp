@@ -47,7 +47,9 @@ enum class Rounding : std::uint8_t { once = 0, each = 1 };
 
 std::string_view name(Isa isa);
 
-// Whether this CPU has it.
+// Whether the library holds kernels for it.
+bool built(Isa isa);
+// Whether this CPU has it, too.
 bool available(Isa isa);
 // The widest set that this CPU has, up to the one named ("": no limit); an unknown name throws
 // Error(argument).

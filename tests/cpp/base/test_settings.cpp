@@ -110,10 +110,11 @@ TEST_CASE("values in force have a source, and all are checked") {
     const auto states = settings_in_force(environment);
     const auto &timeout = states[static_cast<std::size_t>(Setting::timeout)];
     CHECK(timeout.value == "5");
-    CHECK(timeout.from_environment);
+    CHECK(timeout.source == SettingSource::environment);
+    CHECK(timeout.number == 5'000'000'000);
     const auto &spin = states[static_cast<std::size_t>(Setting::spin)];
     CHECK(spin.value == "");
-    CHECK_FALSE(spin.from_environment); // set to nothing is not set
+    CHECK(spin.source == SettingSource::fallback); // set to nothing is not set
     CHECK_NOTHROW(check_settings(environment));
     CHECK_THROWS_AS(check_settings(with({{"STRETTO_PLAN_BYTES", "much"}})), Error);
 }
@@ -124,8 +125,11 @@ TEST_CASE("unknown variables are told, with the nearest real one") {
         "STRETTO_RING_BYTE=", "STRETTOX=1",       "STRETTO_",          nullptr};
     const auto told = unknown_settings(environment);
     REQUIRE(told.size() == 3);
-    CHECK(told[0] == "there is no setting STRETTO_TIMEOT; did you mean STRETTO_TIMEOUT?");
-    CHECK(told[1].find("mean STRETTO_RING_BYTES?") != std::string::npos);
+    CHECK(told[0].sentence == "there is no setting STRETTO_TIMEOT; did you mean STRETTO_TIMEOUT?");
+    CHECK(told[0].variable == "STRETTO_TIMEOT");
+    CHECK(told[0].value == "3");
+    CHECK(told[1].value == "");
+    CHECK(told[1].sentence.find("mean STRETTO_RING_BYTES?") != std::string::npos);
     CHECK(unknown_settings(nullptr).empty());
 }
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Stretto: what it goes by, and what it finds on this machine.  A part of stretto.h, which is the
+ * header to include.  `stretto info` prints all of it.
+ */
+#ifndef STRETTO_MACHINE_H
+#define STRETTO_MACHINE_H
+
+#include "stretto.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- settings --------------------------------------------------------------------------- */
+
+/* Where the value of a setting comes from. */
+typedef enum stretto_source {
+    STRETTO_SOURCE_DEFAULT = 0,
+    STRETTO_SOURCE_ENVIRONMENT = 1, /* a STRETTO_ variable of this process */
+    STRETTO_SOURCE_PROGRAM = 2,     /* a call of the program: stretto_force_algorithm,
+                                       stretto_set_reproducible, stretto_init_explicit, or one that
+                                       made this communicator of another */
+    STRETTO_SOURCE_LAUNCHER = 3,    /* what mpirun, srun or torchrun has set */
+    STRETTO_SOURCE_RANK_0 = 4       /* rank 0, by which the job goes; this is another rank */
+} stretto_source;
+
+/* One setting (docs/settings.md), or a variable that looks like one. */
+typedef struct stretto_setting {
+    const char *name;     /* "STRETTO_TIMEOUT" */
+    const char *type;     /* "bytes", "duration", "count", "boolean", "choice" or "text"; "unknown":
+                             there is no such setting */
+    const char *takes;    /* what a value may be, in words; "" if unknown */
+    const char *value;    /* as it was written, or the default; "": Stretto decides as `meaning`
+                             says, or there is none */
+    const char *fallback; /* the default, in the same form; "" likewise */
+    const char *meaning;  /* "" if unknown */
+    const char *error;    /* what is wrong with the value, or with the name, and what would do;
+                             NULL: nothing */
+    uint64_t number;      /* the value of "bytes" and "count"; of "duration" in nanoseconds; of
+                             "boolean" 0 or 1; else, and with an error, 0 */
+    stretto_source source;
+    int for_launchers; /* 1: for `stretto run` to set, rather than for users */
+} stretto_setting;
+
+/* Fills at most `capacity` lines and gives in *count how many there are: all settings in the order
+ * of docs/settings.md.  A value that cannot be read is no failure of this call: its line says so.
+ *
+ * comm NULL: as the environment of this process is now, that is, what stretto_init would find;
+ * behind the settings come the STRETTO_ variables that are none.  The text is valid until the
+ * calling thread's next call with NULL.
+ *
+ * Else what the communicator goes by: as the environment was when it was made, and what has been
+ * set since.  Those that shape the job (RING_BYTES, SLICE_BYTES, HEAP_BYTES) are rank 0's on all
+ * ranks.  The text is valid until something is set, or the communicator finalized. */
+STRETTO_API stretto_status stretto_settings(stretto_comm comm, stretto_setting *lines,
+                                            size_t capacity, size_t *count);
+
+/* ---- the machine ------------------------------------------------------------------------ */
+
+typedef struct stretto_machine {
+    const char *build;         /* the compiler and the kind of build: "GCC 12.2.0, Release" */
+    const char *kernels_built; /* instruction sets that have kernels in this library, from narrow
+                                  to wide with spaces between: "baseline avx2 avx512" */
+    const char *kernels_able;  /* those of them that this processor has */
+    const char *kernels;       /* the one in use: the widest that STRETTO_ISA allowed when the
+                                  process first needed it; "" if that cannot be read */
+    unsigned cores;            /* what Stretto counts with: the least of the next three */
+    unsigned cores_online;     /* of the machine */
+    unsigned cores_allowed;    /* by the affinity of the calling thread (taskset, cpusets) */
+    unsigned cores_quota;      /* what the CPU quota of the control groups is worth, rounded up; 0:
+                                  there is none */
+    uint64_t memory_available; /* bytes that shared memory can take now: what the machine has
+                                  available and the control groups leave */
+    int asymmetric_barrier;    /* 1: the kernel has membarrier(2), so that publishing costs no
+                                  fence; 0: it costs one */
+} stretto_machine;
+
+/* Looks now; does not need a communicator.  The text is never freed. */
+STRETTO_API stretto_status stretto_examine(stretto_machine *machine);
+
+/* The state of the machine as the memory system shows it: nanoseconds to overwrite one cache line
+ * that the neighbour rank has just read.  Collective; 0 with one rank. */
+STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

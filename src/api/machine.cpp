@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: what Stretto finds on this machine.
+#include <algorithm>
+#include <climits>
+#include <string>
+#include <unistd.h>
+
+#include "base/memory.hpp"
+#include "comm/cores.hpp"
+#include "handles.hpp"
+#include "reduce/kernels.hpp"
+#include "transport/doorbell.hpp"
+
+using stretto::reduce::Isa;
+using namespace stretto::api;
+
+namespace {
+
+#if defined(__clang__)
+constexpr char kBuild[] = "Clang " __clang_version__ ", " STRETTO_BUILD_TEXT;
+#else
+constexpr char kBuild[] = "GCC " __VERSION__ ", " STRETTO_BUILD_TEXT;
+#endif
+
+std::string names_of(bool (*wanted)(Isa)) {
+    std::string names;
+    for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
+        if (wanted(isa))
+            names.append(names.empty() ? "" : " ").append(stretto::reduce::name(isa));
+    return names;
+}
+
+// "" if STRETTO_ISA cannot be read, of which stretto_settings tells.
+const char *kernels_in_use() {
+    try {
+        return stretto::reduce::name(stretto::reduce::best_isa()).data();
+    } catch (const stretto::Error &) {
+        return "";
+    }
+}
+
+} // namespace
+
+extern "C" stretto_status stretto_examine(stretto_machine *machine) {
+    return guarded([&] {
+        require(machine != nullptr, "the place for the machine is NULL");
+        static const std::string built = names_of(stretto::reduce::built);
+        static const std::string able = names_of(stretto::reduce::available);
+        const long online = sysconf(_SC_NPROCESSORS_ONLN);
+        const cpu_set_t allowed = stretto::comm::affinity();
+        const unsigned quota = stretto::comm::quota();
+        machine->build = kBuild;
+        machine->kernels_built = built.c_str();
+        machine->kernels_able = able.c_str();
+        machine->kernels = kernels_in_use();
+        machine->cores_online = online > 0 ? static_cast<unsigned>(online) : 1;
+        machine->cores_allowed = static_cast<unsigned>(CPU_COUNT(&allowed));
+        machine->cores_quota = quota == UINT_MAX ? 0 : quota;
+        machine->cores = stretto::comm::cores_worth(allowed);
+        machine->memory_available = stretto::available_memory();
+        machine->asymmetric_barrier = stretto::transport::register_for_barrier() ? 1 : 0;
+    });
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the library says of its settings, and of the machine.
+#include "doctest.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sched.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/world.hpp"
+
+namespace {
+
+// A variable of the environment, for a while.
+class Set {
+public:
+    Set(const char *name, const char *value) : name_(name) { setenv(name, value, 1); }
+    ~Set() { unsetenv(name_); }
+    Set(const Set &) = delete;
+    Set &operator=(const Set &) = delete;
+
+private:
+    const char *name_;
+};
+
+struct Line {
+    std::string type, value, fallback, error;
+    std::uint64_t number;
+    stretto_source source;
+};
+
+std::map<std::string, Line> settings_of(stretto_comm comm) {
+    std::size_t count = 0;
+    test::check(stretto_settings(comm, nullptr, 0, &count));
+    std::vector<stretto_setting> lines(count);
+    test::check(stretto_settings(comm, lines.data(), count, &count));
+    std::map<std::string, Line> result;
+    for (const stretto_setting &line : lines)
+        result[line.name] = {line.type,   line.value, line.fallback, line.error ? line.error : "",
+                             line.number, line.source};
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("settings tell their values and where these come from") {
+    const Set timeout("STRETTO_TIMEOUT", "2min"), plan("STRETTO_PLAN_BYTES", "");
+    const auto now = settings_of(nullptr);
+    CHECK(now.at("STRETTO_TIMEOUT").value == "2min");
+    CHECK(now.at("STRETTO_TIMEOUT").type == "duration");
+    CHECK(now.at("STRETTO_TIMEOUT").number == 120'000'000'000);
+    CHECK(now.at("STRETTO_TIMEOUT").fallback == "600");
+    CHECK(now.at("STRETTO_TIMEOUT").source == STRETTO_SOURCE_ENVIRONMENT);
+    CHECK(now.at("STRETTO_PLAN_BYTES").value == "64M");
+    CHECK(now.at("STRETTO_PLAN_BYTES").number == 64 << 20);
+    CHECK(now.at("STRETTO_PLAN_BYTES").source == STRETTO_SOURCE_DEFAULT);
+    for (const auto &[name, line] : now)
+        CHECK_MESSAGE(line.error == "", name);
+}
+
+TEST_CASE("what is wrong is told, and is no failure") {
+    const Set spin("STRETTO_SPIN", "soon"), other("STRETTO_TIMEOT", "5");
+    const auto now = settings_of(nullptr);
+    CHECK(now.at("STRETTO_SPIN").value == "soon");
+    CHECK(now.at("STRETTO_SPIN").number == 0);
+    CHECK(now.at("STRETTO_SPIN").error.find("STRETTO_SPIN is 'soon'; it takes a time") == 0);
+    CHECK(now.at("STRETTO_TIMEOT").type == "unknown");
+    CHECK(now.at("STRETTO_TIMEOT").value == "5");
+    CHECK(now.at("STRETTO_TIMEOT").error.find("did you mean STRETTO_TIMEOUT?") !=
+          std::string::npos);
+}
+
+TEST_CASE("no more lines are filled than there is room for") {
+    std::size_t count = 0;
+    stretto_setting lines[3] = {};
+    test::check(stretto_settings(nullptr, lines, 2, &count));
+    CHECK(count > 2);
+    CHECK(std::string(lines[1].name) == "STRETTO_INIT_TIMEOUT");
+    CHECK(lines[2].name == nullptr);
+    CHECK(stretto_settings(nullptr, nullptr, 2, &count) == STRETTO_ERR_ARGUMENT);
+    CHECK(stretto_settings(nullptr, lines, 2, nullptr) == STRETTO_ERR_ARGUMENT);
+}
+
+TEST_CASE("a communicator tells what it goes by, not what the environment became") {
+    const Set ring("STRETTO_RING_BYTES", "65536"), mode("STRETTO_REPRODUCIBLE", "run");
+    test::with_ranks(3, [&](stretto_comm comm) {
+        const int rank = stretto_rank(comm);
+        test::check(stretto_barrier(comm));
+        if (rank == 0)
+            setenv("STRETTO_TIMEOUT", "1", 1);
+        test::check(stretto_barrier(comm));
+        auto now = settings_of(comm);
+        test::check(stretto_barrier(comm)); // nobody reads the environment from here on
+        CHECK(now.at("STRETTO_TIMEOUT").value == "600");
+        CHECK(now.at("STRETTO_TIMEOUT").source == STRETTO_SOURCE_DEFAULT);
+        CHECK(now.at("STRETTO_RANK").number == static_cast<std::uint64_t>(rank));
+        CHECK(now.at("STRETTO_SIZE").value == "3");
+        CHECK(now.at("STRETTO_SIZE").source == STRETTO_SOURCE_PROGRAM);
+        CHECK(now.at("STRETTO_RING_BYTES").number == 65536);
+        CHECK(now.at("STRETTO_RING_BYTES").value == (rank == 0 ? "65536" : "64K"));
+        CHECK(now.at("STRETTO_RING_BYTES").source ==
+              (rank == 0 ? STRETTO_SOURCE_ENVIRONMENT : STRETTO_SOURCE_RANK_0));
+        CHECK(now.at("STRETTO_REPRODUCIBLE").value == "run");
+        CHECK(now.at("STRETTO_REPRODUCIBLE").source == STRETTO_SOURCE_ENVIRONMENT);
+        CHECK(now.at("STRETTO_ALGORITHM").source == STRETTO_SOURCE_DEFAULT);
+
+        test::check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_FULL));
+        test::check(stretto_force_algorithm(comm, "ring"));
+        CHECK(stretto_force_algorithm(comm, "rong") == STRETTO_ERR_ARGUMENT); // changes nothing
+        now = settings_of(comm);
+        CHECK(now.at("STRETTO_REPRODUCIBLE").value == "full");
+        CHECK(now.at("STRETTO_REPRODUCIBLE").source == STRETTO_SOURCE_PROGRAM);
+        CHECK(now.at("STRETTO_ALGORITHM").value == "ring");
+        CHECK(now.at("STRETTO_ALGORITHM").source == STRETTO_SOURCE_PROGRAM);
+        test::check(stretto_force_algorithm(comm, nullptr));
+        CHECK(settings_of(comm).at("STRETTO_ALGORITHM").value == "");
+    });
+    unsetenv("STRETTO_TIMEOUT");
+}
+
+TEST_CASE("children have what was set for their parent") {
+    test::with_ranks(2, [](stretto_comm comm) {
+        test::check(stretto_force_algorithm(comm, "direct"));
+        test::check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_RUN));
+        stretto_comm twin = nullptr, part = nullptr;
+        test::check(stretto_comm_dup(comm, &twin));
+        test::check(stretto_comm_split(comm, 0, -stretto_rank(comm), &part));
+        CHECK(settings_of(twin).at("STRETTO_ALGORITHM").value == "direct");
+        const auto of_part = settings_of(part);
+        CHECK(of_part.at("STRETTO_ALGORITHM").value == ""); // as stretto.h says
+        CHECK(of_part.at("STRETTO_REPRODUCIBLE").value == "run");
+        CHECK(of_part.at("STRETTO_REPRODUCIBLE").source == STRETTO_SOURCE_PROGRAM);
+        CHECK(of_part.at("STRETTO_RANK").number == static_cast<std::uint64_t>(stretto_rank(part)));
+        test::check(stretto_finalize(&part));
+        test::check(stretto_finalize(&twin));
+    });
+}
+
+TEST_CASE("a rank alone has no launcher to thank") {
+    stretto_comm comm = nullptr;
+    test::check(stretto_init(&comm));
+    const auto now = settings_of(comm);
+    CHECK(now.at("STRETTO_SIZE").value == "1");
+    CHECK(now.at("STRETTO_SIZE").source == STRETTO_SOURCE_DEFAULT);
+    test::check(stretto_finalize(&comm));
+}
+
+TEST_CASE("the machine is what this thread may use of it") {
+    stretto_machine machine{};
+    test::check(stretto_examine(&machine));
+    CHECK(stretto_examine(nullptr) == STRETTO_ERR_ARGUMENT);
+    const std::string able(machine.kernels_able), built(machine.kernels_built);
+    CHECK(able.find("baseline") == 0);
+    CHECK(built.find(able) == 0);
+    CHECK(able.find(machine.kernels) != std::string::npos);
+    CHECK(std::strlen(machine.build) > 0);
+    CHECK(machine.cores >= 1);
+    CHECK(machine.cores <= machine.cores_allowed);
+    CHECK(machine.cores_allowed <= machine.cores_online);
+    CHECK(machine.memory_available > 0);
+
+    std::thread([] { // on one core
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+        CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
+        stretto_machine narrow{};
+        test::check(stretto_examine(&narrow));
+        CHECK(narrow.cores == 1);
+        CHECK(narrow.cores_allowed == 1);
+    })
+        .join();
+}
