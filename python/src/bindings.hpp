@@ -2,6 +2,7 @@
 // The parts of the extension module.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <string>
@@ -22,6 +23,11 @@ void bind_messages(nanobind::module_ &module,      // messages.cpp
 void bind_tools(nanobind::module_ &module);     // tools.cpp
 void bind_selection(nanobind::module_ &module); // selection.cpp
 void bind_operation(nanobind::module_ &module); // operation.cpp
+void bind_machine(nanobind::module_ &module);   // machine.cpp
+
+// machine.cpp: the lines of stretto_settings, which `with` calls for a communicator, or for none.
+using FillSettings = std::function<stretto_status(stretto_comm)>;
+nanobind::list settings_by(const std::function<void(const FillSettings &)> &with);
 
 // timing.cpp: calls of a collective, timed; (microseconds of each call's slowest rank, mean
 // microseconds of each rank).  Collective.

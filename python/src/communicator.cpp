@@ -137,6 +137,10 @@ void bind_communicator(nb::module_ &module) {
             },
             "bytes"_a)
         .def("stats", &stats)
+        .def("settings",
+             [](const Communicator &self) {
+                 return settings_by([&](const FillSettings &fill) { self.handle->call(fill); });
+             })
         .def("reset_stats", &reset_stats)
         .def("force_algorithm", &force_algorithm, "name"_a)
         .def("set_reproducible", &set_reproducible, "mode"_a)

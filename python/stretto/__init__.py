@@ -29,6 +29,7 @@ from stretto.errors import (
     TruncatedError,
     UnsupportedError,
 )
+from stretto.machine import Machine, Setting, examine, settings
 from stretto.messages import ANY_SOURCE, ANY_TAG
 from stretto.operation import Op, Operation, premul_sum
 from stretto.request import IN_PLACE, Message, MessageRequest, PersistentRequest, Request
@@ -41,6 +42,7 @@ __all__ = [
     "Communicator",
     "Error",
     "InternalError",
+    "Machine",
     "Message",
     "MessageRequest",
     "MismatchError",
@@ -52,6 +54,7 @@ __all__ = [
     "PersistentRequest",
     "Request",
     "RevokedError",
+    "Setting",
     "Stat",
     "SystemError",
     "TimeoutError",
@@ -59,8 +62,10 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "algorithms",
+    "examine",
     "init",
     "premul_sum",
+    "settings",
 ]
 
 

@@ -31,6 +31,7 @@ from stretto.data import name_of
 from stretto.errors import ArgumentError
 from stretto.exchanges import Exchanges
 from stretto.family import Family
+from stretto.machine import Setting
 from stretto.messages import Messages
 from stretto.operation import AnyOp
 from stretto.parts import Parts
@@ -186,6 +187,11 @@ class Communicator(Parts, Messages, Exchanges, Family):
     def reset_stats(self) -> None:
         """Forgets the statistics so far."""
         self._core.reset_stats()
+
+    def settings(self) -> list[Setting]:
+        """What this communicator goes by: the environment as it was when it was made, and what has
+        been set since.  Those that shape the job are rank 0's on all ranks."""
+        return [Setting(*line) for line in self._core.settings()]
 
     def force_algorithm(self, name: str | None) -> None:
         """Runs the next collectives by the named algorithm: "ring", "segmented_ring(segments=4)".

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What Stretto goes by, and what it finds on this machine; `stretto info` prints all of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stretto import _core
+
+
+class Setting(NamedTuple):
+    """One setting (docs/settings.md), or a variable that looks like one."""
+
+    name: str
+    """Such as "STRETTO_TIMEOUT"."""
+    type: str
+    """ "bytes", "duration", "count", "boolean", "choice" or "text"; "unknown": there is no such
+    setting."""
+    takes: str
+    """What a value may be, in words."""
+    value: str
+    """As it was written, or the default; "": Stretto decides as `meaning` says, or there is none.
+    """
+    default: str
+    """In the same form; "" likewise."""
+    meaning: str
+    error: str | None
+    """What is wrong with the value, or with the name, and what would do."""
+    number: int
+    """The value of "bytes" and "count"; of "duration" in nanoseconds; of "boolean" 0 or 1; else 0.
+    """
+    source: str
+    """Where the value comes from: "default"; "environment", of this process; "program", a call that
+    it made; "launcher", what mpirun, srun or torchrun has set; "rank 0", by which the job goes."""
+    for_launchers: bool
+    """It is for `stretto run` to set, rather than for users."""
+
+
+class Machine(NamedTuple):
+    """How the library was built, and what it finds on this machine."""
+
+    build: str
+    """The compiler and the kind of build."""
+    kernels_built: tuple[str, ...]
+    """Instruction sets that have kernels in the library, from narrow to wide."""
+    kernels_able: tuple[str, ...]
+    """Those of them that this processor has."""
+    kernels: str
+    """The one in use: the widest that STRETTO_ISA allowed when the process first needed it; "" if
+    that cannot be read."""
+    cores: int
+    """What Stretto counts with: the least of the next three."""
+    cores_online: int
+    """Of the machine."""
+    cores_allowed: int
+    """By the affinity of the calling thread (taskset, cpusets)."""
+    cores_quota: int
+    """What the CPU quota of the control groups is worth, rounded up; 0: there is none."""
+    memory_available: int
+    """Bytes that shared memory can take now."""
+    asymmetric_barrier: bool
+    """The kernel has membarrier(2), so that publishing costs no fence."""
+
+
+def settings() -> list[Setting]:
+    """The settings as the environment is now, that is, what `init` would find.
+
+    In the order of docs/settings.md; behind them the STRETTO_ variables that are none.  A value
+    that cannot be read has an `error`.  `Communicator.settings` tells what a communicator goes by.
+    """
+    return [Setting(*line) for line in _core.settings()]
+
+
+def examine() -> Machine:
+    """Looks at the machine now; needs no job."""
+    build, built, able, *rest = _core.machine()
+    return Machine(build, tuple(built.split()), tuple(able.split()), *rest)
