@@ -12,6 +12,7 @@ from stretto.cli.bench import bench
 from stretto.cli.config import config
 from stretto.cli.draw import draw
 from stretto.cli.explain import explain
+from stretto.cli.info import info
 from stretto.cli.listing import list_command
 from stretto.cli.run import run
 from stretto.cli.show import show
@@ -32,10 +33,11 @@ def cli() -> None:
     stretto simulate ring --ranks 8 --late 3:4ms     when each rank is done
     stretto draw ring direct --ranks 4 -o out.svg    their messages in time, as a picture
     stretto bench -n 4 --sizes 4:64M --plot out.png  measure on this machine
+    stretto info                                     this machine, and all settings
     """
 
 
-for command in (run, list_command, verify, explain, simulate, draw, show, bench, config):
+for command in (run, list_command, verify, explain, simulate, draw, show, bench, info, config):
     cli.add_command(command)
 
 

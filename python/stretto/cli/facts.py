@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `stretto info` tells, section by section: what its JSON holds (docs/info.md)."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import stretto
+from stretto import _core
+from stretto.cli.cpus import processor, topology
+from stretto.cli.trial import checks
+
+
+def library() -> dict[str, Any]:
+    machine = stretto.examine()
+    return {
+        "version": stretto.__version__,
+        "build": machine.build,
+        "kernels_built": list(machine.kernels_built),
+        "kernels_able": list(machine.kernels_able),
+        "kernels": machine.kernels or None,
+        "folder": str(Path(stretto.__file__).resolve().parent),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": platform.platform(),
+    }
+
+
+def cores() -> dict[str, Any]:
+    machine = stretto.examine()
+    allowed = sorted(os.sched_getaffinity(0))
+    return {
+        "cores": machine.cores,
+        "online": machine.cores_online,
+        "allowed": allowed,
+        "quota": machine.cores_quota or None,
+        "processor": processor(),
+        **topology(allowed),
+    }
+
+
+def memory() -> dict[str, Any]:
+    machine = stretto.examine()
+    known = dict(
+        line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines() if ":" in line
+    )
+    of = {name: int(known.get(name, "0").split()[0]) << 10 for name in ("MemTotal", "MemAvailable")}
+    ranks = max(2, machine.cores)
+    need = 2 * ranks * ring_bytes(ranks)
+    return {
+        "total_bytes": of["MemTotal"],
+        "machine_bytes": of["MemAvailable"],
+        "available_bytes": machine.memory_available,
+        "limited_by_group": machine.memory_available < 0.9 * of["MemAvailable"],
+        "ranks": ranks,
+        "needed_bytes": need,
+        "enough": need <= machine.memory_available,
+        "dev_shm": dev_shm(),
+    }
+
+
+def ring_bytes(ranks: int) -> int:
+    asked = next(each for each in stretto.settings() if each.name == "STRETTO_RING_BYTES")
+    return asked.number or _core.ring_bytes(ranks)
+
+
+def dev_shm() -> dict[str, int] | None:
+    try:
+        found = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    return {
+        "total_bytes": found.f_frsize * found.f_blocks,
+        "free_bytes": found.f_frsize * found.f_bavail,
+    }
+
+
+def transports() -> list[dict[str, Any]]:
+    found = [each._asdict() for each in checks(sorted(os.sched_getaffinity(0)))]
+    return [
+        {
+            "name": "shared memory",
+            "ok": all(each["ok"] for each in found if each["needed"]),
+            "checks": found,
+        }
+    ]
+
+
+def algorithms() -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for each in _core.algorithms():
+        counts[each["collective"]] = counts.get(each["collective"], 0) + 1
+    return counts
+
+
+def types() -> dict[str, list[str]]:
+    return _core.supported()
+
+
+def settings() -> list[dict[str, Any]]:
+    return [each._asdict() for each in stretto.settings()]
+
+
+SECTIONS: dict[str, Callable[[], Any]] = {
+    "library": library,
+    "cores": cores,
+    "memory": memory,
+    "transports": transports,
+    "algorithms": algorithms,
+    "types": types,
+    "settings": settings,
+}
+
+
+def failures(told: dict[str, Any]) -> list[str]:
+    """What keeps jobs from running, in sentences; what only makes them slower is none."""
+    broken = []
+    if not told.get("memory", {}).get("enough", True):
+        broken.append("there is not enough memory for a job")
+    for transport in told.get("transports", []):
+        if not transport["ok"]:
+            broken.append(f"{transport['name']} does not work")
+    broken += [
+        f"{each['name']} cannot be read"
+        for each in told.get("settings", [])
+        if each["error"] and each["type"] != "unknown"
+    ]
+    return broken

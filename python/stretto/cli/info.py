@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`stretto info`: what Stretto is, finds and goes by on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from stretto import _core
+from stretto.cli.facts import SECTIONS, failures
+from stretto.cli.tables import console, table, write_json
+from stretto.cli.units import show_ranges, show_size
+
+SHOWN_CACHES = 8
+
+
+@click.command()
+@click.argument("sections", nargs=-1, type=click.Choice(tuple(SECTIONS)), metavar="[SECTION]...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/info.md names the keys).")
+@click.option(
+    "--markdown", is_flag=True, help="Print the reference of all settings, docs/settings.md."
+)
+def info(sections: tuple[str, ...], as_json: bool, markdown: bool) -> None:
+    """Tells what Stretto is, what it finds on this machine, and every setting in force.
+
+    \b
+    stretto info
+    stretto info transports settings
+    taskset -c 0 stretto info cores
+    stretto info --json > info.json
+    stretto info --markdown > docs/settings.md
+
+    SECTIONs are library, cores, memory, transports, algorithms, types and settings; without any,
+    all of them.  For transports a job of two ranks is tried out.
+
+    The exit status is 1 if something without which no job runs does not work: too little memory, a
+    transport, a setting that cannot be read.
+    """
+    if markdown:
+        if as_json or set(sections) - {"settings"}:
+            raise click.UsageError("--markdown is of settings, and no JSON")
+        click.echo(_core.settings_page(), nl=False)
+        return
+    told = {name: SECTIONS[name]() for name in SECTIONS if not sections or name in sections}
+    broken = failures(told)
+    if as_json:
+        write_json("-", {**told, "failures": broken})
+    else:
+        for name, found in told.items():
+            console().print(f"[bold]{name}[/bold]")
+            SHOWN[name](found)
+        for each in broken:
+            click.echo(f"stretto: {each}", err=True)
+    sys.exit(1 if broken else 0)
+
+
+def show_library(found: dict[str, Any]) -> None:
+    lacking = [each for each in found["kernels_built"] if each not in found["kernels_able"]]
+    kernels = (found["kernels"] or "none: STRETTO_ISA cannot be read") + (
+        f" (of {', '.join(found['kernels_built'])})" if len(found["kernels_built"]) > 1 else ""
+    )
+    if lacking:
+        kernels += f"; this processor lacks {', '.join(lacking)}"
+    show_pairs({
+        "version": found["version"],
+        "build": found["build"],
+        "kernels": kernels,
+        "folder": found["folder"],
+        "Python": f"{found['python']}, NumPy {found['numpy']}",
+        "system": found["system"],
+    })  # fmt: skip
+
+
+def show_cores(found: dict[str, Any]) -> None:
+    quota = found["quota"]
+    pairs = {
+        "processor": found["processor"],
+        "cores": f"{found['cores']}; ranks of a larger job do not spin",
+        "allowed": f"{show_ranges(found['allowed'])}, of {found['online']} (affinity)",
+        "quota": f"{quota} (control group)" if quota else "none",
+    }
+    parts = [
+        f"{found[key]} {one if found[key] == 1 else many}"
+        for key, one, many in (
+            ("packages", "package", "packages"),
+            ("numa_nodes", "NUMA node", "NUMA nodes"),
+            ("threads_of_a_core", "thread a core", "threads a core"),
+        )
+        if found[key]
+    ]
+    if parts:
+        pairs["topology"] = ", ".join(parts)
+    for cache in found["caches"]:
+        groups = " | ".join(cache["shared_by"][:SHOWN_CACHES])
+        groups += " | ..." if len(cache["shared_by"]) > SHOWN_CACHES else ""
+        pairs[f"L{cache['level']}"] = f"{show_size(cache['bytes'])} of cores {groups}"
+    show_pairs(pairs)
+
+
+def show_memory(found: dict[str, Any]) -> None:
+    limit = " (the control group limits it)" if found["limited_by_group"] else ""
+    needed = f"{show_size(found['needed_bytes'])} for the rings of {found['ranks']} ranks"
+    pairs = {
+        "machine": f"{show_size(found['total_bytes'])}, {show_size(found['machine_bytes'])} free",
+        "available": f"{show_size(found['available_bytes'])}{limit}",
+        "needed": f"{needed}: {'enough' if found['enough'] else 'NOT ENOUGH; free memory'}",
+    }
+    shm = found["dev_shm"]
+    size = (
+        f"{show_size(shm['free_bytes'])} of {show_size(shm['total_bytes'])} free; " if shm else ""
+    )
+    pairs["/dev/shm"] = f"{size}not used, its size does not matter (memfd_create)"
+    show_pairs(pairs)
+
+
+def show_transports(found: list[dict[str, Any]]) -> None:
+    shown = table("transport", "check", "", "found")
+    for transport in found:
+        for check in transport["checks"]:
+            state = "ok" if check["ok"] else "FAILED" if check["needed"] else "slower"
+            remedy = check["remedy"]
+            also = f" ({remedy})" if remedy and remedy not in check["found"] else ""
+            shown.add_row(transport["name"], check["name"], state, escape(check["found"] + also))
+    console().print(shown)
+
+
+def show_algorithms(found: dict[str, int]) -> None:
+    show_pairs({name: f"{count}" for name, count in found.items()})
+
+
+def show_types(found: dict[str, list[str]]) -> None:
+    """Types that can do the same share a row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for dtype, ops in found.items():
+        rows.setdefault(tuple(ops), []).append(dtype)
+    shown = table("types", "operations, and your own")
+    for ops, dtypes in rows.items():
+        shown.add_row(" ".join(dtypes), " ".join(ops))
+    console().print(shown)
+
+
+def show_settings(found: list[dict[str, Any]]) -> None:
+    shown = table("setting", "value", "source", "default", "meaning")
+    for each in found:
+        shown.add_row(
+            each["name"], escape(each["value"]) or "-", each["source"], each["default"] or "-",
+            escape(each["error"] or each["meaning"]), style="bold" if each["error"] else None,
+        )  # fmt: skip
+    console().print(shown)
+
+
+def show_pairs(pairs: dict[str, str]) -> None:
+    shown = table("", "")
+    shown.show_header = False
+    for name, value in pairs.items():
+        shown.add_row(name, escape(value))
+    console().print(shown)
+
+
+SHOWN: dict[str, Callable[[Any], None]] = {
+    "library": show_library,
+    "cores": show_cores,
+    "memory": show_memory,
+    "transports": show_transports,
+    "algorithms": show_algorithms,
+    "types": show_types,
+    "settings": show_settings,
+}
