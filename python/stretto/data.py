@@ -50,4 +50,6 @@ def dtype_named(name: str) -> np.dtype:
 
 def name_of(dtype: DTypeLike) -> str:
     """The name of a type, which may be given by name where NumPy does not know it."""
-    return dtype if dtype == "bfloat16" else np.dtype(dtype).name
+    # A type equals its name, so the latter must be a text.
+    by_name = isinstance(dtype, str) and dtype == "bfloat16"
+    return dtype if by_name else np.dtype(dtype).name

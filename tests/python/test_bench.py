@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import math
+import operator
 import sys
 
 import numpy as np
 import pytest
+from stretto import _core
 from stretto.cli.bench import split_names
-from stretto.cli.measure import Case, contribution, expected
+from stretto.cli.measure import Case, expected
 from stretto.cli.skew import Skew, evaluate
+from stretto.cli.values import EXACT, FOLDS, contribution, reduction
+from stretto.data import dtype_named
 
 FIELDS = {
     "algorithm", "ranks", "bytes", "t_min_us", "t_p50_us", "t_p99_us", "algbw_GBps", "busbw_GBps",
@@ -127,20 +133,98 @@ def test_an_unknown_algorithm_is_an_error(stretto):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_every_type_and_operation(stretto, ranks):
+    pytest.importorskip("ml_dtypes")
+    done = stretto.job(ranks, "measured")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("fine") == ranks
+
+
+def test_types_and_operations_by_name(stretto):
+    pytest.importorskip("ml_dtypes")
+    done = stretto(
+        "bench", "-n", 3, "--sizes", "48,5K", "--iters", 2, "--dtype", "bfloat16", "--op", "avg"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "bfloat16, avg" in done.stdout
+    assert "all results right" in done.stdout
+
+
+def test_what_a_type_lacks_is_refused(stretto):
+    done = stretto("bench", "--dtype", "float32", "--op", "band")
+    assert done.returncode == 2
+    assert "float32 has no band; it has sum, prod, min, max, avg" in done.stderr
+    assert "bool has no sum" in stretto("bench", "--dtype", "bool").stderr
+    assert stretto("bench", "--op", "premul_sum").returncode == 2
+    assert stretto("bench", "--dtype", "bool", "--sizes", 64, "--iters", 2,
+                   "--collective", "alltoall").returncode == 0  # nothing is reduced  # fmt: skip
+
+
+PAIRS = [
+    (dtype, op) for dtype, ops in _core.supported().items() for op in ops if op in FOLDS
+]  # fmt: skip
+
+
+def exact(values: np.ndarray) -> np.ndarray:
+    """As Python's own numbers, which do not round."""
+    if values.dtype.kind == "c":
+        parts = [complex(int(each.real), int(each.imag)) for each in values.ravel()]
+        return np.array(parts, object).reshape(values.shape)
+    return np.array([int(each) for each in values.ravel()], object).reshape(values.shape)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8, 16])
+@pytest.mark.parametrize(("dtype", "op"), PAIRS)
+def test_contributions_are_exact(dtype, op, ranks):
+    """Folded in the type they give what whole numbers of any size give; and not always the same."""
+    kind, count = dtype_named(dtype), 150
+    own = np.stack([contribution(kind, op, rank, ranks, 0, count) for rank in range(ranks)])
+    assert own.dtype == kind
+    assert len({each.tobytes() for each in own}) == ranks
+    wide = exact(own)
+    folds = {
+        "sum": sum, "avg": sum, "prod": math.prod, "min": min, "max": max,
+        "band": lambda column: functools.reduce(operator.and_, column),
+        "bor": lambda column: functools.reduce(operator.or_, column),
+        "bxor": lambda column: functools.reduce(operator.xor, column),
+        "land": all, "lor": any, "lxor": lambda column: sum(map(bool, column)) % 2,
+    }  # fmt: skip
+    right = [folds[op](list(column)) for column in wide.T]
+    if op == "avg":
+        right = [each / ranks for each in right]
+    if kind.kind in "iu":
+        right = np.array([each % (1 << 8 * kind.itemsize) for each in right], np.uint64)
+        right = right.astype(kind)
+    result = reduction(kind, op, ranks, 0, count)
+    assert result.dtype == kind
+    np.testing.assert_array_equal(result, np.array(right).astype(kind))
+    assert len(set(result.tolist())) > 1
+    np.testing.assert_array_equal(reduction(kind, op, ranks, 20, 30), result[20:50])
+
+
+@pytest.mark.parametrize(("dtype", "op"), [("bfloat16", "sum"), ("bfloat16", "avg"),
+                                           ("float16", "sum"), ("float32", "avg")])  # fmt: skip
+@pytest.mark.parametrize("ranks", [2, 7, 16, 64, 128])
+def test_no_sum_of_ranks_needs_rounding(dtype, op, ranks):
+    kind = dtype_named(dtype)
+    own = exact(np.stack([contribution(kind, op, rank, ranks, 0, 200) for rank in range(ranks)]))
+    most = max(np.where(own > 0, own, 0).sum(0).max(), -np.where(own < 0, own, 0).sum(0).min())
+    assert most <= EXACT[dtype]
+    assert (own != 0).any(axis=1).all()  # of every rank something is seen
+
+
 @pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
 def test_expected_answers(op, ranks):
-    """Against NumPy's own reductions, piece by piece."""
-    part = 7
+    """Of every collective, from all contributions at once."""
+    part, kind = 7, np.dtype(np.int64)
     whole = part * ranks
-    own = np.stack([contribution(rank, ranks, 0, whole, op) for rank in range(ranks)])
-    assert ranks == 1 or len(np.unique(own, axis=0)) == ranks
-    fold = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}[op]
-    reduced = fold.reduce(own)
-    assert np.abs(reduced).max() < 2**24  # exact in float32
+    own = np.stack([contribution(kind, op, rank, ranks, 0, whole) for rank in range(ranks)])
+    reduced = FOLDS[op].reduce(own)
 
     def of(collective: str, rank: int, first: int, count: int) -> np.ndarray:
-        case = Case(collective, "auto", 0, np.dtype(np.int64), op, False, False)
+        case = Case(collective, "auto", 0, kind, op, False, False)
         return expected(case, rank, ranks, first, count, part)
 
     np.testing.assert_array_equal(of("allreduce", 0, 2, whole - 3), reduced[2:-1])

@@ -204,6 +204,9 @@ def test_bfloat16_of_numpy_with_ml_dtypes(comm):
     result = comm.allreduce(send)
     assert result.dtype == ml_dtypes.bfloat16
     assert np.array_equal(result, send)
+    assert comm.chosen_algorithm("allreduce", 3, send.dtype) == "one_shot"
+    comm.allreduce(send, result, stretto.premul_sum(2.5, send.dtype))
+    assert result.tolist() == [3.75, -5, 7.5]
     assert comm.allreduce(Bfloat16s([1.5, -2, 3])).dtype == ml_dtypes.bfloat16
 
 

@@ -10,9 +10,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 import click
-import numpy as np
 
 import stretto
+from stretto import _core
+from stretto.cli.catalog import DTYPES, REDUCING
+from stretto.cli.cpus import processor
 from stretto.cli.launcher import Options, launch
 from stretto.cli.measure import BUS_FACTOR, Case, measure
 from stretto.cli.plot import plot
@@ -20,6 +22,8 @@ from stretto.cli.rows import Printer
 from stretto.cli.skew import SKEW, Skew, measure_skewed
 from stretto.cli.tables import write_json
 from stretto.cli.units import SIZES
+from stretto.cli.values import FOLDS
+from stretto.data import dtype_named
 
 LAUNCHERS = (
     ("STRETTO_RANK", "STRETTO_SIZE"),
@@ -48,12 +52,16 @@ LAUNCHERS = (
 )
 @click.option(
     "--dtype",
-    type=click.Choice(["float32", "float64", "int32", "int64"]),
+    type=click.Choice(tuple(DTYPES)),
     default="float32",
     show_default=True,
 )
 @click.option(
-    "--op", type=click.Choice(["sum", "prod", "min", "max"]), default="sum", show_default=True
+    "--op",
+    type=click.Choice(tuple(FOLDS)),
+    default="sum",
+    show_default=True,
+    help="As far as the type has it (stretto info types).",
 )
 @click.option("--inplace/--no-inplace", default=False, show_default=True)
 @click.option(
@@ -82,6 +90,7 @@ def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) 
     stretto bench -n 4 --sizes 4:64M --json four.json --plot four.png
     stretto bench -n 8 --algorithms auto,ring,direct --sizes 64K:16M*4 --buffers shared
     stretto bench -n 4 --sizes 4M --algorithms direct,ring --skew one-late:50ms
+    stretto bench -n 4 --dtype bfloat16 --op avg
     stretto run -n 2 --pin stretto bench --collective allgather --dtype float64
     mpirun -n 4 stretto bench
 
@@ -99,6 +108,7 @@ def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) 
     """
     if options["skew"] and options["plot_path"]:
         raise click.UsageError("--plot draws times by size; there is no picture of --skew")
+    require_pair(options["collective"], options["dtype"], options["op"])
     if not any(os.environ.get(rank) and os.environ.get(size) for rank, size in LAUNCHERS):
         command = [sys.executable, "-m", "stretto", "bench", *sys.argv[2:]]
         sys.exit(launch(command, Options(ranks or 2, prefix=False, pin=pin)))
@@ -142,7 +152,7 @@ def run_cases(
     for size in sizes if collective != "barrier" else [0]:
         for algorithm in split_names(algorithms):
             case = Case(
-                collective, algorithm, size, np.dtype(dtype), op, inplace, buffers == "shared"
+                collective, algorithm, size, dtype_named(dtype), op, inplace, buffers == "shared"
             )
             rows.append(
                 measure_skewed(comm, case, skew, iters) if skew else measure(comm, case, iters)
@@ -157,6 +167,14 @@ def run_cases(
     return rows
 
 
+def require_pair(collective: str, dtype: str, op: str) -> None:
+    """Before any rank is started."""
+    dtype_named(dtype)  # NumPy has it
+    able = [each for each in _core.supported()[dtype] if each in FOLDS]
+    if collective in REDUCING and op not in able:
+        raise click.UsageError(f"{dtype} has no {op}; it has {', '.join(able)}")
+
+
 def split_names(text: str) -> list[str]:
     """At commas outside parentheses: "ring,segmented_ring(segments=4)"."""
     names, depth = [""], 0
@@ -167,14 +185,3 @@ def split_names(text: str) -> list[str]:
         else:
             names[-1] += letter
     return [name.strip() for name in names if name.strip()]
-
-
-def processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.machine()

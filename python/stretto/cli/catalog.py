@@ -16,6 +16,7 @@ COLLECTIVES = (
     "allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "gather", "scatter",
     "alltoall", "barrier",
 )  # fmt: skip
+REDUCING = ("allreduce", "reduce", "reduce_scatter")
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
 # The types of elements, with their bytes.
 DTYPES = {

@@ -10,11 +10,9 @@ from typing import Any
 import click
 
 from stretto import _core
-from stretto.cli.catalog import COLLECTIVES, DTYPES
+from stretto.cli.catalog import COLLECTIVES, DTYPES, REDUCING
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import SIZE, show_seconds, show_size
-
-REDUCING = ("allreduce", "reduce", "reduce_scatter")
 
 
 @click.command()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stretto import _core
+from stretto.cli.values import contribution, reduction
 from stretto.communicator import Communicator
 
 PIECE = 1 << 18  # elements checked at a time
@@ -43,38 +44,30 @@ class Case:
     shared: bool
 
 
-def contribution(rank: int, ranks: int, first: int, count: int, op: str) -> np.ndarray:
-    """What `rank` puts at elements first, first + 1, ...: small whole numbers that depend on rank
-    and index, whose reduction is exact in every type and order."""
-    index = np.arange(first, first + count, dtype=np.int64)
-    if op == "prod":  # one rank has a 3, the others 1 or -1
-        return np.where(index % ranks == rank, 3, 1 - 2 * ((index + rank) % 3 == 0))
-    return (index * 31 + rank * 17) % 1009 - 500
+def given(case: Case, rank: int, ranks: int, first: int, count: int) -> np.ndarray:
+    """What `rank` puts at elements first, first + 1, ..."""
+    return contribution(case.dtype, case.op, rank, ranks, first, count)
 
 
 def expected(case: Case, rank: int, ranks: int, first: int, count: int, part: int) -> np.ndarray:
     """The right answer at the result's elements first, first + 1, ... of `rank`.  `part`: elements
     of one rank's part of the vector."""
     if case.collective == "broadcast":
-        return contribution(0, ranks, first, count, case.op)
+        return given(case, 0, ranks, first, count)
     if case.collective == "scatter":
-        return contribution(0, ranks, rank * part + first, count, case.op)
+        return given(case, 0, ranks, rank * part + first, count)
     if case.collective in ("allgather", "gather", "alltoall"):
-        given = rank * part if case.collective == "alltoall" else 0  # where the owner has it
+        begin = rank * part if case.collective == "alltoall" else 0  # where the owner has it
         index = np.arange(first, first + count)
-        values = np.empty(count, np.int64)
+        values = np.empty(count, case.dtype)
         for owner in range(first // part, (first + count - 1) // part + 1):
             of_owner = index // part == owner
-            begin = int(index[of_owner][0]) - owner * part + given
-            values[of_owner] = contribution(owner, ranks, begin, int(of_owner.sum()), case.op)
+            place = int(index[of_owner][0]) - owner * part + begin
+            values[of_owner] = given(case, owner, ranks, place, int(of_owner.sum()))
         return values
     if case.collective == "reduce_scatter":
         first += rank * part
-    fold = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}[case.op]
-    values = contribution(0, ranks, first, count, case.op)
-    for other in range(1, ranks):
-        values = fold(values, contribution(other, ranks, first, count, case.op))
-    return values
+    return reduction(case.dtype, case.op, ranks, first, count)
 
 
 class Bench:
@@ -137,7 +130,7 @@ class Bench:
             self._recv.fill(77)  # poison
         if self._input is not None and (case.collective != "broadcast" or comm.rank == 0):
             for first, piece in pieces(self._input):
-                piece[:] = contribution(comm.rank, comm.size, first, len(piece), case.op)
+                piece[:] = given(case, comm.rank, comm.size, first, len(piece))
         comm._core.play(*self._arguments())
         bad = 0
         if self._result is not None:
