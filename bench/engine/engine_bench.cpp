@@ -96,7 +96,7 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
                           [](const engine::Said &) { return std::string("call"); });
     Hand hand(*contest.of_hand, rank);
     std::vector<std::unique_ptr<const engine::Plan>> plans; // the engine keeps referring to them
-    contest.of_engine->hold_life(rank, true);
+    contest.of_engine->hold_life(rank);
     std::uint64_t round = 0;
     meet(meeting, rank, round); // both live before one looks for the other
     if (rank == 0)

@@ -3,19 +3,15 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "comm/cores.hpp"
+#include "comm/packets.hpp"
 #include "comm/wire.hpp"
 #include "select/select.hpp"
 #include "transport/doorbell.hpp"
@@ -26,45 +22,7 @@ using transport::Segment;
 
 namespace {
 
-// A descriptor that is closed with its owner.
-class Socket {
-public:
-    explicit Socket(int fd = -1) : fd_(fd) {}
-    Socket(Socket &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Socket &operator=(Socket &&other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~Socket() {
-        if (fd_ >= 0)
-            close(fd_);
-    }
-    int fd() const { return fd_; }
-    int release() { return std::exchange(fd_, -1); }
-
-private:
-    int fd_;
-};
-
-Socket open_socket() {
-    Socket result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    if (result.fd() < 0)
-        throw_errno("cannot open a Unix socket");
-    return result;
-}
-
-// A name in the abstract namespace: the leading zero byte keeps it out of the file system.
-socklen_t address(const std::string &job, sockaddr_un &result) {
-    std::string name = "stretto-" + std::to_string(getuid()) + "-" + job;
-    const std::size_t most = sizeof(result.sun_path) - 1;
-    if (name.size() > most) // long names keep their hash
-        name =
-            name.substr(0, most - 17) + "-" + std::to_string(std::hash<std::string>{}(name) >> 11);
-    result = {};
-    result.sun_family = AF_UNIX;
-    std::memcpy(result.sun_path + 1, name.data(), name.size());
-    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-}
+constexpr char kNoMemory[] = "no memory to join the job";
 
 // The job's name, and which of its inits in this process this is: a job may join again.
 std::string instance(const Identity &me) {
@@ -95,82 +53,12 @@ private:
     std::uint64_t limit_ns_, start_, watched_ = start_;
 };
 
-bool readable(int fd, int milliseconds) {
-    pollfd entry{fd, POLLIN, 0};
-    return poll(&entry, 1, milliseconds) > 0;
-}
-
-void send_answer(int fd, Status status, const std::string &message, const Segment *segment) {
-    auto answer = write(status, message);
-    iovec data{answer.data(), answer.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
-    msghdr packet{};
-    packet.msg_iov = &data;
-    packet.msg_iovlen = 1;
-    if (segment != nullptr) {
-        packet.msg_control = control;
-        packet.msg_controllen = sizeof(control);
-        cmsghdr *rights = CMSG_FIRSTHDR(&packet);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(2 * sizeof(int));
-        const int descriptors[2] = {segment->fd(), segment->heap_fd()};
-        std::memcpy(CMSG_DATA(rights), descriptors, sizeof(descriptors));
-    }
-    // A peer that has died meanwhile is found when it does not join.
-    (void)sendmsg(fd, &packet, MSG_NOSIGNAL);
-}
-
-// The descriptors that came with a packet, owned from the moment they are here.
-std::vector<Socket> descriptors_of(msghdr &packet) {
-    std::vector<Socket> owned;
-    for (cmsghdr *part = CMSG_FIRSTHDR(&packet); part != nullptr;
-         part = CMSG_NXTHDR(&packet, part)) {
-        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
-            continue;
-        for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= part->cmsg_len; at += sizeof(int)) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(part) + at, sizeof(fd));
-            owned.emplace_back(fd);
-        }
-    }
-    return owned;
-}
-
-std::shared_ptr<Segment> receive_segment(int fd, const std::string &job) {
-    std::array<std::byte, kAnswerBytes> bytes;
-    iovec data{bytes.data(), bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
-    msghdr packet{};
-    packet.msg_iov = &data;
-    packet.msg_iovlen = 1;
-    packet.msg_control = control;
-    packet.msg_controllen = sizeof(control);
-    const ssize_t length = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC | MSG_TRUNC);
-    if (length <= 0)
-        throw Error(Status::peer,
-                    "rank 0 has died before job '" + job + "' was complete; look at its output");
-    std::vector<Socket> descriptors = descriptors_of(packet);
-    const auto answer =
-        static_cast<std::size_t>(length) == bytes.size() ? parse_answer(bytes) : std::nullopt;
-    if (!answer)
-        throw Error(Status::mismatch,
-                    "the ranks of this job run different versions of Stretto; install one version");
-    if (answer->status != Status::ok)
-        throw Error(answer->status, answer->message);
-    if (descriptors.size() != 2)
-        throw Error(Status::system,
-                    "rank 0 sent no descriptors; is the limit of open files reached?");
-    return Segment::attach(descriptors[0].release(), descriptors[1].release());
-}
-
-std::string missing(const std::vector<Socket> &peers) {
-    std::string names;
-    for (std::size_t rank = 1; rank < peers.size(); ++rank)
-        if (peers[rank].fd() < 0)
-            names += " " + std::to_string(rank);
-    return names;
-}
+// The ranks of a job while it is being joined: rank 0 has a socket to each of the others, they have
+// one to it.  A socket that closes before all have joined says that its rank cannot.
+struct Meeting {
+    std::shared_ptr<Segment> segment;
+    std::vector<Descriptor> sockets; // by rank
+};
 
 transport::SegmentShape shape_for(const Identity &me, const Origin *origin,
                                   const cpu_set_t &cores) {
@@ -196,21 +84,21 @@ transport::SegmentShape shape_for(const Identity &me, const Origin *origin,
 }
 
 // Takes one rank in; what cannot be one is turned away without harm.
-void admit(Socket caller, const Identity &me, std::vector<Socket> &peers, cpu_set_t &cores) {
+void admit(Descriptor caller, const Identity &me, std::vector<Descriptor> &peers,
+           cpu_set_t &cores) {
     ucred credentials{};
     socklen_t length = sizeof(credentials);
     std::array<std::byte, kHelloBytes> bytes;
-    if (getsockopt(caller.fd(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
-        credentials.uid != getuid() || !readable(caller.fd(), 1000) ||
-        recv(caller.fd(), bytes.data(), bytes.size(), MSG_TRUNC) !=
-            static_cast<ssize_t>(bytes.size()))
+    if (getsockopt(caller.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
+        credentials.uid != getuid() || !readable(caller.get(), 1000) ||
+        receive(caller.get(), bytes).size != bytes.size())
         return;
     const auto greeting = parse_hello(bytes);
     if (!greeting)
         return;
     const Hello &hello = *greeting;
     const auto refuse = [&](const std::string &why) {
-        send_answer(caller.fd(), Status::mismatch, why, nullptr);
+        send_answer(caller.get(), Status::mismatch, why);
         throw Error(Status::mismatch, why);
     };
     if (hello.size != me.size)
@@ -218,66 +106,84 @@ void admit(Socket caller, const Identity &me, std::vector<Socket> &peers, cpu_se
                std::to_string(hello.size) + " ranks, rank 0 says " + std::to_string(me.size) +
                "; start all ranks of the job alike");
     if (hello.rank < 1 || hello.rank >= me.size ||
-        peers[static_cast<std::size_t>(hello.rank)].fd() >= 0)
+        peers[static_cast<std::size_t>(hello.rank)].open())
         refuse("two processes of job '" + me.job + "' say that they are rank " +
                std::to_string(hello.rank) + "; give every job a name of its own");
     CPU_OR(&cores, &cores, &hello.cores);
     peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
 }
 
-std::shared_ptr<Segment> found(const Identity &me, const Origin *origin, const std::string &name) {
+std::string missing(const std::vector<Descriptor> &peers) {
+    std::string names;
+    for (std::size_t rank = 1; rank < peers.size(); ++rank)
+        if (!peers[rank].open())
+            names += " " + std::to_string(rank);
+    return names;
+}
+
+// Rank 0 waits for all others to call.
+cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &name,
+                 std::vector<Descriptor> &peers) {
     cpu_set_t cores = affinity();
-    std::vector<Socket> peers(static_cast<std::size_t>(me.size));
-    const auto tell_all = [&](Status status, const std::string &why, const Segment *segment) {
-        for (const Socket &peer : peers)
-            if (peer.fd() >= 0)
-                send_answer(peer.fd(), status, why, segment);
+    if (me.size == 1)
+        return cores;
+    sockaddr_un where;
+    const socklen_t length = address(name, where);
+    const Descriptor listener = open_socket();
+    if (bind(listener.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
+        if (errno == EADDRINUSE)
+            throw Error(Status::argument, "another process is rank 0 of job '" + me.job +
+                                              "'; give every job a name of its own");
+        throw_errno("cannot bind the job's socket");
+    }
+    if (listen(listener.get(), me.size) != 0)
+        throw_errno("cannot listen on the job's socket");
+    Patience patience(origin);
+    for (std::string absent = missing(peers); !absent.empty(); absent = missing(peers)) {
+        patience.watch();
+        if (readable(listener.get(), 100))
+            admit(Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), me, peers,
+                  cores);
+        else if (patience.ended())
+            throw Error(Status::timeout,
+                        "after " + patience.seconds() + " rank(s)" + absent + " of job '" + me.job +
+                            "' have not come to " +
+                            (origin == nullptr
+                                 ? "stretto_init on this host; all ranks must run on one host"
+                                 : me.launcher + "; all of its ranks must call it"));
+    }
+    return cores;
+}
+
+Meeting found(const Identity &me, const Origin *origin, const std::string &name) {
+    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size))};
+    const auto tell_all = [&](Status status, std::string_view why,
+                              std::span<const int> descriptors = {}) {
+        for (const Descriptor &peer : meeting.sockets)
+            if (peer.open())
+                send_answer(peer.get(), status, why, descriptors);
     };
     try {
-        if (me.size > 1) {
-            sockaddr_un where;
-            const socklen_t length = address(name, where);
-            const Socket listener = open_socket();
-            if (bind(listener.fd(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
-                if (errno == EADDRINUSE)
-                    throw Error(Status::argument, "another process is rank 0 of job '" + me.job +
-                                                      "'; give every job a name of its own");
-                throw_errno("cannot bind the job's socket");
-            }
-            if (listen(listener.fd(), me.size) != 0)
-                throw_errno("cannot listen on the job's socket");
-            Patience patience(origin);
-            for (std::string absent = missing(peers); !absent.empty(); absent = missing(peers)) {
-                patience.watch();
-                if (readable(listener.fd(), 100))
-                    admit(Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)), me, peers,
-                          cores);
-                else if (patience.ended())
-                    throw Error(Status::timeout,
-                                "after " + patience.seconds() + " rank(s)" + absent + " of job '" +
-                                    me.job + "' have not come to " +
-                                    (origin == nullptr
-                                         ? "stretto_init on this host; all ranks must run on one "
-                                           "host"
-                                         : me.launcher + "; all of its ranks must call it"));
-            }
-        }
-        auto segment = Segment::create(shape_for(me, origin, cores));
-        tell_all(Status::ok, "", segment.get());
-        return segment;
+        const cpu_set_t cores = gather(me, origin, name, meeting.sockets);
+        meeting.segment = Segment::create(shape_for(me, origin, cores));
+        const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};
+        tell_all(Status::ok, "", descriptors);
+        return meeting;
     } catch (const Error &error) {
-        tell_all(error.status(), error.what(), nullptr);
+        tell_all(error.status(), error.what());
+        throw;
+    } catch (const std::bad_alloc &) {
+        tell_all(Status::memory, "rank 0 has no memory to found the job");
         throw;
     }
 }
 
-std::shared_ptr<Segment> follow(const Identity &me, const Origin *origin, const std::string &name) {
+Descriptor call_founder(const Identity &me, const std::string &name, Patience &patience) {
     sockaddr_un where;
     const socklen_t length = address(name, where);
-    Patience patience(origin);
-    Socket socket = open_socket();
+    Descriptor socket = open_socket();
     unsigned nap = 50; // microseconds
-    while (connect(socket.fd(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
+    while (connect(socket.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
         if (errno != ECONNREFUSED && errno != ENOENT && errno != EAGAIN && errno != EINTR)
             throw_errno("cannot reach rank 0 of job '" + me.job + "'");
         patience.watch();
@@ -289,46 +195,130 @@ std::shared_ptr<Segment> follow(const Identity &me, const Origin *origin, const 
         nap = std::min(2 * nap, 2000u);
     }
     const auto hello = write(Hello{me.rank, me.size, affinity()});
-    if (send(socket.fd(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
+    if (send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(hello.size()))
         throw_errno("cannot talk to rank 0");
-    while (!readable(socket.fd(), 100)) {
-        patience.watch();
-        if (patience.ended())
-            throw Error(Status::timeout, "job '" + me.job + "' was not complete within " +
-                                             patience.seconds() + "; rank 0 names who is missing");
+    return socket;
+}
+
+std::shared_ptr<Segment> receive_segment(int fd, const std::string &job) {
+    std::array<std::byte, kAnswerBytes> bytes;
+    Packet packet = receive(fd, bytes);
+    if (packet.size == 0)
+        throw Error(Status::peer,
+                    "rank 0 has died before job '" + job + "' was complete; look at its output");
+    const auto answer = packet.size == bytes.size() ? parse_answer(bytes) : std::nullopt;
+    if (!answer)
+        throw Error(Status::mismatch,
+                    "the ranks of this job run different versions of Stretto; install one version");
+    if (answer->status != Status::ok)
+        throw Error(answer->status, answer->message);
+    if (packet.descriptors.size() != 2)
+        throw Error(Status::system,
+                    "rank 0 sent no descriptors; is the limit of open files reached?");
+    return Segment::attach(std::move(packet.descriptors[0]), std::move(packet.descriptors[1]));
+}
+
+Meeting follow(const Identity &me, const Origin *origin, const std::string &name) {
+    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size))};
+    Patience patience(origin);
+    meeting.sockets[0] = call_founder(me, name, patience);
+    const int founder = meeting.sockets[0].get();
+    try {
+        while (!readable(founder, 100)) {
+            patience.watch();
+            if (patience.ended())
+                throw Error(Status::timeout, "job '" + me.job + "' was not complete within " +
+                                                 patience.seconds() +
+                                                 "; rank 0 names who is missing");
+        }
+        meeting.segment = receive_segment(founder, me.job);
+    } catch (const Error &error) {
+        send_answer(founder, error.status(), error.what());
+        throw;
+    } catch (const std::bad_alloc &) {
+        send_answer(founder, Status::memory, kNoMemory);
+        throw;
     }
-    return receive_segment(socket.fd(), me.job);
+    return meeting;
+}
+
+bool joined(const Segment &segment, int rank) {
+    return segment.lines(rank).joined.load(std::memory_order_seq_cst) != 0;
+}
+
+// `rank`, which has not joined, has sent something or closed its socket.
+void hear(Segment &segment, int rank, int fd) {
+    std::array<std::byte, kAnswerBytes> bytes;
+    const std::size_t size = receive(fd, bytes).size;
+    if (joined(segment, rank))
+        return; // and has gone on; rank 0 leaves the meeting when all have joined
+    const auto answer = size == bytes.size() ? parse_answer(bytes) : std::nullopt;
+    const std::string who = "rank " + std::to_string(rank);
+    if (answer)
+        segment.fail(answer->status, who + " could not join the job: " + answer->message);
+    else
+        segment.fail(Status::peer, who + " died while the job was starting");
+}
+
+// Rank 0: whoever has not joined is heard.  The others: rank 0 stays until all have joined, so if
+// it is gone and somebody is missing, it has died.
+void listen_to_all(const Identity &me, const Meeting &meeting, int awaited) {
+    Segment &segment = *meeting.segment;
+    for (int rank = 0; rank < me.size; ++rank) {
+        const Descriptor &socket = meeting.sockets[static_cast<std::size_t>(rank)];
+        const int missing_rank = me.rank == 0 ? rank : awaited;
+        if (!socket.open() || joined(segment, missing_rank) || !readable(socket.get(), 0))
+            continue;
+        if (me.rank == 0)
+            hear(segment, rank, socket.get());
+        else if (!joined(segment, awaited))
+            segment.fail(Status::peer, "rank 0 died while the job was starting");
+    }
+}
+
+// Returns when all have joined.
+void complete(const Identity &me, const Origin *origin, const Meeting &meeting) {
+    Segment &segment = *meeting.segment;
+    Patience patience(origin);
+    for (int rank = 0; rank < me.size; ++rank)
+        while (!joined(segment, rank)) {
+            if (segment.failed())
+                throw segment.failure();
+            listen_to_all(me, meeting, rank);
+            if (patience.ended())
+                segment.fail(Status::timeout, "rank " + std::to_string(rank) +
+                                                  " did not join the job within " +
+                                                  patience.seconds());
+            try {
+                patience.watch();
+            } catch (const Error &) {
+                if (!joined(segment, rank)) // else who is gone may have been through with this
+                    throw;
+            }
+            usleep(50);
+        }
 }
 
 } // namespace
 
 std::shared_ptr<Segment> join(const Identity &me, const Origin *origin) {
     const std::string name = origin != nullptr ? origin->place : instance(me);
-    auto segment = me.rank == 0 ? found(me, origin, name) : follow(me, origin, name);
-    segment->hold_life(me.rank, true);
-    if (!transport::register_for_barrier())
-        segment->header().signals.fences.store(1, std::memory_order_seq_cst);
-    segment->lines(me.rank).joined.store(1, std::memory_order_seq_cst);
-    Patience patience(origin);
-    for (int rank = 0; rank < me.size; ++rank) {
-        const auto has_joined = [&] {
-            return segment->lines(rank).joined.load(std::memory_order_seq_cst) != 0;
-        };
-        while (!has_joined()) {
-            if (patience.ended())
-                throw Error(Status::timeout,
-                            "rank " + std::to_string(rank) + " died while the job was starting");
-            try {
-                patience.watch();
-            } catch (const Error &) {
-                if (!has_joined()) // else who is gone may have been through with this
-                    throw;
-            }
-            usleep(50);
-        }
+    const Meeting meeting =
+        me.rank == 0 ? found(me, origin, name) : follow(me, origin, name);
+    Segment &segment = *meeting.segment;
+    try {
+        segment.hold_life(me.rank);
+        if (!transport::register_for_barrier())
+            segment.header().signals.fences.store(1, std::memory_order_seq_cst);
+        segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
+        complete(me, origin, meeting);
+        return meeting.segment;
+    } catch (const std::exception &error) {
+        segment.leave(me.rank);
+        segment.fail(Status::peer, error.what()); // unless it came from there
+        throw;
     }
-    return segment;
 }
 
 } // namespace stretto::comm

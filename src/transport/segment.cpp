@@ -8,6 +8,7 @@
 #include <mutex>
 #include <random>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,15 +37,21 @@ static std::size_t mail_bytes(int ranks) {
     return kMailboxBytes * static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
 }
 
-static int anonymous_file(const char *name, std::size_t bytes) {
-    const int fd = memfd_create(name, MFD_CLOEXEC);
-    if (fd < 0)
+static Descriptor anonymous_file(const char *name, std::size_t bytes) {
+    // Beyond the limit of file sizes the kernel does not refuse: it sends a signal that kills.
+    struct rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        bytes > limit.rlim_cur)
+        throw Error(Status::memory, "shared memory of " + std::to_string(bytes) +
+                                        " bytes exceeds this process's limit of file sizes, " +
+                                        std::to_string(limit.rlim_cur) +
+                                        "; raise it (ulimit -f), or lower STRETTO_HEAP_BYTES");
+    Descriptor file(memfd_create(name, MFD_CLOEXEC));
+    if (!file.open())
         throw_errno("cannot create the shared segment (memfd_create)");
-    if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
-        close(fd);
+    if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
         throw_errno("cannot size the shared segment to " + std::to_string(bytes) + " bytes");
-    }
-    return fd;
+    return file;
 }
 
 // Ranks that are threads of one process must see one mapping: it is found again by file identity.
@@ -58,7 +65,8 @@ static std::pair<dev_t, ino_t> identity(int fd) {
     return {status.st_dev, status.st_ino};
 }
 
-Segment::Segment(int fd, int heap_fd) : fd_(fd), heap_fd_(heap_fd) {}
+Segment::Segment(Descriptor fd, Descriptor heap_fd)
+    : fd_(std::move(fd)), heap_fd_(std::move(heap_fd)) {}
 
 std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     const std::size_t head = head_bytes(shape.ranks);
@@ -70,13 +78,12 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     };
     if (bytes > available_memory())
         throw no_room();
-    const int fd = anonymous_file("stretto", bytes + mail_bytes(shape.ranks));
-    const int heap_fd =
+    Descriptor file = anonymous_file("stretto", bytes + mail_bytes(shape.ranks));
+    Descriptor heap =
         anonymous_file("stretto-heap", shape.heap_bytes * static_cast<std::size_t>(shape.ranks));
-    // Owns both descriptors from here on.
-    std::shared_ptr<Segment> segment(new Segment(fd, heap_fd));
+    std::shared_ptr<Segment> segment(new Segment(std::move(file), std::move(heap)));
     // Room is taken now: later a full memory would be a SIGBUS in the middle of a collective.
-    if (posix_fallocate(fd, 0, static_cast<off_t>(bytes)) != 0)
+    if (posix_fallocate(segment->fd(), 0, static_cast<off_t>(bytes)) != 0)
         throw no_room();
     SegmentHeader header{};
     header.magic = kMagic;
@@ -98,21 +105,22 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     shared.magic = header.magic;
     const std::lock_guard lock(registry_mutex);
     std::erase_if(registry, [](const auto &entry) { return entry.second.expired(); });
-    registry[identity(fd)] = segment;
+    registry[identity(segment->fd())] = segment;
     return segment;
 }
 
-std::shared_ptr<Segment> Segment::attach(int fd, int heap_fd) {
+std::shared_ptr<Segment> Segment::attach(Descriptor fd, Descriptor heap_fd) {
     const std::lock_guard lock(registry_mutex);
     std::erase_if(registry, [](const auto &entry) { return entry.second.expired(); });
-    std::weak_ptr<Segment> &known = registry[identity(fd)];
+    std::weak_ptr<Segment> &known = registry[identity(fd.get())];
     if (auto segment = known.lock()) {
-        segment->duplicates_.insert(segment->duplicates_.end(), {fd, heap_fd});
+        segment->duplicates_.push_back(std::move(fd));
+        segment->duplicates_.push_back(std::move(heap_fd));
         return segment;
     }
-    std::shared_ptr<Segment> segment(new Segment(fd, heap_fd));
+    std::shared_ptr<Segment> segment(new Segment(std::move(fd), std::move(heap_fd)));
     const std::size_t bytes = sizeof(SegmentHeader);
-    void *view = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    void *view = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, segment->fd(), 0);
     if (view == MAP_FAILED)
         throw_errno("cannot map the shared segment");
     const auto *header = static_cast<const SegmentHeader *>(view);
@@ -137,8 +145,9 @@ void Segment::map(const SegmentHeader &shape) {
     ring_bytes_ = shape.ring_bytes;
     head_bytes_ = head_bytes(ranks);
     heaps_ = std::make_unique<std::atomic<std::byte *>[]>(shape.ranks);
+    ranks_ = shape.ranks;
 
-    void *head = mmap(nullptr, head_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    void *head = mmap(nullptr, head_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd(), 0);
     if (head == MAP_FAILED)
         throw_errno("cannot map the shared segment");
     header_ = static_cast<SegmentHeader *>(head);
@@ -156,26 +165,23 @@ void Segment::map(const SegmentHeader &shape) {
     for (std::size_t half = 0; half < kRings * shape.ranks; ++half) {
         const std::size_t file = head_bytes_ + half / 2 * ring_bytes_;
         if (mmap(rings_ + half * ring_bytes_, ring_bytes_, PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(file)) == MAP_FAILED)
+                 MAP_SHARED | MAP_FIXED, fd(), static_cast<off_t>(file)) == MAP_FAILED)
             throw_errno("cannot map a ring of the shared segment");
     }
 }
 
 Segment::~Segment() {
-    if (heaps_)
-        for (std::uint32_t rank = 0; rank < header_->ranks; ++rank)
+    // Perhaps half made, if there was no room for the rest.
+    if (header_ != nullptr)
+        for (std::size_t rank = 0; rank < ranks_; ++rank)
             if (std::byte *heap = heaps_[rank].load(); heap != nullptr)
                 munmap(heap, header_->heap_bytes);
     if (std::byte *mail = mail_.load(); mail != nullptr)
         munmap(mail, mail_bytes(ranks()));
     if (rings_ != nullptr)
-        munmap(rings_, kRings * ring_bytes_ * header_->ranks);
+        munmap(rings_, kRings * ring_bytes_ * ranks_);
     if (header_ != nullptr)
         munmap(header_, head_bytes_);
-    close(fd_);
-    close(heap_fd_);
-    for (const int fd : duplicates_)
-        close(fd);
 }
 
 // Address space that begins at the boundary of a huge page; null if there is none.
@@ -202,7 +208,7 @@ std::byte *Segment::heap(int rank) {
         place == nullptr
             ? MAP_FAILED
             : mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-                   heap_fd_, static_cast<off_t>(bytes * static_cast<std::size_t>(rank)));
+                   heap_fd(), static_cast<off_t>(bytes * static_cast<std::size_t>(rank)));
     if (view == MAP_FAILED) {
         const int reason = errno;
         if (place != nullptr)
@@ -229,7 +235,7 @@ std::byte *Segment::mailbox(int from, int to) {
     if (mail == nullptr) {
         const std::size_t first = head_bytes_ + 2 * ring_bytes_ * header_->ranks;
         const std::size_t bytes = mail_bytes(ranks());
-        void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_,
+        void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd(),
                           static_cast<off_t>(first));
         if (view == MAP_FAILED)
             throw_errno("cannot map the mailboxes of the shared segment");
@@ -244,7 +250,7 @@ std::byte *Segment::mailbox(int from, int to) {
 void Segment::open_mailbox(int from, int to) {
     const std::size_t first = head_bytes_ + 2 * ring_bytes_ * header_->ranks;
     if (kMailboxBytes > available_memory() ||
-        posix_fallocate(fd_, static_cast<off_t>(first + mail_offset(from, to)),
+        posix_fallocate(fd(), static_cast<off_t>(first + mail_offset(from, to)),
                         static_cast<off_t>(kMailboxBytes)) != 0)
         throw Error(Status::memory, "no memory for messages from rank " + std::to_string(from) +
                                         " to rank " + std::to_string(to) + " (" +
@@ -262,22 +268,27 @@ static struct flock life(int rank, short type) {
     return lock;
 }
 
-void Segment::hold_life(int rank, bool alive) {
-    struct flock lock = life(rank, alive ? F_WRLCK : F_UNLCK);
-    if (fcntl(fd_, F_SETLK, &lock) != 0)
+void Segment::hold_life(int rank) {
+    struct flock lock = life(rank, F_WRLCK);
+    if (fcntl(fd(), F_SETLK, &lock) != 0)
         throw_errno("cannot lock the shared segment");
-    if (alive)
-        lines(rank).pid.store(getpid(), std::memory_order_release);
+    lines(rank).pid.store(getpid(), std::memory_order_release);
+}
+
+void Segment::leave(int rank) noexcept {
+    lines(rank).left.store(1, std::memory_order_release);
+    struct flock lock = life(rank, F_UNLCK);
+    (void)fcntl(fd(), F_SETLK, &lock); // at the latest it goes with the process
 }
 
 bool Segment::alive(int rank) const {
     if (lines_[rank].pid.load(std::memory_order_acquire) == getpid())
         return true; // a thread of this process: its locks look like ours
     struct flock lock = life(rank, F_WRLCK);
-    return fcntl(fd_, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    return fcntl(fd(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-void Segment::fail(Status status, const std::string &message) {
+void Segment::fail(Status status, std::string_view message) {
     Board &board = header_->board;
     std::atomic<std::uint32_t> &failed = header_->signals.failed;
     std::uint32_t whole = 0;

@@ -21,9 +21,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/status.hpp"
 #include "transport/cell.hpp"
 
@@ -95,14 +96,14 @@ public:
     static std::shared_ptr<Segment> create(const SegmentShape &shape);
     // By the others, from the two descriptors of the founder (both become this object's).
     // Ranks that are threads of one process share one object.
-    static std::shared_ptr<Segment> attach(int fd, int heap_fd);
+    static std::shared_ptr<Segment> attach(Descriptor fd, Descriptor heap_fd);
     ~Segment();
     Segment(const Segment &) = delete;
     Segment &operator=(const Segment &) = delete;
 
     int ranks() const { return static_cast<int>(header_->ranks); }
-    int fd() const { return fd_; }
-    int heap_fd() const { return heap_fd_; }
+    int fd() const { return fd_.get(); }
+    int heap_fd() const { return heap_fd_.get(); }
     SegmentHeader &header() const { return *header_; }
     LineBlock &lines(int rank) const { return lines_[rank]; }
     std::byte *cells(int rank) const {
@@ -124,12 +125,14 @@ public:
     // The heap window of a rank, mapped on first use, at the boundary of a huge page.
     std::byte *heap(int rank);
 
-    // Marks `rank` as alive until its process ends or calls this with false.
-    void hold_life(int rank, bool alive);
+    // Marks `rank` as alive until its process ends or leaves.
+    void hold_life(int rank);
+    // The rank takes part no more; whoever waits for it learns that.
+    void leave(int rank) noexcept;
     bool alive(int rank) const;
 
     // Posts the first failure; later ones are dropped.  Wakes everybody.
-    void fail(Status status, const std::string &message);
+    void fail(Status status, std::string_view message);
     bool failed() const { return header_->signals.failed.load(std::memory_order_acquire) != 0; }
     // What was posted.  Only after failed().
     Error failure() const;
@@ -137,15 +140,16 @@ public:
 private:
     static constexpr std::size_t kRings = 4; // of address space per rank: two, each mapped twice
 
-    Segment(int fd, int heap_fd);
+    Segment(Descriptor fd, Descriptor heap_fd);
     void map(const SegmentHeader &shape);
     std::size_t mail_offset(int from, int to) const;
 
-    int fd_, heap_fd_;
-    std::vector<int> duplicates_; // closing them would give up the locks of this process
+    Descriptor fd_, heap_fd_;
+    std::vector<Descriptor> duplicates_; // closing them would give up the locks of this process
     SegmentHeader *header_ = nullptr;
     LineBlock *lines_ = nullptr;
     std::atomic<std::uint64_t> *news_ = nullptr;
+    std::size_t ranks_ = 0;
     std::byte *rings_ = nullptr;
     std::size_t ring_bytes_ = 0;
     std::size_t head_bytes_ = 0;

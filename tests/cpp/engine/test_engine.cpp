@@ -36,7 +36,7 @@ std::vector<Vector> play(const Schedule &schedule, std::size_t count, int calls 
     const auto segment = transport::Segment::create(shape);
     std::vector<Vector> outputs(static_cast<std::size_t>(schedule.ranks), Vector(count, -1));
     for (int rank = 0; rank < schedule.ranks; ++rank) // all live before the first looks around
-        segment->hold_life(rank, true);
+        segment->hold_life(rank);
     std::vector<std::future<void>> threads;
     for (int rank = 0; rank < schedule.ranks; ++rank)
         threads.push_back(std::async(std::launch::async, [&, rank] {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/packets.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <poll.h>
+
+#include "comm/wire.hpp"
+
+namespace stretto::comm {
+
+static constexpr std::size_t kMostDescriptors = 2;
+
+Descriptor open_socket() {
+    Descriptor result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (!result.open())
+        throw_errno("cannot open a Unix socket");
+    return result;
+}
+
+socklen_t address(const std::string &job, sockaddr_un &result) {
+    std::string name = "stretto-" + std::to_string(getuid()) + "-" + job;
+    const std::size_t most = sizeof(result.sun_path) - 1;
+    if (name.size() > most) // long names keep their hash
+        name =
+            name.substr(0, most - 17) + "-" + std::to_string(std::hash<std::string>{}(name) >> 11);
+    result = {};
+    result.sun_family = AF_UNIX;
+    // The leading zero byte keeps it out of the file system.
+    std::memcpy(result.sun_path + 1, name.data(), name.size());
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+bool readable(int fd, int milliseconds) {
+    pollfd entry{fd, POLLIN, 0};
+    return poll(&entry, 1, milliseconds) > 0;
+}
+
+void send_answer(int fd, Status status, std::string_view message,
+                 std::span<const int> descriptors) noexcept {
+    auto answer = write(status, message);
+    iovec data{answer.data(), answer.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+    msghdr packet{};
+    packet.msg_iov = &data;
+    packet.msg_iovlen = 1;
+    if (const std::size_t bytes = std::min(descriptors.size(), kMostDescriptors) * sizeof(int)) {
+        packet.msg_control = control;
+        packet.msg_controllen = CMSG_SPACE(bytes);
+        cmsghdr *rights = CMSG_FIRSTHDR(&packet);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(bytes);
+        std::memcpy(CMSG_DATA(rights), descriptors.data(), bytes);
+    }
+    (void)sendmsg(fd, &packet, MSG_NOSIGNAL);
+}
+
+Packet receive(int fd, std::span<std::byte> buffer) {
+    iovec data{buffer.data(), buffer.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+    msghdr header{};
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    Packet packet;
+    packet.descriptors.reserve(kMostDescriptors);
+    const ssize_t size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    packet.size = size > 0 ? static_cast<std::size_t>(size) : 0;
+    // Owned from the moment they are here, whatever the packet says.
+    for (cmsghdr *part = size > 0 ? CMSG_FIRSTHDR(&header) : nullptr; part != nullptr;
+         part = CMSG_NXTHDR(&header, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= part->cmsg_len; at += sizeof(int)) {
+            int descriptor = -1;
+            std::memcpy(&descriptor, CMSG_DATA(part) + at, sizeof(descriptor));
+            packet.descriptors.emplace_back(descriptor);
+        }
+    }
+    return packet;
+}
+
+} // namespace stretto::comm

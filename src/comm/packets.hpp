@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Unix socket on which the ranks of a job find one another: addresses and packets, some of
+// which carry descriptors.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "base/status.hpp"
+
+namespace stretto::comm {
+
+Descriptor open_socket();
+
+// A name in the abstract namespace, of which the file system knows nothing.
+socklen_t address(const std::string &job, sockaddr_un &result);
+
+// Whether there is a packet, or the other side has closed, within so many milliseconds.
+bool readable(int fd, int milliseconds);
+
+// Sends a rank's answer.  Whoever has died meanwhile does not get it; that is found elsewhere.
+void send_answer(int fd, Status status, std::string_view message,
+                 std::span<const int> descriptors = {}) noexcept;
+
+struct Packet {
+    std::size_t size = 0; // 0: the other side has closed; larger than the buffer: cut
+    std::vector<Descriptor> descriptors;
+};
+// Takes the next packet into `buffer`, with at most two descriptors.
+Packet receive(int fd, std::span<std::byte> buffer);
+
+} // namespace stretto::comm
