@@ -13,6 +13,8 @@
  * are bytes, both 64-bit.  All ranks call the same collectives of a communicator in the same order
  * with the same count or counts, dtype, op and root; a disagreement is an error that names who
  * differs in what, at the latest in the next call in which ranks wait for one another.
+ * What is wrong in the arguments of one rank alone is its own error; the others wait for it.  Any
+ * other failure ends the call on all ranks, and the communicator: it can then be finalized.
  */
 #ifndef STRETTO_H
 #define STRETTO_H

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <bit>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <set>
-#include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/inline_vector.hpp"
@@ -49,8 +50,19 @@ struct stretto_request_s {
 
 namespace stretto::api {
 
-// The message of this thread's last failure.
-inline thread_local std::string last_error;
+// The message of this thread's last failure; no memory is needed to keep it.
+class LastError {
+public:
+    void operator=(const char *message) noexcept {
+        text_[0] = '\0';
+        std::strncat(text_, message, sizeof(text_) - 1);
+    }
+    const char *c_str() const { return text_; }
+
+private:
+    char text_[2048] = "";
+};
+inline thread_local LastError last_error;
 
 // Runs `body` and turns what it throws into a status and a message.
 template<class Body>
@@ -64,8 +76,11 @@ stretto_status guarded(Body &&body) {
     } catch (const std::bad_alloc &) {
         last_error = "out of memory";
         return STRETTO_ERR_MEMORY;
+    } catch (const std::system_error &error) { // no thread, for instance
+        last_error = error.what();
+        return STRETTO_ERR_SYSTEM;
     } catch (const std::exception &error) {
-        last_error = std::string("internal error: ") + error.what();
+        last_error = error.what();
         return STRETTO_ERR_INTERNAL;
     }
 }

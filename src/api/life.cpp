@@ -26,6 +26,11 @@ void warn_of_unknown_settings(int rank) {
 
 stretto_comm open(const stretto::comm::Identity &me) {
     stretto::check_settings();
+    if (const auto most = stretto::info(stretto::Setting::size).most;
+        static_cast<std::uint64_t>(me.size) > most)
+        throw stretto::Error(Status::argument, "a job of " + std::to_string(me.size) +
+                                                   " ranks; at most " + std::to_string(most) +
+                                                   " are possible");
     warn_of_unknown_settings(me.rank);
     return new stretto_comm_s(me);
 }
@@ -53,6 +58,7 @@ extern "C" {
 stretto_status stretto_init(stretto_comm *comm) {
     return guarded([&] {
         require(comm != nullptr, "the place for the communicator is NULL");
+        *comm = nullptr;
         *comm = open(stretto::comm::identify());
     });
 }
@@ -60,6 +66,7 @@ stretto_status stretto_init(stretto_comm *comm) {
 stretto_status stretto_init_explicit(int rank, int size, const char *job, stretto_comm *comm) {
     return guarded([&] {
         require(comm != nullptr, "the place for the communicator is NULL");
+        *comm = nullptr;
         require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
         require(job != nullptr && *job != '\0', "the job needs a name");
         *comm = open({rank, size, job, "stretto_init_explicit"});

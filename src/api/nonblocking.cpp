@@ -10,11 +10,27 @@ using namespace stretto::api;
 
 namespace {
 
-using Made = std::unique_ptr<stretto_request_s>;
+enum class Kind { nonblocking, persistent };
 
-Made flying(stretto_comm comm, const Request &what) {
-    auto made = std::make_unique<stretto_request_s>(stretto_request_s{comm, what, false, nullptr});
-    made->flight = comm->communicator.start(what);
+// All that needs memory comes before the call: once others know of it, it must go on.
+stretto_request launch(stretto_comm comm, const Request &what, Kind kind,
+                       const OperationPointer &operation = nullptr) {
+    stretto::comm::Communicator &communicator = comm->communicator;
+    stretto_request made = communicator.together([&] {
+        auto fresh = std::make_unique<stretto_request_s>(
+            stretto_request_s{comm, what, kind == Kind::persistent, nullptr});
+        fresh->operation = operation;
+        return keep(std::move(fresh));
+    });
+    try {
+        if (kind == Kind::persistent)
+            communicator.prepare(what);
+        else
+            made->flight = communicator.start(what);
+    } catch (...) {
+        release(made);
+        throw;
+    }
     return made;
 }
 
@@ -24,7 +40,7 @@ stretto_status make(stretto_request *request, Body &&body) {
     return guarded([&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
-        *request = keep(body());
+        *request = body();
     });
 }
 
@@ -34,10 +50,9 @@ stretto_status start(stretto_comm comm, stretto_request *request, Collective col
                      const void *send, void *recv, Size size, int dtype, int op, int root = 0) {
     return make(request, [&] {
         const OperationPointer operation = created_or_null(op);
-        Made made = flying(
-            comm, checked(comm, collective, send, recv, size, dtype, op, root, operation.get()));
-        made->operation = operation;
-        return made;
+        return launch(comm,
+                      checked(comm, collective, send, recv, size, dtype, op, root, operation.get()),
+                      Kind::nonblocking, operation);
     });
 }
 
@@ -103,7 +118,7 @@ stretto_status stretto_ireduce_scatterv(stretto_comm comm, const void *send, voi
 stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request) {
     return make(request, [&] {
         require(comm != nullptr, "the communicator is NULL");
-        return flying(comm, comm->communicator.barrier_request());
+        return launch(comm, comm->communicator.barrier_request(), Kind::nonblocking);
     });
 }
 
@@ -112,13 +127,10 @@ stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void 
                                       stretto_request *request) {
     return make(request, [&] {
         const OperationPointer operation = created_or_null(op);
-        const Request what =
-            checked(comm, Collective::allreduce, send, recv, count, dtype, op, 0, operation.get());
-        (void)comm->communicator.chosen(what); // plans now, so that starting costs nothing
-        auto made =
-            std::make_unique<stretto_request_s>(stretto_request_s{comm, what, true, nullptr});
-        made->operation = operation;
-        return made;
+        return launch(
+            comm,
+            checked(comm, Collective::allreduce, send, recv, count, dtype, op, 0, operation.get()),
+            Kind::persistent, operation);
     });
 }
 

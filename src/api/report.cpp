@@ -2,6 +2,7 @@
 // The C API: which algorithm serves, and what happened.
 #include <string>
 
+#include "base/spelling.hpp"
 #include "handles.hpp"
 
 using stretto::Error;
@@ -64,21 +65,21 @@ stretto_status stretto_stats_reset(stretto_comm comm) {
 
 stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collective, size_t count,
                                         stretto_dtype dtype, const char **algorithm) {
-    return guarded([&] {
+    return guarded([&, type = static_cast<int>(dtype)] {
         require(comm != nullptr && collective != nullptr && algorithm != nullptr,
                 "an argument is NULL");
         const auto which = stretto::schedule::collective_named(collective);
         if (!which || *which == Collective::custom)
             throw Error(Status::argument,
-                        "there is no collective '" + std::string(collective) +
+                        "there is no collective '" + stretto::shown(collective) +
                             "'; allreduce, reduce, broadcast, reduce_scatter, allgather, gather, "
                             "scatter, alltoall and barrier exist");
         Request request = comm->communicator.barrier_request();
         if (*which != Collective::barrier) {
-            request = checked(comm, Collective::allreduce, STRETTO_IN_PLACE, nullptr,
-                              std::size_t{0}, dtype, any_op(dtype_of(dtype)), 0);
+            void *const unused = comm; // nothing is called: any buffer does
+            request = checked(comm, Collective::allreduce, STRETTO_IN_PLACE, unused, count, type,
+                              any_op(dtype_of(type)), 0);
             request.collective = *which;
-            request.count = count;
         }
         *algorithm = comm->communicator.chosen(request).c_str();
     });

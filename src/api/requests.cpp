@@ -59,7 +59,7 @@ stretto_status stretto_test(stretto_request *request, int *done) {
         if (*done != 0) {
             const stretto_status status = stretto_wait(request);
             if (status != STRETTO_OK)
-                throw Error(static_cast<Status>(status), std::string(last_error));
+                throw Error(static_cast<Status>(status), last_error.c_str());
         }
     });
 }

@@ -87,12 +87,15 @@ std::optional<ProcessStat> process_of(std::string_view stat) {
     const std::size_t open = stat.find('('), close = stat.rfind(')');
     if (open == std::string_view::npos || close == std::string_view::npos || close < open)
         return std::nullopt;
-    std::string_view rest = stat.substr(close + 1);
-    rest.remove_prefix(std::min<std::size_t>(rest.size(), 2)); // " S"
+    std::string_view rest = stat.substr(close + 1); // " S parent ..."
+    if (rest.size() < 3)
+        return std::nullopt;
+    const char state = rest[1];
+    rest.remove_prefix(2);
     const auto parent = next_number<int>(rest);
     if (!parent)
         return std::nullopt;
-    return ProcessStat{std::string(stat.substr(open + 1, close - open - 1)), *parent};
+    return ProcessStat{std::string(stat.substr(open + 1, close - open - 1)), state, *parent};
 }
 
 } // namespace stretto

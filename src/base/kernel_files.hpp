@@ -30,6 +30,7 @@ std::optional<unsigned> cores_of(std::string_view cpu_max);
 // Of /proc/<pid>/stat.
 struct ProcessStat {
     std::string name;
+    char state = '?'; // R running, S sleeping, T stopped, ...
     int parent = 0;
 };
 std::optional<ProcessStat> process_of(std::string_view stat);

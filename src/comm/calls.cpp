@@ -227,13 +227,21 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
 }
 
 void Communicator::play(const Request &request) {
-    Site &where = site(request);
-    queue_.play(call(request, where, false), where.tally);
+    together([&] {
+        Site &where = site(request);
+        queue_.play(call(request, where, false), where.tally);
+    });
+}
+
+void Communicator::prepare(const Request &request) {
+    together([&] { site(request); });
 }
 
 engine::Queue::Flight *Communicator::start(const Request &request) {
-    Site &where = site(request);
-    return queue_.start(call(request, where, true), where.tally);
+    return together([&] {
+        Site &where = site(request);
+        return queue_.start(call(request, where, true), where.tally);
+    });
 }
 
 // A program whose counts never repeat would fill the memory with plans.  What is forgotten is

@@ -22,20 +22,17 @@ engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
 } // namespace
 
 Communicator::Communicator(const Identity &identity, const Origin *origin)
-    : me_(identity), segment_(join(identity, origin)), heap_(segment_, identity.rank),
+    : me_(identity), segment_(join(identity, origin)), membership_{*segment_, identity.rank},
+      heap_(segment_, identity.rank),
       messenger_(segment_, identity.rank, heap_, engine_options(segment_->header()),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
           segment_, identity.rank, heap_, engine_options(segment_->header()),
           [this](const engine::Said &said) { return describe(said); }, &messenger_),
-      queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)) {
+      queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)),
+      exhausted_(engine::no_memory(identity.rank)) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
     force(text(Setting::algorithm));
-}
-
-Communicator::~Communicator() {
-    segment_->lines(me_.rank).left.store(1, std::memory_order_release);
-    segment_->hold_life(me_.rank, false);
 }
 
 std::string Communicator::describe(const engine::Said &said) const {
@@ -65,6 +62,26 @@ std::string Communicator::describe(const engine::Said &said) const {
         mode != select::Reproducible::off)
         text += ", reproducible " + std::string(select::name(mode));
     return text + ")";
+}
+
+void Communicator::fail_together() {
+    try {
+        throw;
+    } catch (const Error &error) {
+        if (error.status() == Status::argument || error.status() == Status::unsupported)
+            throw;
+        tell();
+    } catch (...) {
+        tell();
+    }
+}
+
+void Communicator::tell() {
+    const Error failure = engine::post_exception(*segment_, rank(), exhausted_);
+    if (told_.exchange(true))
+        throw Error(Status::revoked, std::string("the communicator failed in an earlier call: ") +
+                                         failure.what());
+    throw failure;
 }
 
 void Communicator::force(const std::string &algorithm) {

@@ -2,6 +2,7 @@
 // The communicator: a rank's view of its job, and the collectives it can call.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -73,7 +74,7 @@ class Communicator {
 public:
     explicit Communicator(const Identity &identity, const Origin *origin = nullptr);
     // Does not wait for anybody; outstanding flights are abandoned.
-    ~Communicator();
+    ~Communicator() = default;
 
     int rank() const { return me_.rank; }
     int size() const { return me_.size; }
@@ -83,6 +84,21 @@ public:
     std::uint64_t calls() const { return engine_.calls(); }
 
     void play(const Request &request);
+    // Plans a call, so that making it costs nothing more.
+    void prepare(const Request &request);
+
+    // Runs a part of a collective call.  If it fails on this rank alone, for want of memory for
+    // instance, the others are told, who would wait for it: the communicator has failed.  What
+    // refuses the call for what it says (argument, unsupported) does so on all ranks alike.
+    template<class Body>
+    decltype(auto) together(Body &&body) {
+        try {
+            return body();
+        } catch (...) {
+            fail_together();
+        }
+    }
+
     void barrier() { play(barrier_request()); }
     // A barrier is an allreduce of a number that nobody looks at.
     Request barrier_request() {
@@ -170,14 +186,26 @@ private:
     const engine::Plan &plan(const Request &request);
     engine::Call call(const Request &request, const Site &site, bool overlaps);
     std::uint64_t take_turn(const Exchange &what);
+    Transfers start_exchange(const Exchange &what);
 
     static std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
         hash = (hash ^ value) * 0xff51afd7ed558ccdu;
         return hash ^ (hash >> 32);
     }
 
+    // Leaves the job also when the communicator could not be made.
+    struct Membership {
+        transport::Segment &segment;
+        const int rank;
+        ~Membership() { segment.leave(rank); }
+    };
+
+    [[noreturn]] void fail_together();
+    [[noreturn]] void tell();
+
     const Identity me_;
     std::shared_ptr<transport::Segment> segment_;
+    const Membership membership_;
     transport::Heap heap_;
     messages::Messenger messenger_;
     engine::Engine engine_;
@@ -196,6 +224,8 @@ private:
     std::unique_ptr<const engine::Plan>
         turn_;                       // the plan of a call in which the engine moves nothing
     std::int32_t token_[2] = {0, 0}; // what a barrier reduces
+    const Error exhausted_;
+    std::atomic<bool> told_{false}; // of the failure: from now on calls are refused for it
 };
 
 } // namespace stretto::comm

@@ -31,6 +31,10 @@ std::uint64_t Communicator::take_turn(const Exchange &what) {
 }
 
 Communicator::Transfers Communicator::exchange(const Exchange &what) {
+    return together([&] { return start_exchange(what); });
+}
+
+Communicator::Transfers Communicator::start_exchange(const Exchange &what) {
     const messages::Purpose purpose{what.name, take_turn(what)};
     const int tag = static_cast<int>(purpose.call & INT_MAX);
     Transfers transfers;
@@ -41,9 +45,9 @@ Communicator::Transfers Communicator::exchange(const Exchange &what) {
         for (const Exchange::Part &part : what.sends)
             transfers.push_back(messenger_.start_send(part.data, part.bytes, part.peer, tag,
                                                       messages::kCollective, purpose));
-    } catch (const Error &error) {
+    } catch (...) {
         // Others wait for what this rank cannot do, and the caller wants its buffers back.
-        segment_->fail(error.status(), error.what());
+        const Error failure = engine::post_exception(*segment_, rank(), exhausted_);
         for (messages::Transfer *transfer : transfers) {
             messenger_.wait(*transfer);
             try {
@@ -51,7 +55,7 @@ Communicator::Transfers Communicator::exchange(const Exchange &what) {
             } catch (const Error &) { // the one that is thrown below
             }
         }
-        throw segment_->failure();
+        throw failure;
     }
     Stat &stat = past_[{what.collective, turn_->algorithm}];
     ++stat.calls;

@@ -19,14 +19,18 @@ double Communicator::probe() {
     double result = 0;
     std::uint64_t *lines = nullptr;
     double where = 0; // 1 + offset of the lines in rank 0's heap; exact in a double
-    if (rank() == 0) {
-        lines = static_cast<std::uint64_t *>(heap_.allocate(kBytes));
-        where = static_cast<double>(heap_.locate(lines, kBytes));
-    }
+    together([&] {
+        if (rank() == 0) {
+            lines = static_cast<std::uint64_t *>(heap_.allocate(kBytes));
+            where = static_cast<double>(heap_.locate(lines, kBytes));
+        }
+    });
     play({Collective::broadcast, nullptr, &where, 1, Dtype::f64, ReduceOp::sum, 0});
-    if (rank() == 1)
-        lines = reinterpret_cast<std::uint64_t *>(segment_->heap(0) +
-                                                  static_cast<std::size_t>(where) - 1);
+    together([&] {
+        if (rank() == 1)
+            lines = reinterpret_cast<std::uint64_t *>(segment_->heap(0) +
+                                                      static_cast<std::size_t>(where) - 1);
+    });
     std::array<double, kRounds> seen{};
     for (double &each : seen) {
         if (rank() == 1)

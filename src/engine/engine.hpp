@@ -105,6 +105,7 @@ private:
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);
     std::string missing(const Run &run) const;
+    bool stopped(int rank) const;
     std::string here(const Run &run) const;
     void compare(std::uint64_t sequence, int rank);
 

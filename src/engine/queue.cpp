@@ -56,10 +56,13 @@ void Queue::play(const Call &call, Tally &tally) {
 }
 
 Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
+    // Once the call is announced, nothing may fail for want of memory; nor may landing.
     if (idle_.empty()) {
         pool_.push_back(std::make_unique<Flight>());
+        idle_.reserve(pool_.size());
         idle_.push_back(pool_.back().get());
     }
+    active_.reserve(pool_.size());
     Flight *flight = idle_.back();
     flight->tally = &tally;
     flight->complete = false;
@@ -123,21 +126,22 @@ void Queue::wait_locked(Flight &flight) {
         try {
             if (!drive())
                 engine_.wait(active_.front()->run, [this] { return drive(); }, true);
-        } catch (const Error &error) {
-            fail_all(error);
+        } catch (...) {
+            fail_all();
         }
     }
 }
 
-// Gets done what can be done now, oldest call first; true if that was anything.
+// Gets done what can be done now, oldest call first; true if that was anything.  What is thrown
+// becomes the error of the calls, for their owners to find when they wait.
 bool Queue::drive() {
     bool moved = false;
     for (std::size_t i = 0; i < active_.size();) {
         Flight &flight = *active_[i];
         try {
             moved = engine_.attempt(flight.run) || moved;
-        } catch (const Error &error) { // of a user-defined operation
-            fail_all(error);
+        } catch (...) { // of a user-defined operation, or for want of memory
+            fail_all();
             return true;
         }
         if (!engine_.complete(flight.run)) {
@@ -150,15 +154,16 @@ bool Queue::drive() {
         try {
             engine_.end(flight.run, *flight.tally,
                         active_.empty() ? nullptr : &active_.front()->run);
-        } catch (const Error &error) {
-            flight.error = error;
+        } catch (...) {
+            flight.error = post_exception(segment_, rank_, exhausted_);
         }
     }
     return moved;
 }
 
-// The communicator has failed: so has everything in flight.
-void Queue::fail_all(const Error &error) {
+// Where an exception is handled: the communicator has failed, and so has everything in flight.
+void Queue::fail_all() {
+    const Error error = post_exception(segment_, rank_, exhausted_);
     for (Flight *flight : active_) {
         flight->error = error;
         flight->complete = true;
@@ -182,8 +187,8 @@ void Queue::run_thread() {
                            stop_.load(std::memory_order_seq_cst) || drive();
                 },
                 false);
-        } catch (const Error &error) {
-            fail_all(error);
+        } catch (...) {
+            fail_all();
         }
     }
 }

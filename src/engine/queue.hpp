@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/failure.hpp"
 
 namespace stretto::engine {
 
@@ -29,7 +30,7 @@ public:
     };
 
     explicit Queue(Engine &engine, transport::Segment &segment, int rank)
-        : engine_(engine), segment_(segment), rank_(rank) {}
+        : engine_(engine), segment_(segment), rank_(rank), exhausted_(no_memory(rank)) {}
     // Abandons what is still in flight.
     ~Queue();
 
@@ -39,7 +40,8 @@ public:
     Flight *start(const Call &call, Tally &tally);
     bool test(Flight &flight);
     void wait(Flight &flight);
-    // Throws the flight's error, if it has one.
+    // Throws the flight's error, if it has one.  What goes wrong while calls are driven, by
+    // whomever, is the error of all of them and of the communicator.
     void land(Flight *flight);
 
     // Forgets the plans of all calls that were made; false if one is still needed.
@@ -53,7 +55,7 @@ private:
 
     void run_thread();
     bool drive();
-    void fail_all(const Error &error);
+    void fail_all();
     void wait_locked(Flight &flight);
     void land_locked(Flight *flight);
     Flight *launch(const Call &call, Tally &tally);
@@ -61,6 +63,7 @@ private:
     Engine &engine_;
     transport::Segment &segment_;
     const int rank_;
+    const Error exhausted_;
     std::thread thread_;
     std::mutex mutex_;
     std::condition_variable work_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "base/kernel_files.hpp"
 #include "engine/engine.hpp"
 #include "transport/ladder.hpp"
 
@@ -95,24 +96,46 @@ std::string Engine::here(const Run &run) const {
            std::to_string(run.sequence) + ", " + run.plan->algorithm + ")";
 }
 
-// Who has not come to this call.
+// Who has not come to this call; if all have, who is in it and gets nothing done.
 std::string Engine::missing(const Run &run) const {
-    std::string names;
-    int count = 0;
+    std::vector<int> absent, stuck;
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         const transport::LineBlock &lines = segment_->lines(rank);
         const Entry &entry = lines.entries[run.sequence % kEntries];
-        if (entry.sequence.load(std::memory_order_acquire) > run.sequence ||
-            lines.progress.load(std::memory_order_acquire) > progress_of(run.sequence, 0))
-            continue;
-        ++count;
-        if (count <= 16)
-            names += (count > 1 ? ", " : "") + std::to_string(rank);
+        const std::uint64_t progress = lines.progress.load(std::memory_order_acquire);
+        if (entry.sequence.load(std::memory_order_acquire) <= run.sequence &&
+            progress <= progress_of(run.sequence, 0))
+            absent.push_back(rank);
+        // Whoever waits for others sleeps meanwhile; whoever holds them up does not, or is stopped.
+        else if (rank != rank_ && progress < progress_of(run.sequence + 1, 0) &&
+                 (stopped(rank) || lines.asleep.load(std::memory_order_relaxed) == 0))
+            stuck.push_back(rank);
     }
-    if (count == 0)
-        return "; all ranks have come but one is stuck";
-    return std::string("; ") + (count == 1 ? "rank " : "ranks ") + names +
-           (count > 16 ? ", ..." : "") + (count == 1 ? " has" : " have") + " not come";
+    if (absent.empty() && stuck.empty())
+        return "; all ranks have come and wait for one another";
+    const std::vector<int> &culprits = absent.empty() ? stuck : absent;
+    constexpr std::size_t kMost = 16;
+    std::string names, details;
+    for (std::size_t i = 0; i < std::min(kMost, culprits.size()); ++i) {
+        names += (i > 0 ? ", " : "") + std::to_string(culprits[i]);
+        if (stopped(culprits[i]))
+            details += "; process " + std::to_string(segment_->lines(culprits[i]).pid.load()) +
+                       " of rank " + std::to_string(culprits[i]) +
+                       " is stopped (by a signal or a debugger)";
+    }
+    const bool one = culprits.size() == 1;
+    return std::string("; ") + (one ? "rank " : "ranks ") + names +
+           (culprits.size() > kMost ? ", ..." : "") + (one ? " has" : " have") +
+           (absent.empty() ? " come but " + std::string(one ? "gets" : "get") + " nothing done"
+                           : " not come") +
+           details;
+}
+
+// As the kernel says of its process; false if that cannot be seen from here.
+bool Engine::stopped(int rank) const {
+    const auto pid = segment_->lines(rank).pid.load(std::memory_order_relaxed);
+    const auto process = process_of(contents("/proc/" + std::to_string(pid) + "/stat"));
+    return process && (process->state == 'T' || process->state == 't');
 }
 
 void Engine::fail(Status status, const std::string &message) {

@@ -69,7 +69,9 @@ void Attendant::run() {
             Driving driving(*this);
             transport::wait(*messenger_.segment_, messenger_.rank_, driving, 0);
             lock.lock();
-        } catch (const Error &error) {
+        } catch (...) {
+            const Error error = engine::post_exception(*messenger_.segment_, messenger_.rank_,
+                                                       messenger_.exhausted_);
             lock.lock();
             messenger_.abandon_all(error);
         }

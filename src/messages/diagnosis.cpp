@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Why does a message not come?
+#include "base/clock.hpp"
 #include "messages/messenger.hpp"
 
 namespace stretto::messages {
@@ -58,8 +59,7 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
                                "; each send needs its receive, and each receive its send");
     }
     if (options_.timeout_ns != 0 && quiet_ns > options_.timeout_ns)
-        fail(Status::timeout, here + " waited " + std::to_string(quiet_ns / 1'000'000'000) +
-                                  " s for " +
+        fail(Status::timeout, here + " waited " + in_seconds(quiet_ns) + " for " +
                                   (awaited == matching::kAny ? std::string("any rank")
                                                              : "rank " + std::to_string(awaited)) +
                                   "; each send needs its receive, and each receive its send; raise "

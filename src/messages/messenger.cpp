@@ -10,8 +10,8 @@ Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
                      const transport::Heap &heap, engine::EngineOptions options,
                      std::function<void(std::uint64_t)> judge)
     : segment_(std::move(segment)), rank_(rank), heap_(heap), options_(options),
-      judge_(std::move(judge)), peers_(static_cast<std::size_t>(segment_->ranks())),
-      attendant_(*this) {}
+      judge_(std::move(judge)), exhausted_(engine::no_memory(rank)),
+      peers_(static_cast<std::size_t>(segment_->ranks())), attendant_(*this) {}
 
 Messenger::~Messenger() {
     while (matching::Message *message = matcher_->drain_messages())
@@ -147,9 +147,8 @@ bool Messenger::advance() {
         moved = drain_all();
         if (!listed_.empty())
             moved = flush_all() || moved;
-    } catch (const Error &error) { // no mailbox for an answer that another rank waits for
-        segment_->fail(error.status(), error.what());
-        abandon_all(segment_->failure());
+    } catch (...) { // no mailbox, or no memory, for an answer that another rank waits for
+        abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
         moved = true;
     }
     if (others_may_wait_) {

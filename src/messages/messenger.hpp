@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/failure.hpp"
 #include "matching/matcher.hpp"
 #include "messages/attendant.hpp"
 #include "messages/transfer.hpp"
@@ -151,6 +152,7 @@ private:
     const transport::Heap &heap_;
     const engine::EngineOptions options_;
     const std::function<void(std::uint64_t)> judge_;
+    const Error exhausted_;
 
     std::mutex mutex_;
     std::atomic<bool> output_{false}; // some peer has output

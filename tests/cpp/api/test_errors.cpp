@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -124,7 +123,7 @@ TEST_CASE("a rank that has left is an error, not a hang") {
 TEST_CASE("a killed rank is an error on all others, at any moment") {
     for (const std::size_t count : {std::size_t{1}, std::size_t{50'000}, std::size_t{3'000'000}}) {
         CAPTURE(count);
-        const auto codes = on_processes(4, [count](stretto_comm comm) {
+        const auto codes = test::on_processes(4, [count](stretto_comm comm) {
             std::vector<float> send(count, 1), recv(count);
             for (int call = 0; call < 1'000'000; ++call) {
                 if (call == 20 && stretto_rank(comm) == 2)
@@ -151,7 +150,7 @@ TEST_CASE("nothing is left behind, whoever is killed") {
                 names.push_back(entry.path());
         return names;
     };
-    on_processes(3, [](stretto_comm comm) {
+    test::on_processes(3, [](stretto_comm comm) {
         stretto_barrier(comm);
         raise(SIGKILL);
         return 0;

@@ -45,6 +45,7 @@ TEST_CASE("the parent of a process, whatever it is called") {
     const auto process = process_of("17 (a) S 3 (x) R 5 17 0");
     REQUIRE(process);
     CHECK(process->name == "a) S 3 (x");
+    CHECK(process->state == 'R');
     CHECK(process->parent == 5);
     for (const char *bad : {"", "17", "17 (a", "17 a)", ")(", "17 (a)", "17 (a) S", "17 (a) S x"})
         CHECK_FALSE(process_of(bad));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks as processes, which can die.
+// Ranks as processes: for what kills, stops or limits a whole process.
 #pragma once
 
 #include <functional>
@@ -12,21 +12,25 @@
 
 namespace test {
 
-// Runs the ranks of a job as processes; gives their exit codes (a killed one: minus the signal).
-inline std::vector<int> on_processes(int ranks, const std::function<int(stretto_comm)> &body) {
+inline std::string fresh_job() {
     static int jobs = 0;
-    const std::string job = "procs-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
+    return "procs-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
+}
+
+// Runs body(rank) in so many processes; gives their exit codes (a killed one: minus the signal).
+// `meanwhile` gets the process ids and runs here.
+inline std::vector<int>
+on_bare_processes(int ranks, const std::function<int(int)> &body,
+                  const std::function<void(const std::vector<pid_t> &)> &meanwhile = {}) {
     std::vector<pid_t> children;
     for (int rank = 0; rank < ranks; ++rank) {
         const pid_t child = fork();
-        if (child == 0) {
-            stretto_comm comm = nullptr;
-            if (stretto_init_explicit(rank, ranks, job.c_str(), &comm) != STRETTO_OK)
-                _exit(100);
-            _exit(body(comm));
-        }
+        if (child == 0)
+            _exit(body(rank));
         children.push_back(child);
     }
+    if (meanwhile)
+        meanwhile(children);
     std::vector<int> codes;
     for (const pid_t child : children) {
         int status = 0;
@@ -34,6 +38,24 @@ inline std::vector<int> on_processes(int ranks, const std::function<int(stretto_
         codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
     }
     return codes;
+}
+
+constexpr int kNotJoined = 100; // exit code
+
+// As ranks of a job, which they have joined.
+inline std::vector<int>
+on_processes(int ranks, const std::function<int(stretto_comm)> &body,
+             const std::function<void(const std::vector<pid_t> &)> &meanwhile = {}) {
+    const std::string job = fresh_job();
+    return on_bare_processes(
+        ranks,
+        [&](int rank) {
+            stretto_comm comm = nullptr;
+            if (stretto_init_explicit(rank, ranks, job.c_str(), &comm) != STRETTO_OK)
+                return kNotJoined;
+            return body(comm);
+        },
+        meanwhile);
 }
 
 } // namespace test

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/failure.hpp"
+
+#include <exception>
+#include <new>
+#include <string>
+#include <system_error>
+
+namespace stretto::engine {
+
+Error no_memory(int rank) {
+    return {Status::memory, "rank " + std::to_string(rank) +
+                                " has no memory to go on with a call; the communicator has failed"};
+}
+
+static Error classified(int rank, const Error &exhausted) {
+    const auto on_this_rank = [&](Status status, const char *what) {
+        return Error(status, "rank " + std::to_string(rank) + ": " + what);
+    };
+    try {
+        try {
+            throw;
+        } catch (const Error &error) {
+            return on_this_rank(error.status(), error.what());
+        } catch (const std::system_error &error) { // no thread, for instance
+            return on_this_rank(Status::system, error.what());
+        } catch (const std::bad_alloc &) {
+            return exhausted;
+        } catch (const std::exception &error) {
+            return on_this_rank(Status::internal, error.what());
+        }
+    } catch (const std::bad_alloc &) { // while the message was made
+        return exhausted;
+    }
+}
+
+Error post_exception(transport::Segment &segment, int rank, const Error &exhausted) {
+    if (!segment.failed()) {
+        const Error error = classified(rank, exhausted);
+        segment.fail(error.status(), error.what());
+    }
+    try {
+        return segment.failure(); // the first, if another rank was faster
+    } catch (const std::bad_alloc &) {
+        return exhausted;
+    }
+}
+
+} // namespace stretto::engine
