@@ -200,12 +200,8 @@ std::uint64_t number(Setting setting) {
     return in_force(setting).number;
 }
 
-std::uint64_t nanoseconds(Setting setting) {
-    return in_force(setting).number;
-}
-
 bool enabled(Setting setting) {
-    return in_force(setting).number != 0;
+    return number(setting) != 0;
 }
 
 std::string text(Setting setting) {

@@ -74,8 +74,10 @@ const char *from_process(const char *name);
 
 // The value in force, read from the environment now.  A variable that is set to nothing counts as
 // not set.  Each throws as parse() does.
-std::uint64_t number(Setting setting); // bytes or count; 0 when unset without a default
-std::uint64_t nanoseconds(Setting setting);
+std::uint64_t number(Setting setting); // SettingValue's; 0 when unset without a default
+inline std::uint64_t nanoseconds(Setting duration) {
+    return number(duration);
+}
 bool enabled(Setting setting);
 std::string text(Setting setting); // text or choice
 bool given(Setting setting);       // by the environment

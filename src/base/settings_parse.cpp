@@ -89,15 +89,12 @@ bool read_duration(std::string_view text, std::string_view standard, std::uint64
 }
 
 bool read_boolean(std::string_view text, std::uint64_t &result) {
-    for (const std::string_view yes : {"1", "on", "yes", "true"})
-        if (same_word(text, yes)) {
-            result = 1;
-            return true;
-        }
-    result = 0;
-    for (const std::string_view no : {"0", "off", "no", "false"})
-        if (same_word(text, no))
-            return true;
+    constexpr std::string_view words[][2] = {
+        {"0", "1"}, {"off", "on"}, {"no", "yes"}, {"false", "true"}};
+    for (const auto &pair : words)
+        for (result = 0; result < 2; ++result)
+            if (same_word(text, pair[result]))
+                return true;
     return false;
 }
 
