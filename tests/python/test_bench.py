@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from stretto import _core
 from stretto.cli.bench import split_names
+from stretto.cli.catalog import DTYPES
 from stretto.cli.measure import Case, expected
 from stretto.cli.skew import Skew, evaluate
 from stretto.cli.values import EXACT, FOLDS, contribution, reduction
@@ -139,6 +140,13 @@ def test_every_type_and_operation(stretto, ranks):
     done = stretto.job(ranks, "measured")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("fine") == ranks
+
+
+def test_the_types_are_those_of_the_library():
+    assert set(DTYPES) == set(_core.supported())
+    for name, size in DTYPES.items():
+        assert dtype_named(name).itemsize == size
+    assert {op for ops in _core.supported().values() for op in ops} == {*FOLDS, "premul_sum"}
 
 
 def test_types_and_operations_by_name(stretto):

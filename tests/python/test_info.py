@@ -113,6 +113,13 @@ def test_an_unknown_variable_is_told_but_harmless(stretto):
     assert "did you mean STRETTO_TIMEOUT?" in stretto("info", STRETTO_TIMEOT="5").stdout
 
 
+def test_whatever_the_environment_holds_can_be_shown(stretto):
+    done = stretto("info", "settings", STRETTO_JOB="a\x1b[31m[bold]b\udcff", STRETTO_X="[/]")
+    assert done.returncode == 0, done.stderr
+    assert "a?[31m[bold]b?" in done.stdout
+    assert "[/]" in done.stdout
+
+
 def test_markdown_is_the_page_in_the_docs(stretto):
     page = (ROOT / "docs" / "settings.md").read_text()
     assert stretto("info", "--markdown").stdout == page

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import click
 
-from stretto import _core
+from stretto import _core, examine
 from stretto.cli.catalog import COLLECTIVES, DTYPES, REDUCING
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import SIZE, show_seconds, show_size
@@ -59,7 +58,7 @@ def explain(
     --bytes is the whole vector: of all ranks together for reduce_scatter and allgather.  Messages
     and bytes are of the rank that has most.
     """
-    cores = cores or len(os.sched_getaffinity(0))
+    cores = cores or examine().cores
     element = DTYPES[dtype]
     commutes = not (in_order and collective in REDUCING)
     result = _core.explain(collective, ranks, cores, size, element, commutes, reproducible)

@@ -147,10 +147,16 @@ def show_settings(found: list[dict[str, Any]]) -> None:
     shown = table("setting", "value", "source", "default", "meaning")
     for each in found:
         shown.add_row(
-            each["name"], escape(each["value"]) or "-", each["source"], each["default"] or "-",
-            escape(each["error"] or each["meaning"]), style="bold" if each["error"] else None,
+            printable(each["name"]), printable(each["value"]) or "-", each["source"],
+            each["default"] or "-", escape(each["error"] or each["meaning"]),
+            style="bold" if each["error"] else None,
         )  # fmt: skip
     console().print(shown)
+
+
+def printable(text: str) -> str:
+    """What an environment holds may move the cursor, or be no text at all."""
+    return escape("".join(letter if letter.isprintable() else "?" for letter in text))
 
 
 def show_pairs(pairs: dict[str, str]) -> None:

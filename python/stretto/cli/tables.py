@@ -23,7 +23,12 @@ def table(*columns: str, title: str | None = None) -> Table:
     made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for column in columns:
         number = column.startswith(">")
-        made.add_column(column.lstrip(">"), justify="right" if number else "left", no_wrap=number)
+        made.add_column(
+            column.lstrip(">"),
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",  # what is too long for the terminal is not cut off
+        )
     return made
 
 
