@@ -14,7 +14,8 @@
  * with the same count or counts, dtype, op and root; a disagreement is an error that names who
  * differs in what, at the latest in the next call in which ranks wait for one another.
  * What is wrong in the arguments of one rank alone is its own error; the others wait for it.  Any
- * other failure ends the call on all ranks, and the communicator: it can then be finalized.
+ * other failure, also of a message, ends the calls of all ranks, and the communicator: it can then
+ * be finalized.
  */
 #ifndef STRETTO_H
 #define STRETTO_H
@@ -126,7 +127,8 @@ STRETTO_API const char *stretto_version(void);
 
 /* A child is as good as a communicator of stretto_init: it is used and finalized by itself, before
  * or after its parent, and what fails in one does not fail in the other.  Creation ends with an
- * error at every member if one has died or does not come within STRETTO_INIT_TIMEOUT. */
+ * error at every member if one has died, has no memory for it (then the parent has failed as well)
+ * or does not come within STRETTO_INIT_TIMEOUT. */
 
 /* Ranks that give the same color (not negative) are together, in the order of `key` and then of
  * their ranks; STRETTO_UNDEFINED gives NULL.  A collective. */

@@ -11,13 +11,17 @@ namespace {
 static_assert(STRETTO_UNDEFINED == stretto::comm::kNoColor);
 
 stretto_comm join(stretto_comm parent, const Child &child) {
-    auto made = std::make_unique<stretto_comm_s>(child.identity, &child.origin);
-    made->communicator.inherit(parent->communicator, child.same_terms);
-    inherit_note(made.get(), *parent, stretto::Setting::reproducible);
-    if (child.same_terms)
-        inherit_note(made.get(), *parent, stretto::Setting::algorithm);
-    made->parent_ranks = child.ranks;
-    return made.release();
+    try {
+        auto made = std::make_unique<stretto_comm_s>(child.identity, &child.origin);
+        made->communicator.inherit(parent->communicator, child.same_terms);
+        inherit_note(made.get(), *parent, stretto::Setting::reproducible);
+        if (child.same_terms)
+            inherit_note(made.get(), *parent, stretto::Setting::algorithm);
+        made->parent_ranks = child.ranks;
+        return made.release();
+    } catch (const std::bad_alloc &) { // the other members wait for this one, or find it gone
+        parent->communicator.fail_together();
+    }
 }
 
 void check(stretto_comm comm, stretto_comm *result) {

@@ -15,7 +15,6 @@ using namespace stretto::api;
 
 namespace {
 
-using Made = std::unique_ptr<stretto_request_s>;
 using Parts = std::vector<Exchange::Part>; // by rank
 
 constexpr std::size_t kMostElements = SIZE_MAX / 16;
@@ -49,7 +48,6 @@ Exchange::Part whole(int peer, const void *buffer, std::size_t count, stretto::D
 
 Exchange exchange(stretto_comm comm, Collective collective, const char *name, int dtype,
                   int root = 0) {
-    require(comm != nullptr, "the communicator is NULL; call stretto_init first");
     require(root >= 0 && root < comm->communicator.size(),
             "root is not a rank of the communicator");
     Exchange what;
@@ -77,56 +75,50 @@ Parts to_others(const Parts &all, int rank) {
     return result;
 }
 
-Made start(stretto_comm comm, const Exchange &what, std::vector<std::byte> &&aside = {}) {
-    Made made = std::make_unique<stretto_request_s>(stretto_request_s{comm, {}, false, nullptr});
-    made->aside = std::move(aside);
-    made->transfers = comm->communicator.exchange(what);
-    return made;
-}
-
-Made gather(stretto_comm comm, const void *send, std::size_t count, void *recv,
-            const std::size_t *counts, const std::size_t *displacements, int dtype, int root) {
+Exchange gather(stretto_comm comm, const void *send, std::size_t count, void *recv,
+                const std::size_t *counts, const std::size_t *displacements, int dtype, int root) {
     Exchange what = exchange(comm, Collective::gather, "gatherv", dtype, root);
     const int rank = comm->communicator.rank();
     if (rank != root) {
         require(send != STRETTO_IN_PLACE,
                 "STRETTO_IN_PLACE is for the root only, as the others have no result");
         what.sends.push_back(whole(root, send, count, what.dtype));
-        return start(comm, what);
+        return what;
     }
     const Parts all = parts(comm, recv, counts, displacements, what.dtype);
     if (send != STRETTO_IN_PLACE)
         keep_own(whole(root, send, count, what.dtype), all[static_cast<std::size_t>(rank)]);
     what.receives = to_others(all, rank);
-    return start(comm, what);
+    return what;
 }
 
-Made scatter(stretto_comm comm, const void *send, const std::size_t *counts,
-             const std::size_t *displacements, void *recv, std::size_t count, int dtype, int root) {
+Exchange scatter(stretto_comm comm, const void *send, const std::size_t *counts,
+                 const std::size_t *displacements, void *recv, std::size_t count, int dtype,
+                 int root) {
     Exchange what = exchange(comm, Collective::scatter, "scatterv", dtype, root);
     const int rank = comm->communicator.rank();
     if (rank != root) {
         require(recv != STRETTO_IN_PLACE,
                 "STRETTO_IN_PLACE as recv is for the root of a scatter only");
         what.receives.push_back(whole(root, recv, count, what.dtype));
-        return start(comm, what);
+        return what;
     }
     require(send != STRETTO_IN_PLACE, "in a scatter STRETTO_IN_PLACE stands for recv, of the root");
     const Parts all = parts(comm, send, counts, displacements, what.dtype);
     if (recv != STRETTO_IN_PLACE)
         keep_own(all[static_cast<std::size_t>(rank)], whole(root, recv, count, what.dtype));
     what.sends = to_others(all, rank);
-    return start(comm, what);
+    return what;
 }
 
-Made alltoall(stretto_comm comm, const void *send, const std::size_t *send_counts,
-              const std::size_t *send_displacements, void *recv, const std::size_t *recv_counts,
-              const std::size_t *recv_displacements, int dtype) {
+Exchange alltoall(stretto_comm comm, std::vector<std::byte> &aside, const void *send,
+                  const std::size_t *send_counts, const std::size_t *send_displacements, void *recv,
+                  const std::size_t *recv_counts, const std::size_t *recv_displacements,
+                  int dtype) {
     Exchange what = exchange(comm, Collective::alltoall, "alltoallv", dtype);
     const int rank = comm->communicator.rank();
     const Parts received = parts(comm, recv, recv_counts, recv_displacements, what.dtype);
     what.receives = to_others(received, rank);
-    std::vector<std::byte> aside;
     if (send == STRETTO_IN_PLACE) {
         std::size_t bytes = 0, next = 0;
         for (const Exchange::Part &part : what.receives)
@@ -145,15 +137,25 @@ Made alltoall(stretto_comm comm, const void *send, const std::size_t *send_count
         keep_own(sent[static_cast<std::size_t>(rank)], received[static_cast<std::size_t>(rank)]);
         what.sends = to_others(sent, rank);
     }
-    return start(comm, what, std::move(aside));
+    return what;
 }
 
-// Runs what `body` starts to its end.
-template<class Body>
-stretto_status blocking(stretto_comm comm, Collective collective, Body &&body) {
+// Starts what `describe(request)` gives.
+template<class Describe>
+stretto_request start(stretto_comm comm, const Describe &describe) {
+    require(comm != nullptr, "the communicator is NULL; call stretto_init first");
+    return launch(comm, [&](stretto_request_s &made) {
+        const Exchange what = comm->communicator.together([&] { return describe(made); });
+        made.transfers = comm->communicator.exchange(what);
+    });
+}
+
+// Runs it to its end.
+template<class Describe>
+stretto_status blocking(stretto_comm comm, Collective collective, const Describe &describe) {
     return guarded([&] {
         const std::uint64_t begun = stretto::now_ticks();
-        stretto_request request = keep(body());
+        const stretto_request request = start(comm, describe);
         for (stretto::messages::Transfer *transfer : request->transfers)
             comm->communicator.messenger().wait(*transfer);
         land(request);
@@ -162,12 +164,12 @@ stretto_status blocking(stretto_comm comm, Collective collective, Body &&body) {
     });
 }
 
-template<class Body>
-stretto_status nonblocking(stretto_request *request, Body &&body) {
+template<class Describe>
+stretto_status nonblocking(stretto_comm comm, stretto_request *request, const Describe &describe) {
     return guarded([&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
-        *request = keep(body());
+        *request = start(comm, describe);
     });
 }
 
@@ -178,7 +180,7 @@ extern "C" {
 stretto_status stretto_gatherv(stretto_comm comm, const void *send, size_t count, void *recv,
                                const size_t counts[], const size_t displacements[],
                                stretto_dtype dtype, int root) {
-    return blocking(comm, Collective::gather, [&] {
+    return blocking(comm, Collective::gather, [&](auto &) {
         return gather(comm, send, count, recv, counts, displacements, dtype, root);
     });
 }
@@ -186,7 +188,7 @@ stretto_status stretto_gatherv(stretto_comm comm, const void *send, size_t count
 stretto_status stretto_scatterv(stretto_comm comm, const void *send, const size_t counts[],
                                 const size_t displacements[], void *recv, size_t count,
                                 stretto_dtype dtype, int root) {
-    return blocking(comm, Collective::scatter, [&] {
+    return blocking(comm, Collective::scatter, [&](auto &) {
         return scatter(comm, send, counts, displacements, recv, count, dtype, root);
     });
 }
@@ -195,8 +197,8 @@ stretto_status stretto_alltoallv(stretto_comm comm, const void *send, const size
                                  const size_t send_displacements[], void *recv,
                                  const size_t recv_counts[], const size_t recv_displacements[],
                                  stretto_dtype dtype) {
-    return blocking(comm, Collective::alltoall, [&] {
-        return alltoall(comm, send, send_counts, send_displacements, recv, recv_counts,
+    return blocking(comm, Collective::alltoall, [&](auto &made) {
+        return alltoall(comm, made.aside, send, send_counts, send_displacements, recv, recv_counts,
                         recv_displacements, dtype);
     });
 }
@@ -204,7 +206,7 @@ stretto_status stretto_alltoallv(stretto_comm comm, const void *send, const size
 stretto_status stretto_igatherv(stretto_comm comm, const void *send, size_t count, void *recv,
                                 const size_t counts[], const size_t displacements[],
                                 stretto_dtype dtype, int root, stretto_request *request) {
-    return nonblocking(request, [&] {
+    return nonblocking(comm, request, [&](auto &) {
         return gather(comm, send, count, recv, counts, displacements, dtype, root);
     });
 }
@@ -212,7 +214,7 @@ stretto_status stretto_igatherv(stretto_comm comm, const void *send, size_t coun
 stretto_status stretto_iscatterv(stretto_comm comm, const void *send, const size_t counts[],
                                  const size_t displacements[], void *recv, size_t count,
                                  stretto_dtype dtype, int root, stretto_request *request) {
-    return nonblocking(request, [&] {
+    return nonblocking(comm, request, [&](auto &) {
         return scatter(comm, send, counts, displacements, recv, count, dtype, root);
     });
 }
@@ -221,8 +223,8 @@ stretto_status stretto_ialltoallv(stretto_comm comm, const void *send, const siz
                                   const size_t send_displacements[], void *recv,
                                   const size_t recv_counts[], const size_t recv_displacements[],
                                   stretto_dtype dtype, stretto_request *request) {
-    return nonblocking(request, [&] {
-        return alltoall(comm, send, send_counts, send_displacements, recv, recv_counts,
+    return nonblocking(comm, request, [&](auto &made) {
+        return alltoall(comm, made.aside, send, send_counts, send_displacements, recv, recv_counts,
                         recv_displacements, dtype);
     });
 }

@@ -38,9 +38,9 @@ struct stretto_comm_s {
 
 struct stretto_request_s {
     stretto_comm_s *comm;
-    stretto::comm::Request request;
-    bool persistent;
-    stretto::engine::Queue::Flight *flight; // null when not running
+    stretto::comm::Request request = {};
+    bool persistent = false;
+    stretto::engine::Queue::Flight *flight = nullptr; // null when not running
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::messages::Transfer *, 1> transfers = {};
     stretto_message *message = nullptr; // where to tell what was received; may be null
@@ -117,12 +117,6 @@ inline int any_op(Dtype dtype) {
 void require_pair(Dtype dtype, ReduceOp op);
 
 // A request lives until it is released, or its communicator is finalized.
-inline stretto_request keep(std::unique_ptr<stretto_request_s> request) {
-    const std::lock_guard lock(request->comm->mutex);
-    request->comm->requests.insert(request.get());
-    return request.release();
-}
-
 inline void release(stretto_request request) {
     {
         const std::lock_guard lock(request->comm->mutex);
@@ -134,6 +128,26 @@ inline void release(stretto_request request) {
 // settings.cpp: the program has set this; a child has it from its parent.
 void note(stretto_comm comm, Setting setting, std::string_view value);
 void inherit_note(stretto_comm child, const stretto_comm_s &parent, Setting setting);
+
+// A request for what `start(request)` starts; nothing of it stays if that throws.  It is made
+// before: once others know of a call this rank must go on with it, so there must be no need of
+// memory then.
+template<class Start>
+stretto_request launch(stretto_comm comm, Start &&start) {
+    const stretto_request made = comm->communicator.together([&] {
+        auto fresh = std::make_unique<stretto_request_s>(stretto_request_s{comm});
+        const std::lock_guard lock(comm->mutex);
+        comm->requests.insert(fresh.get());
+        return fresh.release();
+    });
+    try {
+        start(*made);
+    } catch (...) {
+        release(made);
+        throw;
+    }
+    return made;
+}
 
 // messages.cpp: the end of a request of messages, which have all ended.  Releases it.
 void land(stretto_request request);

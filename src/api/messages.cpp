@@ -50,10 +50,10 @@ void tell(stretto_message *message, const Taken &taken) {
 template<class Start>
 void start(stretto_comm comm, stretto_request *request, stretto_message *message,
            const Start &start_transfer) {
-    auto made = std::make_unique<stretto_request_s>(stretto_request_s{comm, {}, false, nullptr});
-    made->message = message;
-    made->transfers.push_back(start_transfer(comm->communicator.messenger()));
-    *request = keep(std::move(made));
+    *request = launch(comm, [&](stretto_request_s &made) {
+        made.message = message;
+        made.transfers.push_back(start_transfer(comm->communicator.messenger()));
+    });
 }
 
 } // namespace

@@ -12,26 +12,17 @@ namespace {
 
 enum class Kind { nonblocking, persistent };
 
-// All that needs memory comes before the call: once others know of it, it must go on.
-stretto_request launch(stretto_comm comm, const Request &what, Kind kind,
-                       const OperationPointer &operation = nullptr) {
-    stretto::comm::Communicator &communicator = comm->communicator;
-    stretto_request made = communicator.together([&] {
-        auto fresh = std::make_unique<stretto_request_s>(
-            stretto_request_s{comm, what, kind == Kind::persistent, nullptr});
-        fresh->operation = operation;
-        return keep(std::move(fresh));
-    });
-    try {
-        if (kind == Kind::persistent)
-            communicator.prepare(what);
+stretto_request start(stretto_comm comm, const Request &what, Kind kind,
+                      const OperationPointer &operation = nullptr) {
+    return launch(comm, [&](stretto_request_s &made) {
+        made.request = what;
+        made.persistent = kind == Kind::persistent;
+        made.operation = operation;
+        if (made.persistent)
+            comm->communicator.prepare(what);
         else
-            made->flight = communicator.start(what);
-    } catch (...) {
-        release(made);
-        throw;
-    }
-    return made;
+            made.flight = comm->communicator.start(what);
+    });
 }
 
 // Hands out the request that `body` makes.
@@ -50,9 +41,9 @@ stretto_status start(stretto_comm comm, stretto_request *request, Collective col
                      const void *send, void *recv, Size size, int dtype, int op, int root = 0) {
     return make(request, [&] {
         const OperationPointer operation = created_or_null(op);
-        return launch(comm,
-                      checked(comm, collective, send, recv, size, dtype, op, root, operation.get()),
-                      Kind::nonblocking, operation);
+        return start(comm,
+                     checked(comm, collective, send, recv, size, dtype, op, root, operation.get()),
+                     Kind::nonblocking, operation);
     });
 }
 
@@ -118,7 +109,7 @@ stretto_status stretto_ireduce_scatterv(stretto_comm comm, const void *send, voi
 stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request) {
     return make(request, [&] {
         require(comm != nullptr, "the communicator is NULL");
-        return launch(comm, comm->communicator.barrier_request(), Kind::nonblocking);
+        return start(comm, comm->communicator.barrier_request(), Kind::nonblocking);
     });
 }
 
@@ -127,7 +118,7 @@ stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void 
                                       stretto_request *request) {
     return make(request, [&] {
         const OperationPointer operation = created_or_null(op);
-        return launch(
+        return start(
             comm,
             checked(comm, Collective::allreduce, send, recv, count, dtype, op, 0, operation.get()),
             Kind::persistent, operation);

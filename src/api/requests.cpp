@@ -2,8 +2,6 @@
 // The C API: what runs while the caller computes.
 #include "handles.hpp"
 
-using stretto::Error;
-using stretto::Status;
 using namespace stretto::api;
 
 namespace {
@@ -52,16 +50,11 @@ stretto_status stretto_wait(stretto_request *request) {
 }
 
 stretto_status stretto_test(stretto_request *request, int *done) {
-    return guarded([&] {
+    const stretto_status status = guarded([&] {
         require(request != nullptr && done != nullptr, "the request or the result is NULL");
-        stretto_request_s *what = *request;
-        *done = what == nullptr || has_ended(*what);
-        if (*done != 0) {
-            const stretto_status status = stretto_wait(request);
-            if (status != STRETTO_OK)
-                throw Error(static_cast<Status>(status), last_error.c_str());
-        }
+        *done = *request == nullptr || has_ended(**request);
     });
+    return status == STRETTO_OK && *done != 0 ? stretto_wait(request) : status;
 }
 
 stretto_status stretto_request_free(stretto_request *request) {

@@ -47,6 +47,10 @@ public:
     bool empty() const { return size_ == 0; }
     void clear() { size_ = 0; }
 
+    void reserve(std::size_t capacity) {
+        if (capacity > capacity_)
+            grow(capacity);
+    }
     void push_back(const T &value) {
         const T copy = value; // it may be an element
         if (size_ == capacity_)

@@ -13,6 +13,7 @@
 #include "comm/cores.hpp"
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
+#include "engine/failure.hpp"
 #include "select/select.hpp"
 #include "transport/doorbell.hpp"
 
@@ -292,9 +293,9 @@ void complete(const Identity &me, const Origin *origin, const Meeting &meeting) 
                                                   patience.seconds());
             try {
                 patience.watch();
-            } catch (const Error &) {
+            } catch (const Error &error) {
                 if (!joined(segment, rank)) // else who is gone may have been through with this
-                    throw;
+                    segment.fail(error.status(), error.what());
             }
             usleep(50);
         }
@@ -304,8 +305,8 @@ void complete(const Identity &me, const Origin *origin, const Meeting &meeting) 
 
 std::shared_ptr<Segment> join(const Identity &me, const Origin *origin) {
     const std::string name = origin != nullptr ? origin->place : instance(me);
-    const Meeting meeting =
-        me.rank == 0 ? found(me, origin, name) : follow(me, origin, name);
+    const Error exhausted = engine::no_memory(me.rank);
+    const Meeting meeting = me.rank == 0 ? found(me, origin, name) : follow(me, origin, name);
     Segment &segment = *meeting.segment;
     try {
         segment.hold_life(me.rank);
@@ -314,10 +315,9 @@ std::shared_ptr<Segment> join(const Identity &me, const Origin *origin) {
         segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
         complete(me, origin, meeting);
         return meeting.segment;
-    } catch (const std::exception &error) {
+    } catch (...) {
         segment.leave(me.rank);
-        segment.fail(Status::peer, error.what()); // unless it came from there
-        throw;
+        throw engine::post_exception(segment, me.rank, exhausted);
     }
 }
 

@@ -39,7 +39,8 @@ void Communicator::share(Request &request, std::span<const std::size_t> counts) 
         request.count = counts[0];
         return;
     }
-    const Shares::Entry &entry = shares_.of(counts);
+    const Shares::Entry &entry =
+        together([&]() -> const Shares::Entry & { return shares_.of(counts); });
     request.count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
     request.root = static_cast<int>(Shares::mark(entry.hash));
     request.shares = entry.id;

@@ -98,6 +98,8 @@ public:
             fail_together();
         }
     }
+    // The same, to be called where an exception is handled.
+    [[noreturn]] void fail_together();
 
     void barrier() { play(barrier_request()); }
     // A barrier is an allreduce of a number that nobody looks at.
@@ -200,7 +202,6 @@ private:
         ~Membership() { segment.leave(rank); }
     };
 
-    [[noreturn]] void fail_together();
     [[noreturn]] void tell();
 
     const Identity me_;

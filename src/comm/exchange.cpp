@@ -37,7 +37,9 @@ Communicator::Transfers Communicator::exchange(const Exchange &what) {
 Communicator::Transfers Communicator::start_exchange(const Exchange &what) {
     const messages::Purpose purpose{what.name, take_turn(what)};
     const int tag = static_cast<int>(purpose.call & INT_MAX);
+    Stat &stat = past_[{what.collective, turn_->algorithm}];
     Transfers transfers;
+    transfers.reserve(what.receives.size() + what.sends.size());
     try {
         for (const Exchange::Part &part : what.receives)
             transfers.push_back(messenger_.start_receive(part.data, part.bytes, part.peer, tag,
@@ -57,7 +59,6 @@ Communicator::Transfers Communicator::start_exchange(const Exchange &what) {
         }
         throw failure;
     }
-    Stat &stat = past_[{what.collective, turn_->algorithm}];
     ++stat.calls;
     stat.messages += what.sends.size();
     for (const Exchange::Part &part : what.sends)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 
 namespace stretto::comm {
@@ -20,10 +21,9 @@ std::function<void()> watch(const Communicator &parent, const std::vector<int> &
         for (const int rank : ranks) {
             if (rank == me)
                 continue;
-            const bool left = segment->lines(rank).left.load(std::memory_order_acquire) != 0;
-            if (left || !segment->alive(rank))
-                gone += "rank " + std::to_string(rank) +
-                        (left ? " has left the communicator; " : " has died; ");
+            const transport::Presence presence = segment->presence(rank);
+            if (presence != transport::Presence::here)
+                gone += "rank " + std::to_string(rank) + " " + words(presence) + "; ";
         }
         if (!gone.empty())
             throw Error(Status::peer, gone + "rank " + std::to_string(me) + " in " + call +
@@ -66,35 +66,41 @@ std::optional<Child> split(Communicator &parent, int color, int key) {
     struct Entry {
         std::int64_t color, key;
     };
-    std::vector<Entry> entries(static_cast<std::size_t>(parent.size()));
+    std::vector<Entry> entries;
+    parent.together([&] { entries.resize(static_cast<std::size_t>(parent.size())); });
     const Entry mine{color, key};
     parent.play({Collective::allgather, &mine, entries.data(), 2, Dtype::i64, ReduceOp::sum, 0});
     if (color == kNoColor)
         return std::nullopt;
-    std::vector<int> ranks;
-    for (int rank = 0; rank < parent.size(); ++rank)
-        if (entries[static_cast<std::size_t>(rank)].color == color)
-            ranks.push_back(rank);
-    std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
-        return entries[static_cast<std::size_t>(a)].key < entries[static_cast<std::size_t>(b)].key;
+    return parent.together([&] {
+        std::vector<int> ranks;
+        for (int rank = 0; rank < parent.size(); ++rank)
+            if (entries[static_cast<std::size_t>(rank)].color == color)
+                ranks.push_back(rank);
+        std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+            return entries[static_cast<std::size_t>(a)].key <
+                   entries[static_cast<std::size_t>(b)].key;
+        });
+        return child(parent, std::move(ranks),
+                     "split " + std::to_string(parent.calls()) + " color " + std::to_string(color),
+                     "stretto_comm_split");
     });
-    return child(parent, std::move(ranks),
-                 "split " + std::to_string(parent.calls()) + " color " + std::to_string(color),
-                 "stretto_comm_split");
 }
 
 Child duplicate(Communicator &parent) {
     parent.barrier();
-    std::vector<int> ranks(static_cast<std::size_t>(parent.size()));
-    for (int rank = 0; rank < parent.size(); ++rank)
-        ranks[static_cast<std::size_t>(rank)] = rank;
-    Child result = child(parent, std::move(ranks), "dup " + std::to_string(parent.calls()),
-                         "stretto_comm_dup");
-    result.same_terms = true;
-    return result;
+    return parent.together([&] {
+        std::vector<int> ranks(static_cast<std::size_t>(parent.size()));
+        std::iota(ranks.begin(), ranks.end(), 0);
+        Child result = child(parent, std::move(ranks), "dup " + std::to_string(parent.calls()),
+                             "stretto_comm_dup");
+        result.same_terms = true;
+        return result;
+    });
 }
 
-Child group(const Communicator &parent, std::span<const int> ranks, int tag) {
+// What one member's list says wrong is its own error.
+static void check_list(const Communicator &parent, std::span<const int> ranks) {
     std::vector<bool> listed(static_cast<std::size_t>(parent.size()));
     for (const int rank : ranks) {
         if (rank < 0 || rank >= parent.size())
@@ -109,11 +115,17 @@ Child group(const Communicator &parent, std::span<const int> ranks, int tag) {
     if (!listed[static_cast<std::size_t>(parent.rank())])
         throw Error(Status::argument, "this rank, " + std::to_string(parent.rank()) +
                                           ", is not in the list of ranks; only those in it call");
-    if (parent.segment()->failed())
-        throw parent.segment()->failure();
-    return child(parent, {ranks.begin(), ranks.end()},
-                 "group " + std::to_string(fingerprint(ranks)) + " tag " + std::to_string(tag),
-                 "stretto_comm_create");
+}
+
+Child group(Communicator &parent, std::span<const int> ranks, int tag) {
+    return parent.together([&] {
+        check_list(parent, ranks);
+        if (parent.segment()->failed())
+            throw parent.segment()->failure();
+        return child(parent, {ranks.begin(), ranks.end()},
+                     "group " + std::to_string(fingerprint(ranks)) + " tag " + std::to_string(tag),
+                     "stretto_comm_create");
+    });
 }
 
 } // namespace stretto::comm

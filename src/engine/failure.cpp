@@ -39,8 +39,12 @@ Error post_exception(transport::Segment &segment, int rank, const Error &exhaust
         const Error error = classified(rank, exhausted);
         segment.fail(error.status(), error.what());
     }
+    return posted(segment, exhausted); // the first, if another rank was faster
+}
+
+Error posted(const transport::Segment &segment, const Error &exhausted) {
     try {
-        return segment.failure(); // the first, if another rank was faster
+        return segment.failure();
     } catch (const std::bad_alloc &) {
         return exhausted;
     }

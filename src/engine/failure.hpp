@@ -15,4 +15,7 @@ Error no_memory(int rank);
 // Gives the failure; `exhausted` is no_memory(), for when there is none.
 Error post_exception(transport::Segment &segment, int rank, const Error &exhausted);
 
+// The failure that was posted, or `exhausted` if there is no memory for it.
+Error posted(const transport::Segment &segment, const Error &exhausted);
+
 } // namespace stretto::engine

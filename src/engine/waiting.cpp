@@ -41,12 +41,10 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         const transport::LineBlock &lines = segment_->lines(rank);
         // Life is looked at before progress: who reports the end of this call and then dies is
         // fine.
-        const bool left = lines.left.load(std::memory_order_acquire) != 0;
-        const bool gone = left || !segment_->alive(rank);
-        if (gone &&
+        const transport::Presence presence = segment_->presence(rank);
+        if (presence != transport::Presence::here &&
             lines.progress.load(std::memory_order_acquire) < progress_of(run.sequence + 1, 0))
-            fail(Status::peer, "rank " + std::to_string(rank) +
-                                   (left ? " has left the communicator" : " has died") + "; " +
+            fail(Status::peer, "rank " + std::to_string(rank) + " " + words(presence) + "; " +
                                    here(run) +
                                    "; restart the job, or look in its output for the cause");
         compare(run.sequence, rank);

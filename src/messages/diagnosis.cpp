@@ -33,13 +33,11 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         if (rank == rank_ || (awaited != matching::kAny && rank != awaited))
             continue;
-        const bool left = segment_->lines(rank).left.load(std::memory_order_acquire) != 0;
-        if (left)
-            gone = rank;
-        else if (!segment_->alive(rank))
-            dead = rank;
-        else
-            some_are_here = true;
+        switch (segment_->presence(rank)) {
+        case transport::Presence::here: some_are_here = true; break;
+        case transport::Presence::left: gone = rank; break;
+        case transport::Presence::dead: dead = rank; break;
+        }
     }
     const std::string here = "rank " + std::to_string(rank_) + " in " + words;
     if (dead >= 0 || (gone >= 0 && !some_are_here)) {
@@ -96,11 +94,6 @@ std::string Messenger::describe(const Transfer &transfer) const {
         return call + bytes + std::to_string(send.dest);
     return "send(" + bytes + std::to_string(send.dest) + ", tag " +
            std::to_string(send.envelope.tag) + ")";
-}
-
-bool Messenger::is_gone(int rank) const {
-    return segment_->lines(rank).left.load(std::memory_order_acquire) != 0 ||
-           !segment_->alive(rank);
 }
 
 } // namespace stretto::messages

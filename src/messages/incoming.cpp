@@ -14,7 +14,8 @@ void Messenger::begin(Receive &receive) {
     matching::Message *message = matcher_->post(receive);
     if (message == nullptr)
         return;
-    auto *arrived = static_cast<Arrived *>(message);
+    const auto again = [this](Arrived *what) { recycle(what); };
+    const std::unique_ptr<Arrived, decltype(again)> arrived(static_cast<Arrived *>(message), again);
     const int source = arrived->envelope.source;
     if (arrived->own != nullptr) {
         deliver_own(receive, *arrived->own);
@@ -26,7 +27,6 @@ void Messenger::begin(Receive &receive) {
         else if (arrived->frame.kind == Frame::message)
             peer(source).in.release(transport::frame_bytes(arrived->payload.size()));
     }
-    recycle(arrived);
 }
 
 bool Messenger::drain_all() {
@@ -87,10 +87,10 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
     case Frame::grant:
         if (const auto found = unanswered_.find(frame.id); found != unanswered_.end()) {
             Send &send = *found->second;
-            unanswered_.erase(found);
             send.granted = frame.bytes;
             send.where = frame.where;
             peer(source).granted.push_back(&send);
+            unanswered_.erase(found);
             list(source);
         }
         return;
@@ -128,7 +128,7 @@ bool Messenger::accept(Receive &receive, int source, const matching::Envelope &e
                                              std::to_string(rank_) + ", which expects " +
                                              std::to_string(receive.capacity) +
                                              "; both must give the same count and type");
-        receive.error = segment_->failure();
+        receive.error = engine::posted(*segment_, exhausted_);
         end(receive);
         return false;
     }
@@ -141,7 +141,8 @@ bool Messenger::accept(Receive &receive, int source, const matching::Envelope &e
     return true;
 }
 
-void Messenger::deliver(Receive &receive, int source, const Frame &frame, const Payload &payload) {
+void Messenger::deliver(Receive &receive, int source, const Frame &frame,
+                        const Payload &payload) try {
     if (!accept(receive, source, {frame.context, source, frame.tag}, frame.bytes))
         return;
     const std::size_t wanted = std::min<std::size_t>(frame.bytes, receive.capacity);
@@ -149,22 +150,26 @@ void Messenger::deliver(Receive &receive, int source, const Frame &frame, const 
         payload.copy(receive.data, wanted);
     else if (wanted != 0 && !fetch(receive, source, frame, wanted)) {
         receive.granted = wanted;
-        coming_.emplace(next_id_, &receive);
-        answer(source, Frame::grant, frame.id, wanted, next_id_++);
+        answer(source, Frame::grant, frame.id, wanted, next_id_);
+        coming_.emplace(next_id_++, &receive); // last: what fails here has no place there
         return;
     }
     if (frame.id != 0)
         answer(source, Frame::taken, frame.id);
     end(receive);
+} catch (...) {
+    lose({&receive});
 }
 
-void Messenger::deliver_own(Receive &receive, Send &send) {
+void Messenger::deliver_own(Receive &receive, Send &send) try {
     if (!accept(receive, rank_, send.envelope, send.bytes))
         return end(send);
     if (const std::size_t wanted = std::min(send.bytes, receive.capacity); wanted != 0)
         std::memmove(receive.data, send.data, wanted);
     end(receive);
     end(send);
+} catch (...) {
+    lose({&receive, &send});
 }
 
 // Copies right from where the message lies, if that can be reached.
@@ -195,12 +200,11 @@ Messenger::Arrived *Messenger::fresh() {
     return arrived;
 }
 
-void Messenger::recycle(Arrived *arrived) {
-    constexpr std::size_t kMost = 256;
+void Messenger::recycle(Arrived *arrived) noexcept {
     arrived->own = nullptr;
     arrived->payload.clear();
     arrived->frame = {};
-    if (idle_.size() < kMost)
+    if (idle_.size() < kMostIdle)
         idle_.push_back(arrived);
     else
         delete arrived;

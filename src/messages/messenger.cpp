@@ -11,7 +11,9 @@ Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
                      std::function<void(std::uint64_t)> judge)
     : segment_(std::move(segment)), rank_(rank), heap_(heap), options_(options),
       judge_(std::move(judge)), exhausted_(engine::no_memory(rank)),
-      peers_(static_cast<std::size_t>(segment_->ranks())), attendant_(*this) {}
+      peers_(static_cast<std::size_t>(segment_->ranks())), attendant_(*this) {
+    idle_.reserve(kMostIdle);
+}
 
 Messenger::~Messenger() {
     while (matching::Message *message = matcher_->drain_messages())
@@ -22,12 +24,10 @@ Messenger::~Messenger() {
 
 void Messenger::send(const void *data, std::size_t bytes, int dest, int tag) {
     Send transfer(data, bytes, {kUser, rank_, tag}, dest, {});
-    {
-        const std::lock_guard lock(mutex_);
-        check_alive();
+    begin_together([&] {
         begin(transfer);
         settle();
-    }
+    });
     wait(transfer);
     if (transfer.error)
         throw *transfer.error;
@@ -36,12 +36,10 @@ void Messenger::send(const void *data, std::size_t bytes, int dest, int tag) {
 std::optional<Error> Messenger::receive(void *data, std::size_t capacity, int source, int tag,
                                         Taken &taken) {
     Receive transfer(data, capacity, {kUser, source, tag}, {});
-    {
-        const std::lock_guard lock(mutex_);
-        check_alive();
+    begin_together([&] {
         begin(transfer);
         settle();
-    }
+    });
     wait(transfer);
     taken = transfer.taken;
     return transfer.error;
@@ -49,32 +47,35 @@ std::optional<Error> Messenger::receive(void *data, std::size_t capacity, int so
 
 Transfer *Messenger::start_send(const void *data, std::size_t bytes, int dest, int tag,
                                 std::uint32_t context, const Purpose &purpose) {
-    auto transfer =
-        std::make_unique<Send>(data, bytes, matching::Envelope{context, rank_, tag}, dest, purpose);
-    const std::lock_guard lock(mutex_);
-    check_alive();
-    begin(*transfer);
-    return leave_behind(transfer.release());
+    std::unique_ptr<Send> transfer;
+    begin_together([&] {
+        transfer = std::make_unique<Send>(data, bytes, matching::Envelope{context, rank_, tag},
+                                          dest, purpose);
+        begin(*transfer);
+        leave_behind(*transfer);
+    });
+    return transfer.release();
 }
 
 Transfer *Messenger::start_receive(void *data, std::size_t capacity, int source, int tag,
                                    std::uint32_t context, const Purpose &purpose) {
-    auto transfer = std::make_unique<Receive>(data, capacity,
-                                              matching::Envelope{context, source, tag}, purpose);
-    const std::lock_guard lock(mutex_);
-    check_alive();
-    begin(*transfer);
-    return leave_behind(transfer.release());
+    std::unique_ptr<Receive> transfer;
+    begin_together([&] {
+        transfer = std::make_unique<Receive>(data, capacity,
+                                             matching::Envelope{context, source, tag}, purpose);
+        begin(*transfer);
+        leave_behind(*transfer);
+    });
+    return transfer.release();
 }
 
 // The call that began the transfer returns; nobody may be waiting for it now.
-Transfer *Messenger::leave_behind(Transfer *transfer) {
+void Messenger::leave_behind(Transfer &transfer) {
     settle();
-    if (!transfer->ended()) {
-        transfer->unattended = true;
+    if (!transfer.ended()) {
+        transfer.unattended = true;
         attendant_.one_more();
     }
-    return transfer;
 }
 
 bool Messenger::test(Transfer &transfer) {
@@ -93,7 +94,12 @@ bool Messenger::test(Transfer &transfer) {
             transfer.looked = now;
     }
     if (!transfer.ended() && due)
-        look_into(transfer);
+        try {
+            look_into(transfer);
+        } catch (...) { // what is wrong ends all transfers, this one as well
+            const std::lock_guard lock(mutex_);
+            abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
+        }
     return transfer.ended();
 }
 
@@ -139,7 +145,7 @@ bool Messenger::advance() {
     if (failure_)
         return false;
     if (segment_->failed()) {
-        abandon_all(segment_->failure());
+        abandon_all(engine::posted(*segment_, exhausted_));
         return true;
     }
     bool moved = false;
@@ -166,7 +172,7 @@ void Messenger::settle() {
 
 void Messenger::check_alive() {
     if (!failure_ && segment_->failed())
-        abandon_all(segment_->failure());
+        abandon_all(engine::posted(*segment_, exhausted_));
     if (failure_)
         throw *failure_;
 }
@@ -177,6 +183,16 @@ void Messenger::end(Transfer &transfer) {
         attendant_.one_less();
     others_may_wait_ = others_may_wait_ || attendant_.has_callers();
     transfer.complete.store(true, std::memory_order_release);
+}
+
+// To be called where an exception is handled: what failed would leave these on no list.
+void Messenger::lose(std::initializer_list<Transfer *> transfers) {
+    const Error error = engine::post_exception(*segment_, rank_, exhausted_);
+    for (Transfer *transfer : transfers) {
+        transfer->error = error;
+        end(*transfer);
+    }
+    throw error;
 }
 
 // The communicator has failed: nobody's buffer is touched any more.

@@ -8,6 +8,12 @@
 // whatever is in a mailbox can be taken out at once, and no message is in the way of another.
 //
 // All threads of a rank may call all of this at once.  One lock guards it; nobody sleeps with it.
+//
+// Whatever a rank cannot do for its part of a message, for want of memory for instance, another
+// rank would wait for: it ends the communicator.  So no transfer may ever be forgotten.  It is on
+// the list that it goes to before it leaves the one it was on, or in the hands of somebody who ends
+// it (lose) when the rest fails; whoever begins one keeps it until abandon_all() has emptied the
+// lists.
 #pragma once
 
 #include <atomic>
@@ -15,6 +21,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,6 +42,7 @@ namespace stretto::messages {
 
 inline constexpr std::size_t kEager = 4096;        // bytes of the longest eager message
 inline constexpr std::size_t kStored = 256u << 10; // eager bytes that wait for a receive, a pair
+inline constexpr std::size_t kMostIdle = 256;      // places for unexpected messages that are kept
 inline constexpr std::size_t kPiece = 16256;       // of a granted message; four fit into a mailbox
 
 class Messenger final : public engine::Companion {
@@ -45,14 +53,14 @@ public:
     // Abandons what is still in flight.
     ~Messenger() override;
 
-    // Messages are bytes.  Throws Error(memory) if there is no room for a mailbox; nothing was sent
-    // then.
+    // Messages are bytes.  What is thrown has ended the communicator.
     void send(const void *data, std::size_t bytes, int dest, int tag);
     // What was received is known even if it did not fit.
     std::optional<Error> receive(void *data, std::size_t capacity, int source, int tag,
                                  Taken &taken);
 
-    // The transfer is the messenger's; give it back with land() after it has ended.
+    // The transfer is the messenger's; give it back with land() after it has ended.  What is thrown
+    // has ended the communicator, and there is no transfer.
     Transfer *start_send(const void *data, std::size_t bytes, int dest, int tag,
                          std::uint32_t context = kUser, const Purpose &purpose = {});
     Transfer *start_receive(void *data, std::size_t capacity, int source, int tag,
@@ -98,6 +106,20 @@ private:
 
     Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
+    // Takes the lock and runs `body`.  What fails in it is posted, and every transfer that is on a
+    // list ends: what the body began must still be there, and may be freed when this has thrown.
+    template<class Body>
+    void begin_together(Body &&body) {
+        const std::lock_guard lock(mutex_);
+        check_alive();
+        try {
+            body();
+        } catch (...) {
+            abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
+            throw *failure_; // as it was posted
+        }
+    }
+
     // All below with the lock.
 
     // outgoing.cpp
@@ -125,7 +147,7 @@ private:
     bool fetch(Receive &receive, int source, const transport::Frame &frame, std::size_t wanted);
     void announced();
     Arrived *fresh();
-    void recycle(Arrived *arrived);
+    void recycle(Arrived *arrived) noexcept;
 
     // messenger.cpp
     bool advance();
@@ -133,7 +155,8 @@ private:
     void check_alive();
     void end(Transfer &transfer);
     void abandon_all(const Error &error);
-    Transfer *leave_behind(Transfer *transfer);
+    [[noreturn]] void lose(std::initializer_list<Transfer *> transfers);
+    void leave_behind(Transfer &transfer);
     std::optional<Taken> find(int source, int tag);
     std::string describe(const Transfer &transfer) const;
 
@@ -145,7 +168,6 @@ private:
                   const std::function<bool()> &over);
     [[noreturn]] void fail(Status status, const std::string &message);
     std::string from(int source, int tag) const;
-    bool is_gone(int rank) const;
 
     const std::shared_ptr<transport::Segment> segment_;
     const int rank_;
@@ -166,7 +188,7 @@ private:
     std::uint64_t next_id_ = 1;
     std::unordered_map<std::uint64_t, Send *> unanswered_;
     std::unordered_map<std::uint64_t, Receive *> coming_;
-    std::vector<Arrived *> idle_; // to be used again
+    std::vector<Arrived *> idle_; // to be used again; room for all that are kept
     Attendant attendant_;         // last: its thread uses all of the above
 };
 

@@ -102,12 +102,12 @@ bool Messenger::flush(int dest) {
         if (!to.out.put(frame, send.data + send.moved))
             break;
         moved = true;
-        to.granted.pop_front();
         send.moved += size;
+        if (send.moved != send.granted)
+            to.granted.push_back(&send);
+        to.granted.pop_front();
         if (send.moved == send.granted)
             end(send);
-        else
-            to.granted.push_back(&send);
     }
     if (moved)
         wake(dest);

@@ -30,11 +30,13 @@ public:
                         diagnose(0);
                 }
             }
-        } catch (const Error &error) {
+        } catch (...) {
+            const Error error = engine::post_exception(*messenger_.segment_, messenger_.rank_,
+                                                       messenger_.exhausted_);
             const std::lock_guard lock(messenger_.mutex_);
             messenger_.attendant_.leaves();
             messenger_.abandon_all(error);
-            throw;
+            throw error;
         }
         const std::lock_guard lock(messenger_.mutex_);
         messenger_.attendant_.leaves();
@@ -104,7 +106,7 @@ void Messenger::close() {
         void look(std::uint64_t) override {
             const std::lock_guard lock(messenger_.mutex_);
             for (const int rank : messenger_.listed_)
-                if (messenger_.is_gone(rank)) {
+                if (messenger_.segment_->presence(rank) != transport::Presence::here) {
                     Peer &to = messenger_.peer(rank);
                     to.answers.clear();
                 }

@@ -288,6 +288,21 @@ bool Segment::alive(int rank) const {
     return fcntl(fd(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
+Presence Segment::presence(int rank) const {
+    if (lines_[rank].left.load(std::memory_order_acquire) != 0)
+        return Presence::left;
+    return alive(rank) ? Presence::here : Presence::dead;
+}
+
+const char *words(Presence presence) {
+    switch (presence) {
+    case Presence::here: return "is there";
+    case Presence::left: return "has left the communicator";
+    case Presence::dead: return "has died";
+    }
+    return "";
+}
+
 void Segment::fail(Status status, std::string_view message) {
     Board &board = header_->board;
     std::atomic<std::uint32_t> &failed = header_->signals.failed;

@@ -54,6 +54,10 @@ struct LineBlock {
     Entry entries[kEntries];
 };
 
+// Whether a rank still takes part.
+enum class Presence { here, left, dead };
+const char *words(Presence presence); // "has died"
+
 // What everybody looks at in every call, in one line.
 struct alignas(kLine) Signals {
     std::atomic<std::uint32_t> failed;   // 0: no; 1: the failure is being posted; 2: it is posted
@@ -130,6 +134,7 @@ public:
     // The rank takes part no more; whoever waits for it learns that.
     void leave(int rank) noexcept;
     bool alive(int rank) const;
+    Presence presence(int rank) const;
 
     // Posts the first failure; later ones are dropped.  Wakes everybody.
     void fail(Status status, std::string_view message);

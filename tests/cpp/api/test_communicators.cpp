@@ -97,8 +97,7 @@ TEST_CASE("split puts ranks of a color together, by key and then by rank") {
 }
 
 TEST_CASE("children have children, and outlive their parents") {
-    static std::atomic<int> jobs{0};
-    const std::string job = "family-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
+    const std::string job = test::fresh_job();
     test::on_threads(5, [&](int rank) {
         stretto_comm comm = nullptr, half = nullptr, copy = nullptr;
         check(stretto_init_explicit(rank, 5, job.c_str(), &comm));

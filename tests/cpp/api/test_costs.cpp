@@ -132,7 +132,7 @@ TEST_CASE("a small allreduce makes no system call while its peers are awake") {
         return;                             // ranks that share a core must yield
     setenv("STRETTO_SPIN", "100000000", 1); // so that another process on the core proves nothing
     std::vector<pid_t> children;
-    const std::string job = "calls-" + std::to_string(getpid());
+    const std::string job = test::fresh_job();
     for (int rank = 0; rank < 2; ++rank) {
         children.push_back(fork());
         if (children.back() != 0)

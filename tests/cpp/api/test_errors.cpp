@@ -105,8 +105,7 @@ TEST_CASE("a rank that does not come ends in a timeout that names it") {
 }
 
 TEST_CASE("a rank that has left is an error, not a hang") {
-    static std::atomic<int> jobs{0};
-    const std::string job = "left-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
+    const std::string job = test::fresh_job();
     test::on_threads(3, [&](int rank) {
         stretto_comm comm = nullptr;
         test::check(stretto_init_explicit(rank, 3, job.c_str(), &comm));
@@ -159,7 +158,7 @@ TEST_CASE("nothing is left behind, whoever is killed") {
 }
 
 TEST_CASE("ranks that disagree on the size of the job learn it") {
-    const std::string job = "sizes-" + std::to_string(getpid());
+    const std::string job = test::fresh_job();
     test::on_threads(2, [&](int rank) {
         stretto_comm comm = nullptr;
         CHECK(stretto_init_explicit(rank, rank == 0 ? 2 : 3, job.c_str(), &comm) ==
@@ -170,7 +169,7 @@ TEST_CASE("ranks that disagree on the size of the job learn it") {
 
 TEST_CASE("a rank that never starts is named") {
     setenv("STRETTO_INIT_TIMEOUT", "1", 1);
-    const std::string job = "never-" + std::to_string(getpid());
+    const std::string job = test::fresh_job();
     test::on_threads(2, [&](int rank) {
         stretto_comm comm = nullptr;
         CHECK(stretto_init_explicit(rank, 4, job.c_str(), &comm) == STRETTO_ERR_TIMEOUT);

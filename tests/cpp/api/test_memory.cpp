@@ -1,88 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // No memory, at any place: an error on the rank that has none and on all others, never a hang, a
 // crash or a wrong number.  One rank's n-th allocation fails, for every n up to where none is left.
-#include "support/scarce.hpp"
-
 #include "doctest.h"
 
 #include <array>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "support/tier.hpp"
+#include "support/sweep.hpp"
+#include "support/text.hpp"
 #include "support/world.hpp"
 
 namespace {
 
-constexpr int kRanks = 3;
-constexpr int kPoor = 1; // the rank without memory
-
-struct Outcome {
-    std::array<stretto_status, kRanks> status{};
-    std::array<std::string, kRanks> message;
-    bool struck = false;
-};
-
-// Every n while they are few; then fewer, but for the full tier.
-long after(long n) {
-    return n + 1 + (test::full_tier() ? 0 : n / 12);
-}
-
-std::string fresh_job() {
-    static std::atomic<int> jobs{0};
-    return "scarce-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
-}
-
-// Each rank calls `body` once; for the poor one the n-th allocation in it fails.
-Outcome run(long n, const std::function<stretto_status(stretto_comm)> &body) {
-    Outcome outcome;
-    const std::string job = fresh_job();
-    test::on_threads(kRanks, [&](int rank) {
-        const auto r = static_cast<std::size_t>(rank);
-        stretto_comm comm = nullptr;
-        test::check(stretto_init_explicit(rank, kRanks, job.c_str(), &comm));
-        {
-            const test::Scarce scarce(rank == kPoor ? n : -1);
-            outcome.status[r] = body(comm);
-            if (rank == kPoor)
-                outcome.struck = scarce.struck();
-        }
-        outcome.message[r] = stretto_last_error();
-        if (outcome.status[r] != STRETTO_OK) {
-            // It refuses, and can be left; what was done before is not lost.
-            const stretto_status again = stretto_barrier(comm);
-            if (again == STRETTO_OK)
-                outcome.message[r] += " [and the communicator works on]";
-        }
-        test::check(stretto_finalize(&comm));
-    });
-    return outcome;
-}
-
-// Lets every allocation of `body` fail once; at least `least` there are.
-void sweep(long least, const std::function<stretto_status(stretto_comm)> &body) {
-    long n = 0;
-    for (;; n = after(n)) {
-        const Outcome outcome = run(n, body);
-        CAPTURE(n);
-        if (!outcome.struck) {
-            for (const stretto_status status : outcome.status)
-                CHECK(status == STRETTO_OK);
-            break;
-        }
-        CHECK(outcome.status[kPoor] == STRETTO_ERR_MEMORY);
-        for (std::size_t rank = 0; rank < kRanks; ++rank) {
-            CAPTURE(rank);
-            CAPTURE(outcome.message[rank]);
-            CHECK(outcome.status[rank] == STRETTO_ERR_MEMORY);
-            CHECK(outcome.message[rank].find("works on") == std::string::npos);
-            if (rank != kPoor)
-                CHECK(outcome.message[rank].find("rank 1") != std::string::npos);
-        }
-    }
-    CHECK(n >= least);
-}
+using test::after;
+using test::fresh_job;
+using test::kPoor;
+using test::sweep;
+constexpr int kRanks = test::kScarceRanks;
 
 std::vector<float> ones(std::size_t count) {
     return std::vector<float>(count, 1);
@@ -192,11 +127,75 @@ TEST_CASE("other communicators of the process go on") {
         CHECK(sum == 3);
         // The failure was told once; from then on the call is refused for it.
         CHECK(stretto_barrier(failing) == STRETTO_ERR_REVOKED);
-        CHECK(std::string(stretto_last_error()).find("failed in an earlier call") !=
-              std::string::npos);
+        CHECK(test::contains(stretto_last_error(), "failed in an earlier call"));
         test::check(stretto_finalize(&failing));
         CHECK(stretto_allreduce(whole, &mine, &sum, 1, STRETTO_FLOAT64, STRETTO_MAX) == STRETTO_OK);
         CHECK(sum == 2);
         test::check(stretto_finalize(&whole));
     });
+}
+
+TEST_CASE("a communicator made of others, of which one has no memory") {
+    enum Way { split, split_by_rank_1, dup, create };
+    for (const Way way : {split, split_by_rank_1, dup, create}) {
+        if (way == dup && !test::full_tier()) // as split
+            continue;
+        CAPTURE(way);
+        const std::array<int, kRanks> ranks = {2, 1, 0};
+        // The child is complete on all or on none who hear of it; the parent has failed.
+        sweep(
+            20,
+            [&](stretto_comm comm) {
+                stretto_comm child = nullptr;
+                const int rank = stretto_rank(comm);
+                const stretto_status made =
+                    way == dup ? stretto_comm_dup(comm, &child)
+                    : way == create
+                        ? stretto_comm_create(comm, ranks.data(), kRanks, 0, &child)
+                        : stretto_comm_split(comm, 3, way == split ? rank : (rank + 2) % kRanks,
+                                             &child);
+                CHECK((made == STRETTO_OK) == (child != nullptr));
+                const stretto_status after_it = made == STRETTO_OK ? stretto_barrier(comm) : made;
+                if (child != nullptr) {
+                    const std::string kept = stretto_last_error();
+                    test::check(stretto_finalize(&child));
+                    CHECK(kept == stretto_last_error());
+                }
+                return after_it;
+            },
+            way == split_by_rank_1 ? "no memory" : "rank 1"); // there it is rank 0 of the child
+    }
+}
+
+TEST_CASE("operations are made in full or not at all") {
+    const auto add = [](const void *in, void *inout, std::size_t count, stretto_dtype, void *) {
+        for (std::size_t i = 0; i < count; ++i)
+            static_cast<int *>(inout)[i] += static_cast<const int *>(in)[i];
+    };
+    const double half = 0.5;
+    bool struck = true;
+    for (long n = 0; struck; ++n) {
+        constexpr auto kNone = static_cast<stretto_op>(-1);
+        stretto_op sum = kNone, scaled = kNone;
+        {
+            const test::Scarce scarce(n);
+            const stretto_status first = stretto_op_create(add, nullptr, 1, &sum);
+            const stretto_status second =
+                stretto_op_create_premul_sum(&half, STRETTO_FLOAT64, &scaled);
+            struck = scarce.struck();
+            CHECK((first == STRETTO_OK) == (sum != kNone));
+            CHECK((second == STRETTO_OK) == (scaled != kNone));
+            CHECK((first == STRETTO_ERR_MEMORY || second == STRETTO_ERR_MEMORY) == struck);
+        }
+        if (sum != kNone) {
+            int mine = 7, result = 0;
+            test::with_ranks(1, [&](stretto_comm comm) {
+                test::check(stretto_allreduce(comm, &mine, &result, 1, STRETTO_INT32, sum));
+            });
+            CHECK(result == 7);
+            test::check(stretto_op_free(sum));
+        }
+        if (scaled != kNone)
+            test::check(stretto_op_free(scaled));
+    }
 }

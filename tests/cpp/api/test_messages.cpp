@@ -324,8 +324,7 @@ TEST_CASE("receives that nothing has matched are given up by finalize") {
 }
 
 TEST_CASE("what was sent before a rank left is still received; what was not is an error") {
-    static std::atomic<int> jobs{0};
-    const std::string job = "last-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
+    const std::string job = test::fresh_job();
     test::on_threads(2, [&](int rank) {
         stretto_comm comm = nullptr;
         check(stretto_init_explicit(rank, 2, job.c_str(), &comm));

@@ -9,13 +9,9 @@
 #include <vector>
 
 #include "stretto/stretto.h"
+#include "support/job.hpp"
 
 namespace test {
-
-inline std::string fresh_job() {
-    static int jobs = 0;
-    return "procs-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
-}
 
 // Runs body(rank) in so many processes; gives their exit codes (a killed one: minus the signal).
 // `meanwhile` gets the process ids and runs here.

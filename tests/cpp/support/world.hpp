@@ -2,17 +2,16 @@
 // Ranks as threads of the test, each with a communicator of one job.
 #pragma once
 
-#include <atomic>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include "stretto/stretto.h"
+#include "support/job.hpp"
 
 namespace test {
 
@@ -45,8 +44,7 @@ inline void on_threads(int ranks, const std::function<void(int)> &body) {
 
 // A communicator of its own per rank; a new job each time.
 inline void with_ranks(int ranks, const std::function<void(stretto_comm)> &body) {
-    static std::atomic<int> jobs{0};
-    const std::string job = "test-" + std::to_string(getpid()) + "-" + std::to_string(jobs++);
+    const std::string job = fresh_job();
     on_threads(ranks, [&](int rank) {
         stretto_comm comm = nullptr;
         check(stretto_init_explicit(rank, ranks, job.c_str(), &comm));
