@@ -79,8 +79,8 @@ void Communicator::fail_together() {
 void Communicator::tell() {
     const Error failure = engine::post_exception(*segment_, rank(), exhausted_);
     if (told_.exchange(true))
-        throw Error(Status::revoked, std::string("the communicator failed in an earlier call: ") +
-                                         failure.what());
+        throw Error(Status::revoked,
+                    std::string("the communicator failed in an earlier call: ") + failure.what());
     throw failure;
 }
 
@@ -88,8 +88,12 @@ void Communicator::force(const std::string &algorithm) {
     const std::string wanted = algorithm == "auto" ? "" : algorithm;
     if (!wanted.empty()) {
         bool known = false;
+        select::Situation here;
+        here.ranks = size();
         for (const algorithms::Algorithm &each : algorithms::all())
             if (each.name == algorithms::name_in(wanted)) {
+                here.collective = each.collective;
+                select::require(each, here);
                 (void)algorithms::make(algorithms::parse(each.collective, wanted), size());
                 known = true;
             }

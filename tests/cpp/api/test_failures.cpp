@@ -230,19 +230,6 @@ TEST_CASE("every way to disagree is told to all ranks") {
     }
 }
 
-TEST_CASE("a forced algorithm that cannot run is refused on all ranks alike, and nothing is sent") {
-    test::with_ranks(3, [](stretto_comm comm) {
-        CHECK(stretto_force_algorithm(comm, "rabenseifner_9000") == STRETTO_ERR_ARGUMENT);
-        CHECK(contains(stretto_last_error(), "recursive_doubling"));
-        CHECK(stretto_force_algorithm(comm, "segmented_ring(segments=0)") == STRETTO_ERR_ARGUMENT);
-        CHECK(contains(stretto_last_error(), "from 1 to 64"));
-        // Of three ranks only.
-        float x = 1, y = 0;
-        CHECK(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM) == STRETTO_OK);
-        CHECK(y == 3);
-    });
-}
-
 TEST_CASE("a limit of file sizes is an error on all ranks, not a signal") {
     const std::string job = test::fresh_job();
     const auto codes = test::on_bare_processes(3, [&](int rank) {

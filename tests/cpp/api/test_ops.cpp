@@ -139,23 +139,6 @@ TEST_CASE("an operation that does not commute sees the ranks in their order") {
     CHECK(wrong_calls == 0);
 }
 
-TEST_CASE("an algorithm that does not keep the order is refused, not replaced") {
-    const Op op(&compose, &wrong_calls, false);
-    const Op any_order(&compose, &wrong_calls, true);
-    test::with_ranks(3, [&](stretto_comm comm) {
-        std::uint64_t send = affine(1, 1), recv = 0;
-        check(stretto_force_algorithm(comm, "ring"));
-        CHECK(stretto_allreduce(comm, &send, &recv, 1, STRETTO_UINT64, op) ==
-              STRETTO_ERR_UNSUPPORTED);
-        const std::string message = stretto_last_error();
-        CHECK(contains(message, "order"));
-        CHECK(contains(message, "direct"));
-        // Nothing was sent, and who says that order does not matter is believed.
-        check(stretto_allreduce(comm, &send, &recv, 1, STRETTO_UINT64, any_order));
-        CHECK(recv == affine(1, 3));
-    });
-}
-
 TEST_CASE("ranks compare what kind of operation they give, not whose") {
     test::with_ranks(3, [&](stretto_comm comm) {
         const int rank = stretto_rank(comm);
