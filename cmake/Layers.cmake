@@ -31,6 +31,14 @@ function(stretto_layer name)
   set_property(GLOBAL APPEND PROPERTY STRETTO_LAYERS ${name})
 endfunction()
 
+# Callers in C may give any number as a dtype, an op or a mode.  The library looks at it to refuse it,
+# which is no mistake, though the language leaves open what an enumeration then holds.
+function(stretto_takes_any_number target)
+  if(STRETTO_SANITIZE MATCHES undefined)
+    target_compile_options(${target} PRIVATE -fno-sanitize=enum)
+  endif()
+endfunction()
+
 function(stretto_sanitize target)
   if(STRETTO_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${STRETTO_SANITIZE}

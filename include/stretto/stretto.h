@@ -115,8 +115,8 @@ STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char 
  * not hang when a peer has died. */
 STRETTO_API stretto_status stretto_finalize(stretto_comm *comm);
 
-STRETTO_API int stretto_rank(stretto_comm comm);
-STRETTO_API int stretto_size(stretto_comm comm);
+STRETTO_API int stretto_rank(stretto_comm comm); /* -1 of NULL */
+STRETTO_API int stretto_size(stretto_comm comm); /* -1 of NULL */
 
 /* The message of this thread's last failure; "" if there was none.  Valid until its next call. */
 STRETTO_API const char *stretto_last_error(void);
@@ -141,7 +141,7 @@ STRETTO_API stretto_status stretto_comm_dup(stretto_comm comm, stretto_comm *res
  * threads may at once, as long as their lists or tags differ. */
 STRETTO_API stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int count,
                                                int tag, stretto_comm *result);
-/* Which rank of its parent a rank of a child is; -1 if there is none. */
+/* Which rank of its parent a rank of a child is; -1 if there is none, or comm is NULL. */
 STRETTO_API int stretto_comm_parent_rank(stretto_comm comm, int rank);
 
 /* ---- memory ----------------------------------------------------------------------------- */

@@ -63,6 +63,8 @@ stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int cou
 }
 
 int stretto_comm_parent_rank(stretto_comm comm, int rank) {
+    if (comm == nullptr)
+        return -1;
     const std::vector<int> &ranks = comm->parent_ranks;
     const auto index = static_cast<std::size_t>(rank);
     return rank >= 0 && index < ranks.size() ? ranks[index] : -1;

@@ -85,10 +85,10 @@ stretto_status stretto_finalize(stretto_comm *comm) {
 }
 
 int stretto_rank(stretto_comm comm) {
-    return comm->communicator.rank();
+    return comm == nullptr ? -1 : comm->communicator.rank();
 }
 int stretto_size(stretto_comm comm) {
-    return comm->communicator.size();
+    return comm == nullptr ? -1 : comm->communicator.size();
 }
 
 const char *stretto_last_error(void) {

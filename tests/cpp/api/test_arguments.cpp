@@ -1,48 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Wrong arguments of every function of the API: refused before anything is sent, with a message
-// that says what is wrong, and the communicator is as it was.
+// that says what is wrong, and the communicator is as it was.  Here collectives and requests; the
+// rest in arguments_*.cpp.
 #include "doctest.h"
 
 #include <climits>
-#include <cmath>
-#include <functional>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "support/calls.hpp"
-#include "support/world.hpp"
+#include "support/refused.hpp"
+#include "support/text.hpp"
 
-namespace {
-
-struct Wrong {
-    std::string what;
-    std::function<stretto_status()> call;
-    std::string message; // part of it
-};
-
-// Each call is refused, alike on all ranks; then the communicator works.
-void refused(stretto_comm comm, const std::vector<Wrong> &cases) {
-    for (const Wrong &wrong : cases) {
-        CAPTURE(wrong.what);
-        CHECK(wrong.call() == STRETTO_ERR_ARGUMENT);
-        const std::string message = stretto_last_error();
-        CAPTURE(message);
-        CHECK(message.find(wrong.message) != std::string::npos);
-    }
-    const int mine = stretto_rank(comm);
-    int sum = -1;
-    CHECK(stretto_allreduce(comm, &mine, &sum, 1, STRETTO_INT32, STRETTO_SUM) == STRETTO_OK);
-    CHECK(sum == stretto_size(comm) * (stretto_size(comm) - 1) / 2);
-}
-
-template<class Enumeration>
-Enumeration beyond(int value) {
-    return static_cast<Enumeration>(value);
-}
-
-constexpr std::size_t kHuge[] = {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 8, SIZE_MAX / 16};
-
-} // namespace
+using test::beyond;
+using test::kHuge;
+using test::refused;
+using test::Wrong;
 
 TEST_CASE("every blocking collective") {
     test::with_ranks(3, [](stretto_comm comm) {
@@ -93,66 +71,154 @@ TEST_CASE("every blocking collective") {
     });
 }
 
-TEST_CASE("every nonblocking and persistent collective") {
+TEST_CASE("every call that gives a request") {
+    // With good arguments but for these.
+    struct With {
+        stretto_comm comm;
+        stretto_dtype dtype;
+        std::size_t count;
+        int root;
+        const void *in;
+        void *out;
+        stretto_request *request;
+    };
+    struct Start {
+        const char *name;
+        bool has_root, has_in;
+        stretto_status (*call)(const With &with);
+    };
+    constexpr auto kSum = STRETTO_SUM;
+    static const std::vector<Start> starts = {
+        {"iallreduce", false, true,
+         [](const With &w) {
+             return stretto_iallreduce(w.comm, w.in, w.out, w.count, w.dtype, kSum, w.request);
+         }},
+        {"allreduce_init", false, true,
+         [](const With &w) {
+             return stretto_allreduce_init(w.comm, w.in, w.out, w.count, w.dtype, kSum, w.request);
+         }},
+        {"ireduce", true, true,
+         [](const With &w) {
+             return stretto_ireduce(w.comm, w.in, w.out, w.count, w.dtype, kSum, w.root, w.request);
+         }},
+        {"ibroadcast", true, false,
+         [](const With &w) {
+             return stretto_ibroadcast(w.comm, w.out, w.count, w.dtype, w.root, w.request);
+         }},
+        {"ireduce_scatter", false, true,
+         [](const With &w) {
+             return stretto_ireduce_scatter(w.comm, w.in, w.out, w.count, w.dtype, kSum, w.request);
+         }},
+        {"iallgather", false, true,
+         [](const With &w) {
+             return stretto_iallgather(w.comm, w.in, w.out, w.count, w.dtype, w.request);
+         }},
+        {"igather", true, true,
+         [](const With &w) {
+             return stretto_igather(w.comm, w.in, w.out, w.count, w.dtype, w.root, w.request);
+         }},
+        {"iscatter", true, true,
+         [](const With &w) {
+             return stretto_iscatter(w.comm, w.in, w.out, w.count, w.dtype, w.root, w.request);
+         }},
+        {"ialltoall", false, true,
+         [](const With &w) {
+             return stretto_ialltoall(w.comm, w.in, w.out, w.count, w.dtype, w.request);
+         }},
+        {"iallgatherv", false, true,
+         [](const With &w) {
+             const std::size_t counts[] = {1, w.count};
+             return stretto_iallgatherv(w.comm, w.in, w.out, counts, w.dtype, w.request);
+         }},
+        {"ireduce_scatterv", false, true,
+         [](const With &w) {
+             const std::size_t counts[] = {w.count, 1};
+             return stretto_ireduce_scatterv(w.comm, w.in, w.out, counts, w.dtype, kSum, w.request);
+         }},
+    };
     test::with_ranks(2, [](stretto_comm comm) {
         std::vector<float> send(8, 1), recv(8, 2);
-        const auto in = send.data();
-        const auto out = recv.data();
         // What is refused gives no request, and leaves none behind.
-        stretto_request request = reinterpret_cast<stretto_request>(&send);
+        stretto_request request = nullptr;
+        const With good{comm,        STRETTO_FLOAT32, 2,       stretto_rank(comm),
+                        send.data(), recv.data(),     &request};
+        std::vector<Wrong> cases;
+        for (const Start &start : starts) {
+            const auto add = [&](const std::string &what, auto &&change, const char *message) {
+                With with = good;
+                change(with);
+                cases.push_back({std::string(start.name) + ": " + what,
+                                 [=, &send, &request, call = start.call] {
+                                     request = reinterpret_cast<stretto_request>(&send);
+                                     const stretto_status status = call(with);
+                                     CHECK((request == nullptr) == (with.request != nullptr));
+                                     return status;
+                                 },
+                                 message});
+            };
+            add("no communicator", [](With &w) { w.comm = nullptr; }, "communicator is NULL");
+            add("no request", [](With &w) { w.request = nullptr; }, "request is NULL");
+            add("dtype", [](With &w) { w.dtype = beyond<stretto_dtype>(77); }, "dtype");
+            add("count", [](With &w) { w.count = SIZE_MAX; }, "too large");
+            add("no output", [](With &w) { w.out = nullptr; }, "receive buffer is NULL");
+            if (start.has_in) {
+                add("no input", [](With &w) { w.in = nullptr; }, "send buffer is NULL");
+                add("input is output", [](With &w) { w.in = w.out; }, "STRETTO_IN_PLACE");
+            }
+            if (start.has_root)
+                for (const int root : {-1, 2})
+                    add("root", [=](With &w) { w.root = root; }, "root");
+        }
         stretto_request *const place = &request;
-        const auto none = [&](stretto_status status) {
-            CHECK(request == nullptr);
-            request = reinterpret_cast<stretto_request>(&send);
-            return status;
+        cases.push_back(
+            {"ibarrier", [=] { return stretto_ibarrier(nullptr, place); }, "communicator"});
+        cases.push_back({"ibarrier", [=] { return stretto_ibarrier(comm, nullptr); }, "request"});
+        refused(comm, cases);
+        for (const float untouched : recv)
+            CHECK(untouched == 2);
+    });
+}
+
+TEST_CASE("a count for each rank") {
+    test::with_ranks(3, [](stretto_comm comm) {
+        std::vector<double> send(30, 1), recv(30, 2);
+        constexpr std::size_t kEach = SIZE_MAX / 16;
+        const std::size_t one[] = {1, SIZE_MAX, 1}, sum[] = {kEach, kEach, 2},
+                          wraps[] = {SIZE_MAX, 1, 2}, good[] = {1, 2, 3};
+        constexpr auto f64 = STRETTO_FLOAT64;
+        std::vector<Wrong> cases;
+        const auto both = [&](const char *what, const void *in, void *out,
+                              const std::size_t *counts, const char *message) {
+            cases.push_back({std::string("allgatherv: ") + what,
+                             [=] { return stretto_allgatherv(comm, in, out, counts, f64); },
+                             message});
+            cases.push_back(
+                {std::string("reduce_scatterv: ") + what,
+                 [=] { return stretto_reduce_scatterv(comm, in, out, counts, f64, STRETTO_SUM); },
+                 message});
         };
-        constexpr auto f32 = STRETTO_FLOAT32;
-        constexpr auto sum = STRETTO_SUM;
-        refused(
-            comm,
-            {{"iallreduce",
-              [&] { return none(stretto_iallreduce(comm, nullptr, out, 4, f32, sum, place)); },
-              "send buffer"},
-             {"iallreduce",
-              [&] { return none(stretto_iallreduce(comm, in, out, SIZE_MAX, f32, sum, place)); },
-              "count"},
-             {"iallreduce",
-              [&] { return none(stretto_iallreduce(nullptr, in, out, 4, f32, sum, place)); },
-              "communicator"},
-             {"iallreduce", [&] { return stretto_iallreduce(comm, in, out, 4, f32, sum, nullptr); },
-              "request"},
-             {"ireduce",
-              [&] { return none(stretto_ireduce(comm, in, out, 4, f32, sum, 2, place)); }, "root"},
-             {"ireduce", [&] { return stretto_ireduce(comm, in, out, 4, f32, sum, 0, nullptr); },
-              "request"},
-             {"ibroadcast", [&] { return none(stretto_ibroadcast(comm, out, 4, f32, -1, place)); },
-              "root"},
-             {"ibroadcast",
-              [&] { return none(stretto_ibroadcast(comm, nullptr, 4, f32, 0, place)); }, "buffer"},
-             {"ibroadcast", [&] { return stretto_ibroadcast(comm, out, 4, f32, 0, nullptr); },
-              "request"},
-             {"ireduce_scatter",
-              [&] { return none(stretto_ireduce_scatter(comm, in, nullptr, 4, f32, sum, place)); },
-              "receive buffer"},
-             {"ireduce_scatter",
-              [&] { return stretto_ireduce_scatter(comm, in, out, 4, f32, sum, nullptr); },
-              "request"},
-             {"iallgather",
-              [&] {
-                  return none(
-                      stretto_iallgather(comm, in, out, 4, beyond<stretto_dtype>(77), place));
-              },
-              "dtype"},
-             {"iallgather", [&] { return stretto_iallgather(comm, in, out, 4, f32, nullptr); },
-              "request"},
-             {"ibarrier", [&] { return none(stretto_ibarrier(nullptr, place)); }, "communicator"},
-             {"ibarrier", [&] { return stretto_ibarrier(comm, nullptr); }, "request"},
-             {"allreduce_init",
-              [&] { return none(stretto_allreduce_init(comm, in, in, 4, f32, sum, place)); },
-              "STRETTO_IN_PLACE"},
-             {"allreduce_init",
-              [&] { return stretto_allreduce_init(comm, in, out, 4, f32, sum, nullptr); },
-              "request"}});
+        both("no counts", send.data(), recv.data(), nullptr, "counts are NULL");
+        for (const std::size_t *counts : {one, sum, wraps})
+            both("counts", send.data(), recv.data(), counts, "counts are too large");
+        both("no input", nullptr, recv.data(), good, "send buffer is NULL");
+        both("no output", send.data(), nullptr, good, "receive buffer is NULL");
+        both("input is output", send.data(), send.data(), good, "STRETTO_IN_PLACE");
+        cases.push_back({"allgatherv: no communicator",
+                         [&] { return stretto_allgatherv(nullptr, &send, &recv, good, f64); },
+                         "communicator is NULL"});
+        cases.push_back(
+            {"reduce_scatterv: no communicator",
+             [&] { return stretto_reduce_scatterv(nullptr, &send, &recv, good, f64, STRETTO_SUM); },
+             "communicator is NULL"});
+        cases.push_back({"reduce_scatterv: op",
+                         [&] {
+                             return stretto_reduce_scatterv(comm, send.data(), recv.data(), good,
+                                                            f64, STRETTO_BAND);
+                         },
+                         "there is no band of float64"});
+        refused(comm, cases);
+        for (const double untouched : recv)
+            CHECK(untouched == 2);
     });
 }
 
@@ -187,92 +253,31 @@ TEST_CASE("requests") {
     });
 }
 
-TEST_CASE("life, memory and reports") {
-    stretto_comm none = nullptr;
-    CHECK(stretto_finalize(nullptr) == STRETTO_ERR_ARGUMENT);
-    CHECK(stretto_finalize(&none) == STRETTO_ERR_ARGUMENT);
-    CHECK(stretto_init(nullptr) == STRETTO_ERR_ARGUMENT);
-    CHECK(stretto_init_explicit(0, 1, "job", nullptr) == STRETTO_ERR_ARGUMENT);
-    for (const auto &[rank, size] : std::vector<std::pair<int, int>>{
-             {-1, 2}, {2, 2}, {0, 0}, {0, -1}, {INT_MAX, INT_MAX}, {INT_MIN, 1}}) {
-        CHECK(stretto_init_explicit(rank, size, "job", &none) == STRETTO_ERR_ARGUMENT);
-        CHECK(none == nullptr);
+TEST_CASE("no function is left out") {
+    // Those that take no argument.
+    const std::set<std::string> exempt = {"stretto_last_error", "stretto_version"};
+    const auto text_of = [](const std::filesystem::path &path) {
+        std::ostringstream text;
+        text << std::ifstream(path).rdbuf();
+        REQUIRE(!text.str().empty());
+        return text.str();
+    };
+    const std::filesystem::path root(STRETTO_SOURCE);
+    std::string tests = text_of(root / "tests/cpp/support/calls.hpp");
+    for (const char *file : {"test_arguments.cpp", "arguments_messages.cpp", "arguments_life.cpp"})
+        tests += text_of(root / "tests/cpp/api" / file);
+    std::string header;
+    for (const auto &each : std::filesystem::directory_iterator(root / "include/stretto"))
+        header += text_of(each.path());
+    int functions = 0;
+    for (std::size_t at = 0; (at = header.find("STRETTO_API ", at)) != std::string::npos; ++at) {
+        const std::size_t end = header.find('(', at), begin = header.rfind("stretto_", end);
+        if (header.substr(at, 30).find("__attribute__") != std::string::npos)
+            continue; // its definition
+        const std::string name = header.substr(begin, end - begin);
+        CAPTURE(name);
+        CHECK((exempt.contains(name) || test::contains(tests, name + "(")));
+        ++functions;
     }
-    CHECK(stretto_init_explicit(0, 1, nullptr, &none) == STRETTO_ERR_ARGUMENT);
-    CHECK(stretto_init_explicit(0, 1, "", &none) == STRETTO_ERR_ARGUMENT);
-    CHECK(stretto_init_explicit(0, INT_MAX, "job", &none) == STRETTO_ERR_ARGUMENT); // too many
-
-    CHECK(std::string(stretto_status_name(static_cast<stretto_status>(-5))) == "unknown status");
-    CHECK(std::string(stretto_status_name(static_cast<stretto_status>(1000))) == "unknown status");
-
-    test::with_ranks(2, [](stretto_comm comm) {
-        void *memory = nullptr;
-        int local = 0;
-        std::size_t count = 0;
-        const char *name = nullptr;
-        double number = 0;
-        refused(
-            comm,
-            {{"alloc", [&] { return stretto_alloc(nullptr, 8, &memory); }, "NULL"},
-             {"alloc", [&] { return stretto_alloc(comm, 8, nullptr); }, "NULL"},
-             {"free", [&] { return stretto_free(nullptr, &local); }, "NULL"},
-             {"free of other memory", [&] { return stretto_free(comm, &local); }, "did not give"},
-             {"force", [&] { return stretto_force_algorithm(nullptr, "ring"); }, "NULL"},
-             {"force", [&] { return stretto_force_algorithm(comm, "rink"); }, "ring"},
-             {"force", [&] { return stretto_force_algorithm(comm, "ring(segments=2)"); }, "none"},
-             {"force", [&] { return stretto_force_algorithm(comm, "ring("); }, "parenthesis"},
-             {"stats", [&] { return stretto_stats(nullptr, nullptr, 0, &count); }, "NULL"},
-             {"stats", [&] { return stretto_stats(comm, nullptr, 0, nullptr); }, "NULL"},
-             {"stats", [&] { return stretto_stats(comm, nullptr, 1, &count); }, "NULL"},
-             {"stats_reset", [&] { return stretto_stats_reset(nullptr); }, "NULL"},
-             {"chosen",
-              [&] { return stretto_chosen_algorithm(comm, "allsum", 1, STRETTO_FLOAT32, &name); },
-              "allreduce"},
-             {"chosen",
-              [&] { return stretto_chosen_algorithm(comm, nullptr, 1, STRETTO_FLOAT32, &name); },
-              "NULL"},
-             {"chosen",
-              [&] {
-                  return stretto_chosen_algorithm(comm, "allreduce", 1, STRETTO_FLOAT32, nullptr);
-              },
-              "NULL"},
-             {"chosen",
-              [&] {
-                  return stretto_chosen_algorithm(comm, "allgather", SIZE_MAX, STRETTO_FLOAT32,
-                                                  &name);
-              },
-              "count"},
-             {"chosen",
-              [&] { return stretto_chosen_algorithm(comm, "custom", 1, STRETTO_FLOAT32, &name); },
-              "allreduce"},
-             {"chosen",
-              [&] {
-                  return stretto_chosen_algorithm(comm, "allreduce", 1, beyond<stretto_dtype>(-3),
-                                                  &name);
-              },
-              "dtype"},
-             {"chosen",
-              [&] {
-                  return stretto_chosen_algorithm(nullptr, "allreduce", 1, STRETTO_FLOAT32, &name);
-              },
-              "NULL"},
-             {"probe", [&] { return stretto_probe_memory(nullptr, &number); }, "NULL"},
-             {"probe", [&] { return stretto_probe_memory(comm, nullptr); }, "NULL"}});
-        CHECK(stretto_alloc(comm, SIZE_MAX, &memory) == STRETTO_ERR_MEMORY);
-        CHECK(stretto_alloc(comm, SIZE_MAX / 2, &memory) == STRETTO_ERR_MEMORY);
-        test::check(stretto_free(comm, nullptr));
-        test::check(stretto_alloc(comm, 0, &memory));
-        test::check(stretto_free(comm, memory));
-        CHECK(stretto_free(comm, memory) == STRETTO_ERR_ARGUMENT); // twice
-        test::check(stretto_stats(comm, nullptr, 0, &count));
-    });
-}
-
-TEST_CASE("an algorithm for other numbers of ranks is unsupported, says so, and sends nothing") {
-    test::with_ranks(3, [](stretto_comm comm) {
-        if (stretto_force_algorithm(comm, "recursive_halving") == STRETTO_OK)
-            return; // runs on any
-        CHECK(std::string(stretto_last_error()).find("cannot run on 3 ranks") != std::string::npos);
-        CHECK(stretto_barrier(comm) == STRETTO_OK);
-    });
+    CHECK(functions > 60);
 }

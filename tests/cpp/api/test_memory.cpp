@@ -175,7 +175,7 @@ TEST_CASE("operations are made in full or not at all") {
     const double half = 0.5;
     bool struck = true;
     for (long n = 0; struck; ++n) {
-        constexpr auto kNone = static_cast<stretto_op>(-1);
+        constexpr auto kNone = STRETTO_LXOR; // what is never made
         stretto_op sum = kNone, scaled = kNone;
         {
             const test::Scarce scarce(n);
