@@ -15,6 +15,15 @@ JOBS = Path(__file__).parent / "jobs"
 TIMEOUT = 240  # seconds after which a job hangs
 
 
+def alive(pid: int) -> bool:
+    """Whether this process runs, and has not just to be reaped."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 class Command:
     """The command `stretto` of the environment that runs the tests."""
 

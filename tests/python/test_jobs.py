@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import JOBS, alive
 
 FULL = os.environ.get("STRETTO_TEST_FULL") == "1"
 RANKS = range(1, 17) if FULL else (1, 2, 3, 5, 8)
@@ -102,6 +104,20 @@ def test_nothing_is_left_when_ranks_are_killed(stretto):
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert stretto("run", "-n", 3, sys.executable, "-c", code).returncode == 128 + 9
+    assert set(Path("/dev/shm").iterdir()) <= before
+
+
+@pytest.mark.parametrize("how", ["recv", "recv_any", "send", "probe", "wait", "allreduce"])
+def test_a_rank_that_is_killed_is_named_to_those_who_wait(stretto, tmp_path, how):
+    before = set(Path("/dev/shm").iterdir())
+    script = JOBS / "killed.py"
+    done = stretto("run", "-n", 3, "--grace", 60, sys.executable, script, how, tmp_path)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert done.stderr == "stretto run: rank 1 was ended by SIGKILL\n"
+    assert done.stdout.count("told: rank 1 has died; rank ") == 2, done.stdout
+    assert done.stdout.count("ended well") == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"0", "1", "2"}
+    assert not any(alive(int(path.read_text())) for path in tmp_path.iterdir())
     assert set(Path("/dev/shm").iterdir()) <= before
 
 

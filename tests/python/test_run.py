@@ -10,20 +10,13 @@ import sys
 import time
 
 import pytest
+from conftest import alive
 
 SAY_RANK = "import os; print('rank', os.environ['STRETTO_RANK'], 'of', os.environ['STRETTO_SIZE'])"
 
 
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
-
-
-def alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def assert_ended(pids: list[int]) -> None:
@@ -112,17 +105,23 @@ def test_a_rank_that_a_signal_ended_is_named(stretto):
     assert "rank 1 was ended by SIGKILL" in done.stderr
 
 
-def test_ranks_that_will_not_end_are_killed(stretto):
+def test_ranks_that_will_not_end_are_killed(stretto, tmp_path):
     code = (
-        "import os, signal, sys, time\n"
+        "import os, pathlib, signal, sys, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "print(os.getpid())\n"
-        "if os.environ['STRETTO_RANK'] == '0': time.sleep(1); sys.exit(3)\n"
+        f"folder = pathlib.Path({str(tmp_path)!r})\n"
+        "if os.environ['STRETTO_RANK'] == '0':\n"
+        "    while len(list(folder.iterdir())) < 2: time.sleep(0.01)\n"  # the others ignore it now
+        "    sys.exit(3)\n"
+        "(folder / str(os.getpid())).touch()\n"
         "time.sleep(600)"
     )
-    done = stretto("run", "-n", 3, "--no-prefix", "--grace", "0.5", *python(code))
+    done = stretto("run", "-n", 3, "--grace", "0.5", *python(code))
     assert done.returncode == 3
-    assert not any(alive(int(line)) for line in done.stdout.splitlines())
+    assert done.stderr == "stretto run: rank 0 exited with status 3\n"
+    ranks = [int(path.name) for path in tmp_path.iterdir()]
+    assert len(ranks) == 2
+    assert not any(map(alive, ranks))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
