@@ -64,7 +64,8 @@ sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-
 	-DSTRETTO_SANITIZE=$(1)
 # What runs under sanitizers always: where ranks share memory.  The rest: make test-full.
 shared_tests := engine api_collectives api_nonblocking api_errors api_costs api_messages api_ops \
-	api_parts api_communicators api_exchanges api_message_programs api_reproducible programs
+	api_parts api_communicators api_exchanges api_message_programs api_reproducible api_arguments \
+	api_failures api_memory api_memory_messages programs
 only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests))))$$'
 
 test: test-cpp test-python test-asan test-tsan

@@ -246,24 +246,6 @@ TEST_CASE("hundreds of communicators leave nothing behind") {
     });
 }
 
-TEST_CASE("wrong arguments are refused") {
-    test::with_ranks(3, [](stretto_comm comm) {
-        stretto_comm child = nullptr;
-        const int rank = stretto_rank(comm);
-        const int twice[] = {rank, rank}, others[] = {(rank + 1) % 3}, beyond[] = {rank, 3};
-        CHECK(stretto_comm_split(comm, -5, 0, &child) == STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_comm_split(comm, 0, 0, nullptr) == STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_comm_dup(nullptr, &child) == STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_comm_create(comm, twice, 2, 0, &child) == STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_comm_create(comm, others, 1, 0, &child) == STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_comm_create(comm, beyond, 2, 0, &child) == STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_comm_create(comm, nullptr, 1, 0, &child) == STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_comm_create(comm, others, 1, -1, &child) == STRETTO_ERR_ARGUMENT);
-        CHECK(child == nullptr);
-        use(comm);
-    });
-}
-
 TEST_CASE("a rank that never comes to a creation is an error of all others") {
     setenv("STRETTO_INIT_TIMEOUT", "1", 1);
     test::with_ranks(3, [](stretto_comm comm) {

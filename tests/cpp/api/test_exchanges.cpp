@@ -270,27 +270,3 @@ TEST_CASE("a rank that dies in a gatherv is an error of those who wait for it") 
     });
     CHECK(codes == std::vector<int>{7, -SIGKILL, 7});
 }
-
-TEST_CASE("wrong arguments of these are refused") {
-    test::with_ranks(2, [](stretto_comm comm) {
-        const int rank = stretto_rank(comm);
-        int x[4] = {}, y[4] = {};
-        const std::size_t ones[] = {1, 1}, uneven[] = {2, 1}, huge[] = {SIZE_MAX / 2, 1};
-        CHECK(stretto_gatherv(nullptr, x, 1, y, ones, nullptr, STRETTO_INT32, 0) ==
-              STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_gatherv(comm, x, 1, y, ones, nullptr, STRETTO_INT32, 2) ==
-              STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_gatherv(comm, x, 1, y, nullptr, nullptr, STRETTO_INT32, rank) ==
-              STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_gatherv(comm, STRETTO_IN_PLACE, 1, y, ones, nullptr, STRETTO_INT32,
-                              1 - rank) == STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_scatterv(comm, x, huge, nullptr, y, 1, STRETTO_INT32, rank) ==
-              STRETTO_ERR_ARGUMENT);
-        if (rank == 0)
-            CHECK(stretto_alltoallv(comm, x, ones, nullptr, y, uneven, nullptr, STRETTO_INT32) ==
-                  STRETTO_ERR_ARGUMENT);
-        CHECK(stretto_alltoallv(comm, x, ones, nullptr, nullptr, ones, nullptr, STRETTO_INT32) ==
-              STRETTO_ERR_ARGUMENT);
-        check(stretto_alltoallv(comm, x, ones, nullptr, y, ones, nullptr, STRETTO_INT32));
-    });
-}

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -334,13 +335,52 @@ TEST_CASE("a premultiplied sum counts each contribution as often as its rank say
         });
 }
 
-TEST_CASE("a premultiplied sum is for the type of its scalar") {
-    const Op op(2.0f);
-    test::with_ranks(2, [&](stretto_comm comm) {
-        double value = 1;
-        CHECK(stretto_allreduce(comm, STRETTO_IN_PLACE, &value, 1, STRETTO_FLOAT64, op) ==
-              STRETTO_ERR_ARGUMENT);
-        CHECK(contains(stretto_last_error(), "float32"));
-        CHECK(contains(stretto_last_error(), "float64"));
-    });
+TEST_CASE("averages and premultiplied sums of parts of different sizes") {
+    for (const int ranks : {1, 2, 3, 5, 8})
+        test::with_ranks(ranks, [ranks](stretto_comm comm) {
+            const int rank = stretto_rank(comm);
+            const auto me = static_cast<std::size_t>(rank);
+            // 0, 7, 3, 10, 6, ...
+            std::vector<std::size_t> counts(static_cast<std::size_t>(ranks));
+            for (std::size_t r = 0; r < counts.size(); ++r)
+                counts[r] = 3 * r / 2 + r % 2 * 6;
+            const std::size_t whole = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+            const std::size_t first =
+                std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0});
+            const auto given = [](int r, std::size_t i) {
+                return static_cast<double>(i * 16 + static_cast<std::size_t>(r));
+            };
+            const Op premul(static_cast<double>(rank + 1));
+            for (const bool average : {true, false})
+                for (const bool in_place : {true, false})
+                    for (const bool blocking : {true, false}) {
+                        CAPTURE(average);
+                        CAPTURE(in_place);
+                        CAPTURE(blocking);
+                        std::vector<double> send(whole + 1), recv(whole + 1, -1);
+                        for (std::size_t i = 0; i < whole; ++i)
+                            (in_place ? recv : send)[i] = given(rank, i);
+                        const void *const input = in_place ? STRETTO_IN_PLACE : send.data();
+                        const stretto_op op = average ? STRETTO_AVG : stretto_op(premul);
+                        if (blocking) {
+                            check(stretto_reduce_scatterv(comm, input, recv.data(), counts.data(),
+                                                          STRETTO_FLOAT64, op));
+                        } else {
+                            stretto_request request = nullptr;
+                            check(stretto_ireduce_scatterv(comm, input, recv.data(), counts.data(),
+                                                           STRETTO_FLOAT64, op, &request));
+                            check(stretto_wait(&request));
+                        }
+                        std::size_t wrong = 0;
+                        for (std::size_t i = 0; i < counts[me]; ++i) {
+                            double right = 0;
+                            for (int r = 0; r < ranks; ++r)
+                                right += given(r, first + i) * (average ? 1 : r + 1);
+                            wrong += recv[i] != (average ? right / ranks : right);
+                        }
+                        for (std::size_t i = counts[me]; i < whole; ++i) // nothing else was written
+                            wrong += recv[i] != (in_place ? given(rank, i) : -1);
+                        CHECK(wrong == 0);
+                    }
+        });
 }
