@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining a job: all ranks but rank 0.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "comm/cores.hpp"
+#include "comm/meeting.hpp"
+#include "comm/packets.hpp"
+#include "comm/wire.hpp"
+
+namespace stretto::comm {
+
+using transport::Segment;
+
+namespace {
+
+Descriptor call_founder(const Identity &me, const std::string &name, Patience &patience) {
+    sockaddr_un where;
+    const socklen_t length = address(name, where);
+    Descriptor socket = open_socket();
+    unsigned nap = 50; // microseconds
+    while (connect(socket.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
+        if (errno != ECONNREFUSED && errno != ENOENT && errno != EAGAIN && errno != EINTR)
+            throw_errno("cannot reach rank 0 of job '" + me.job + "'");
+        patience.watch();
+        if (patience.ended())
+            throw Error(Status::timeout, "rank 0 of job '" + me.job + "' (by " + me.launcher +
+                                             ") was not on this host within " + patience.seconds() +
+                                             "; is it running, on this host, under the same user?");
+        usleep(nap);
+        nap = std::min(2 * nap, 2000u);
+    }
+    const auto hello = write(Hello{me.rank, me.size, affinity()});
+    if (send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(hello.size()))
+        throw_errno("cannot talk to rank 0");
+    return socket;
+}
+
+std::shared_ptr<Segment> receive_segment(int fd, const std::string &job) {
+    std::array<std::byte, kAnswerBytes> bytes;
+    Packet packet = receive(fd, bytes);
+    if (packet.size == 0)
+        throw Error(Status::peer,
+                    "rank 0 has died before job '" + job + "' was complete; look at its output");
+    const auto answer = packet.size == bytes.size() ? parse_answer(bytes) : std::nullopt;
+    if (!answer)
+        throw Error(Status::mismatch,
+                    "the ranks of this job run different versions of Stretto; install one version");
+    if (answer->status != Status::ok)
+        throw Error(answer->status, answer->message);
+    if (packet.descriptors.size() != 2)
+        throw Error(Status::system,
+                    "rank 0 sent no descriptors; is the limit of open files reached?");
+    return Segment::attach(std::move(packet.descriptors[0]), std::move(packet.descriptors[1]));
+}
+
+} // namespace
+
+Meeting follow(const Identity &me, const Origin *origin, const std::string &name) {
+    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size))};
+    Patience patience(origin);
+    meeting.sockets[0] = call_founder(me, name, patience);
+    const int founder = meeting.sockets[0].get();
+    try {
+        while (!readable(founder, 100)) {
+            patience.watch();
+            if (patience.ended())
+                throw Error(Status::timeout, "job '" + me.job + "' was not complete within " +
+                                                 patience.seconds() +
+                                                 "; rank 0 names who is missing");
+        }
+        meeting.segment = receive_segment(founder, me.job);
+    } catch (const Error &error) {
+        send_answer(founder, error.status(), error.what());
+        throw;
+    } catch (const std::bad_alloc &) {
+        send_answer(founder, Status::memory, "no memory to join the job");
+        throw;
+    }
+    return meeting;
+}
+
+} // namespace stretto::comm

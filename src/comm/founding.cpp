@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining a job: rank 0.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "comm/cores.hpp"
+#include "comm/meeting.hpp"
+#include "comm/packets.hpp"
+#include "comm/wire.hpp"
+#include "select/select.hpp"
+
+namespace stretto::comm {
+
+using transport::Segment;
+
+namespace {
+
+transport::SegmentShape shape_for(const Identity &me, const Origin *origin,
+                                  const cpu_set_t &cores) {
+    transport::SegmentShape shape;
+    shape.ranks = me.size;
+    shape.cores = cores_worth(cores);
+    shape.heap_bytes = number(Setting::heap_bytes);
+    shape.slice_bytes = number(Setting::slice_bytes);
+    shape.ring_bytes = number(Setting::ring_bytes);
+    if (shape.ring_bytes == 0)
+        shape.ring_bytes = select::ring_bytes(me.size);
+    if (origin != nullptr)
+        shape.ring_bytes = std::min(shape.ring_bytes, origin->ring_bytes);
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    if ((shape.ring_bytes & (shape.ring_bytes - 1)) != 0 || shape.ring_bytes < page)
+        throw Error(Status::argument, "STRETTO_RING_BYTES is " + std::to_string(shape.ring_bytes) +
+                                          "; it takes a power of two of at least " +
+                                          std::to_string(page));
+    if (shape.heap_bytes % page != 0 || shape.heap_bytes == 0)
+        throw Error(Status::argument,
+                    "STRETTO_HEAP_BYTES takes a multiple of the page size " + std::to_string(page));
+    return shape;
+}
+
+// Takes one rank in; what cannot be one is turned away without harm.
+void admit(Descriptor caller, const Identity &me, std::vector<Descriptor> &peers,
+           cpu_set_t &cores) {
+    ucred credentials{};
+    socklen_t length = sizeof(credentials);
+    std::array<std::byte, kHelloBytes> bytes;
+    if (getsockopt(caller.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
+        credentials.uid != getuid() || !readable(caller.get(), 1000) ||
+        receive(caller.get(), bytes).size != bytes.size())
+        return;
+    const auto greeting = parse_hello(bytes);
+    if (!greeting)
+        return;
+    const Hello &hello = *greeting;
+    const auto refuse = [&](const std::string &why) {
+        send_answer(caller.get(), Status::mismatch, why);
+        throw Error(Status::mismatch, why);
+    };
+    if (hello.size != me.size)
+        refuse("rank " + std::to_string(hello.rank) + " says that job '" + me.job + "' has " +
+               std::to_string(hello.size) + " ranks, rank 0 says " + std::to_string(me.size) +
+               "; start all ranks of the job alike");
+    if (hello.rank < 1 || hello.rank >= me.size ||
+        peers[static_cast<std::size_t>(hello.rank)].open())
+        refuse("two processes of job '" + me.job + "' say that they are rank " +
+               std::to_string(hello.rank) + "; give every job a name of its own");
+    CPU_OR(&cores, &cores, &hello.cores);
+    peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
+}
+
+std::string missing(const std::vector<Descriptor> &peers) {
+    std::string names;
+    for (std::size_t rank = 1; rank < peers.size(); ++rank)
+        if (!peers[rank].open())
+            names += " " + std::to_string(rank);
+    return names;
+}
+
+// Rank 0 waits for all others to call.
+cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &name,
+                 std::vector<Descriptor> &peers) {
+    cpu_set_t cores = affinity();
+    if (me.size == 1)
+        return cores;
+    sockaddr_un where;
+    const socklen_t length = address(name, where);
+    const Descriptor listener = open_socket();
+    if (bind(listener.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
+        if (errno == EADDRINUSE)
+            throw Error(Status::argument, "another process is rank 0 of job '" + me.job +
+                                              "'; give every job a name of its own");
+        throw_errno("cannot bind the job's socket");
+    }
+    if (listen(listener.get(), me.size) != 0)
+        throw_errno("cannot listen on the job's socket");
+    Patience patience(origin);
+    for (std::string absent = missing(peers); !absent.empty(); absent = missing(peers)) {
+        patience.watch();
+        if (readable(listener.get(), 100))
+            admit(Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), me, peers,
+                  cores);
+        else if (patience.ended())
+            throw Error(Status::timeout,
+                        "after " + patience.seconds() + " rank(s)" + absent + " of job '" + me.job +
+                            "' have not come to " +
+                            (origin == nullptr
+                                 ? "stretto_init on this host; all ranks must run on one host"
+                                 : me.launcher + "; all of its ranks must call it"));
+    }
+    return cores;
+}
+
+} // namespace
+
+Meeting found(const Identity &me, const Origin *origin, const std::string &name) {
+    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size))};
+    const auto tell_all = [&](Status status, std::string_view why,
+                              std::span<const int> descriptors = {}) {
+        for (const Descriptor &peer : meeting.sockets)
+            if (peer.open())
+                send_answer(peer.get(), status, why, descriptors);
+    };
+    try {
+        const cpu_set_t cores = gather(me, origin, name, meeting.sockets);
+        meeting.segment = Segment::create(shape_for(me, origin, cores));
+        const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};
+        tell_all(Status::ok, "", descriptors);
+        return meeting;
+    } catch (const Error &error) {
+        tell_all(error.status(), error.what());
+        throw;
+    } catch (const std::bad_alloc &) {
+        tell_all(Status::memory, "rank 0 has no memory to found the job");
+        throw;
+    }
+}
+
+} // namespace stretto::comm

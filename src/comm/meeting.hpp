@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ranks of a job while it is being joined.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/descriptor.hpp"
+#include "base/settings.hpp"
+#include "comm/bootstrap.hpp"
+
+namespace stretto::comm {
+
+// How long to wait, and for whom it is worth it.
+class Patience {
+public:
+    explicit Patience(const Origin *origin)
+        : origin_(origin), limit_ns_(nanoseconds(Setting::init_timeout)), start_(now_ns()) {}
+    bool ended() const { return limit_ns_ != 0 && now_ns() - start_ > limit_ns_; }
+    std::string seconds() const { return in_seconds(limit_ns_); }
+    // Throws if somebody who is awaited will not come.  To be called as often as one likes.
+    void watch() {
+        constexpr std::uint64_t kEvery = 50'000'000; // ns
+        if (origin_ == nullptr || now_ns() - watched_ < kEvery)
+            return;
+        watched_ = now_ns();
+        origin_->watch();
+    }
+
+private:
+    const Origin *origin_; // null: a job of its own
+    std::uint64_t limit_ns_, start_, watched_ = start_;
+};
+
+// Rank 0 has a socket to each of the others, they have
+// one to it.  A socket that closes before all have joined says that its rank cannot.
+struct Meeting {
+    std::shared_ptr<transport::Segment> segment;
+    std::vector<Descriptor> sockets; // by rank
+};
+
+// founding.cpp: rank 0 waits for all others to call, makes the segment and hands it out, or tells
+// all who have called why there is none.
+Meeting found(const Identity &me, const Origin *origin, const std::string &name);
+
+// following.cpp: the others call rank 0 and are given the segment.
+Meeting follow(const Identity &me, const Origin *origin, const std::string &name);
+
+} // namespace stretto::comm
