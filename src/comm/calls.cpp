@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "algorithms/algorithm.hpp"
+#include "base/mix.hpp"
 #include "comm/communicator.hpp"
 #include "reduce/kernels.hpp"
 

@@ -190,11 +190,6 @@ private:
     std::uint64_t take_turn(const Exchange &what);
     Transfers start_exchange(const Exchange &what);
 
-    static std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-        hash = (hash ^ value) * 0xff51afd7ed558ccdu;
-        return hash ^ (hash >> 32);
-    }
-
     // Leaves the job also when the communicator could not be made.
     struct Membership {
         transport::Segment &segment;

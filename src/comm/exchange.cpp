@@ -3,6 +3,7 @@
 // context of their own, tagged with the number of the call.
 #include <climits>
 
+#include "base/mix.hpp"
 #include "comm/communicator.hpp"
 
 namespace stretto::comm {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <string>
 
+#include "base/mix.hpp"
+
 namespace stretto::comm {
 
 namespace {
@@ -53,10 +55,8 @@ Child child(const Communicator &parent, std::vector<int> ranks, const std::strin
 // The name of a list of ranks that all who have the same list find.
 std::uint64_t fingerprint(std::span<const int> ranks) {
     std::uint64_t hash = ranks.size();
-    for (const int rank : ranks) {
-        hash = (hash ^ static_cast<std::uint64_t>(rank)) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
-    }
+    for (const int rank : ranks)
+        hash = mix(hash, static_cast<std::uint64_t>(rank));
     return hash;
 }
 

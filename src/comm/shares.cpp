@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/mix.hpp"
+
 namespace stretto::comm {
 
 const Shares::Entry &Shares::of(std::span<const std::size_t> counts) {
@@ -19,10 +21,8 @@ const Shares::Entry &Shares::of(std::span<const std::size_t> counts) {
         }
         elements_ += key.size();
         std::uint64_t hash = key.size();
-        for (const std::uint64_t count : key) {
-            hash = (hash ^ count) * 0xff51afd7ed558ccdu;
-            hash ^= hash >> 32;
-        }
+        for (const std::uint64_t count : key)
+            hash = mix(hash, count);
         found = entries_.emplace(std::move(key), Entry{++ids_, hash, nullptr}).first;
         found->second.counts = &found->first;
     }

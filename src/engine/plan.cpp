@@ -6,6 +6,7 @@
 #include <map>
 #include <type_traits>
 
+#include "base/mix.hpp"
 #include "base/status.hpp"
 #include "engine/direct.hpp"
 #include "engine/order.hpp"
@@ -22,12 +23,6 @@ constexpr std::size_t kStreamedOutput = 64u << 20;
 // Small calls are over before anybody could use the news that a step is done; but a call that needs
 // its ring more than once must tell.
 constexpr std::size_t kLeastReport = 2048;
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-    hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
-    hash *= 0xff51afd7ed558ccdu;
-    return hash ^ (hash >> 33);
-}
 
 // An n-ary pass needs a slice from every rank at once: where the rings cannot hold that, slices
 // must be thinner.  As thin as lets a layer of new data into half a ring, and half as thick at

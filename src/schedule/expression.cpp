@@ -2,9 +2,9 @@
 #include "schedule/expression.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <string>
 
+#include "base/mix.hpp"
 #include "base/status.hpp"
 
 namespace stretto::schedule {
@@ -21,14 +21,6 @@ std::uint64_t key(std::int32_t high, std::int32_t low) {
 }
 
 } // namespace
-
-// The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014) over a linear combination.
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-    std::uint64_t x = a * 0x9e3779b97f4a7c15U + std::rotl(b, 32) + 0x632be59bd9b4e019U;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31);
-}
 
 Expressions::Expressions(Position ranks) : words_((static_cast<std::size_t>(ranks) + 63) / 64) {}
 

@@ -68,7 +68,4 @@ private:
     std::map<std::vector<std::int32_t>, Node> unordered_;
 };
 
-// One hash of two, as the trees use it.
-std::uint64_t mix(std::uint64_t a, std::uint64_t b);
-
 } // namespace stretto::schedule

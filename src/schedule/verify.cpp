@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/mix.hpp"
 #include "base/status.hpp"
 #include "schedule/check.hpp"
 #include "schedule/expression.hpp"
