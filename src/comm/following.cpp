@@ -52,7 +52,7 @@ std::shared_ptr<Segment> receive_segment(int fd, const std::string &job) {
                     "the ranks of this job run different versions of Stretto; install one version");
     if (answer->status != Status::ok)
         throw Error(answer->status, answer->message);
-    if (packet.descriptors.size() != 2)
+    if (packet.descriptor_count != 2)
         throw Error(Status::system,
                     "rank 0 sent no descriptors; is the limit of open files reached?");
     return Segment::attach(std::move(packet.descriptors[0]), std::move(packet.descriptors[1]));

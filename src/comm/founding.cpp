@@ -80,13 +80,13 @@ std::string missing(const std::vector<Descriptor> &peers) {
 
 // Rank 0 waits for all others to call.
 cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &name,
-                 std::vector<Descriptor> &peers) {
+                 Descriptor &listener, std::vector<Descriptor> &peers) {
     cpu_set_t cores = affinity();
     if (me.size == 1)
         return cores;
     sockaddr_un where;
     const socklen_t length = address(name, where);
-    const Descriptor listener = open_socket();
+    listener = open_socket();
     if (bind(listener.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
         if (errno == EADDRINUSE)
             throw Error(Status::argument, "another process is rank 0 of job '" + me.job +
@@ -116,23 +116,35 @@ cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &na
 
 Meeting found(const Identity &me, const Origin *origin, const std::string &name) {
     Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size))};
+    Descriptor listener;
     const auto tell_all = [&](Status status, std::string_view why,
                               std::span<const int> descriptors = {}) {
         for (const Descriptor &peer : meeting.sockets)
             if (peer.open())
                 send_answer(peer.get(), status, why, descriptors);
     };
+    const auto refuse_all = [&](Status status, std::string_view why) {
+        tell_all(status, why);
+        // Also those who have called, but are not taken in yet.
+        while (listener.open() && readable(listener.get(), 0)) {
+            const Descriptor caller(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+            if (!caller.open())
+                break;
+            send_answer(caller.get(), status, why);
+        }
+    };
     try {
-        const cpu_set_t cores = gather(me, origin, name, meeting.sockets);
+        const cpu_set_t cores = gather(me, origin, name, listener, meeting.sockets);
+        listener = Descriptor(); // who calls from now on is of another job of this name
         meeting.segment = Segment::create(shape_for(me, origin, cores));
         const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};
         tell_all(Status::ok, "", descriptors);
         return meeting;
     } catch (const Error &error) {
-        tell_all(error.status(), error.what());
+        refuse_all(error.status(), error.what());
         throw;
     } catch (const std::bad_alloc &) {
-        tell_all(Status::memory, "rank 0 has no memory to found the job");
+        refuse_all(Status::memory, "rank 0 has no memory to found the job");
         throw;
     }
 }

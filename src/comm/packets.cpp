@@ -2,16 +2,16 @@
 #include "comm/packets.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <functional>
 #include <poll.h>
+#include <utility>
 
 #include "comm/wire.hpp"
 
 namespace stretto::comm {
-
-static constexpr std::size_t kMostDescriptors = 2;
 
 Descriptor open_socket() {
     Descriptor result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -58,7 +58,7 @@ void send_answer(int fd, Status status, std::string_view message,
     (void)sendmsg(fd, &packet, MSG_NOSIGNAL);
 }
 
-Packet receive(int fd, std::span<std::byte> buffer) {
+Packet receive(int fd, std::span<std::byte> buffer) noexcept {
     iovec data{buffer.data(), buffer.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
     msghdr header{};
@@ -67,8 +67,11 @@ Packet receive(int fd, std::span<std::byte> buffer) {
     header.msg_control = control;
     header.msg_controllen = sizeof(control);
     Packet packet;
-    packet.descriptors.reserve(kMostDescriptors);
-    const ssize_t size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    ssize_t size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    // Who closes with a packet of ours unread resets the connection, which is told once and first:
+    // what it has sent before is still there.
+    if (size < 0 && errno == ECONNRESET)
+        size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC);
     packet.size = size > 0 ? static_cast<std::size_t>(size) : 0;
     // Owned from the moment they are here, whatever the packet says.
     for (cmsghdr *part = size > 0 ? CMSG_FIRSTHDR(&header) : nullptr; part != nullptr;
@@ -76,9 +79,11 @@ Packet receive(int fd, std::span<std::byte> buffer) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
             continue;
         for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= part->cmsg_len; at += sizeof(int)) {
-            int descriptor = -1;
-            std::memcpy(&descriptor, CMSG_DATA(part) + at, sizeof(descriptor));
-            packet.descriptors.emplace_back(descriptor);
+            int number = -1;
+            std::memcpy(&number, CMSG_DATA(part) + at, sizeof(number));
+            Descriptor descriptor(number);
+            if (packet.descriptor_count < kMostDescriptors)
+                packet.descriptors[packet.descriptor_count++] = std::move(descriptor);
         }
     }
     return packet;

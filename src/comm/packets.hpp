@@ -3,13 +3,13 @@
 // which carry descriptors.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <vector>
 
 #include "base/descriptor.hpp"
 #include "base/status.hpp"
@@ -28,11 +28,14 @@ bool readable(int fd, int milliseconds);
 void send_answer(int fd, Status status, std::string_view message,
                  std::span<const int> descriptors = {}) noexcept;
 
+inline constexpr std::size_t kMostDescriptors = 2;
+
 struct Packet {
     std::size_t size = 0; // 0: the other side has closed; larger than the buffer: cut
-    std::vector<Descriptor> descriptors;
+    std::size_t descriptor_count = 0;
+    std::array<Descriptor, kMostDescriptors> descriptors;
 };
-// Takes the next packet into `buffer`, with at most two descriptors.
-Packet receive(int fd, std::span<std::byte> buffer);
+// Takes the next packet into `buffer`.  Needs no memory: what is not taken is lost to its sender.
+Packet receive(int fd, std::span<std::byte> buffer) noexcept;
 
 } // namespace stretto::comm
