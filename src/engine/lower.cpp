@@ -18,6 +18,10 @@ using schedule::Program;
 
 namespace {
 
+// Slices: nobody waits for what a rank keeps of its own, so what others wait for goes first; not
+// all of it, or the input would have left the cache.
+constexpr std::int32_t kFillsBehind = 3;
+
 // Builds the passes of one position, op by op.
 class Builder {
 public:
@@ -83,6 +87,8 @@ public:
     void local(std::int32_t op, const Slice &slice, bool fill = false) {
         const std::int32_t pass = add(op, slice.layer);
         at(pass).fill = fill;
+        if (fill)
+            at(pass).layer += kFillsBehind;
         for (const Place &read : slice.reads) {
             at(pass).operands.push_back({read.range, -1, -1});
             reads(pass, read);
