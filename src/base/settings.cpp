@@ -61,7 +61,7 @@ constexpr std::array kSettings{
                 .kind = bytes,
                 .fallback = "",
                 .meaning = "each of the two rings of a rank in shared memory, a power of two; by "
-                           "default 512K to 2M by number of ranks",
+                           "default 512K to 2M by number of ranks and processor",
                 .least = 4096,
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::slice_bytes,
@@ -93,6 +93,12 @@ constexpr std::array kSettings{
                 .meaning = "narrows the instruction set of the kernels; by default the widest "
                            "that the processor has",
                 .words = "baseline avx2 avx512"},
+    SettingInfo{.setting = Setting::string_copies,
+                .variable = "STRETTO_STRING_COPIES",
+                .kind = boolean,
+                .fallback = "1",
+                .meaning = "whether copies use the string instruction of a processor that has a "
+                           "fast one (x86-64: ERMS)"},
     SettingInfo{.setting = Setting::warn,
                 .variable = "STRETTO_WARN",
                 .kind = boolean,

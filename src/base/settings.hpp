@@ -26,6 +26,7 @@ enum class Setting {
     plan_bytes,
     heap_bytes,
     isa,
+    string_copies,
     warn,
     rank,
     size,

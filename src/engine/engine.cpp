@@ -38,7 +38,7 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
                EngineOptions options, Describe describe, Companion *companion)
     : segment_(std::move(segment)), signals_(segment_->header().signals),
       ring_mask_(segment_->ring_bytes() - 1), mine_(segment_->lines(rank)), rank_(rank),
-      copy_(reduce::copy_pass()), options_(options),
+      strings_(reduce::string_copies()), copy_(reduce::copy_pass()), options_(options),
       patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), stream_(*segment_),
       heap_(heap), describe_(std::move(describe)), companion_(companion) {
     for (Bases &bases : bases_)
@@ -197,9 +197,16 @@ void Engine::announce(const Run &run) {
     }
     Cell *own = nullptr;
     std::uint64_t position = 0;
+    bool to_cell = false;
     bool timed = false;
     std::uint64_t before = 0;
     std::uint64_t where = 0;
+    // Copies alone go by strings always; with reductions among them, while that does better than
+    // streaming.
+    const bool long_enough = step.length >= StoreChoice::kLeast;
+    const bool able = long_enough && strings_ && !run.plan->streams_output;
+    const bool chosen = !able || run.plan->bytes_reduced != 0;
+    bool strings = able && !(chosen && store_.favours_streaming());
     if (step.publishes) {
         position = run.bases[rank_] + step.place.cells;
         own = &cell(rank_, position);
@@ -216,19 +223,25 @@ void Engine::announce(const Run &run) {
                 outs[count] = segment_->bulk(rank_) + offset;
                 where = transport::at(Where::bulk, offset);
             }
-            if (step.length >= StoreChoice::kLeast) {
+            if (long_enough && chosen) {
                 timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell &&
                         store_.times(step.length);
                 before = timed ? now_ticks() : 0;
-                if (timed ? store_.streaming(before) : store_.favours_streaming())
+                const bool streams = timed ? store_.streaming(before) : store_.favours_streaming();
+                if (streams)
                     streaming |= 1u << count;
+                strings = able && !streams;
             }
+            to_cell = true;
             ++count;
         }
     }
 
     if (step.operands == 1)
-        copy_(outs, count, ins, 1, step.length, streaming);
+        (strings ? &reduce::copy_by_strings : copy_)(outs, count, ins, 1, step.length, streaming);
+    else if (strings && to_cell && run.call->reduce != nullptr)
+        reduce::pass_to_string(run.call->reduce, run.plan->element, outs, count, ins, step.operands,
+                               step.length / run.plan->element, streaming);
     else if (run.call->reduce != nullptr) [[likely]]
         run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element,
                          streaming);

@@ -16,6 +16,7 @@
 #include "engine/run.hpp"
 #include "engine/stream.hpp"
 #include "reduce/kernels.hpp"
+#include "reduce/strings.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/heap.hpp"
 #include "transport/segment.hpp"
@@ -124,6 +125,7 @@ private:
     std::uint64_t sequence_ = 0; // calls begun
     std::uint64_t oldest_ = 0;   // the first of them that is not complete
     std::uint64_t history_ = 0;  // signature of the last call
+    const bool strings_;         // copies go by the string instruction
     const reduce::Pass copy_;
     const EngineOptions options_;
     const std::uint64_t patience_ticks_;

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "engine/plan.hpp"
+#include "reduce/strings.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::engine {
@@ -112,13 +113,15 @@ private:
     std::uint64_t first_ = 0, last_ = 0;
 };
 
-// Plain or streaming stores into cells: whichever the machine answers better to, now.
+// Stores into cells that stay in the cache, or streaming ones: whichever the machine answers better
+// to, now.
 //
 // A plain store to a line that another core holds costs 2 to 7 ns where the cores share a cache and
-// three to four times as much where they do not; a streaming store costs 3 to 5 ns in both, but
-// what it wrote takes the reader 2 ns a line longer.  A virtual machine can move between the two
-// within seconds, so the writer times its own copies of both kinds (which cost the same but for the
-// store) and now and then tries the other kind.  The decision is local; readers do not care.
+// three to four times as much where they do not; one by the string instruction, for processors that
+// have a fast one, 1 ns and about 4; a streaming store costs 2 to 5 ns in both, but what it wrote
+// takes the reader 2 ns a line longer.  A virtual machine can move between the two within seconds,
+// so the writer times its own copies of both kinds (which cost the same but for the store) and now
+// and then tries the other kind.  The decision is local; readers do not care.
 class StoreChoice {
 public:
     static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for
@@ -144,15 +147,15 @@ public:
         // A sample that is far off has been interrupted; a new state shows soon enough.
         known = known == 0 ? now : known + (std::min(now, 4 * known) - known) / 4;
         if (ns_per_line_[true] != 0 && ns_per_line_[false] != 0)
-            streaming_ = ns_per_line_[false] > ns_per_line_[true] + kReaderPays;
+            streaming_ = ns_per_line_[false] > ns_per_line_[true] + reader_pays_;
     }
 
 private:
     static constexpr std::uint32_t kLong = 32768;
     static constexpr std::uint32_t kProbeEvery = 32; // timed copies, at least,
     static constexpr double kProbeAfter = 3e5; // and ns: the other kind may take thrice as long
-    static constexpr double kReaderPays = 2.5; // ns a line
     double ns_per_line_[2] = {0, 0};           // plain, streaming; 0: not known yet
+    const double reader_pays_ = reduce::string_copies() ? 0.5 : 2.5; // ns a line, for streaming
     bool streaming_ = false;
     double ns_per_tick_ = ns_per_tick();
     std::uint64_t probe_ticks_ = static_cast<std::uint64_t>(kProbeAfter / ns_per_tick_);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "doctest.h"
+#include "reduce/strings.hpp"
 #include "reference.hpp"
 #include "support/tier.hpp"
 
@@ -202,6 +203,7 @@ TEST_CASE("a copy of any number of bytes to any number of outputs") {
     std::vector<reduce::Pass> passes;
     for (const auto isa : available_isas())
         passes.push_back(reduce::copy_pass(isa));
+    passes.push_back(reduce::copy_by_strings);
     std::vector<std::uint64_t> hashes(passes.size());
     std::vector<std::size_t> counts(300);
     std::iota(counts.begin(), counts.end(), 0);
@@ -214,6 +216,44 @@ TEST_CASE("a copy of any number of bytes to any number of outputs") {
     }
     for (const std::uint64_t hash : hashes)
         CHECK(hash == hashes.front());
+}
+
+TEST_CASE("a reduction whose last output is written by strings") {
+    for (const Dtype dtype : {Dtype::u8, Dtype::f16, Dtype::f32, Dtype::f64, Dtype::c128})
+        with_type(dtype, [&]<class T>(T) {
+            // With one instruction set: the bits of a reduction are those of the pass below it.
+            static reduce::Pass below;
+            below = reduce::pass(dtype, ReduceOp::sum);
+            const reduce::Pass pass = [](void *const *out, int outs, const void *const *in, int ins,
+                                         std::size_t count, std::uint32_t streaming) {
+                std::vector<void *> to(out, out + outs);
+                std::vector<const void *> from(in, in + ins);
+                reduce::pass_to_string(below, sizeof(T), to.data(), outs, from.data(), ins, count,
+                                       streaming);
+            };
+            // Around the blocks in which it goes.
+            for (const std::size_t bytes : {16, 1008, 16384 - 16, 16384, 16384 + 16, 50000}) {
+                const std::size_t count = bytes / sizeof(T);
+                for (const int ins : {2, 5, 9}) {
+                    Operands operands;
+                    std::vector<Fold<T>> folds(count,
+                                               Fold<T>(ReduceOp::sum, reduce::Rounding::once));
+                    for (int k = 0; k < ins; ++k) {
+                        std::vector<T> operand(count);
+                        for (std::size_t i = 0; i < count; ++i) {
+                            operand[i] = element<T>(i, k, ins);
+                            folds[i].add(operand[i]);
+                        }
+                        operands.push_back(bytes_of(operand));
+                    }
+                    std::vector<T> folded(count);
+                    for (std::size_t i = 0; i < count; ++i)
+                        folded[i] = folds[i].result();
+                    std::vector<std::uint64_t> hashes(1);
+                    run_all("a sum by strings", {pass}, operands, count, bytes_of(folded), hashes);
+                }
+            }
+        });
 }
 
 TEST_CASE("more outputs than streaming has bits") {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reduce/strings.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "base/settings.hpp"
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define STRETTO_STRINGS
+#include <cpuid.h>
+#endif
+
+namespace stretto::reduce {
+
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kLeast = 1024;  // bytes that repay the start of the instruction
+constexpr std::size_t kBlock = 16384; // bytes that stay in the cache until they are copied
+constexpr int kMost = 32;             // outputs that `streaming` tells apart
+
+#if defined(STRETTO_STRINGS)
+bool has_fast_strings() {
+    constexpr unsigned kErms = 1u << 9;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & kErms) != 0;
+}
+
+void move_string(void *out, const void *in, std::size_t bytes) {
+    asm volatile("rep movsb" : "+D"(out), "+S"(in), "+c"(bytes) : : "memory");
+}
+#else
+bool has_fast_strings() {
+    return false;
+}
+
+void move_string(void *out, const void *in, std::size_t bytes) {
+    std::memcpy(out, in, bytes);
+}
+#endif
+
+// Whole lines of the output, as far as possible.
+void copy_string(void *out, const void *in, std::size_t bytes) {
+    const std::size_t lead = std::min(bytes, -reinterpret_cast<std::uintptr_t>(out) % kLine);
+    std::memcpy(out, in, lead);
+    move_string(static_cast<std::byte *>(out) + lead, static_cast<const std::byte *>(in) + lead,
+                bytes - lead);
+}
+
+} // namespace
+
+bool string_copies() {
+    static const bool use = has_fast_strings() && enabled(Setting::string_copies);
+    return use;
+}
+
+void copy_by_strings(void *const *out, int outs, const void *const *in, int ins, std::size_t bytes,
+                     std::uint32_t streaming) {
+    static const Pass vectors = copy_pass();
+    if (bytes < kLeast || out[0] == in[0] || outs > kMost || (outs == 1 && streaming != 0))
+        return vectors(out, outs, in, ins, bytes, streaming);
+    const std::size_t block = outs == 1 ? bytes : kBlock;
+    for (std::size_t at = 0; at < bytes; at += block) {
+        const void *from = static_cast<const std::byte *>(in[0]) + at;
+        const std::size_t part = std::min(block, bytes - at);
+        for (int j = 0; j < outs; ++j) {
+            void *to = static_cast<std::byte *>(out[j]) + at;
+            if ((streaming >> j & 1) != 0)
+                vectors(&to, 1, &from, 1, part, 1);
+            else
+                copy_string(to, from, part);
+        }
+    }
+}
+
+void pass_to_string(Pass pass, std::size_t element, void **out, int outs, const void **in, int ins,
+                    std::size_t count, std::uint32_t streaming) {
+    static_assert(kBlock % size_of(Dtype::c128) == 0);
+    alignas(kLine) std::byte aside[kBlock];
+    std::byte *shared = static_cast<std::byte *>(out[outs - 1]);
+    // What is streamed has left the cache when it would be copied.
+    const bool apart = outs == 1 || streaming != 0;
+    if (!apart)
+        --outs;
+    for (std::size_t left = count * element; left > 0;) {
+        const std::size_t bytes = std::min(kBlock, left);
+        if (apart)
+            out[outs - 1] = aside;
+        pass(out, outs, in, ins, bytes / element, streaming);
+        copy_string(shared, apart ? aside : out[0], bytes);
+        left -= bytes;
+        shared += bytes;
+        for (int j = 0; j < outs; ++j)
+            out[j] = static_cast<std::byte *>(out[j]) + bytes;
+        for (int k = 0; k < ins; ++k)
+            in[k] = static_cast<const std::byte *>(in[k]) + bytes;
+    }
+}
+
+} // namespace stretto::reduce

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies by the processor's string instruction (x86-64: rep movsb).
+//
+// A vector store into a line that another core has read first fetches the line, or at least the
+// right to it.  The string instruction knows that it will overwrite whole lines, and asks for the
+// right alone, for many lines at once.  Between two cores that is worth a factor of up to two; of
+// data that no other core has seen it copies as fast as vectors do.  (Intel, Optimization Reference
+// Manual, "Enhanced REP MOVSB and STOSB operation"; AMD has it since Zen 3.)
+#pragma once
+
+#include "reduce/kernels.hpp"
+
+namespace stretto::reduce {
+
+// Whether this processor's string instruction is a fast one, and STRETTO_STRING_COPIES, read once,
+// allows it.  Never under sanitizers, which do not see what it reads and writes.
+bool string_copies();
+
+// The copy pass: what is neither short nor to be streamed goes by strings.  Only if
+// string_copies().
+void copy_by_strings(void *const *out, int outs, const void *const *in, int ins, std::size_t bytes,
+                     std::uint32_t streaming);
+
+// As pass(out, outs, in, ins, count, streaming), where others have read what the last output held:
+// that one gets its values by strings, from a block of them that is still in the cache.  The
+// pointers are advanced.  Only if string_copies().
+void pass_to_string(Pass pass, std::size_t element, void **out, int outs, const void **in, int ins,
+                    std::size_t count, std::uint32_t streaming);
+
+} // namespace stretto::reduce
