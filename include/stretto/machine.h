@@ -74,6 +74,9 @@ typedef struct stretto_machine {
                                   available and the control groups leave */
     int asymmetric_barrier;    /* 1: the kernel has membarrier(2), so that publishing costs no
                                   fence; 0: it costs one */
+    int string_copies;         /* 1: the processor's string instruction is a fast one, and copies
+                                  use it; 0: they use vectors, or STRETTO_STRING_COPIES cannot be
+                                  read */
 } stretto_machine;
 
 /* Looks now; does not need a communicator.  The text is never freed. */

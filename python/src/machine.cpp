@@ -24,7 +24,8 @@ nb::tuple machine() {
     check(stretto_examine(&found));
     return nb::make_tuple(found.build, found.kernels_built, found.kernels_able, found.kernels,
                           found.cores, found.cores_online, found.cores_allowed, found.cores_quota,
-                          found.memory_available, found.asymmetric_barrier != 0);
+                          found.memory_available, found.asymmetric_barrier != 0,
+                          found.string_copies != 0);
 }
 
 } // namespace
@@ -57,7 +58,7 @@ void bind_machine(nb::module_ &module) {
     module.def("settings", &settings_now);
     module.def("settings_page", &settings_page);
     module.def("machine", &machine);
-    module.def("ring_bytes", &select::ring_bytes, "ranks"_a);
+    module.def("ring_bytes", &select::ring_bytes, "ranks"_a, "strings"_a);
 }
 
 } // namespace stretto::python

@@ -60,6 +60,8 @@ class Machine(NamedTuple):
     """Bytes that shared memory can take now."""
     asymmetric_barrier: bool
     """The kernel has membarrier(2), so that publishing costs no fence."""
+    string_copies: bool
+    """Copies use the processor's string instruction, which is a fast one."""
 
 
 def settings() -> list[Setting]:

@@ -8,7 +8,7 @@
 #include "base/memory.hpp"
 #include "comm/cores.hpp"
 #include "handles.hpp"
-#include "reduce/kernels.hpp"
+#include "reduce/strings.hpp"
 #include "transport/doorbell.hpp"
 
 using stretto::reduce::Isa;
@@ -39,6 +39,14 @@ const char *kernels_in_use() {
     }
 }
 
+bool copies_by_strings() {
+    try {
+        return stretto::reduce::string_copies();
+    } catch (const stretto::Error &) {
+        return false;
+    }
+}
+
 } // namespace
 
 extern "C" stretto_status stretto_examine(stretto_machine *machine) {
@@ -58,6 +66,7 @@ extern "C" stretto_status stretto_examine(stretto_machine *machine) {
         machine->cores_quota = quota == UINT_MAX ? 0 : quota;
         machine->cores = stretto::comm::cores_worth(allowed);
         machine->memory_available = stretto::available_memory();
+        machine->string_copies = copies_by_strings() ? 1 : 0;
         machine->asymmetric_barrier = stretto::transport::register_for_barrier() ? 1 : 0;
     });
 }

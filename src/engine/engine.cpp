@@ -305,8 +305,7 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
     mine_.progress.store(progress_of(oldest_, oldest != nullptr ? oldest->next : 0),
                          std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
-        for (int rank = 0; rank < segment_->ranks(); ++rank)
-            transport::Doorbell(*segment_, rank).ring();
+        ring_all();
     if (plan.synchronizing)
         stream_.release_before(run.sequence, {run.bases[rank_], run.bulk_base});
     if (run.call->move_bytes != 0 || run.call->extra != nullptr) [[unlikely]]
@@ -323,19 +322,13 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
         throw segment_->failure();
 }
 
-void Engine::ring_readers(const Run &run, const Step &step) {
-    for (std::uint32_t r = 0; r < step.readers; ++r)
-        transport::Doorbell(*segment_, run.plan->readers[step.first_reader + r].rank).ring();
-}
-
 // Progress has no gap: of a call whose predecessor is not complete, nobody hears yet.
 void Engine::report(const Run &run) {
     if (run.sequence != oldest_)
         return;
     mine_.progress.store(progress_of(run.sequence, run.next), std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
-        for (int rank = 0; rank < segment_->ranks(); ++rank)
-            transport::Doorbell(*segment_, rank).ring();
+        ring_all();
 }
 
 // Runs steps after the one that waits, if their own predecessors are complete.

@@ -14,9 +14,9 @@
 
 #include "engine/plan.hpp"
 #include "engine/run.hpp"
+#include "engine/store_choice.hpp"
 #include "engine/stream.hpp"
 #include "reduce/kernels.hpp"
-#include "reduce/strings.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/heap.hpp"
 #include "transport/segment.hpp"
@@ -87,7 +87,6 @@ private:
     bool ready(Run &run, const Step &step);
     void execute(Run &run, const Step &step);
     void reduce_by_user(const Run &run, const Step &step, int outs);
-    void ring_readers(const Run &run, const Step &step);
     void report(const Run &run);
     bool look_ahead(Run &run);
     bool spin(Run &run);
@@ -103,6 +102,8 @@ private:
     bool released(const Run &run, const Step &step) const;
 
     // waiting.cpp
+    void ring_readers(const Run &run, const Step &step);
+    void ring_all();
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);
     std::string missing(const Run &run) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is awaited in a call, and what a rank that waits long finds out.
+// Waking those who wait, waiting, and what a rank that waits long finds out.
 #include <algorithm>
 
 #include "base/clock.hpp"
@@ -11,6 +11,16 @@ namespace stretto::engine {
 
 using transport::Entry;
 using transport::kEntries;
+
+void Engine::ring_all() {
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        transport::Doorbell(*segment_, rank).ring();
+}
+
+void Engine::ring_readers(const Run &run, const Step &step) {
+    for (std::uint32_t r = 0; r < step.readers; ++r)
+        transport::Doorbell(*segment_, run.plan->readers[step.first_reader + r].rank).ring();
+}
 
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool spinning) {
     struct Waiting final : transport::Awaited {

@@ -20,8 +20,8 @@ from stretto.cli.facts import SECTIONS
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {
     "library": {
-        "version", "build", "kernels_built", "kernels_able", "kernels", "folder", "python", "numpy",
-        "system",
+        "version", "build", "kernels_built", "kernels_able", "kernels", "string_copies", "folder",
+        "python", "numpy", "system",
     },
     "cores": {
         "cores", "online", "allowed", "quota", "processor", "packages", "numa_nodes",

@@ -25,6 +25,7 @@ def library() -> dict[str, Any]:
         "kernels_built": list(machine.kernels_built),
         "kernels_able": list(machine.kernels_able),
         "kernels": machine.kernels or None,
+        "string_copies": machine.string_copies,
         "folder": str(Path(stretto.__file__).resolve().parent),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -67,7 +68,7 @@ def memory() -> dict[str, Any]:
 
 def ring_bytes(ranks: int) -> int:
     asked = next(each for each in stretto.settings() if each.name == "STRETTO_RING_BYTES")
-    return asked.number or _core.ring_bytes(ranks)
+    return asked.number or _core.ring_bytes(ranks, stretto.examine().string_copies)
 
 
 def dev_shm() -> dict[str, int] | None:

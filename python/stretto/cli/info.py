@@ -69,6 +69,7 @@ def show_library(found: dict[str, Any]) -> None:
         "version": found["version"],
         "build": found["build"],
         "kernels": kernels,
+        "copies": "string instruction" if found["string_copies"] else "vectors",
         "folder": found["folder"],
         "Python": f"{found['python']}, NumPy {found['numpy']}",
         "system": found["system"],

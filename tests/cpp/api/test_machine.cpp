@@ -161,6 +161,7 @@ TEST_CASE("the machine is what this thread may use of it") {
     CHECK(machine.cores <= machine.cores_allowed);
     CHECK(machine.cores_allowed <= machine.cores_online);
     CHECK(machine.memory_available > 0);
+    CHECK((machine.string_copies == 0 || machine.string_copies == 1));
 
     std::thread([] { // on one core
         cpu_set_t one;
