@@ -76,7 +76,7 @@ std::shared_ptr<transport::Segment> new_segment() {
     transport::SegmentShape shape;
     shape.ranks = kRanks;
     shape.cores = kRanks;
-    shape.ring_bytes = select::ring_bytes(kRanks, reduce::string_copies());
+    shape.ring_bytes = select::ring_bytes(kRanks);
     shape.heap_bytes = 1 << 20;
     return transport::Segment::create(shape);
 }
@@ -108,7 +108,7 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
         engine::PlanOptions options;
         options.count = bytes / 4;
         options.slice = select::slice_bytes(situation);
-        options.ring_bytes = select::ring_bytes(kRanks, reduce::string_copies());
+        options.ring_bytes = select::ring_bytes(kRanks);
         options.cores = kRanks;
         plans.push_back(engine::compile(
             algorithms::make(algorithms::parse(situation.collective, algorithm), kRanks), rank,

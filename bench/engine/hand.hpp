@@ -59,7 +59,8 @@ public:
                     std::swap(in[0], in[1]);
                 results_[reduced] = head_;
                 void *out[2] = {reinterpret_cast<char *>(output) + at, room(now)};
-                const std::uint32_t cell_streams = choice_.favours_streaming() ? 2u : 0u;
+                const std::uint32_t cell_streams =
+                    choice_.favoured(false) == Way::streaming ? 2u : 0u;
                 sum_(out, 2, in, 2, now / 4, (streaming ? 1u : 0u) | cell_streams);
                 flag(now);
                 ++reduced;
@@ -83,6 +84,7 @@ public:
     }
 
 private:
+    using Way = stretto::engine::StoreChoice::Way;
     using Cell = stretto::transport::Cell;
 
     Cell &cell(int rank, std::uint64_t position) {
@@ -118,11 +120,12 @@ private:
         const bool choose = length >= stretto::engine::StoreChoice::kLeast;
         const bool timed = choose && choice_.times(bytes);
         const std::uint64_t start = timed ? stretto::now_ticks() : 0;
-        const bool streaming =
-            timed ? choice_.streaming(start) : choose && choice_.favours_streaming();
-        copy_(&out, 1, &in, 1, length, streaming ? 1u : 0u);
+        Way way = Way::plain; // the engine may copy by strings as well
+        if (choose)
+            way = timed ? choice_.way(start, false) : choice_.favoured(false);
+        copy_(&out, 1, &in, 1, length, way == Way::streaming ? 1u : 0u);
         if (timed)
-            choice_.saw(streaming, bytes, stretto::now_ticks() - start);
+            choice_.saw(way, bytes, stretto::now_ticks() - start);
         flag(length);
     }
 

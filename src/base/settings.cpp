@@ -61,7 +61,7 @@ constexpr std::array kSettings{
                 .kind = bytes,
                 .fallback = "",
                 .meaning = "each of the two rings of a rank in shared memory, a power of two; by "
-                           "default 512K to 2M by number of ranks and processor",
+                           "default 512K to 2M by number of ranks",
                 .least = 4096,
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::slice_bytes,

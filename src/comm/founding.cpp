@@ -9,7 +9,6 @@
 #include "comm/meeting.hpp"
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
-#include "reduce/strings.hpp"
 #include "select/select.hpp"
 
 namespace stretto::comm {
@@ -27,7 +26,7 @@ transport::SegmentShape shape_for(const Identity &me, const Origin *origin,
     shape.slice_bytes = number(Setting::slice_bytes);
     shape.ring_bytes = number(Setting::ring_bytes);
     if (shape.ring_bytes == 0)
-        shape.ring_bytes = select::ring_bytes(me.size, reduce::string_copies());
+        shape.ring_bytes = select::ring_bytes(me.size);
     if (origin != nullptr)
         shape.ring_bytes = std::min(shape.ring_bytes, origin->ring_bytes);
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

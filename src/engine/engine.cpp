@@ -9,12 +9,16 @@ namespace stretto::engine {
 
 using transport::Cell;
 using transport::Where;
+using Way = StoreChoice::Way;
 
 namespace {
 
 // Nanoseconds that a rank with a core of its own waits for the step whose turn it is before it runs
 // later ones: disorder costs cache, so ranks that are merely out of phase should not pay it.
 constexpr double kPatience = 20'000;
+
+// Bytes of a slice from which results of reductions go to their cells by strings.
+constexpr std::uint32_t kLeastReducedString = 48u << 10;
 
 inline void fetch_to_write(const void *line) {
 #if defined(__x86_64__)
@@ -201,12 +205,15 @@ void Engine::announce(const Run &run) {
     bool timed = false;
     std::uint64_t before = 0;
     std::uint64_t where = 0;
-    // Copies alone go by strings always; with reductions among them, while that does better than
-    // streaming.
+    // Copies alone go by strings always.  With reductions among them only long ones do (short ones
+    // took twice the time in some runs), and only while that does better than streaming.
     const bool long_enough = step.length >= StoreChoice::kLeast;
-    const bool able = long_enough && strings_ && !run.plan->streams_output;
-    const bool chosen = !able || run.plan->bytes_reduced != 0;
-    bool strings = able && !(chosen && store_.favours_streaming());
+    const bool reduces = run.plan->bytes_reduced != 0;
+    const bool able = long_enough && strings_ && !run.plan->streams_output &&
+                      (!reduces || step.length >= kLeastReducedString);
+    Way way = Way::plain;
+    if (long_enough)
+        way = able && !reduces ? Way::strings : store_.favoured(able);
     if (step.publishes) {
         position = run.bases[rank_] + step.place.cells;
         own = &cell(rank_, position);
@@ -223,20 +230,22 @@ void Engine::announce(const Run &run) {
                 outs[count] = segment_->bulk(rank_) + offset;
                 where = transport::at(Where::bulk, offset);
             }
-            if (long_enough && chosen) {
-                timed = count == 0 && step.operands == 1 && operand[0].space != Space::cell &&
-                        store_.times(step.length);
-                before = timed ? now_ticks() : 0;
-                const bool streams = timed ? store_.streaming(before) : store_.favours_streaming();
-                if (streams)
+            if (long_enough && (!able || reduces)) {
+                if (step.operands == 1 && count == 0 && operand[0].space != Space::cell &&
+                    store_.times(step.length)) {
+                    before = now_ticks();
+                    way = store_.way(before, able);
+                    timed = way != Way::strings;
+                }
+                if (way == Way::streaming)
                     streaming |= 1u << count;
-                strings = able && !streams;
             }
             to_cell = true;
             ++count;
         }
     }
 
+    const bool strings = way == Way::strings;
     if (step.operands == 1)
         (strings ? &reduce::copy_by_strings : copy_)(outs, count, ins, 1, step.length, streaming);
     else if (strings && to_cell && run.call->reduce != nullptr)
@@ -248,7 +257,7 @@ void Engine::announce(const Run &run) {
     else
         reduce_by_user(run, step, count);
     if (timed)
-        store_.saw(streaming != 0, step.length, now_ticks() - before);
+        store_.saw(way, step.length, now_ticks() - before);
 
     if (step.publishes) {
         own->where = where;

@@ -17,6 +17,7 @@
 #include "engine/store_choice.hpp"
 #include "engine/stream.hpp"
 #include "reduce/kernels.hpp"
+#include "reduce/strings.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/heap.hpp"
 #include "transport/segment.hpp"

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
-#include "reduce/strings.hpp"
 
 namespace stretto::engine {
 
@@ -14,46 +13,57 @@ namespace stretto::engine {
 // to, now.
 //
 // A plain store to a line that another core holds costs 2 to 7 ns where the cores share a cache and
-// three to four times as much where they do not; one by the string instruction, for processors that
-// have a fast one, 1 ns and about 4; a streaming store costs 2 to 5 ns in both, but what it wrote
-// takes the reader 2 ns a line longer.  A virtual machine can move between the two within seconds,
-// so the writer times its own copies of both kinds (which cost the same but for the store) and now
-// and then tries the other kind.  The decision is local; readers do not care.
+// three to four times as much where they do not; a streaming store costs 2 to 5 ns in both, but
+// what it wrote takes the reader 2 ns a line longer.  A virtual machine can move between the two
+// within seconds, so the writer times its own copies of both kinds (which cost the same but for the
+// store) and now and then tries the other kind.  The decision is local; readers do not care.
+//
+// Where plain stores do better, the processor's string instruction does better still.  Its own time
+// would not tell: it hands its lines to the memory system and is done before they are where they
+// go.  So both other kinds are tried now and then while it is in use.
 class StoreChoice {
 public:
     static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for
 
-    bool favours_streaming() const { return streaming_; }
-    // Whether a copy of `bytes` is to be timed.  Two looks at the clock take up to 20 ns: of short
+    enum class Way { plain, streaming, strings };
+
+    // `strings`: whether they are possible.
+    Way favoured(bool strings) const {
+        return streaming_ ? Way::streaming : strings ? Way::strings : Way::plain;
+    }
+    // Whether a copy of `bytes` may be timed.  Two looks at the clock take up to 20 ns: of short
     // copies, every eighth is enough.
     bool times(std::uint32_t bytes) { return bytes >= kLong || ++short_ % 8 == 0; }
-    // For a copy that begins at `ticks` and whose time will be told: the other kind now and then.
-    bool streaming(std::uint64_t ticks) {
-        const bool due = ++asked_ >= kProbeEvery && ticks - probed_ >= probe_ticks_;
-        if (!due && ns_per_line_[!streaming_] != 0)
-            return streaming_;
+    // For a copy that may be timed and begins at `ticks`: another way now and then.
+    Way way(std::uint64_t ticks, bool strings) {
+        if (ns_per_line_[0] == 0 || ns_per_line_[1] == 0)
+            return ns_per_line_[0] == 0 ? Way::plain : Way::streaming;
+        if (++asked_ < kProbeEvery || ticks - probed_ < probe_ticks_)
+            return favoured(strings);
         asked_ = 0;
         probed_ = ticks;
-        return !streaming_;
+        probes_streaming_ = strings ? !probes_streaming_ : !streaming_;
+        return probes_streaming_ ? Way::streaming : Way::plain;
     }
 
-    // A copy of `bytes` took `ticks`.
-    void saw(bool streaming, std::uint32_t bytes, std::uint64_t ticks) {
-        double &known = ns_per_line_[streaming];
+    // A copy of `bytes`, not by strings, took `ticks`.
+    void saw(Way way, std::uint32_t bytes, std::uint64_t ticks) {
+        double &known = ns_per_line_[way == Way::streaming];
         const double now = static_cast<double>(ticks) * ns_per_tick_ * 64.0 / bytes;
         // A sample that is far off has been interrupted; a new state shows soon enough.
         known = known == 0 ? now : known + (std::min(now, 4 * known) - known) / 4;
-        if (ns_per_line_[true] != 0 && ns_per_line_[false] != 0)
-            streaming_ = ns_per_line_[false] > ns_per_line_[true] + reader_pays_;
+        if (ns_per_line_[0] != 0 && ns_per_line_[1] != 0)
+            streaming_ = ns_per_line_[0] > ns_per_line_[1] + kReaderPays;
     }
 
 private:
     static constexpr std::uint32_t kLong = 32768;
     static constexpr std::uint32_t kProbeEvery = 32; // timed copies, at least,
     static constexpr double kProbeAfter = 3e5; // and ns: the other kind may take thrice as long
+    static constexpr double kReaderPays = 2.5; // ns a line
     double ns_per_line_[2] = {0, 0};           // plain, streaming; 0: not known yet
-    const double reader_pays_ = reduce::string_copies() ? 0.5 : 2.5; // ns a line, for streaming
     bool streaming_ = false;
+    bool probes_streaming_ = false; // the last probe
     double ns_per_tick_ = ns_per_tick();
     std::uint64_t probe_ticks_ = static_cast<std::uint64_t>(kProbeAfter / ns_per_tick_);
     std::uint64_t probed_ = 0; // when

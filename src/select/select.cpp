@@ -164,16 +164,14 @@ std::size_t slice_bytes(const Situation &s) {
                    : 64u << 10;
 }
 
-std::size_t ring_bytes(int ranks, bool strings) {
+std::size_t ring_bytes(int ranks) {
     // Long enough that a line has left its reader's private cache before it is written again, and
     // so short that all rings stay in the shared cache beside the vectors.  Measured on 2 cores:
-    // 4 MiB for each of 8 ranks takes 1.4 to 1.7 times as long.  To the string instruction it
-    // matters less where a line is, so that less is better: at 2 ranks 1 MiB takes 0.8 to 1.0 of
-    // the time that 2 MiB take; with vectors 1.5 for 16 KiB.
+    // 4 MiB for each of 8 ranks takes 1.4 to 1.7 times as long; at 2 ranks 1 MiB takes 1.1 to 1.5
+    // of the time of 2 MiB for allreduces up to 64 KiB, and 0.9 for allgathers of 256 KiB to 1 MiB.
     constexpr std::size_t kAll = 4u << 20; // of all ranks together
-    constexpr std::size_t kLeast = 512u << 10;
-    const std::size_t most = strings ? 1u << 20 : 2u << 20;
-    return std::clamp(std::bit_floor(kAll / static_cast<unsigned>(ranks)), kLeast, most);
+    constexpr std::size_t kLeast = 512u << 10, kMost = 2u << 20;
+    return std::clamp(std::bit_floor(kAll / static_cast<unsigned>(ranks)), kLeast, kMost);
 }
 
 } // namespace stretto::select

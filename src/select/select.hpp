@@ -62,7 +62,7 @@ void require(const algorithms::Algorithm &algorithm, const Situation &situation)
 // The piece in which blocks travel, in bytes.
 std::size_t slice_bytes(const Situation &situation);
 
-// The publish stream of each rank, in bytes: a power of two.  `strings`: reduce::string_copies().
-std::size_t ring_bytes(int ranks, bool strings);
+// The publish stream of each rank, in bytes: a power of two.
+std::size_t ring_bytes(int ranks);
 
 } // namespace stretto::select

@@ -68,7 +68,7 @@ def memory() -> dict[str, Any]:
 
 def ring_bytes(ranks: int) -> int:
     asked = next(each for each in stretto.settings() if each.name == "STRETTO_RING_BYTES")
-    return asked.number or _core.ring_bytes(ranks, stretto.examine().string_copies)
+    return asked.number or _core.ring_bytes(ranks)
 
 
 def dev_shm() -> dict[str, int] | None:
