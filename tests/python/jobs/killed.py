@@ -22,10 +22,6 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 comm = stretto.init()
 memory = comm.alloc(1000)  # shared memory is in use
 (Path(folder) / f"{comm.rank}").write_text(str(os.getpid()))
-comm.barrier()
-if comm.rank == 1:
-    os.kill(os.getpid(), signal.SIGKILL)
-
 buffer = np.empty(100_000)
 waits = {
     "recv": lambda: comm.recv(buffer, source=1, tag=5),
@@ -36,6 +32,9 @@ waits = {
     "allreduce": lambda: comm.allreduce(memory),
 }
 try:
+    comm.barrier()  # who is still in it when the others find out is told here
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
     waits[how]()
 except stretto.PeerError as error:
     told = f"told: {error}\nended well\n"
