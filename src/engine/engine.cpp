@@ -250,7 +250,7 @@ void Engine::announce(const Run &run) {
         (strings ? &reduce::copy_by_strings : copy_)(outs, count, ins, 1, step.length, streaming);
     else if (strings && to_cell && run.call->reduce != nullptr)
         reduce::pass_to_string(run.call->reduce, run.plan->element, outs, count, ins, step.operands,
-                               step.length / run.plan->element, streaming);
+                               step.length / run.plan->element);
     else if (run.call->reduce != nullptr) [[likely]]
         run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element,
                          streaming);

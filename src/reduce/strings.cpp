@@ -17,9 +17,7 @@ namespace stretto::reduce {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kLeast = 1024;  // bytes that repay the start of the instruction
 constexpr std::size_t kBlock = 16384; // bytes that stay in the cache until they are copied
-constexpr int kMost = 32;             // outputs that `streaming` tells apart
 
 #if defined(STRETTO_STRINGS)
 bool has_fast_strings() {
@@ -59,37 +57,26 @@ bool string_copies() {
 void copy_by_strings(void *const *out, int outs, const void *const *in, int ins, std::size_t bytes,
                      std::uint32_t streaming) {
     static const Pass vectors = copy_pass();
-    if (bytes < kLeast || out[0] == in[0] || outs > kMost || (outs == 1 && streaming != 0))
+    if (streaming != 0 || out[0] == in[0])
         return vectors(out, outs, in, ins, bytes, streaming);
     const std::size_t block = outs == 1 ? bytes : kBlock;
-    for (std::size_t at = 0; at < bytes; at += block) {
-        const void *from = static_cast<const std::byte *>(in[0]) + at;
-        const std::size_t part = std::min(block, bytes - at);
-        for (int j = 0; j < outs; ++j) {
-            void *to = static_cast<std::byte *>(out[j]) + at;
-            if ((streaming >> j & 1) != 0)
-                vectors(&to, 1, &from, 1, part, 1);
-            else
-                copy_string(to, from, part);
-        }
-    }
+    for (std::size_t at = 0; at < bytes; at += block)
+        for (int j = 0; j < outs; ++j)
+            copy_string(static_cast<std::byte *>(out[j]) + at,
+                        static_cast<const std::byte *>(in[0]) + at, std::min(block, bytes - at));
 }
 
 void pass_to_string(Pass pass, std::size_t element, void **out, int outs, const void **in, int ins,
-                    std::size_t count, std::uint32_t streaming) {
+                    std::size_t count) {
     static_assert(kBlock % size_of(Dtype::c128) == 0);
     alignas(kLine) std::byte aside[kBlock];
-    std::byte *shared = static_cast<std::byte *>(out[outs - 1]);
-    // What is streamed has left the cache when it would be copied.
-    const bool apart = outs == 1 || streaming != 0;
-    if (!apart)
-        --outs;
+    std::byte *shared = static_cast<std::byte *>(out[--outs]);
     for (std::size_t left = count * element; left > 0;) {
         const std::size_t bytes = std::min(kBlock, left);
-        if (apart)
-            out[outs - 1] = aside;
-        pass(out, outs, in, ins, bytes / element, streaming);
-        copy_string(shared, apart ? aside : out[0], bytes);
+        void *alone = aside; // where the values are wanted nowhere else
+        void *const *const to = outs == 0 ? &alone : out;
+        pass(to, std::max(outs, 1), in, ins, bytes / element, 0);
+        copy_string(shared, to[0], bytes);
         left -= bytes;
         shared += bytes;
         for (int j = 0; j < outs; ++j)

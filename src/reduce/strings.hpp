@@ -16,15 +16,14 @@ namespace stretto::reduce {
 // allows it.  Never under sanitizers, which do not see what it reads and writes.
 bool string_copies();
 
-// The copy pass: what is neither short nor to be streamed goes by strings.  Only if
-// string_copies().
+// The copy pass, by strings unless something is to be streamed.  Only if string_copies().
 void copy_by_strings(void *const *out, int outs, const void *const *in, int ins, std::size_t bytes,
                      std::uint32_t streaming);
 
-// As pass(out, outs, in, ins, count, streaming), where others have read what the last output held:
+// As pass(out, outs, in, ins, count, 0), where others have read what the last output held:
 // that one gets its values by strings, from a block of them that is still in the cache.  The
 // pointers are advanced.  Only if string_copies().
 void pass_to_string(Pass pass, std::size_t element, void **out, int outs, const void **in, int ins,
-                    std::size_t count, std::uint32_t streaming);
+                    std::size_t count);
 
 } // namespace stretto::reduce

@@ -152,6 +152,26 @@ bool stands_for_others(Dtype dtype, ReduceOp op) {
            (op == ReduceOp::sum || op == ReduceOp::min);
 }
 
+// Operands of `count` elements, and the bytes of what they fold to.
+template<class T>
+std::pair<Operands, std::vector<std::byte>> folded_operands(ReduceOp op, reduce::Rounding rounding,
+                                                            int ins, std::size_t count) {
+    Operands operands;
+    std::vector<Fold<T>> folds(count, Fold<T>(op, rounding));
+    for (int k = 0; k < ins; ++k) {
+        std::vector<T> operand(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            operand[i] = element<T>(i, k, ins);
+            folds[i].add(operand[i]);
+        }
+        operands.push_back(bytes_of(operand));
+    }
+    std::vector<T> folded(count);
+    for (std::size_t i = 0; i < count; ++i)
+        folded[i] = folds[i].result();
+    return {operands, bytes_of(folded)};
+}
+
 template<class T>
 void walk(ReduceOp op, reduce::Rounding rounding) {
     const Dtype dtype = dtype_of<T>();
@@ -170,21 +190,9 @@ void walk(ReduceOp op, reduce::Rounding rounding) {
         for (const std::size_t count : kCounts) {
             if (!all && count > 200 && ins != 5)
                 continue;
-            Operands operands;
-            std::vector<Fold<T>> folds(count, Fold<T>(op, rounding));
-            for (int k = 0; k < ins; ++k) {
-                std::vector<T> operand(count);
-                for (std::size_t i = 0; i < count; ++i) {
-                    operand[i] = element<T>(i, k, ins);
-                    folds[i].add(operand[i]);
-                }
-                operands.push_back(bytes_of(operand));
-            }
-            std::vector<T> folded(count);
-            for (std::size_t i = 0; i < count; ++i)
-                folded[i] = folds[i].result();
+            const auto [operands, folded] = folded_operands<T>(op, rounding, ins, count);
             run_all(std::string(name(op)) + " of " + std::string(name(dtype)), passes, operands,
-                    count, bytes_of(folded), hashes);
+                    count, folded, hashes);
         }
     for (const std::uint64_t hash : hashes)
         CHECK(hash == hashes.front());
@@ -225,32 +233,19 @@ TEST_CASE("a reduction whose last output is written by strings") {
             static reduce::Pass below;
             below = reduce::pass(dtype, ReduceOp::sum);
             const reduce::Pass pass = [](void *const *out, int outs, const void *const *in, int ins,
-                                         std::size_t count, std::uint32_t streaming) {
+                                         std::size_t count, std::uint32_t) {
                 std::vector<void *> to(out, out + outs);
                 std::vector<const void *> from(in, in + ins);
-                reduce::pass_to_string(below, sizeof(T), to.data(), outs, from.data(), ins, count,
-                                       streaming);
+                reduce::pass_to_string(below, sizeof(T), to.data(), outs, from.data(), ins, count);
             };
             // Around the blocks in which it goes.
             for (const std::size_t bytes : {16, 1008, 16384 - 16, 16384, 16384 + 16, 50000}) {
                 const std::size_t count = bytes / sizeof(T);
                 for (const int ins : {2, 5, 9}) {
-                    Operands operands;
-                    std::vector<Fold<T>> folds(count,
-                                               Fold<T>(ReduceOp::sum, reduce::Rounding::once));
-                    for (int k = 0; k < ins; ++k) {
-                        std::vector<T> operand(count);
-                        for (std::size_t i = 0; i < count; ++i) {
-                            operand[i] = element<T>(i, k, ins);
-                            folds[i].add(operand[i]);
-                        }
-                        operands.push_back(bytes_of(operand));
-                    }
-                    std::vector<T> folded(count);
-                    for (std::size_t i = 0; i < count; ++i)
-                        folded[i] = folds[i].result();
+                    const auto [operands, folded] =
+                        folded_operands<T>(ReduceOp::sum, reduce::Rounding::once, ins, count);
                     std::vector<std::uint64_t> hashes(1);
-                    run_all("a sum by strings", {pass}, operands, count, bytes_of(folded), hashes);
+                    run_all("a sum by strings", {pass}, operands, count, folded, hashes);
                 }
             }
         });
