@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/calls.hpp"
+#include "support/environment.hpp"
 #include "support/processes.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
@@ -29,18 +30,7 @@ constexpr int kEndless = 9;
 constexpr int kEnough = 40; // calls of all ranks together after which one is killed
 
 using test::contains;
-
-// A setting for as long as this lives.
-class With {
-public:
-    With(const char *name, const char *value) : name_(name) { setenv(name, value, 1); }
-    ~With() { unsetenv(name_); }
-    With(const With &) = delete;
-    With &operator=(const With &) = delete;
-
-private:
-    const char *name_;
-};
+using test::With;
 
 // A counter that all processes see.
 class SharedCounter {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
+#include "support/environment.hpp"
 #include "support/job.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
@@ -81,7 +82,7 @@ TEST_CASE("for numbers of ranks that it cannot run on") {
 TEST_CASE("by the environment, for numbers of ranks that it cannot run on") {
     const auto with_setting = [](const char *algorithm, int ranks, stretto_status expected,
                                  const std::vector<std::string> &words) {
-        setenv("STRETTO_ALGORITHM", algorithm, 1);
+        const test::With setting("STRETTO_ALGORITHM", algorithm);
         const std::string job = test::fresh_job();
         test::on_threads(ranks, [&](int rank) {
             stretto_comm comm = nullptr;
@@ -95,7 +96,6 @@ TEST_CASE("by the environment, for numbers of ranks that it cannot run on") {
             use(comm);
             check(stretto_finalize(&comm));
         });
-        unsetenv("STRETTO_ALGORITHM");
     };
     with_setting("hybrid", 3, STRETTO_ERR_UNSUPPORTED, {"cannot run on 3 ranks", "rabenseifner"});
     with_setting("hybrid", 4, STRETTO_OK, {});
@@ -105,7 +105,7 @@ TEST_CASE("by the environment, for numbers of ranks that it cannot run on") {
 }
 
 TEST_CASE("a child has the ranks that it needs, or is not made") {
-    setenv("STRETTO_ALGORITHM", "hybrid", 1);
+    const test::With setting("STRETTO_ALGORITHM", "hybrid");
     test::with_ranks(4, [](stretto_comm comm) {
         stretto_comm child = nullptr;
         const bool alone = stretto_rank(comm) == 3;
@@ -118,7 +118,6 @@ TEST_CASE("a child has the ranks that it needs, or is not made") {
             CHECK(contains(stretto_last_error(), "cannot run on 3 ranks"));
         use(comm); // the parent is whole
     });
-    unsetenv("STRETTO_ALGORITHM");
 }
 
 TEST_CASE("for an operation whose order it does not keep") {

@@ -10,21 +10,12 @@
 #include <thread>
 #include <vector>
 
+#include "support/environment.hpp"
 #include "support/world.hpp"
 
 namespace {
 
-// A variable of the environment, for a while.
-class Set {
-public:
-    Set(const char *name, const char *value) : name_(name) { setenv(name, value, 1); }
-    ~Set() { unsetenv(name_); }
-    Set(const Set &) = delete;
-    Set &operator=(const Set &) = delete;
-
-private:
-    const char *name_;
-};
+using test::With;
 
 struct Line {
     std::string type, value, fallback, error;
@@ -47,7 +38,7 @@ std::map<std::string, Line> settings_of(stretto_comm comm) {
 } // namespace
 
 TEST_CASE("settings tell their values and where these come from") {
-    const Set timeout("STRETTO_TIMEOUT", "2min"), plan("STRETTO_PLAN_BYTES", "");
+    const With timeout("STRETTO_TIMEOUT", "2min"), plan("STRETTO_PLAN_BYTES", "");
     const auto now = settings_of(nullptr);
     CHECK(now.at("STRETTO_TIMEOUT").value == "2min");
     CHECK(now.at("STRETTO_TIMEOUT").type == "duration");
@@ -62,7 +53,7 @@ TEST_CASE("settings tell their values and where these come from") {
 }
 
 TEST_CASE("what is wrong is told, and is no failure") {
-    const Set spin("STRETTO_SPIN", "soon"), other("STRETTO_TIMEOT", "5");
+    const With spin("STRETTO_SPIN", "soon"), other("STRETTO_TIMEOT", "5");
     const auto now = settings_of(nullptr);
     CHECK(now.at("STRETTO_SPIN").value == "soon");
     CHECK(now.at("STRETTO_SPIN").number == 0);
@@ -85,7 +76,7 @@ TEST_CASE("no more lines are filled than there is room for") {
 }
 
 TEST_CASE("a communicator tells what it goes by, not what the environment became") {
-    const Set ring("STRETTO_RING_BYTES", "65536"), mode("STRETTO_REPRODUCIBLE", "run");
+    const With ring("STRETTO_RING_BYTES", "65536"), mode("STRETTO_REPRODUCIBLE", "run");
     test::with_ranks(3, [&](stretto_comm comm) {
         const int rank = stretto_rank(comm);
         test::check(stretto_barrier(comm));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/environment.hpp"
 #include "support/sweep.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
@@ -74,7 +75,7 @@ TEST_CASE("a persistent collective on a rank without memory") {
 
 TEST_CASE("a job in which one rank has no memory to join") {
     // What fails before the rank has called rank 0 is a rank that never comes.
-    setenv("STRETTO_INIT_TIMEOUT", "0.1", 1);
+    const test::With timeout("STRETTO_INIT_TIMEOUT", "0.1");
     for (const int poor : {0, 1}) {
         CAPTURE(poor);
         for (long n = 0;; n = after(n)) {
@@ -108,7 +109,6 @@ TEST_CASE("a job in which one rank has no memory to join") {
             CHECK(status[static_cast<std::size_t>(poor)] == STRETTO_ERR_MEMORY);
         }
     }
-    unsetenv("STRETTO_INIT_TIMEOUT");
 }
 
 TEST_CASE("other communicators of the process go on") {
