@@ -6,7 +6,8 @@
 #include <climits>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
+#include <sstream>
+#include <utility>
 
 namespace stretto {
 
@@ -39,7 +40,9 @@ std::optional<std::string_view> line_after(std::string_view text, std::string_vi
 
 std::string contents(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::ostringstream text;
+    text << file.rdbuf(); // which, unlike an iterator, does not throw when reading fails
+    return std::move(text).str();
 }
 
 std::optional<std::size_t> available_of(std::string_view meminfo) {

@@ -20,6 +20,12 @@ TEST_CASE("available memory") {
     CHECK(available_memory() > 0);
 }
 
+TEST_CASE("what cannot be read is empty") {
+    CHECK(contents("/proc/self/stat") != "");
+    CHECK(contents("/no/such/file") == "");
+    CHECK(contents("/proc") == ""); // can be opened, but not read
+}
+
 TEST_CASE("control groups, up to the root") {
     CHECK(control_groups("0::/a/b.scope\n") == Groups{"/a/b.scope", "/a", ""});
     CHECK(control_groups("3:cpu:/x\n0::/\n") == Groups{""});
