@@ -32,7 +32,7 @@ typedef struct stretto_setting {
                              there is no such setting */
     const char *takes;    /* what a value may be, in words; "" if unknown */
     const char *value;    /* as it was written, or the default; "": Stretto decides as `meaning`
-                             says, or there is none */
+                             says, or there is none; of a secret only "set" */
     const char *fallback; /* the default, in the same form; "" likewise */
     const char *meaning;  /* "" if unknown */
     const char *error;    /* what is wrong with the value, or with the name, and what would do;

@@ -20,7 +20,7 @@ class Setting(NamedTuple):
     """What a value may be, in words."""
     value: str
     """As it was written, or the default; "": Stretto decides as `meaning` says, or there is none.
-    """
+    Of a secret only "set"."""
     default: str
     """In the same form; "" likewise."""
     meaning: str

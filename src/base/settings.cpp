@@ -105,6 +105,28 @@ constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether stretto_init warns on standard error of a STRETTO_ variable "
                            "that does not exist"},
+    SettingInfo{.setting = Setting::iface,
+                .variable = "STRETTO_IFACE",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning =
+                    "network interfaces to use: beginnings of names, as eth0,ib; whole names "
+                    "after =, as =eth0; all but these after ^, as ^docker,lo; by default "
+                    "the one that leads to the peer"},
+    SettingInfo{.setting = Setting::secret_file,
+                .variable = "STRETTO_SECRET_FILE",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "a file with the secret by which the hosts of a job trust one another, "
+                           "which only its user may be able to read; by default "
+                           "~/.config/stretto/secret, which `stretto secret` makes"},
+    SettingInfo{.setting = Setting::secret,
+                .variable = "STRETTO_SECRET",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "the secret itself, in place of a file, from 32 to 4096 characters; its "
+                           "value is never shown",
+                .secret = true},
     SettingInfo{.setting = Setting::rank,
                 .variable = "STRETTO_RANK",
                 .kind = count,
@@ -158,6 +180,15 @@ const char *set_to(const SettingInfo &entry, const Environment &environment) {
     return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
+// Of a variable that is none of ours, whether its value had better not be shown: STRETTO_SECRT,
+// STRETTO_SECRET_KEY.
+bool may_be_secret(std::string_view variable, std::string_view nearest) {
+    return std::any_of(kSettings.begin(), kSettings.end(), [&](const SettingInfo &entry) {
+        return entry.secret &&
+               (entry.variable == nearest || variable.find(entry.variable) != variable.npos);
+    });
+}
+
 // "" if it is not set and has no default.
 std::string written(const SettingInfo &entry, const Environment &environment) {
     const char *value = set_to(entry, environment);
@@ -172,10 +203,11 @@ SettingValue in_force(Setting setting) {
 
 SettingState state_of(const SettingInfo &entry, const Environment &environment) {
     const bool set = set_to(entry, environment) != nullptr;
-    SettingState state{&entry, written(entry, environment),
+    const std::string value = written(entry, environment);
+    SettingState state{&entry, entry.secret && set ? std::string(kSet) : value,
                        set ? SettingSource::environment : SettingSource::fallback};
     try {
-        state.number = state.value.empty() ? 0 : parse(entry, state.value).number;
+        state.number = value.empty() ? 0 : parse(entry, value).number;
     } catch (const Error &error) {
         state.error = error.what();
     }
@@ -246,7 +278,8 @@ std::vector<UnknownSetting> unknown_settings(const char *const *environment) {
         if (!variable.starts_with(prefix) || variable.starts_with(of_tests) || ours)
             continue;
         const std::string_view nearest = nearest_word(variable, names);
-        unknown.push_back({std::string(variable), std::string(value),
+        unknown.push_back({std::string(variable),
+                           std::string(may_be_secret(variable, nearest) ? kSet : value),
                            "there is no setting " + shown(variable) + "; did you mean " +
                                std::string(nearest) + "?"});
     }

@@ -28,6 +28,9 @@ enum class Setting {
     isa,
     string_copies,
     warn,
+    iface,
+    secret_file,
+    secret,
     rank,
     size,
     job,
@@ -51,7 +54,11 @@ struct SettingInfo {
     std::string_view unit = "";  // duration: of a number without one
     std::string_view words = ""; // choice: what it takes, by spaces
     SettingGroup group = SettingGroup::user;
+    bool secret = false; // its value is told to nobody: kSet is
 };
+
+// What is told of a secret that is set.
+inline constexpr std::string_view kSet = "set";
 
 std::span<const SettingInfo> settings();
 const SettingInfo &info(Setting setting);
@@ -96,7 +103,7 @@ std::string_view name(SettingSource source);
 // All that can be said of one.
 struct SettingState {
     const SettingInfo *info;
-    std::string value; // as it was written, or the default
+    std::string value; // as it was written, or the default; of a secret kSet
     SettingSource source = SettingSource::fallback;
     std::uint64_t number = 0; // SettingValue's, if the value is one
     std::string error = "";   // "" if it is
@@ -107,7 +114,8 @@ void check_settings(const Environment &environment = from_process);
 
 // What begins with STRETTO_ in an environment (a list as of environ(7)) and is none of ours.
 struct UnknownSetting {
-    std::string variable, value;
+    std::string variable;
+    std::string value;    // kSet, if it may be meant to be a secret
     std::string sentence; // that says so, and names the nearest real one
 };
 std::vector<UnknownSetting> unknown_settings(const char *const *environment);
