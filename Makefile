@@ -20,7 +20,8 @@ BIN := .venv/bin
 TOOLS := .venv/tools.stamp
 INSTALLED := .venv/stretto.stamp
 
-library_sources := CMakeLists.txt $(shell find src include cmake third_party/nlohmann -type f)
+library_sources := CMakeLists.txt $(shell find src include cmake third_party/nlohmann \
+	third_party/monocypher -type f)
 python_sources := $(shell find python -type f -not -name '*.pyc')
 c_files := $(shell find src include python tests bench examples -type f \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
