@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names and values that users and launchers write: settings, algorithms with their parameters, and
-// what the environment says of rank and job.
+// Names and values that users and launchers write: settings, algorithms with their parameters,
+// addresses and interfaces, and what the environment says of rank and job.
 #include <map>
 #include <string>
 
@@ -10,6 +10,7 @@
 #include "base/status.hpp"
 #include "comm/environment.hpp"
 #include "fuzz.hpp"
+#include "net/interfaces.hpp"
 
 using namespace stretto;
 using fuzz::must;
@@ -91,6 +92,30 @@ void try_environment(std::string_view text) {
     });
 }
 
+// "h<host>:<port>": where ranks meet.
+void try_endpoint(std::string_view text) {
+    try_out([&] {
+        const net::Endpoint endpoint = net::parse_endpoint("STRETTO_ADDR", text);
+        must(!endpoint.host.empty() && endpoint.port != 0, "an endpoint has a host and a port");
+        const auto address = net::Address::numeric(endpoint.host, endpoint.port);
+        if (!address)
+            return; // a name
+        const net::Endpoint again = net::parse_endpoint("STRETTO_ADDR", address->text());
+        must(net::Address::numeric(again.host, again.port) == address,
+             "an address is read as it is written");
+    });
+}
+
+// "i<interface>|<list>": which interfaces to take.
+void try_interfaces(std::string_view text) {
+    const auto parts = fuzz::split(text, '|');
+    try_out([&] {
+        const net::InterfaceFilter filter(parts.back());
+        must(!filter.takes_all(), "an accepted list names something");
+        (void)filter.takes(parts[0]);
+    });
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
@@ -101,6 +126,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     case 's': try_setting(rest); break;
     case 'a': try_algorithm(rest); break;
     case 'e': try_environment(rest); break;
+    case 'h': try_endpoint(rest); break;
+    case 'i': try_interfaces(rest); break;
     default:
         must(edit_distance(rest, rest) == 0, "a word is near to itself");
         must(shown(rest).size() <= 83, "what is shown is short");

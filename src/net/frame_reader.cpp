@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/frame_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status.hpp"
+
+namespace stretto::net {
+
+namespace {
+
+constexpr std::size_t kShownAt = 16; // bytes by which payloads in the buffer are aligned
+
+// Behind a large payload only what fits into this is read with it: most likely a header, and if
+// another large payload follows that, all of it but this can be read right to its place.
+constexpr std::size_t kBehind = 4096;
+
+} // namespace
+
+void FrameReceiver::piece(const Frame &, std::size_t, std::span<const std::byte>) {
+    throw Error(Status::internal, "a frame comes in pieces that nobody takes");
+}
+
+FrameReader::FrameReader(std::size_t most, std::size_t buffer)
+    : most_(most), capacity_(std::max(buffer, kBehind)),
+      buffer_(static_cast<std::byte *>(::operator new[](capacity_, std::align_val_t(kAlignment)))) {
+}
+
+std::span<const iovec> FrameReader::room() {
+    if (inside_ && landing_.how == Landing::How::memory) {
+        // All that had come is in its place, so the buffer is empty.
+        room_[0] = {landing_.memory + done_, rest()};
+        room_[1] = {buffer_.get(), kBehind};
+        return room_;
+    }
+    // A payload that is to be shown whole must fit behind its beginning.
+    if (begin_ == end_ || capacity_ - end_ < capacity_ / 2)
+        move_to(0);
+    room_[0] = {buffer_.get() + end_, capacity_ - end_};
+    return std::span(room_).first(1);
+}
+
+void FrameReader::move_to(std::size_t begin) {
+    if (begin == begin_)
+        return;
+    std::memmove(buffer_.get() + begin, buffer_.get() + begin_, end_ - begin_);
+    end_ = begin + (end_ - begin_);
+    begin_ = begin;
+}
+
+std::string FrameReader::arrived(std::size_t bytes, FrameReceiver &receiver) {
+    if (inside_ && landing_.how == Landing::How::memory) {
+        const std::size_t placed = std::min(bytes, rest());
+        done_ += placed;
+        begin_ = 0;
+        end_ = bytes - placed;
+        if (rest() != 0)
+            return "";
+        finish(receiver, {landing_.memory, frame_.length});
+    } else {
+        end_ += bytes;
+    }
+    for (;;) {
+        if (!inside_) {
+            if (end_ - begin_ < kFrameHeader)
+                return "";
+            if (std::string wrong = start_frame(receiver); !wrong.empty())
+                return wrong;
+        }
+        if (!give(receiver))
+            return "";
+    }
+}
+
+std::string FrameReader::start_frame(FrameReceiver &receiver) {
+    const auto frame =
+        read_frame(std::span<const std::byte, kFrameHeader>(buffer_.get() + begin_, kFrameHeader));
+    if (!frame)
+        return "sent what is no frame";
+    if (frame->length > most_)
+        return "sent a frame of " + std::to_string(frame->length) + " bytes, where at most " +
+               std::to_string(most_) + " are agreed on";
+    begin_ += kFrameHeader;
+    frame_ = *frame;
+    done_ = 0;
+    landing_ = receiver.begin(frame_);
+    inside_ = true;
+    if (landing_.how == Landing::How::whole && frame_.length > capacity_)
+        throw Error(Status::internal,
+                    "a frame of " + std::to_string(frame_.length) + " bytes is to be shown whole");
+    // There is room: the header was there.
+    if (landing_.how != Landing::How::memory)
+        move_to(begin_ - begin_ % kShownAt);
+    return "";
+}
+
+// Of the frame that has begun, what has come; whether that is all of it.
+bool FrameReader::give(FrameReceiver &receiver) {
+    const std::span<const std::byte> here(buffer_.get() + begin_, end_ - begin_);
+    std::size_t take = std::min(here.size(), rest());
+    switch (landing_.how) {
+    case Landing::How::whole:
+        if (take < rest())
+            return false;
+        begin_ += take;
+        finish(receiver, here.first(take));
+        return true;
+    case Landing::How::memory:
+        if (take != 0)
+            std::memcpy(landing_.memory + done_, here.data(), take);
+        begin_ += take;
+        done_ += take;
+        if (rest() != 0)
+            return false;
+        finish(receiver, {landing_.memory, frame_.length});
+        return true;
+    case Landing::How::pieces:
+        if (take < rest())
+            take -= take % kGrain;
+        if (take != 0)
+            receiver.piece(frame_, done_, here.first(take));
+        begin_ += take;
+        done_ += take;
+        if (rest() != 0)
+            return false;
+        finish(receiver, {});
+        return true;
+    }
+    return false;
+}
+
+void FrameReader::finish(FrameReceiver &receiver, std::span<const std::byte> payload) {
+    inside_ = false;
+    ++frames_;
+    receiver.end(frame_, payload);
+}
+
+} // namespace stretto::net

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/listener.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <numeric>
+#include <utility>
+
+#include "base/status.hpp"
+#include "net/sockets.hpp"
+
+namespace stretto::net {
+
+namespace {
+
+// After the kernel has run out of something, and nothing that we hold would help.
+constexpr std::uint64_t kRest = 100'000'000; // ns
+
+Descriptor open_spare() {
+    return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+bool watch(int poll, int operation, int descriptor, std::uint32_t events, void *who) {
+    epoll_event event{};
+    event.events = events;
+    event.data.ptr = who;
+    return epoll_ctl(poll, operation, descriptor, &event) == 0;
+}
+
+} // namespace
+
+struct Listener::Stranger {
+    Descriptor socket;
+    Address address;
+    std::uint64_t since; // of progress()'s clock
+    Responder handshake;
+    bool gone = false; // let in or turned away
+};
+
+Listener::Listener(Descriptor socket, const Key &job, const Station &station,
+                   ListenerOptions options)
+    : socket_(std::move(socket)), poll_(epoll_create1(EPOLL_CLOEXEC)), spare_(open_spare()),
+      job_(job), station_(station), options_(std::move(options)),
+      address_(local_address(socket_.get())), events_(options_.strangers + 1) {
+    if (!poll_.open() || !watch(poll_.get(), EPOLL_CTL_ADD, socket_.get(), EPOLLIN, nullptr))
+        throw_errno("cannot watch the listener at " + address_.text());
+}
+
+Listener::~Listener() = default;
+
+std::uint64_t Listener::wake_at() const {
+    std::uint64_t when = UINT64_MAX;
+    if (!strangers_.empty())
+        when = strangers_.front()->since + options_.patience_ns;
+    return rests_until_ != 0 ? std::min(when, rests_until_) : when;
+}
+
+void Listener::progress(std::uint64_t now) {
+    if (rests_until_ != 0 && now >= rests_until_)
+        go_on();
+    const int count = epoll_wait(poll_.get(), events_.data(), static_cast<int>(events_.size()), 0);
+    bool knocks = false;
+    for (int i = 0; i < count; ++i) {
+        auto *const stranger =
+            static_cast<Stranger *>(events_[static_cast<std::size_t>(i)].data.ptr);
+        if (stranger != nullptr)
+            hear(*stranger);
+        else
+            knocks = true;
+    }
+    drop_late(now);
+    // Last: who makes room for others must not be among the events.
+    if (knocks)
+        accept_all(now);
+    std::erase_if(strangers_, [](const auto &each) { return each->gone; });
+    if (full_ && strangers_.size() < options_.strangers)
+        go_on();
+}
+
+void Listener::hear(Stranger &stranger) {
+    if (stranger.gone)
+        return;
+    const Responder &handshake = stranger.handshake;
+    switch (exchange(stranger.socket.get(), stranger.handshake)) {
+    case Progress::waiting: return;
+    case Progress::closed: return turn_away(stranger, Refusal::closed);
+    case Progress::over: break;
+    }
+    if (handshake.state() == Handshake::State::refused)
+        return turn_away(stranger, handshake.refusal());
+    Descriptor socket = std::move(stranger.socket);
+    epoll_ctl(poll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
+    opened_.push_back({std::move(socket), handshake.agreement(), stranger.address});
+    stranger.gone = true;
+}
+
+void Listener::turn_away(Stranger &stranger, Refusal why) {
+    refuse(why, stranger.handshake.other(), stranger.address);
+    forget(stranger);
+}
+
+// To close a socket is not enough: in a child that this process has forked it may still be open,
+// and then go on to be watched.
+void Listener::forget(Stranger &stranger) {
+    epoll_ctl(poll_.get(), EPOLL_CTL_DEL, stranger.socket.get(), nullptr);
+    stranger.socket = Descriptor();
+    stranger.gone = true;
+}
+
+void Listener::drop_late(std::uint64_t now) {
+    for (const auto &stranger : strangers_)
+        if (!stranger->gone && now >= stranger->since + options_.patience_ns)
+            turn_away(*stranger, Refusal::late);
+}
+
+// Whether one more may be let in; else accepting rests until there is.
+bool Listener::has_room(std::uint64_t now) {
+    std::erase_if(strangers_, [](const auto &each) { return each->gone; });
+    if (strangers_.size() < options_.strangers)
+        return true;
+    Stranger &oldest = *strangers_.front();
+    if (now < oldest.since + options_.grace_ns) {
+        full_ = true;
+        rest_until(oldest.since + options_.grace_ns);
+        return false;
+    }
+    turn_away(oldest, Refusal::crowded);
+    strangers_.erase(strangers_.begin());
+    return true;
+}
+
+void Listener::rest_until(std::uint64_t when) {
+    rests_until_ = when;
+    (void)watch(poll_.get(), EPOLL_CTL_MOD, socket_.get(), 0, nullptr);
+}
+
+void Listener::go_on() {
+    rests_until_ = 0;
+    full_ = false;
+    (void)watch(poll_.get(), EPOLL_CTL_MOD, socket_.get(), EPOLLIN, nullptr);
+}
+
+void Listener::accept_all(std::uint64_t now) {
+    // No more at a time than there are places: those who are inside have their turn, too.
+    for (std::size_t i = 0; i < options_.strangers; ++i) {
+        if (!has_room(now))
+            return;
+        const Accepted accepted = accept_one(now);
+        if (accepted == Accepted::failed)
+            rest_until(now + kRest);
+        if (accepted != Accepted::one)
+            return;
+    }
+}
+
+Listener::Accepted Listener::accept_one(std::uint64_t now) {
+    Descriptor socket(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.open()) {
+        switch (errno) {
+        case EAGAIN: return Accepted::none;
+        case EMFILE:
+        case ENFILE: return turn_one_away();
+        case ENOBUFS:
+        case ENOMEM: return Accepted::failed;
+        case EBADF:
+        case EINVAL:
+        case ENOTSOCK:
+        case EOPNOTSUPP: throw_errno("cannot accept connections at " + address_.text());
+        default: return Accepted::one; // it has gone again, or its way here has
+        }
+    }
+    const Address peer = remote_address(socket.get());
+    send_without_delay(socket.get());
+    strangers_.push_back(std::make_unique<Stranger>(Stranger{
+        std::move(socket), peer, now, Responder(job_, station_, random_bytes(), options_.judge)}));
+    Stranger &stranger = *strangers_.back();
+    // Told once for each news: everything that is there is taken, and all is sent that can be.
+    if (!watch(poll_.get(), EPOLL_CTL_ADD, stranger.socket.get(), EPOLLIN | EPOLLOUT | EPOLLET,
+               &stranger)) {
+        turn_away(stranger, Refusal::descriptors);
+        return Accepted::failed;
+    }
+    hear(stranger);
+    return Accepted::one;
+}
+
+// Without descriptors a connection can be neither taken nor refused: it stays in the queue, and the
+// listener ready, for ever.  So one descriptor is kept to be given up for that.
+Listener::Accepted Listener::turn_one_away() {
+    spare_ = Descriptor();
+    sockaddr_storage from{};
+    socklen_t size = sizeof(from);
+    auto *const raw = reinterpret_cast<sockaddr *>(&from);
+    const bool turned = Descriptor(accept4(socket_.get(), raw, &size, SOCK_CLOEXEC)).open();
+    const bool nobody = !turned && errno == EAGAIN; // who has no descriptor left is not told before
+    spare_ = open_spare();
+    if (turned)
+        refuse(Refusal::descriptors, {}, Address(raw, size));
+    return turned ? Accepted::one : nobody ? Accepted::none : Accepted::failed;
+}
+
+void Listener::refuse(Refusal kind, const Other &other, const Address &peer) {
+    std::uint64_t &count = refused_[static_cast<std::size_t>(kind)];
+    if (++count == 1 && options_.report)
+        options_.report("rank " + std::to_string(station_.rank) + " on " + host_name() +
+                        ", listening at " + address_.text() + ", refused a connection from " +
+                        peer.text() + ": " + told_to_responder(kind, other) +
+                        " (further ones are counted)");
+}
+
+std::optional<Opened> Listener::take() {
+    if (opened_.empty())
+        return std::nullopt;
+    std::optional<Opened> next(std::move(opened_.front()));
+    opened_.pop_front();
+    return next;
+}
+
+void Listener::set_epoch(std::uint64_t epoch) {
+    station_.epoch = epoch;
+    for (const auto &stranger : strangers_)
+        forget(*stranger);
+    strangers_.clear();
+    opened_.clear();
+}
+
+std::uint64_t Listener::refused() const {
+    return std::accumulate(refused_.begin(), refused_.end(), std::uint64_t{0});
+}
+
+} // namespace stretto::net

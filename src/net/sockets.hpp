@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// TCP sockets: listening and connecting without ever blocking.  Errors name the address.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/descriptor.hpp"
+#include "net/address.hpp"
+
+namespace stretto::net {
+
+// Listens; port 0: the kernel chooses one, which local_address() tells.
+Descriptor listen_at(const Address &at);
+// At all addresses of this host: IPv6 and IPv4, or IPv4 alone where the kernel has no IPv6.
+Descriptor listen_everywhere(std::uint16_t port);
+
+Address local_address(int socket);
+Address remote_address(int socket); // none, if it is not connected any more
+
+// Whoever connects to a free port of the range from which its own is taken may reach itself.
+bool connected_to_itself(int socket);
+
+// A connection that is being made.
+class Connecting {
+public:
+    // `from`: the address of this host to connect from, or none.
+    explicit Connecting(const Address &to, const Address &from = {});
+    int descriptor() const { return socket_.get(); } // when it can be written, there is an outcome
+    int outcome() const;                             // 0, or the errno
+    Descriptor take() { return std::move(socket_); }
+
+private:
+    Descriptor socket_;
+    int error_ = 0; // what failed at once
+};
+// Blocks until `deadline` (of now_ns()) at most.  Throws Error(timeout) or Error(system) that names
+// both sides.
+Descriptor connect_until(std::uint64_t deadline, const Address &to, const Address &from = {});
+
+// What goes out goes out at once.
+void send_without_delay(int socket);
+
+// Of this host, for messages.
+const std::string &host_name();
+
+} // namespace stretto::net
