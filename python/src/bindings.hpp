@@ -24,6 +24,7 @@ void bind_tools(nanobind::module_ &module);     // tools.cpp
 void bind_selection(nanobind::module_ &module); // selection.cpp
 void bind_operation(nanobind::module_ &module); // operation.cpp
 void bind_machine(nanobind::module_ &module);   // machine.cpp
+void bind_network(nanobind::module_ &module);   // network.cpp
 
 // machine.cpp: the lines of stretto_settings, which `with` calls for a communicator, or for none.
 using FillSettings = std::function<stretto_status(stretto_comm)>;

@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
     stretto::python::bind_tools(module);
     stretto::python::bind_selection(module);
     stretto::python::bind_machine(module);
+    stretto::python::bind_network(module);
 }

@@ -31,6 +31,7 @@ KEYS = {
         "total_bytes", "machine_bytes", "available_bytes", "limited_by_group", "ranks",
         "needed_bytes", "enough", "dev_shm",
     },
+    "network": {"interfaces", "interfaces_problem", "secret"},
 }  # fmt: skip
 SETTING = {
     "name", "type", "takes", "value", "default", "meaning", "error", "number", "source",
@@ -191,6 +192,37 @@ def test_a_process_without_address_space():
     checks = json.loads(done.stdout)["transports"][0]["checks"]
     assert [each["ok"] for each in checks[:3]] == [True, True, False]
     assert "STRETTO_HEAP_BYTES" in checks[2]["found"] + checks[2]["remedy"]
+
+
+def test_interfaces_and_what_is_left_of_them(stretto):
+    found = told(stretto, "network", STRETTO_IFACE="^lo")["network"]
+    loopback = next(each for each in found["interfaces"] if each["loopback"])
+    assert not loopback["used"]
+    assert loopback["name"].startswith("lo") and loopback["mtu"] > 0
+    assert "not used: STRETTO_IFACE" in stretto("info", "network", STRETTO_IFACE="^lo").stdout
+    found = told(stretto, "network", status=1, STRETTO_IFACE="eth0,^lo")
+    assert "STRETTO_IFACE is 'eth0,^lo'" in found["network"]["interfaces_problem"]
+    assert found["network"]["interfaces"]
+    assert found["failures"] == ["STRETTO_IFACE cannot be read"]
+
+
+def test_a_secret_is_never_shown(stretto, tmp_path):
+    value = "do-not-show-" + 32 * "x"
+    found = told(stretto, STRETTO_SECRET=value, STRETTO_SECRT=value)
+    assert value not in json.dumps(found)
+    assert setting(found, "STRETTO_SECRET")["value"] == "set"
+    assert setting(found, "STRETTO_SECRT")["value"] == "set"
+    assert found["network"]["secret"] == {
+        "origin": "STRETTO_SECRET", "given": True, "problem": None,
+    }  # fmt: skip
+    assert value not in stretto("info", STRETTO_SECRET=value, STRETTO_SECRT=value).stdout
+    found = told(stretto, "network", status=1, STRETTO_SECRET="do-not-show")
+    assert "has 11 characters" in found["network"]["secret"]["problem"]
+    assert "do-not-show" not in json.dumps(found)
+    assert found["failures"] == ["the secret cannot be used"]
+    # Whoever asks for none needs none.
+    found = told(stretto, "network", XDG_CONFIG_HOME=str(tmp_path), STRETTO_SECRET="")
+    assert "stretto secret" in found["network"]["secret"]["problem"]
 
 
 def test_a_forced_algorithm_does_not_disturb_the_trial(stretto):

@@ -15,6 +15,7 @@ from stretto.cli.explain import explain
 from stretto.cli.info import info
 from stretto.cli.listing import list_command
 from stretto.cli.run import run
+from stretto.cli.secret import secret
 from stretto.cli.show import show
 from stretto.cli.simulate import simulate
 from stretto.cli.verify import verify
@@ -34,10 +35,13 @@ def cli() -> None:
     stretto draw ring direct --ranks 4 -o out.svg    their messages in time, as a picture
     stretto bench -n 4 --sizes 4:64M --plot out.png  measure on this machine
     stretto info                                     this machine, and all settings
+    stretto secret                                   for jobs on several hosts
     """
 
 
-for command in (run, list_command, verify, explain, simulate, draw, show, bench, info, config):
+for command in (
+    run, list_command, verify, explain, simulate, draw, show, bench, info, config, secret
+):  # fmt: skip
     cli.add_command(command)
 
 

@@ -93,6 +93,33 @@ def transports() -> list[dict[str, Any]]:
     ]
 
 
+def network() -> dict[str, Any]:
+    keys = ("name", "up", "used", "loopback", "mtu", "megabits", "addresses")
+    problem = None
+    try:
+        found = _core.interfaces(True)
+    except stretto.Error as error:
+        problem = str(error)
+        found = _core.interfaces(False)
+    return {
+        "interfaces": [dict(zip(keys, each, strict=True)) for each in found],
+        "interfaces_problem": problem,
+        "secret": secret(),
+    }
+
+
+def secret() -> dict[str, Any]:
+    given = any(
+        each.source != "default"
+        for each in stretto.settings()
+        if each.name in ("STRETTO_SECRET", "STRETTO_SECRET_FILE")
+    )
+    try:
+        return {"origin": _core.secret_origin(), "given": given, "problem": None}
+    except stretto.Error as error:
+        return {"origin": None, "given": given, "problem": str(error)}
+
+
 def algorithms() -> dict[str, int]:
     counts: dict[str, int] = {}
     for each in _core.algorithms():
@@ -113,6 +140,7 @@ SECTIONS: dict[str, Callable[[], Any]] = {
     "cores": cores,
     "memory": memory,
     "transports": transports,
+    "network": network,
     "algorithms": algorithms,
     "types": types,
     "settings": settings,
@@ -127,6 +155,11 @@ def failures(told: dict[str, Any]) -> list[str]:
     for transport in told.get("transports", []):
         if not transport["ok"]:
             broken.append(f"{transport['name']} does not work")
+    network = told.get("network")
+    if network and network["interfaces_problem"]:
+        broken.append("STRETTO_IFACE cannot be read")
+    if network and network["secret"]["given"] and network["secret"]["problem"]:
+        broken.append("the secret cannot be used")
     broken += [
         f"{each['name']} cannot be read"
         for each in told.get("settings", [])

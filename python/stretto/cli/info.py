@@ -34,8 +34,8 @@ def info(sections: tuple[str, ...], as_json: bool, markdown: bool) -> None:
     stretto info --json > info.json
     stretto info --markdown > docs/settings.md
 
-    SECTIONs are library, cores, memory, transports, algorithms, types and settings; without any,
-    all of them.  For transports a job of two ranks is tried out.
+    SECTIONs are library, cores, memory, transports, network, algorithms, types and settings;
+    without any, all of them.  For transports a job of two ranks is tried out.
 
     The exit status is 1 if something without which no job runs does not work: too little memory, a
     transport, a setting that cannot be read.
@@ -129,6 +129,23 @@ def show_transports(found: list[dict[str, Any]]) -> None:
     console().print(shown)
 
 
+def show_network(found: dict[str, Any]) -> None:
+    shown = table("interface", "state", ">MTU", ">Mbit/s", "addresses")
+    for each in found["interfaces"]:
+        state = "down" if not each["up"] else "up" if each["used"] else "not used: STRETTO_IFACE"
+        shown.add_row(
+            each["name"], state, str(each["mtu"] or "-"), str(each["megabits"] or "-"),
+            ", ".join(each["addresses"]) or "-",
+        )  # fmt: skip
+    console().print(shown)
+    if found["interfaces_problem"]:
+        console().print("  " + escape(found["interfaces_problem"]), soft_wrap=True)
+    secret = found["secret"]
+    console().print(
+        "  secret: " + escape(secret["problem"] or f"set, from {secret['origin']}"), soft_wrap=True
+    )
+
+
 def show_algorithms(found: dict[str, int]) -> None:
     show_pairs({name: f"{count}" for name, count in found.items()})
 
@@ -173,6 +190,7 @@ SHOWN: dict[str, Callable[[Any], None]] = {
     "cores": show_cores,
     "memory": show_memory,
     "transports": show_transports,
+    "network": show_network,
     "algorithms": show_algorithms,
     "types": show_types,
     "settings": show_settings,
