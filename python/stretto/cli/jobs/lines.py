@@ -6,18 +6,17 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+from collections.abc import Sequence
 from typing import TextIO
 
-import click
-
-COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red")
+COLOURS = (36, 33, 32, 35, 34, 31)  # of ANSI terminals: cyan, yellow, green, magenta, blue, red
 
 
 class LinePrinter:
-    """Puts "[rank] " before each line, in colour on a terminal, and never mixes two lines."""
+    """Puts a rank's label before each line, in colour on a terminal, and never mixes two lines."""
 
-    def __init__(self, ranks: int):
-        self._width = len(str(ranks - 1))
+    def __init__(self, labels: Sequence[str]):
+        self._labels = labels
         self._rest: dict[tuple[int, TextIO], bytes] = {}
 
     def feed(self, rank: int, target: TextIO, data: bytes) -> None:
@@ -37,9 +36,9 @@ class LinePrinter:
             self.feed(rank, target, b"\n")
 
     def _prefix(self, rank: int, target: TextIO) -> bytes:
-        text = f"[{rank:{self._width}}]"
+        text = self._labels[rank]
         if target.isatty() and "NO_COLOR" not in os.environ:
-            text = click.style(text, fg=COLOURS[rank % len(COLOURS)])
+            text = f"\033[{COLOURS[rank % len(COLOURS)]}m{text}\033[0m"
         return f"{text} ".encode()
 
 
