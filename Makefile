@@ -23,13 +23,13 @@ INSTALLED := .venv/stretto.stamp
 library_sources := CMakeLists.txt $(shell find src include cmake third_party/nlohmann \
 	third_party/monocypher -type f)
 python_sources := $(shell find python -type f -not -name '*.pyc')
-c_files := $(shell find src include python tests bench examples -type f \
+c_files := $(shell find src include python tests bench examples lab -type f \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
 	-not -path '*/.venv/*' -not -path '*/.build/*')
-python_files := python tests bench examples docs tools
+python_files := python tests bench examples docs tools lab lab/cluster lab/rsh
 
-.PHONY: demo test test-full test-cpp test-python test-asan test-tsan bench format format-check \
-	lint install clean
+.PHONY: demo test test-full test-cpp test-python test-lab test-asan test-tsan bench format \
+	format-check lint install clean
 .DELETE_ON_ERROR:
 
 demo: install
@@ -69,7 +69,7 @@ shared_tests := engine api_collectives api_nonblocking api_errors api_costs api_
 	api_failures api_memory api_memory_messages programs
 only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests))))$$'
 
-test: test-cpp test-python test-asan test-tsan
+test: test-cpp test-python test-lab test-asan test-tsan
 	@echo "all tests passed"
 
 test-full: test-cpp
@@ -78,7 +78,7 @@ test-full: test-cpp
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=all)
 	$(call ctest,tsan)
 	STRETTO_TEST_FULL=1 $(call ctest,test)
-	STRETTO_TEST_FULL=1 $(MAKE) test-python
+	STRETTO_TEST_FULL=1 $(MAKE) test-python test-lab
 
 test-cpp: $(TOOLS)
 	$(call build,test,-DSTRETTO_BENCH=ON)
@@ -86,6 +86,10 @@ test-cpp: $(TOOLS)
 
 test-python: $(INSTALLED)
 	$(BIN)/python -m pytest
+
+# Hosts made of namespaces: skipped, with the reason, without root.
+test-lab: $(TOOLS)
+	$(BIN)/python -m pytest tests/lab
 
 # One instruction set will do here: instrumented kernels compile for minutes.
 test-asan: $(TOOLS)

@@ -15,7 +15,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("src", "include", "python", "tests", "bench", "examples", "cmake", "tools", "docs")
+FOLDERS = (
+    "src",
+    "include",
+    "python",
+    "lab",
+    "tests",
+    "bench",
+    "examples",
+    "cmake",
+    "tools",
+    "docs",
+)
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".inl", ".py", ".pyi", ".cmake", ".sh", ".in"}
 CODE = SOURCES - {".cmake", ".in"}
 NOT_OURS = {".venv", ".build", "build", "__pycache__", "results"}

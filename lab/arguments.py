@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of `lab/cluster`, as people type them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Callable
+
+from launchers import LAUNCHERS
+from names import MOST_HOSTS
+
+EXAMPLES = """\
+examples, as root:
+  lab/cluster up 16 --rate 1gbit                    16 hosts on a switch
+  lab/cluster up 8 --rate 10gbit --delay 30us --dilate 400
+                                                    the same network in slow motion
+  lab/cluster run ./a.out                           a rank on each host
+  lab/cluster run --hosts 1-4 --ranks-per-host 2 python train.py
+  lab/cluster exec h2 ip addr                       any command in a host
+  lab/cluster link h3 slow 100mbit                  while a job runs; then cut, restore, drop 2
+  lab/cluster split 1-3 4-8                         and heal
+  lab/cluster freeze h5                             and thaw; or kill h5
+  lab/cluster down                                  leaves nothing
+
+docs/lab.md has the picture and the limits.
+"""
+
+Add = Callable[..., argparse.ArgumentParser]  # a command: its name, its text, examples
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of the whole command; `command_name` says which one it is."""
+    made = argparse.ArgumentParser(
+        prog="lab/cluster",
+        description="A cluster of hosts on this machine, made of namespaces, with links that are "
+        "as slow, late or broken as you say.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = made.add_subparsers(
+        title="commands", metavar="COMMAND", dest="command_name", required=True
+    )
+
+    def add(name: str, text: str, *examples: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(
+            name,
+            help=text[0].lower() + text[1:].split(".")[0],
+            description=text,
+            epilog="\n".join(["for example:", *(f"  lab/cluster {each}" for each in examples)]),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_argument("--name", default="lab", help="which cluster (default: %(default)s)")
+        return command
+
+    _lifetime(add)
+    _programs(add)
+    _facts(add)
+    _faults(add)
+    return made
+
+
+def _lifetime(add: Add) -> None:
+    up = add(
+        "up",
+        "Makes a cluster. Its links are as fast as the machine if nothing is said.",
+        "up 4",
+        "up 16 --rate 1gbit --delay 30us",
+        "up 8 --rate 10gbit --delay 30us --dilate 400 --name slow",
+    )
+    up.add_argument("hosts", type=int, metavar="N", help=f"how many hosts, 1 to {MOST_HOSTS}")
+    up.add_argument("--rate", help="of each link, each way: 1gbit, 250mbit")
+    up.add_argument("--delay", help="of each link: what a host sends arrives that much later")
+    up.add_argument(
+        "--dilate", type=float, default=1.0, metavar="F", help="slow motion: rate / F, delay x F"
+    )
+    up.add_argument("--ipv6", action="store_true", help="hosts' names stand for IPv6 addresses")
+    up.add_argument("--shm", metavar="SIZE", help="of each host's /dev/shm: 64m, 1g")
+    up.add_argument("--congestion", metavar="NAME", help="TCP's congestion control: cubic, reno")
+    up.add_argument("--burst", metavar="SIZE", help="what passes unshaped after an idle gap")
+    up.add_argument("--queue", metavar="SIZE", help="what waits for a link before it is dropped")
+    up.add_argument("--quiet", action="store_true", help="say nothing")
+
+    down = add(
+        "down",
+        "Ends a cluster with all that runs in it. Nothing is left.",
+        "down",
+        "down --name slow",
+        "down --all",
+    )
+    down.add_argument("--all", action="store_true", help="every cluster of this machine")
+
+
+def _programs(add: Add) -> None:
+    run = add(
+        "run",
+        "Starts ranks in the hosts, in the environment of a launcher. The first that fails ends "
+        "the others,\nand its exit status is that of this command; nothing that ranks started is "
+        "left.",
+        "run ./a.out",
+        "run --hosts 1,3-5 --ranks-per-host 2 python train.py",
+        "run --hosts 1-4,1-4 ./a.out      ranks dealt out in turn",
+        "run --launcher torchrun --env A=B python train.py",
+    )
+    run.add_argument("--ranks-per-host", type=_positive, default=1, metavar="K")
+    run.add_argument("--hosts", default="all", help="in the order of ranks: 1,3-5 (default: all)")
+    run.add_argument("--launcher", choices=sorted(LAUNCHERS), default="stretto")
+    run.add_argument("--env", action="append", default=[], metavar="A=B", help="one more variable")
+    run.add_argument("--no-prefix", dest="prefix", action="store_false", help="output as it comes")
+    run.add_argument("--keep-going", action="store_true", help="a rank that fails ends no other")
+    run.add_argument(
+        "--grace", type=float, default=5.0, metavar="SECONDS", help="from SIGTERM to SIGKILL"
+    )
+    run.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD")
+
+    execute = add(
+        "exec", "Runs a command in a host, on this terminal.", "exec h2 ip addr", "exec h1 bash"
+    )
+    execute.add_argument("host")
+    execute.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD")
+
+
+def _facts(add: Add) -> None:
+    status = add("status", "Shows clusters, hosts and links.", "status --json")
+    probe = add(
+        "probe",
+        "Measures the links. Round trips of small messages between h1 and h2, then what TCP\n"
+        "carries while every host sends to the next.",
+        "probe --seconds 5",
+    )
+    probe.add_argument("--seconds", type=float, default=2.0, help="for each of the two")
+    check = add("check", "Says what of a lab this machine can do.", "check")
+    for command in (status, probe, check):
+        command.add_argument("--json", action="store_true", help="for programs")
+
+
+def _faults(add: Add) -> None:
+    link = add(
+        "link",
+        "Changes a host's link while jobs run. It can be slow, cut (in silence: no device goes\n"
+        "down), or lose packets; both ways, and --to some hosts only. Restore undoes all of it.",
+        "link h3 slow 100mbit",
+        "link h3 cut",
+        "link h3 drop 2 --to 4-8",
+        "link h3 restore",
+    )
+    link.add_argument("host")
+    link.add_argument("action", choices=("slow", "cut", "drop", "restore"))
+    link.add_argument("value", nargs="?", metavar="RATE|PERCENT")
+    link.add_argument("--to", metavar="HOSTS", help="only between the host and these")
+
+    split = add("split", "Cuts all links between two groups of hosts.", "split 1-3 4-8")
+    split.add_argument("one", metavar="HOSTS")
+    split.add_argument("other", metavar="HOSTS")
+    add("heal", "Undoes split, cut and drop between all hosts.", "heal")
+
+    for name, text in (
+        ("freeze", "Stops all processes of hosts at once."),
+        ("thaw", "Lets frozen hosts go on."),
+        ("kill", "Ends all processes of hosts at once."),
+    ):
+        command = add(name, text, f"{name} h3")
+        command.add_argument("hosts", help="such as h3 or 1,4-6")
+        if name == "kill":
+            command.add_argument(
+                "--power",
+                action="store_true",
+                help="as if it lost power: its link is cut first, so that nobody hears of the end",
+            )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("takes a number from 1 on")
+    return value

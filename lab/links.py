@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The devices of switch and hosts, their addresses and their rates, as lines for `ip` and `tc`.
+
+                   host 1                      switch                      host 2
+    programs - eth0 ======== veth ======== h1 - bridge0 - h2 ======== veth ======== eth0 - programs
+               tbf: what it sends   tbf: what it gets       tbf                tbf
+
+With a delay, eth0 is a TUN device of the relay, and the veth's end is called `wire`:
+
+    programs - eth0 (tbf) -> relay -> wire == veth == h1 (tbf) ...
+                             what arrives on the wire goes straight to the programs
+"""
+
+from __future__ import annotations
+
+import names
+from state import Cluster, Links
+
+# From here on segments as long as TCP makes them (64 KiB) pass unsplit: splitting them for every
+# link of a large cluster takes more processor time than a small machine has.
+FULL_BURST = 128 * 1024
+FULL_BURST_FROM = 100 * 10**6
+LEAST_BURST = 8 * 1024
+LEAST_QUEUE = 256 * 1024
+QUEUE_SECONDS = 0.032
+
+
+def burst(links: Links, rate: int) -> int:
+    """Bytes that may pass unshaped after an idle gap: below 100 Mbit/s, those of a millisecond."""
+    if links.burst is not None:
+        return links.burst
+    return FULL_BURST if rate >= FULL_BURST_FROM else max(LEAST_BURST, rate // 8000)
+
+
+def queue(links: Links, rate: int) -> int:
+    """Bytes that wait for the link before more is dropped."""
+    if links.queue is not None:
+        return links.queue
+    return max(LEAST_QUEUE, int(rate / 8 * QUEUE_SECONDS))
+
+
+def shaping(links: Links, device: str, rate: int | None) -> str:
+    if rate is None:
+        return f"qdisc del dev {device} root"
+    shape = f"rate {rate}bit burst {burst(links, rate)} limit {queue(links, rate)}"
+    return f"qdisc replace dev {device} root tbf {shape}"
+
+
+def switch_ip(cluster: Cluster, pids: list[int]) -> list[str]:
+    """The bridge and all links; pids: the hosts' first processes."""
+    lines = [
+        f"link add name {names.BRIDGE} type bridge stp_state 0 mcast_snooping 0",
+        f"link set dev {names.BRIDGE} up",
+    ]
+    far = names.WIRE if cluster.links.delay_ns else names.DEVICE
+    for host, pid in enumerate(pids, 1):
+        port = names.port(host)
+        lines += [
+            f"link add name {port} type veth peer name {far} address {names.mac(host)} netns {pid}",
+            f"link set dev {port} master {names.BRIDGE} up",
+        ]
+    return lines
+
+
+def switch_tc(cluster: Cluster) -> list[str]:
+    lines = [f"qdisc add dev {names.port(host)} clsact" for host in range(1, cluster.size + 1)]
+    if cluster.links.rate is not None:
+        for host in range(1, cluster.size + 1):
+            lines.append(shaping(cluster.links, names.port(host), cluster.links.rate))
+    return lines
+
+
+def host_ip(cluster: Cluster, host: int, has_ipv6: bool) -> list[str]:
+    lines = ["link set dev lo up"]
+    if cluster.links.delay_ns:
+        lines.append(f"link set dev {names.WIRE} up")
+        lines.append(f"link set dev {names.DEVICE} txqueuelen 10000")
+    lines.append(f"link set dev {names.DEVICE} up")
+    lines.append(f"addr add {names.ipv4(host)}/{names.IPV4_BITS} dev {names.DEVICE}")
+    if has_ipv6:
+        lines.append(f"addr add {names.ipv6(host)}/{names.IPV6_BITS} dev {names.DEVICE} nodad")
+    if cluster.links.delay_ns:
+        return lines
+    # All neighbours are known from the start: the first message pays for no question.
+    for other in range(1, cluster.size + 1):
+        if other != host:
+            addresses = [names.ipv4(other)] + ([names.ipv6(other)] if has_ipv6 else [])
+            for address in addresses:
+                lines.append(
+                    f"neigh add {address} lladdr {names.mac(other)} dev {names.DEVICE} "
+                    "nud permanent"
+                )
+    return lines
+
+
+def host_tc(cluster: Cluster) -> list[str]:
+    if cluster.links.rate is None:
+        return []
+    return [shaping(cluster.links, names.DEVICE, cluster.links.rate)]
+
+
+def host_sysctls(cluster: Cluster, has_ipv6: bool) -> dict[str, str]:
+    """Settings of the host's own network, not of the machine."""
+    # What arrives on the wire is for an address of eth0.
+    values = {f"net/ipv4/conf/{which}/rp_filter": "0" for which in ("all", "default")}
+    if has_ipv6:
+        for which in ("all", "default"):
+            values[f"net/ipv6/conf/{which}/accept_dad"] = "0"
+            values[f"net/ipv6/conf/{which}/accept_ra"] = "0"
+    if cluster.congestion:
+        values["net/ipv4/tcp_congestion_control"] = cluster.congestion
+    return values
