@@ -24,15 +24,16 @@
 namespace stretto::net {
 
 struct ListenerOptions {
-    // Who is being let in at a time.  Each costs a descriptor, of which a process often has 1,024;
-    // more than so many cannot be answered at once anyway.  Others wait in the kernel's queue.
-    std::size_t strangers = 64;
+    // Who is being let in at a time; each costs a descriptor, of which a process often has 1,024.
+    // Others wait in the kernel's queue.
+    std::size_t strangers = 128;
     // How long proving itself may take: a SYN that was lost is sent again after one second, then
     // two.
     std::uint64_t patience_ns = 5'000'000'000;
     // When all places are taken, the oldest makes room, but not before it had so much time: a proof
-    // takes two round trips.
-    std::uint64_t grace_ns = 200'000'000;
+    // takes two round trips, and a thousand ranks that come at once must not drive one another out.
+    // Longer, and fewer strangers would do to fill the queue: these are 6,400 a second.
+    std::uint64_t grace_ns = 20'000'000;
     // Whether such a connection is wanted, asked of ranks that have proved themselves.
     Responder::Judge judge = {};
     // Is told of the first refusal of each kind, in a sentence.

@@ -51,6 +51,8 @@ std::uint64_t send(Connection &from, const Bytes &payload, std::uint64_t a = 0) 
     return from.queue(frame, {&piece, 1});
 }
 
+std::uint64_t send(Connection &, Bytes &&, std::uint64_t = 0) = delete; // it is sent later
+
 // Moves all that is queued, whatever fits at a time.
 void carry(Connection &from, Connection &to, FrameReceiver &receiver) {
     while (from.wants_to_send()) {
@@ -197,7 +199,8 @@ TEST_CASE("an end says who it was, and how") {
     Collector receiver([](const Frame &) { return How::whole; });
     SUBCASE("closed between frames") {
         Pair pair(test::tcp_pair());
-        send(pair.one, counted(10));
+        const Bytes payload = counted(10);
+        send(pair.one, payload);
         REQUIRE(pair.one.flush());
         {
             const Connection gone = std::move(pair.one);

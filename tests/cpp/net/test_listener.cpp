@@ -27,6 +27,8 @@ namespace {
 
 const Key kJob(filled(1));
 constexpr std::uint64_t kSecond = 1'000'000'000;
+const std::size_t kPlaces = ListenerOptions{}.strangers;
+const std::uint64_t kGrace = ListenerOptions{}.grace_ns;
 
 Purpose from_rank(std::uint32_t rank) {
     Purpose purpose;
@@ -55,7 +57,7 @@ struct Door {
     // To the moment at which the listener takes new ones, if it waits for that.
     void let_time_pass() {
         pollfd entry{listener.descriptor(), POLLIN, 0};
-        if (poll(&entry, 1, 0) == 0 && listener.wake_at() <= now + kSecond / 5)
+        if (poll(&entry, 1, 0) == 0 && listener.wake_at() <= now + kGrace)
             now = std::max(now, listener.wake_at());
     }
     // Until what is on its way has come.
@@ -306,12 +308,12 @@ TEST_CASE("a thousand held open keep no rank out") {
     // As many as there are places, then the kernel's queue.
     for (std::size_t i = 0; i < many; ++i)
         held.push_back(door.knock());
-    door.progress_until_strangers(64);
+    door.progress_until_strangers(kPlaces);
     door.progress();
     CHECK(door.listener.refused() == 0); // not before they had a little time
-    CHECK(door.listener.wake_at() == door.now + kSecond / 5);
+    CHECK(door.listener.wake_at() == door.now + kGrace);
 
-    // A rank comes last.  Every fifth of a second a houseful of strangers makes room for the next.
+    // A rank comes last.  Every now and then a houseful of strangers makes room for the next.
     Initiator rank(kJob, from_rank(7), random_bytes());
     const Descriptor socket = door.knock();
     const std::uint64_t before = door.now;
@@ -324,8 +326,8 @@ TEST_CASE("a thousand held open keep no rank out") {
         return opened.has_value();
     });
     CHECK(opened->agreement.purpose.from == 7);
-    CHECK(door.now - before <= (many / 64 + 2) * (kSecond / 5));
-    CHECK(door.listener.strangers() <= 64);
+    CHECK(door.now - before <= (many / kPlaces + 2) * kGrace);
+    CHECK(door.listener.strangers() <= kPlaces);
     // The oldest first.
     CHECK(closed(held.front()));
     CHECK_FALSE(closed(held.back()));
