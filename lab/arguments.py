@@ -49,7 +49,10 @@ def parser() -> argparse.ArgumentParser:
             epilog="\n".join(["for example:", *(f"  lab/cluster {each}" for each in examples)]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_argument("--name", default="lab", help="which cluster (default: %(default)s)")
+        if name not in ("status", "check"):
+            command.add_argument(
+                "--name", default="lab", help="which cluster (default: %(default)s)"
+            )
         return command
 
     _lifetime(add)
@@ -120,7 +123,7 @@ def _programs(add: Add) -> None:
 
 
 def _facts(add: Add) -> None:
-    status = add("status", "Shows clusters, hosts and links.", "status --json")
+    status = add("status", "Shows all clusters, hosts and links.", "status --json")
     probe = add(
         "probe",
         "Measures the links. Round trips of small messages between h1 and h2, then what TCP\n"

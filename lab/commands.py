@@ -97,7 +97,8 @@ def _command(options: argparse.Namespace) -> list[str]:
 
 
 def _status(options: argparse.Namespace) -> None:
-    report.status(options.name, options.json)
+    check.need_root()
+    report.status(options.json)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -246,8 +246,10 @@ def _detach() -> None:
     for descriptor in (sys.stdin, sys.stdout, sys.stderr):
         os.dup2(nothing, descriptor.fileno())
     os.close(nothing)
+    # Without handlers, the kernel keeps all but SIGKILL from a process 1.  Not ignored either: what
+    # is ignored would be so in programs that the agent starts.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _reap_for_ever() -> NoReturn:

@@ -25,6 +25,8 @@ def up(cluster: Cluster) -> None:
     if cluster.links.delay_ns:
         wanted.append("delay")
     check.need(*wanted)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupted)
     state.create(cluster)
     try:
         (cluster.folder / "mount").mkdir()
@@ -37,6 +39,10 @@ def up(cluster: Cluster) -> None:
             _end(cluster.keeper)
         cluster.forget()
         raise
+
+
+def _interrupted(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def down(name: str) -> None:

@@ -38,12 +38,15 @@ def build(cluster: Cluster) -> None:
 
 def start(cluster: Cluster, host: int, init: int) -> None:
     """Starts the host's relay and returns when its TUN device is there."""
-    log = cluster.folder / f"relay-{host}.log"
+    log = _log(cluster, host)
 
     def prepare() -> None:
         kernel.enter(init, "net")
-        # A release is due while ranks take all cores.
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        try:  # a release is due also while ranks take all cores
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except OSError as error:
+            said = f"no real-time priority ({error.strerror}): late while ranks take all cores"
+            os.write(2, f"{said}\n".encode())
 
     command = [
         str(_program(cluster)),
@@ -101,6 +104,14 @@ def exactness(cluster: Cluster, host: int) -> Exactness | None:
     return Exactness(packets, size, dropped, mean, below(0.5), below(0.99), late_most / 1000)
 
 
+def complaints(cluster: Cluster, host: int) -> str:
+    """What the host's relay had to say; nothing is as it should be."""
+    try:
+        return " ".join(_log(cluster, host).read_text().split())
+    except FileNotFoundError:
+        return ""
+
+
 def _limit(cluster: Cluster) -> int:
     """Bytes that wait at most: twice what the link carries in the delay, and its bursts."""
     if cluster.links.rate is None:
@@ -111,6 +122,10 @@ def _limit(cluster: Cluster) -> int:
 
 def _program(cluster: Cluster) -> Path:
     return cluster.folder / "relay"
+
+
+def _log(cluster: Cluster, host: int) -> Path:
+    return cluster.folder / f"relay-{host}.log"
 
 
 def _statistics(cluster: Cluster, host: int) -> Path:

@@ -27,7 +27,7 @@ def _links(links: Links) -> str:
     return f"links {rate}{delay}{dilated}"
 
 
-def status(name: str, as_json: bool) -> None:
+def status(as_json: bool) -> None:
     found = [(each, state.load(each)) for each in state.names()]
     if as_json:
         clusters = [_facts(each, cluster) for each, cluster in found]
@@ -58,6 +58,8 @@ def _print(cluster: Cluster) -> None:
         notes += [
             f"loses {share:.3g} to {other}" for other, share in host["loss"].items() if share < 1
         ]
+        if host["relay_says"]:
+            notes.append(f"its relay: {host['relay_says']}")
         late = host["relay"]
         if late and late["packets"]:
             notes.append(
@@ -88,6 +90,7 @@ def _facts(name: str, cluster: Cluster | None) -> dict:
                 "rate": cluster.rates.get(host, cluster.links.rate),
                 "loss": {names.hostname(other): share for other, share in sorted(row.items())},
                 "relay": late.as_json() if late else None,
+                "relay_says": relay.complaints(cluster, host),
             }
         )
     return {

@@ -61,8 +61,13 @@ class Lab:
         assert process.stdout.readline() == "ready\n", process.communicate(timeout=TIMEOUT)
         return process
 
+    def status(self, *options: str) -> str:
+        """Of all clusters."""
+        command = [str(LAB / "cluster"), "status", *options]
+        return subprocess.check_output(command, text=True, timeout=TIMEOUT)
+
     def facts(self) -> dict:
-        clusters = json.loads(self("status", "--json").stdout)
+        clusters = json.loads(self.status("--json"))
         return next(each for each in clusters if each["name"] == self.name)
 
     def down(self) -> None:

@@ -121,7 +121,8 @@ def test_a_link_is_cut_to_one_host_only(three):
 def test_a_split_has_two_sides(three):
     three("split", "1-2", "3")
     assert [reached(three, host) for host in (1, 2, 3)] == ["h2", "h1", ""]
-    assert "cut off" in three("status").stdout
+    assert three.facts()["hosts"][2]["loss"] == {"h1": 1.0, "h2": 1.0}
+    assert "cut off" in three.status()
     three("heal")
     assert reached(three, 3, 20) == "h1 h2"
     assert "both sides" in three("split", "1-2", "2-3", status=1).stderr
@@ -177,7 +178,7 @@ def test_a_frozen_host_does_nothing_until_it_thaws(three):
     three("freeze", "h2")
     assert set(states(three, 2)) == {"T"}
     assert reached(three, 1) == "h3"
-    assert "frozen" in three("status").stdout
+    assert "frozen" in three.status()
     assert "h2 is frozen; `lab/cluster thaw h2`" in three("run", "true", status=1).stderr
     three("thaw", "h2")
     assert "T" not in states(three, 2)

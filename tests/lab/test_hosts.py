@@ -105,6 +105,7 @@ def test_a_host_starts_programs_in_another(pair):
     said = pair("exec", "h1", rsh, "-x", "h2", "hostname;", "echo", "$((2 + 3))")
     assert said.stdout == "h2\n5\n"
     assert pair("exec", "h1", rsh, "10.83.0.2", "exit 9", status=9).stdout == ""
+    assert pair("exec", "h1", rsh, "h2", "kill $$; echo alive", status=143).stdout == ""
     assert "there is no host h7" in pair("exec", "h1", rsh, "h7", "true", status=255).stderr
     outside = subprocess.run([rsh, "h2", "true"], capture_output=True, text=True, check=False)
     assert outside.returncode == 255

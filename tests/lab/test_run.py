@@ -52,6 +52,16 @@ def test_what_stretto_run_sets(three):
     assert again[0]["STRETTO_JOB"] != said[0]["STRETTO_JOB"]
 
 
+def test_addresses_are_ipv6_if_so_wanted(lab):
+    lab("up", 2, "--ipv6")
+    first, _ = environments(lab)
+    assert first["STRETTO_ADDR"].startswith("[fd53:7472:6574:746f::1]:")
+    first, _ = environments(lab, "--launcher", "torchrun")
+    assert first["MASTER_ADDR"] == "fd53:7472:6574:746f::1"
+    code = "import socket; print(socket.getaddrinfo('h2', 1)[0][4][0])"
+    assert lab.python(1, code) == "fd53:7472:6574:746f::2\n"
+
+
 def test_what_torchrun_sets(three):
     said = environments(three, "--launcher", "torchrun", "--ranks-per-host", 2)
     assert {each["RANK"] for each in said} == set("012345")
