@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/agent.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "base/status.hpp"
+
+namespace stretto::control {
+
+namespace {
+
+// Longer than anybody waits; leaves room for sums.
+std::chrono::nanoseconds duration(std::uint64_t nanoseconds) {
+    return std::chrono::nanoseconds(std::min<std::uint64_t>(nanoseconds, 1'000'000'000'000'000));
+}
+
+} // namespace
+
+Agent::Agent(AgentOptions options, Links &links, Hooks hooks)
+    : options_(std::move(options)), links_(links), hooks_(std::move(hooks)),
+      member_(options_.rank, options_.founding),
+      heartbeats_(options_.rank, options_.founding.members, options_.heartbeats, options_.clock()),
+      left_in_order_(options_.founding.members.ranks()), view_(options_.founding),
+      table_(options_.founding.members.ranks()) {
+    links_.attach(this);
+    try {
+        thread_ = std::thread([this] { run(); });
+    } catch (...) {
+        links_.attach(nullptr);
+        throw;
+    }
+}
+
+Agent::~Agent() {
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    news_.notify_one();
+    thread_.join();
+    links_.attach(nullptr);
+}
+
+// ---- for callers
+
+View Agent::view() const {
+    const std::lock_guard lock(mutex_);
+    return view_;
+}
+
+std::optional<Reason> Agent::reason() const {
+    const std::lock_guard lock(mutex_);
+    return reason_;
+}
+
+std::optional<Offsets> Agent::clocks() const {
+    const std::lock_guard lock(mutex_);
+    return table_.latest();
+}
+
+void Agent::put(Item item) {
+    {
+        const std::lock_guard lock(mutex_);
+        inbox_.push_back(std::move(item));
+    }
+    news_.notify_one();
+}
+
+std::optional<Reason> Agent::revoke(std::uint32_t epoch, Status status, std::string text) {
+    put(Event(event::Fail{epoch, status, std::move(text)}));
+    std::unique_lock lock(mutex_);
+    answers_.wait(lock, [&] { return reason_ || view_.epoch != epoch; });
+    return view_.epoch == epoch ? reason_ : std::nullopt;
+}
+
+action::Shrunk Agent::shrink(std::uint64_t completed) {
+    std::unique_lock lock(mutex_);
+    if (!reason_)
+        throw Error(Status::argument, "shrink was called on a communicator that has not failed");
+    shrunk_.reset();
+    inbox_.push_back(Event(event::Shrink{completed}));
+    news_.notify_one();
+    answers_.wait(lock, [this] { return shrunk_ || collapsed_; });
+    return shrunk_ ? *shrunk_ : action::Shrunk{action::Outcome::no_majority, view_};
+}
+
+std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
+    std::unique_lock lock(mutex_);
+    if (!view_.members.has(arbiter) || value.size() > kMostSeal)
+        throw Error(Status::argument, "a choice needs an arbiter that belongs to the communicator "
+                                      "and a value of at most " +
+                                          std::to_string(kMostSeal) + " bytes");
+    const std::uint32_t epoch = view_.epoch;
+    inbox_.push_back(Event(event::Seal{key, arbiter, std::move(value)}));
+    news_.notify_one();
+    const auto over = [&] { return reason_ || view_.epoch != epoch; };
+    answers_.wait(lock, [&] { return over() || seals_.contains(key); });
+    if (over())
+        throw Error(Status::revoked,
+                    "a choice was not made before the communicator failed" +
+                        (reason_ ? ": " + reason_->text : std::string(" and went on without it")));
+    return seals_.at(key);
+}
+
+void Agent::forget_seals(std::uint64_t below) {
+    std::unique_lock lock(mutex_);
+    seals_.erase(seals_.begin(), seals_.lower_bound(below));
+    inbox_.push_back(Event(event::Forget{below}));
+    news_.notify_one();
+}
+
+std::vector<std::optional<Whereabouts>> Agent::where(const RankSet &ranks,
+                                                     std::uint64_t nanoseconds) {
+    std::unique_lock lock(mutex_);
+    if (ranks.ranks() != view_.members.ranks())
+        throw Error(Status::argument, "these are ranks of another job");
+    const std::uint64_t ticket = ++tickets_;
+    auto &answers = asked_[ticket]; // a map's elements stay where they are
+    answers.resize(static_cast<std::size_t>(view_.members.ranks()));
+    inbox_.push_back(Question{ticket, ranks});
+    news_.notify_one();
+    const auto all_have_answered = [&] {
+        for (const int rank : ranks)
+            if (!answers[static_cast<std::size_t>(rank)])
+                return false;
+        return true;
+    };
+    answers_.wait_for(lock, duration(nanoseconds),
+                      [&] { return collapsed_ || all_have_answered(); });
+    auto result = std::move(answers);
+    asked_.erase(ticket);
+    return result;
+}
+
+// ---- the network
+
+void Agent::on_bytes(int from, std::span<const std::byte> bytes) {
+    put(Bytes{from, {bytes.begin(), bytes.end()}});
+}
+
+void Agent::on_broken(int rank, std::string_view why) {
+    put(Broken{rank, std::string(why)});
+}
+
+void Agent::on_restored(int rank) {
+    put(Event(event::Restored{rank}));
+}
+
+// ---- the agent's thread
+
+void Agent::run() {
+    try {
+        work();
+    } catch (const std::exception &error) {
+        collapse(error.what());
+    }
+}
+
+void Agent::work() {
+    std::vector<Item> items;
+    std::unique_lock lock(mutex_);
+    while (!stop_) {
+        const std::uint64_t now = options_.clock(), next = heartbeats_.next_tick();
+        if (inbox_.empty() && next > now) {
+            news_.wait_for(lock, duration(next - now));
+            if (stop_)
+                break;
+        }
+        items.swap(inbox_);
+        lock.unlock();
+        for (Item &item : items)
+            std::visit([this](auto &each) { take(each); }, item);
+        items.clear();
+        look_after_others();
+        lock.lock();
+    }
+    lock.unlock();
+    if (member_.in_force())
+        for (const int rank : member_.view().members)
+            if (rank != options_.rank)
+                send(rank, Bye{});
+}
+
+// The thread ends, for want of memory perhaps.  Nobody may wait for it.
+void Agent::collapse(const char *why) {
+    const std::lock_guard lock(mutex_);
+    collapsed_ = true;
+    if (!reason_)
+        reason_ = Reason{Status::memory, options_.rank, options_.rank, ""};
+    try {
+        reason_->text =
+            "rank " + std::to_string(options_.rank) + " has lost its control agent: " + why;
+    } catch (const std::exception &) {
+        reason_->text.clear(); // no memory for that either
+    }
+    revoked_.store(true, std::memory_order_release);
+    answers_.notify_all();
+}
+
+void Agent::take(Event &event) {
+    if (auto *seal = std::get_if<event::Seal>(&event); seal && seal->arbiter == options_.rank)
+        choose(seal->key, seal->value);
+    step(event);
+}
+
+void Agent::choose(std::uint64_t key, std::string &value) {
+    if (!hooks_.choose || member_.knows_seal(key))
+        return;
+    value = hooks_.choose(key, value);
+    if (value.size() > kMostSeal)
+        throw Error(Status::internal, "a sealed value of " + std::to_string(value.size()) +
+                                          " bytes; at most " + std::to_string(kMostSeal));
+}
+
+void Agent::take(Broken &item) {
+    if (!left_in_order_.has(item.rank))
+        suspect(item.rank, words(item.rank) + ": " + item.why);
+}
+
+void Agent::take(Question &item) {
+    for (const int rank : item.ranks)
+        if (rank == options_.rank)
+            note(rank, {item.ticket, whereabouts()});
+        else
+            send(rank, Where{item.ticket});
+}
+
+void Agent::suspect(int rank, std::string why) {
+    step(event::Suspect{rank, std::move(why)});
+}
+
+std::string Agent::words(int rank) const {
+    return hooks_.describe ? hooks_.describe(rank) : "rank " + std::to_string(rank);
+}
+
+void Agent::step(const Event &event) {
+    for (const Action &action : member_.step(event))
+        std::visit([this](const auto &each) { act(each); }, action);
+}
+
+void Agent::send(int to, Body body) {
+    links_.send(to, write({member_.view().epoch, std::move(body)}));
+}
+
+void Agent::act(const action::Send &action) {
+    links_.send(action.to, write(action.message));
+}
+
+void Agent::act(const action::Revoked &action) {
+    std::uint32_t epoch = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        reason_ = action.reason;
+        epoch = view_.epoch;
+        revoked_.store(true, std::memory_order_release);
+    }
+    answers_.notify_all();
+    if (hooks_.revoked)
+        hooks_.revoked(epoch, action.reason);
+}
+
+void Agent::act(const action::Shrunk &action) {
+    {
+        const std::lock_guard lock(mutex_);
+        shrunk_ = action;
+        if (action.outcome == action::Outcome::succeeded) {
+            view_ = action.view;
+            reason_.reset();
+            seals_.clear();
+            table_.start_over(view_.epoch);
+            revoked_.store(false, std::memory_order_release);
+        }
+    }
+    filter_ = {};
+    awaited_since_.clear();
+    answers_.notify_all();
+}
+
+void Agent::act(const action::Sealed &action) {
+    {
+        const std::lock_guard lock(mutex_);
+        seals_[action.key] = action.value;
+    }
+    answers_.notify_all();
+}
+
+} // namespace stretto::control

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The agent of a rank: a thread that plays this rank's part in the control protocol, whatever the
+// rank itself does meanwhile.
+//
+// All that the protocol knows is touched by that thread alone.  Callers and the network put what
+// they have to say into its inbox; callers then wait for what it answers.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "control/clocks.hpp"
+#include "control/heartbeats.hpp"
+#include "control/links.hpp"
+#include "control/member.hpp"
+
+namespace stretto::control {
+
+// Called by the agent's thread: they must not wait, nor call the agent.  Each may be left out.
+struct Hooks {
+    // The epoch has ended; the others have been told.
+    std::function<void(std::uint32_t epoch, const Reason &reason)> revoked;
+    // What this rank does just now.
+    std::function<Whereabouts()> whereabouts;
+    // At the arbiter: what to seal, given what the first to ask would choose.
+    std::function<std::string(std::uint64_t key, const std::string &value)> choose;
+    // A rank in words, with its host: "rank 3 (node07)".
+    std::function<std::string(int rank)> describe;
+};
+
+struct AgentOptions {
+    int rank = 0;
+    View founding;
+    Heartbeats::Times heartbeats = {};
+    // How long shrink waits for a member that lives but does not call it; 0: for ever.
+    std::uint64_t patience = 600'000'000'000;
+    std::function<std::uint64_t()> clock = now_ns; // nanoseconds, never going back
+};
+
+class Agent final : private Links::Listener {
+public:
+    // `links` outlives the agent.
+    Agent(AgentOptions options, Links &links, Hooks hooks = {});
+    // Says goodbye: the others do not take it for dead.
+    ~Agent();
+    Agent(const Agent &) = delete;
+    Agent &operator=(const Agent &) = delete;
+
+    // The members below may be called by any thread.
+
+    // The view in force, or the last that was.
+    View view() const;
+    // Whether the epoch in force has ended.  Costs a load: to be asked before a call returns
+    // success.
+    bool revoked() const { return revoked_.load(std::memory_order_acquire); }
+    std::optional<Reason> reason() const;
+
+    // Ends the epoch, if it is still this one, for all.  When this returns, the others have been
+    // told; the reason is the first that was given, or nothing if there is another view already.
+    std::optional<Reason> revoke(std::uint32_t epoch, Status status, std::string text);
+    // Agrees with the other members on who goes on.  Waits until all have called it, have been
+    // found dead or have not come for `patience`.  Throws Error(argument) if nothing was revoked.
+    action::Shrunk shrink(std::uint64_t completed);
+    // The value that all members get for this key; `arbiter` is a function of the key.  Throws
+    // Error(revoked) if the epoch ends first.
+    std::string seal(std::uint64_t key, int arbiter, std::string value);
+    // Nobody asks for keys below this one any more.
+    void forget_seals(std::uint64_t below);
+    // What these ranks do just now, by rank; nothing of those who do not answer in time.
+    std::vector<std::optional<Whereabouts>> where(const RankSet &ranks, std::uint64_t nanoseconds);
+    // The table of clocks, once there is one.
+    std::optional<Offsets> clocks() const;
+
+private:
+    struct Bytes {
+        int from;
+        std::vector<std::byte> bytes;
+    };
+    struct Broken {
+        int rank;
+        std::string why;
+    };
+    struct Question {
+        std::uint64_t ticket;
+        RankSet ranks;
+    };
+    using Item = std::variant<Bytes, Broken, Question, Event>;
+
+    void on_bytes(int from, std::span<const std::byte> bytes) override;
+    void on_broken(int rank, std::string_view why) override;
+    void on_restored(int rank) override;
+    void put(Item item);
+
+    // Of the agent's thread.
+    void run();
+    void work();
+    void take(Bytes &item);
+    void take(Broken &item);
+    void take(Question &item);
+    void take(Event &event);
+    void receive(int from, Message message);
+    void serve(int from, const Message &message);
+    void step(const Event &event);
+    void act(const action::Send &action);
+    void act(const action::Revoked &action);
+    void act(const action::Shrunk &action);
+    void act(const action::Sealed &action);
+    void send(int to, Body body);
+    void suspect(int rank, std::string why);
+    Whereabouts whereabouts() const;
+    void note(int rank, const Here &here);
+    void choose(std::uint64_t key, std::string &value);
+    void look_after_others();
+    void lose_patience(std::uint64_t now);
+    void read_clocks(const RankSet &pinged, std::uint64_t now);
+    int reference() const; // of clocks: the lowest member
+    void collapse(const char *why);
+    std::string words(int rank) const;
+
+    const AgentOptions options_;
+    Links &links_;
+    const Hooks hooks_;
+
+    Member member_;
+    Heartbeats heartbeats_;
+    ClockFilter filter_;
+    RankSet left_in_order_; // who has said goodbye
+    std::map<int, std::uint64_t> awaited_since_;
+
+    mutable std::mutex mutex_; // guards what follows
+    std::condition_variable news_, answers_;
+    std::vector<Item> inbox_;
+    bool stop_ = false;
+    bool collapsed_ = false; // the thread cannot go on
+    View view_;
+    std::optional<Reason> reason_;
+    std::optional<action::Shrunk> shrunk_;
+    std::map<std::uint64_t, std::string> seals_; // of this epoch
+    std::uint64_t tickets_ = 0;
+    std::map<std::uint64_t, std::vector<std::optional<Whereabouts>>> asked_;
+    ClockTable table_;
+
+    std::atomic<bool> revoked_ = false;
+    std::thread thread_;
+};
+
+} // namespace stretto::control

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an agent needs of a network: to hand over bytes for another rank, and to be told of those
+// that come.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace stretto::control {
+
+class Links {
+public:
+    // Called by any thread of the network, but never from within send().
+    class Listener {
+    public:
+        virtual void on_bytes(int from, std::span<const std::byte> bytes) = 0; // of one send()
+        // The link is gone and does not come back: the rank has died, or is another one.
+        virtual void on_broken(int rank, std::string_view why) = 0;
+        // It broke and has come back; what was sent last, in either direction, may be lost.
+        virtual void on_restored(int rank) = 0;
+
+    protected:
+        ~Listener() = default;
+    };
+
+    virtual ~Links() = default;
+    // Null: once this returns, nobody is called any more.
+    virtual void attach(Listener *listener) = 0;
+    // Does not wait for the other side.  The bytes arrive whole, after those of all sends to the
+    // same rank before, or the listeners at both ends are told that the link broke.
+    virtual void send(int to, std::span<const std::byte> bytes) = 0;
+};
+
+} // namespace stretto::control

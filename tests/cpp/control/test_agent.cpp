@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Agents with threads of their own, on a network of threads.  Nothing here depends on who is quick:
+// deadlines are long where nothing must go wrong, and what must come is waited for.
+#include "doctest.h"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "control/agent.hpp"
+#include "control/wires.hpp"
+#include "support/text.hpp"
+#include "support/tier.hpp"
+
+using namespace stretto;
+using namespace stretto::control;
+using action::Outcome;
+using action::Shrunk;
+using test::contains;
+using test::Wires;
+
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr Heartbeats::Times kPatient{20 * kMillisecond, 60'000 * kMillisecond};
+constexpr Heartbeats::Times kQuick{20 * kMillisecond, 700 * kMillisecond};
+
+void rest(int milliseconds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+template<class Condition>
+void await(const Condition &condition) {
+    while (!condition())
+        rest(1);
+}
+
+struct Job {
+    Job(int size, Heartbeats::Times times, unsigned seed = 1,
+        std::function<void(AgentOptions &, Hooks &)> adjust = {})
+        : ranks(size), wires(size, seed), answers(static_cast<std::size_t>(size)) {
+        for (int rank = 0; rank < size; ++rank) {
+            AgentOptions options;
+            options.rank = rank;
+            options.founding = {0, RankSet::all(size), 0};
+            options.heartbeats = times;
+            Hooks hooks;
+            hooks.describe = [](int each) {
+                return "rank " + std::to_string(each) + " (host" + std::to_string(each) + ")";
+            };
+            if (adjust)
+                adjust(options, hooks);
+            agents.push_back(std::make_unique<Agent>(std::move(options), wires.of(rank), hooks));
+        }
+    }
+    ~Job() {
+        for (int rank = 0; rank < ranks; ++rank)
+            wires.thaw(rank);
+    }
+    Agent &operator[](int rank) { return *agents[static_cast<std::size_t>(rank)]; }
+    Shrunk &answer(int rank) { return answers[static_cast<std::size_t>(rank)]; }
+
+    void await_revoked(const RankSet &some) {
+        for (const int rank : some)
+            await([&] { return (*this)[rank].revoked(); });
+    }
+    // These call shrink, each in a thread of its own, after `calls(rank)` calls.
+    void shrink(
+        const RankSet &some, const std::function<std::uint64_t(int)> &calls,
+        const std::function<void()> &meanwhile = [] {}) {
+        std::vector<std::thread> threads;
+        for (const int rank : some)
+            threads.emplace_back([&, rank] { answer(rank) = (*this)[rank].shrink(calls(rank)); });
+        meanwhile();
+        for (std::thread &thread : threads)
+            thread.join();
+    }
+
+    int ranks;
+    Wires wires;
+    std::vector<std::unique_ptr<Agent>> agents;
+    std::vector<Shrunk> answers;
+};
+
+RankSet without(int ranks, std::initializer_list<int> gone) {
+    RankSet set = RankSet::all(ranks);
+    for (const int rank : gone)
+        set.erase(rank);
+    return set;
+}
+
+std::uint64_t ten_and_rank(int rank) {
+    return 10 + static_cast<std::uint64_t>(rank);
+}
+
+} // namespace
+
+TEST_CASE("a rank that dies is named to all, and the others go on") {
+    Job job(6, kPatient);
+    const RankSet others = without(6, {4});
+    job.wires.kill(4);
+    job.await_revoked(others);
+    for (const int rank : others) {
+        const Reason reason = *job[rank].reason();
+        CHECK(reason.status == Status::peer);
+        CHECK(reason.culprit == 4);
+        CHECK(reason.text == "rank 4 (host4): its process has ended");
+    }
+    job.shrink(others, ten_and_rank);
+    for (const int rank : others) {
+        CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, others, 10}});
+        CHECK(job[rank].view() == job.answer(rank).view);
+        CHECK_FALSE(job[rank].revoked());
+    }
+    // And once more, in the new view.
+    const RankSet left = without(6, {0, 4});
+    job.wires.kill(0);
+    job.await_revoked(left);
+    job.shrink(left, ten_and_rank);
+    for (const int rank : left)
+        CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {2, left, 11}});
+}
+
+TEST_CASE("what a caller finds wrong is told to all before it goes on") {
+    std::atomic<int> told{0};
+    Job job(4, kPatient, 1, [&](AgentOptions &, Hooks &hooks) {
+        hooks.revoked = [&](std::uint32_t epoch, const Reason &reason) {
+            CHECK(epoch == 0);
+            CHECK(reason.text == "rank 2 is late");
+            ++told;
+        };
+    });
+    CHECK_THROWS_AS(job[1].shrink(0), Error); // nothing has failed
+    const Reason reason = *job[1].revoke(0, Status::timeout, "rank 2 is late");
+    CHECK(reason.origin == 1);
+    job.await_revoked(RankSet::all(4));
+    await([&] { return told == 4; });
+    // The first reason stays.
+    CHECK(job[3].revoke(0, Status::timeout, "another") == reason);
+    job.shrink(RankSet::all(4), [](int) { return 3; });
+    for (int rank = 0; rank < 4; ++rank) // all live, so all go on
+        CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, RankSet::all(4), 3}});
+    // What failed before that is no failure of the new view.
+    CHECK_FALSE(job[2].revoke(0, Status::timeout, "found late"));
+    CHECK_FALSE(job[2].revoked());
+}
+
+TEST_CASE("a frozen rank is missed; when it thaws, it learns that it is excluded") {
+    Job job(4, kQuick);
+    const RankSet others = without(4, {1});
+    job.wires.freeze(1);
+    job.await_revoked(others);
+    for (const int rank : others)
+        CHECK(contains(job[rank].reason()->text, "rank 1 (host1) has sent nothing for 0.7 s"));
+    job.shrink(others, ten_and_rank);
+    for (const int rank : others)
+        CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, others, 10}});
+    CHECK_FALSE(job[1].revoked());
+    job.wires.thaw(1);
+    await([&] { return job[1].revoked(); });
+    job.shrink(without(4, {0, 2, 3}), ten_and_rank);
+    CHECK(job.answer(1).outcome == Outcome::excluded);
+    CHECK(job.answer(1).view == job.answer(0).view);
+    CHECK_FALSE(job[0].revoked());
+}
+
+TEST_CASE("the side of a split network that is fewer gives up, also when the network joins again") {
+    Job job(5, kQuick);
+    for (const int a : {0, 2, 4})
+        for (const int b : {1, 3})
+            job.wires.cut(a, b);
+    job.await_revoked(RankSet::all(5));
+    job.shrink(RankSet::all(5), ten_and_rank);
+    const RankSet more = without(5, {1, 3});
+    for (const int rank : more)
+        CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, more, 10}});
+    for (const int rank : {1, 3})
+        CHECK(job.answer(rank).outcome == Outcome::no_majority);
+    for (const int a : {0, 2, 4})
+        for (const int b : {1, 3})
+            job.wires.restore(a, b);
+    rest(50);
+    for (const int rank : more)
+        CHECK_FALSE(job[rank].revoked());
+    job.shrink(without(5, {0, 2, 4}), ten_and_rank);
+    CHECK(job.answer(1).outcome == Outcome::no_majority);
+}
+
+TEST_CASE("who lives but does not call shrink is left behind") {
+    Job job(3, kPatient, 1,
+            [](AgentOptions &options, Hooks &) { options.patience = 300 * kMillisecond; });
+    job[0].revoke(0, Status::timeout, "too late");
+    job.await_revoked(RankSet::all(3));
+    job.shrink(without(3, {0}), ten_and_rank); // the lowest, who would lead, does not come
+    for (const int rank : {1, 2})
+        CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, without(3, {0}), 11}});
+    job.shrink(without(3, {1, 2}), ten_and_rank);
+    CHECK(job.answer(0).outcome == Outcome::excluded);
+}
+
+TEST_CASE("a link that loses what it carries and comes back is no failure") {
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+        Job job(4, kPatient, seed);
+        job[2].revoke(0, Status::timeout, "late");
+        job.await_revoked(RankSet::all(4));
+        job.shrink(RankSet::all(4), ten_and_rank, [&] {
+            job.wires.cut(0, static_cast<int>(1 + seed % 3));
+            job.wires.restore(0, static_cast<int>(1 + seed % 3));
+        });
+        for (int rank = 0; rank < 4; ++rank)
+            CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, RankSet::all(4), 10}});
+    }
+}
+
+TEST_CASE("a choice is the same for all, and the arbiter may have a mind of its own") {
+    Job job(5, kPatient, 1, [](AgentOptions &options, Hooks &hooks) {
+        if (options.rank == 2)
+            hooks.choose = [](std::uint64_t key, const std::string &value) {
+                return key == 8 ? "the arbiter's" : value;
+            };
+    });
+    for (const std::uint64_t key : {7, 8}) {
+        std::vector<std::string> values(5);
+        std::vector<std::thread> threads;
+        for (int rank = 0; rank < 5; ++rank)
+            threads.emplace_back([&, rank] {
+                values[static_cast<std::size_t>(rank)] =
+                    job[rank].seal(key, 2, "of rank " + std::to_string(rank));
+            });
+        for (std::thread &thread : threads)
+            thread.join();
+        for (const std::string &value : values)
+            CHECK(value == values[0]);
+        CHECK(contains(values[0], key == 8 ? "the arbiter's" : "of rank "));
+        CHECK(job[3].seal(key, 2, "again") == values[0]);
+    }
+    job[3].forget_seals(9);
+    CHECK_THROWS_AS(job[0].seal(9, 5, ""), Error); // there is no rank 5
+    CHECK_THROWS_AS(job[0].seal(9, 2, std::string(kMostSeal + 1, 'x')), Error);
+    // An arbiter that dies does not answer any more.
+    job.wires.freeze(2);
+    std::thread asks([&] {
+        try {
+            job[0].seal(10, 2, "x");
+            FAIL_CHECK("sealed by the dead");
+        } catch (const Error &error) {
+            CHECK(error.status() == Status::revoked);
+            CHECK(contains(error.what(), "rank 2 (host2)"));
+        }
+    });
+    job.wires.kill(2);
+    asks.join();
+}
+
+TEST_CASE("where are you? says what each does, except who cannot answer") {
+    Job job(4, kPatient, 1, [](AgentOptions &options, Hooks &hooks) {
+        hooks.whereabouts = [rank = options.rank] {
+            return Whereabouts{7, static_cast<std::uint64_t>(rank), 9, 3, "allreduce"};
+        };
+    });
+    job.wires.freeze(3);
+    const auto answers = job[0].where(RankSet::all(4), 300 * kMillisecond);
+    REQUIRE(answers.size() == 4);
+    CHECK_FALSE(answers[3]);
+    for (const int rank : {0, 1, 2})
+        CHECK(answers[static_cast<std::size_t>(rank)] ==
+              Whereabouts{7, static_cast<std::uint64_t>(rank), 9, 3, "allreduce"});
+    CHECK_THROWS_AS(job[0].where(RankSet::all(5), kMillisecond), Error);
+}
+
+TEST_CASE("clocks that are apart: all come to hold one table") {
+    constexpr std::uint64_t kApart = 3'600'000'000'000;
+    Job job(4, kPatient, 1, [](AgentOptions &options, Hooks &) {
+        // Rank 3's clock is three hours ahead of rank 0's.
+        options.clock = [ahead = kApart * static_cast<std::uint64_t>(options.rank)] {
+            return now_ns() + ahead;
+        };
+    });
+    for (int rank = 0; rank < 4; ++rank)
+        await([&] { return job[rank].clocks().has_value(); });
+    const Offsets table = *job[3].clocks();
+    CHECK(table.reference == 0);
+    for (int rank = 0; rank < 4; ++rank) {
+        const std::int64_t wrong = table.of_rank[static_cast<std::size_t>(rank)] +
+                                   static_cast<std::int64_t>(kApart) * rank;
+        // Half of the time on the way, whatever the machine was doing then.
+        CHECK(std::abs(wrong) < 10'000 * static_cast<std::int64_t>(kMillisecond));
+    }
+}
+
+TEST_CASE("ranks that end in good order are not missed, until they are needed") {
+    Job job(3, kPatient);
+    job.agents[2].reset();
+    rest(50);
+    CHECK_FALSE(job[0].revoked());
+    CHECK_FALSE(job[1].revoked());
+    job[1].revoke(0, Status::peer, "rank 2 has left");
+    job.await_revoked(without(3, {2}));
+    job.shrink(without(3, {2}), ten_and_rank);
+    for (const int rank : {0, 1})
+        CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, without(3, {2}), 10}});
+}
+
+TEST_CASE("who sends what is no message is not trusted any more") {
+    Job job(3, kPatient);
+    job.wires.inject(2, 0, std::vector<std::byte>(5, std::byte{0xee}));
+    job.await_revoked(without(3, {2}));
+    CHECK(contains(job[1].reason()->text, "rank 2 (host2) has sent what is no message: "));
+    job.shrink(without(3, {2}), ten_and_rank);
+    CHECK(job.answer(0).view.members == without(3, {2}));
+}
+
+TEST_CASE("an agent whose thread cannot go on fails its callers, who do not wait for it") {
+    Job job(2, kPatient, 1, [](AgentOptions &options, Hooks &hooks) {
+        if (options.rank == 0)
+            hooks.choose = [](std::uint64_t, const std::string &) -> std::string {
+                throw std::bad_alloc();
+            };
+    });
+    CHECK_THROWS_AS(job[0].seal(1, 0, "x"), Error);
+    CHECK(job[0].revoked());
+    CHECK(contains(job[0].reason()->text, "rank 0 has lost its control agent"));
+    CHECK(job[0].shrink(0).outcome == Outcome::no_majority);
+    job.wires.kill(0);
+    job.await_revoked(without(2, {0}));
+}
+
+TEST_CASE("whatever happens, whoever lives gets an answer, and nobody another view") {
+    const unsigned jobs = test::full_tier() ? 200 : 12;
+    for (unsigned seed = 1; seed <= jobs; ++seed) {
+        CAPTURE(seed);
+        std::mt19937 random(seed);
+        const int ranks = 3 + static_cast<int>(random() % 6);
+        Job job(ranks, kQuick, seed);
+        RankSet callers = RankSet::all(ranks);
+        const auto anybody = [&] {
+            return static_cast<int>(random() % static_cast<unsigned>(ranks));
+        };
+        const auto something = [&] {
+            const int rank = anybody();
+            switch (random() % 3) {
+            case 0: job.wires.kill(rank); break;
+            case 1: job.wires.freeze(rank); break;
+            case 2:
+                for (int other = 0; other < ranks; ++other)
+                    if (other != rank)
+                        job.wires.cut(rank, other);
+                break;
+            }
+            return rank;
+        };
+        const int first = something();
+        callers.erase(first);
+        job.await_revoked(callers);
+        // A second failure during shrink.
+        job.shrink(callers, ten_and_rank, [&] {
+            std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+            job.wires.thaw(something());
+        });
+        std::vector<Shrunk> succeeded;
+        for (const int rank : callers) {
+            const Shrunk &each = job.answer(rank);
+            if (each.outcome != Outcome::succeeded)
+                continue;
+            CHECK(each.view.epoch == 1);
+            CHECK(is_quorum(each.view.members, RankSet::all(ranks)));
+            CHECK(each.view.members.has(rank));
+            CHECK(each.view.completed == ten_and_rank(each.view.members.lowest()));
+            succeeded.push_back(each);
+        }
+        for (const Shrunk &each : succeeded)
+            CHECK(each == succeeded[0]);
+    }
+}

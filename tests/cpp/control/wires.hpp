@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A network among threads: what is sent waits a while and is handed over by a thread of the
+// network, in order for each pair.  Ranks can be killed, frozen and cut off.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "control/links.hpp"
+
+namespace test {
+
+class Wires {
+    using Clock = std::chrono::steady_clock;
+    using Links = stretto::control::Links;
+
+public:
+    // Messages take up to so many microseconds.
+    Wires(int ranks, unsigned seed, unsigned most_delay = 300)
+        : random_(seed), most_delay_(most_delay) {
+        for (int rank = 0; rank < ranks; ++rank)
+            ends_.push_back(std::make_unique<End>(*this, rank));
+        thread_ = std::thread([this] { run(); });
+    }
+    ~Wires() {
+        {
+            const std::lock_guard lock(mutex_);
+            stop_ = true;
+            frozen_.clear();
+        }
+        changed_.notify_all();
+        thread_.join();
+    }
+
+    Links &of(int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
+
+    // What the rank has sent last is lost, for each other rank from some message on; those that
+    // lived are told that the link is gone.
+    void kill(int rank) {
+        const std::lock_guard lock(mutex_);
+        dead_.insert(rank);
+        for (std::size_t other = 0; other < ends_.size(); ++other) {
+            const Pair pair{rank, static_cast<int>(other)};
+            std::size_t rest = random_() % (waiting(pair) + 1);
+            std::erase_if(queue_, [&](const auto &entry) {
+                return entry.second.pair == pair && (rest == 0 || rest-- == 0);
+            });
+            if (pair.second != rank)
+                push(pair, {}, Kind::broken);
+        }
+        changed_.notify_all();
+    }
+    // Nothing passes between the two any more, and nobody is told.
+    void cut(int a, int b) {
+        const std::lock_guard lock(mutex_);
+        cut_.insert({a, b});
+        cut_.insert({b, a});
+        std::erase_if(queue_, [&](const auto &entry) { return cut_.contains(entry.second.pair); });
+    }
+    // The link is back: both are told that something may be lost.
+    void restore(int a, int b) {
+        const std::lock_guard lock(mutex_);
+        cut_.erase({a, b});
+        cut_.erase({b, a});
+        push({a, b}, {}, Kind::restored);
+        push({b, a}, {}, Kind::restored);
+        changed_.notify_all();
+    }
+    // The rank's agent stops at the next message that it sends, until it thaws.
+    void freeze(int rank) {
+        const std::lock_guard lock(mutex_);
+        frozen_.insert(rank);
+    }
+    void thaw(int rank) {
+        const std::lock_guard lock(mutex_);
+        frozen_.erase(rank);
+        changed_.notify_all();
+    }
+    // Bytes that no agent has written.
+    void inject(int from, int to, std::vector<std::byte> bytes) {
+        const std::lock_guard lock(mutex_);
+        push({from, to}, std::move(bytes), Kind::bytes);
+        changed_.notify_all();
+    }
+
+private:
+    using Pair = std::pair<int, int>; // from, to
+    enum class Kind { bytes, broken, restored };
+    struct Parcel {
+        Pair pair;
+        std::vector<std::byte> bytes;
+        Kind kind;
+    };
+
+    class End final : public Links {
+    public:
+        End(Wires &wires, int rank) : wires_(wires), rank_(rank) {}
+        void attach(Listener *listener) override {
+            const std::lock_guard lock(wires_.calling_);
+            listener_ = listener;
+        }
+        void send(int to, std::span<const std::byte> bytes) override {
+            std::unique_lock lock(wires_.mutex_);
+            wires_.changed_.wait(lock, [this] { return !wires_.frozen_.contains(rank_); });
+            if (wires_.dead_.contains(rank_))
+                return;
+            wires_.push({rank_, to}, {bytes.begin(), bytes.end()}, Kind::bytes);
+            wires_.changed_.notify_all();
+        }
+        void hand_over(const Parcel &parcel) { // with calling_
+            if (listener_ == nullptr)
+                return;
+            if (parcel.kind == Kind::bytes)
+                listener_->on_bytes(parcel.pair.first, parcel.bytes);
+            else if (parcel.kind == Kind::broken)
+                listener_->on_broken(parcel.pair.first, "its process has ended");
+            else
+                listener_->on_restored(parcel.pair.first);
+        }
+
+    private:
+        Wires &wires_;
+        int rank_;
+        Listener *listener_ = nullptr;
+    };
+
+    // With mutex_.
+    std::size_t waiting(const Pair &pair) const {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            queue_, [&](const auto &entry) { return entry.second.pair == pair; }));
+    }
+    void push(const Pair &pair, std::vector<std::byte> bytes, Kind kind) {
+        if (cut_.contains(pair))
+            return;
+        Clock::time_point &last = last_[pair];
+        last =
+            std::max(last, Clock::now() + std::chrono::microseconds(random_() % (most_delay_ + 1)));
+        queue_.emplace(last, Parcel{pair, std::move(bytes), kind}); // equal times: in order
+    }
+
+    void run() {
+        std::unique_lock lock(mutex_);
+        while (!stop_) {
+            if (queue_.empty()) {
+                changed_.wait(lock);
+                continue;
+            }
+            if (const auto due = queue_.begin()->first; due > Clock::now()) {
+                changed_.wait_until(lock, due);
+                continue;
+            }
+            const Parcel parcel = std::move(queue_.extract(queue_.begin()).mapped());
+            const int to = parcel.pair.second;
+            if (dead_.contains(to))
+                continue;
+            lock.unlock();
+            {
+                const std::lock_guard calling(calling_);
+                ends_[static_cast<std::size_t>(to)]->hand_over(parcel);
+            }
+            lock.lock();
+        }
+    }
+
+    std::mutex calling_; // while a listener is called
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<std::unique_ptr<End>> ends_;
+    std::multimap<Clock::time_point, Parcel> queue_;
+    std::map<Pair, Clock::time_point> last_;
+    std::set<int> dead_, frozen_;
+    std::set<Pair> cut_;
+    std::mt19937 random_;
+    unsigned most_delay_;
+    bool stop_ = false;
+    std::thread thread_;
+};
+
+} // namespace test
