@@ -273,10 +273,11 @@ private:
     // Until there is something to read or to release.  Waking takes tens of microseconds, so we
     // have ourselves woken earlier by what it took of late, and poll for the rest.
     void sleep() {
-        const std::int64_t wake = queue_.empty() ? 0 : queue_.due() - lead_;
-        if (!queue_.empty() && now_ns() >= wake)
+        const bool waiting = !queue_.empty();
+        const std::int64_t wake = waiting ? queue_.due() - lead_ : 0;
+        if (waiting && now_ns() >= wake)
             return;
-        if (!queue_.empty()) {
+        if (waiting) {
             itimerspec when{};
             when.it_value.tv_sec = wake / 1'000'000'000;
             when.it_value.tv_nsec = wake % 1'000'000'000;
@@ -286,9 +287,12 @@ private:
         const int ready = epoll_wait(events_, &event, 1, -1);
         if (ready < 0 && errno != EINTR)
             fail("epoll_wait");
+        if (ready < 1 || event.data.fd != timer_)
+            return;
         std::uint64_t expirations;
-        if (ready == 1 && event.data.fd == timer_ &&
-            read(timer_, &expirations, sizeof expirations) > 0)
+        const bool expired = read(timer_, &expirations, sizeof expirations) > 0;
+        // With nothing waiting it is an old one, which polling was quicker than.
+        if (expired && waiting)
             lead_ = std::min(kMostLead, lead_ + (now_ns() - wake - lead_) / kLeadMemory);
     }
 
