@@ -77,7 +77,12 @@ std::optional<Address> Address::numeric(std::string_view host, std::uint16_t por
     const Found found = look_up(text, AF_INET6, AI_NUMERICHOST, error);
     if (found == nullptr)
         return std::nullopt;
-    return Address(found->ai_addr, found->ai_addrlen).with_port(port);
+    const Address address(found->ai_addr, found->ai_addrlen);
+    // It takes a scope for others, too, where it means nothing and cannot be read back.
+    if (address.family() == AF_INET6 && address.raw_.v6.sin6_scope_id != 0 &&
+        !address.is_link_local())
+        return std::nullopt;
+    return address.with_port(port);
 }
 
 Address Address::any(int family, std::uint16_t port) {

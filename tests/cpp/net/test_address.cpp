@@ -41,7 +41,7 @@ TEST_CASE("addresses are printed as they are written") {
     CHECK_FALSE(Address().known());
     CHECK(Address::any(AF_INET6, 80).text() == "[::]:80");
     for (const char *none : {"", "node7", "10.1", "0x7f.1", "1.2.3.4.5", "10.0.0.1:7", "[::1]",
-                             ":::", "fe80::1%nowhere"})
+                             ":::", "fe80::1%nowhere", "::%1", "fd00::1%lo"})
         CHECK_FALSE(Address::numeric(none, 7));
     CHECK_FALSE(Address::numeric(std::string("10.0.0.1\0x", 10), 7));
 }
