@@ -62,6 +62,8 @@ public:
     // What was sent to `rank` may be lost: says it again.
     void restored(int rank, Outbox &out) const;
 
+    // Somebody claims to have got to the last round: there is no sense in going on.
+    bool exhausted() const { return highest_.round >= kMostRounds; }
     // Whether these are a quorum of the old members.
     bool enough(const RankSet &some) const;
     // As this member has counted the votes.

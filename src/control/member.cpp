@@ -104,7 +104,7 @@ void Member::settle(Outbox &out) {
         return;
     const RankSet &left = suspicions_.left();
     const bool unreachable = !left.has(rank_) && left.within(silent_);
-    if (!agreement_.enough(left) || unreachable) {
+    if (!agreement_.enough(left) || unreachable || agreement_.exhausted()) {
         if (rules_.gives_up)
             give_up(out);
         return;

@@ -21,6 +21,7 @@ void fields(Codec &codec, Ballot &ballot) {
     codec.number(ballot.round);
     codec.rank(ballot.owner);
     codec.must(ballot.round != 0 && ballot.owner != kNobody, "a ballot without owner or round");
+    codec.must(ballot.round <= kMostRounds, "a ballot of a round that nobody gets to");
 }
 
 template<class Codec>

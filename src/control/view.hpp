@@ -29,6 +29,9 @@ inline bool is_quorum(const RankSet &some, const RankSet &all) {
     return has > needs || (has == needs && some.has(all.lowest()));
 }
 
+// No agreement takes so many rounds.
+inline constexpr std::uint32_t kMostRounds = std::uint32_t{1} << 30;
+
 // An attempt to agree.  Ballots are ordered, and no two ranks have the same.
 struct Ballot {
     std::uint32_t round = 0; // 0: none

@@ -98,6 +98,15 @@ TEST_CASE("messages of strangers to a view are not taken") {
     CHECK(one.left() == ranks_of(4, {0, 1, 2}));
 }
 
+TEST_CASE("who meets a ballot that cannot be outbid gives up") {
+    Member one = member(0, 3);
+    one.step(event::Fail{0, Status::timeout, "late"});
+    one.step(event::Shrink{0});
+    const Actions actions = one.step(event::Received{1, {0, Refuse{{kMostRounds, 1}}}});
+    REQUIRE(first<action::Shrunk>(actions));
+    CHECK(first<action::Shrunk>(actions)->outcome == Outcome::no_majority);
+}
+
 TEST_CASE("a member alone goes on alone") {
     Member one = member(0, 1);
     const Actions revoked = one.step(event::Fail{0, Status::timeout, "late"});

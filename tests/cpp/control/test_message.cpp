@@ -88,6 +88,7 @@ TEST_CASE("what makes no sense is refused, each with its reason") {
     CHECK(refusal(Prepare{{1, kRanks}}) == "a rank that does not exist");
     CHECK(refusal(Prepare{{1, -2}}) == "a rank that does not exist");
     CHECK(refusal(Prepare{{1, kNobody}}) == "a ballot without owner or round");
+    CHECK(refusal(Prepare{{kMostRounds + 1, 0}}) == "a ballot of a round that nobody gets to");
     CHECK(refusal(Prepare{{0, 0}}) == "a ballot without owner or round");
     CHECK(refusal(Propose{{ballot, view(4)}}) == "a view of another epoch");
     CHECK(refusal(Decided{view(6)}) == "a view of another epoch");
