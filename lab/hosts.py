@@ -36,6 +36,13 @@ SCM_CREDENTIALS = 2  # of Linux; Python has no name for it
 CREDENTIALS = struct.Struct("3i")
 START_TIMEOUT = 60.0  # seconds until all hosts must be there
 MESSAGE = 1 << 16
+ALL_NAMESPACES = (
+    kernel.CLONE_NEWNET
+    | kernel.CLONE_NEWUTS
+    | kernel.CLONE_NEWIPC
+    | kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWPID
+)
 
 
 def start(cluster: Cluster) -> None:
@@ -95,7 +102,7 @@ def _in_child(work: Callable[[], None], report: socket.socket) -> NoReturn:
 
 def _become_keeper(cluster: Cluster, report: socket.socket) -> None:
     os.setsid()
-    kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWNS)
+    kernel.unshare(ALL_NAMESPACES)  # so that no slip in a host can reach the machine
     if os.fork() == 0:
         _in_child(lambda: _keep(cluster, report), report)
 
@@ -138,13 +145,7 @@ class _Init:
         links_made, self._go = os.pipe()
 
         def unshared() -> None:
-            kernel.unshare(
-                kernel.CLONE_NEWNET
-                | kernel.CLONE_NEWUTS
-                | kernel.CLONE_NEWIPC
-                | kernel.CLONE_NEWNS
-                | kernel.CLONE_NEWPID
-            )
+            kernel.unshare(ALL_NAMESPACES)
             init = os.fork()
             if init == 0:
                 _in_child(inside, report)
