@@ -6,8 +6,6 @@
 #include <climits>
 #include <cstdint>
 #include <fstream>
-#include <sstream>
-#include <utility>
 
 namespace stretto {
 
@@ -40,9 +38,12 @@ std::optional<std::string_view> line_after(std::string_view text, std::string_vi
 
 std::string contents(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf(); // which, unlike an iterator, does not throw when reading fails
-    return std::move(text).str();
+    std::string text;
+    char part[4096];
+    // Reading that fails ends it, as the end of the file does; a lack of memory is an error.
+    while (file.read(part, sizeof(part)), file.gcount() > 0)
+        text.append(part, static_cast<std::size_t>(file.gcount()));
+    return text;
 }
 
 std::optional<std::size_t> available_of(std::string_view meminfo) {
