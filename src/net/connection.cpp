@@ -73,8 +73,10 @@ bool Connection::flush() {
         const ssize_t taken = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (taken < 0) {
             ++traffic_.vain_sends;
-            if (!nothing_now())
-                fail(in_words(errno));
+            if (!nothing_now()) {
+                mute_ = true;
+                mute_reason_ = in_words(errno);
+            }
             break;
         }
         ++traffic_.send_calls;
@@ -83,7 +85,7 @@ bool Connection::flush() {
         if (static_cast<std::size_t>(taken) < asked)
             break; // the kernel is full
     }
-    return !failure_;
+    return !mute_ && !failure_;
 }
 
 Connection::Received Connection::receive(FrameReceiver &receiver) {
@@ -101,9 +103,10 @@ Connection::Received Connection::receive(FrameReceiver &receiver) {
         }
         if (come <= 0) {
             ++traffic_.vain_receives;
-            fail(come < 0 ? in_words(errno)
-                          : std::string("it closed the connection") +
-                                (reader_.between_frames() ? "" : " in the middle of a frame"));
+            fail(mute_      ? mute_reason_
+                 : come < 0 ? in_words(errno)
+                            : std::string("it closed the connection") +
+                                  (reader_.between_frames() ? "" : " in the middle of a frame"));
             return Received::broken;
         }
         ++traffic_.receive_calls;

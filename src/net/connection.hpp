@@ -60,10 +60,11 @@ public:
     std::uint64_t frames_sent() const { return writer_.frames_sent(); }
     std::size_t queued_bytes() const { return writer_.queued_bytes(); }
 
-    // Sends what the kernel takes.  False: the connection is broken.
+    // Sends what the kernel takes.  False: nothing can be sent any more.  What the peer has sent
+    // before is still to be received, and then that the connection is broken.
     bool flush();
     // Whether something is left, for which the socket must become writable.
-    bool wants_to_send() const { return !writer_.empty() && !failure_; }
+    bool wants_to_send() const { return !writer_.empty() && !mute_ && !failure_; }
 
     enum class Received {
         all,    // there is nothing more now
@@ -85,6 +86,8 @@ private:
     FrameWriter writer_;
     FrameReader reader_;
     Traffic traffic_;
+    std::string mute_reason_;
+    bool mute_ = false; // nothing can be sent any more
     std::optional<Error> failure_;
 };
 

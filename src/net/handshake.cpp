@@ -216,8 +216,10 @@ Verdict Responder::judge(const Purpose &purpose) const {
         return Verdict::protocol;
     if (!is_kind(purpose.kind))
         return Verdict::unwanted;
-    if (purpose.to != station_.rank || purpose.from == station_.rank ||
-        purpose.from >= station_.size)
+    // Where a job meets, rank 0 speaks for its host as others do for theirs.
+    const bool to_itself =
+        purpose.from == station_.rank && purpose.kind != ConnectionKind::rendezvous;
+    if (purpose.to != station_.rank || to_itself || purpose.from >= station_.size)
         return Verdict::rank;
     if (purpose.epoch != station_.epoch)
         return Verdict::epoch;

@@ -241,15 +241,21 @@ TEST_CASE("an end says who it was, and how") {
         }
         CHECK(says(two, "the process has ended or was killed"));
     }
-    SUBCASE("found out when sending") {
+    SUBCASE("found out when sending: what it said before is still heard") {
         test::Sockets sockets = test::local_pair();
         Connection two(std::move(sockets.two), rank(1), kLimits);
         {
             const Descriptor closed = std::move(sockets.one);
+            const FrameHeader header = write(Frame{});
+            REQUIRE(write(closed.get(), header.data(), header.size()) == 32);
         }
         const Bytes payload = counted(10);
         send(two, payload);
         CHECK_FALSE(two.flush()); // and no signal
+        CHECK_FALSE(two.failure());
+        while (two.receive(receiver) == Received::all) {
+        }
+        CHECK(two.traffic().frames_received == 1);
         CHECK(says(two, "the process has ended or was killed"));
         CHECK_FALSE(two.wants_to_send());
     }
