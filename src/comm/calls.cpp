@@ -220,9 +220,9 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
     // Where byte 0 of the whole vector would lie.
     call.input = shifted(input, -site.input_first);
     call.output = shifted(output, -site.output_first);
-    if (const auto where = heap_.locate(input, site.input_bytes); where != 0 && !mapped)
+    if (const auto where = heap_.offer(input, site.input_bytes); where != 0 && !mapped)
         call.input_heap = where - site.input_first;
-    if (const auto where = heap_.locate(output, site.output_bytes);
+    if (const auto where = heap_.offer(output, site.output_bytes);
         call.move_bytes == 0 && where != 0)
         call.output_heap = where - site.output_first;
     return call;

@@ -42,9 +42,10 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
                EngineOptions options, Describe describe, Companion *companion)
     : segment_(std::move(segment)), signals_(segment_->header().signals),
       ring_mask_(segment_->ring_bytes() - 1), mine_(segment_->lines(rank)), rank_(rank),
-      strings_(reduce::string_copies()), copy_(reduce::copy_pass()), options_(options),
-      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), stream_(*segment_),
-      heap_(heap), describe_(std::move(describe)), companion_(companion) {
+      strings_(reduce::string_copies()),
+      spins_(options.spin_ns != 0 && segment_->placement().one_host()), copy_(reduce::copy_pass()),
+      options_(options), patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())),
+      stream_(*segment_), heap_(heap), describe_(std::move(describe)), companion_(companion) {
     for (Bases &bases : bases_)
         bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
 }
@@ -58,7 +59,7 @@ void Engine::play(const Call &call, Tally &tally) {
         proceed(own_, call.plan->leading);
     announce(own_);
     pass_by(*call.plan);
-    if (options_.spin_ns != 0)
+    if (spins_)
         let_them_write(*call.plan);
     while (!advance(own_))
         if (!spin(own_))
@@ -369,7 +370,7 @@ bool Engine::look_ahead(Run &run) {
 
 // Waits a little without giving up the core; true if there is something to do again.
 bool Engine::spin(Run &run) {
-    if (options_.spin_ns != 0 && run.next < run.plan->steps.size()) {
+    if (spins_ && run.next < run.plan->steps.size()) {
         const Step &step = run.plan->steps[run.next];
         const auto look = [&] {
             for (int i = 0; i < 64; ++i) {

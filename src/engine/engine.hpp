@@ -104,6 +104,7 @@ private:
 
     // waiting.cpp
     void ring_readers(const Run &run, const Step &step);
+    void ship(const Run &run, const Step &step, const StepReader &reader);
     void ring_all();
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);
@@ -128,6 +129,7 @@ private:
     std::uint64_t oldest_ = 0;   // the first of them that is not complete
     std::uint64_t history_ = 0;  // signature of the last call
     const bool strings_;         // copies go by the string instruction
+    const bool spins_;           // on what others write: not where a bridge must bring it
     const reduce::Pass copy_;
     const EngineOptions options_;
     const std::uint64_t patience_ticks_;

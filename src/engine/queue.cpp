@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "transport/bridge.hpp"
+
 namespace stretto::engine {
 
 // Takes the lock from the progress thread, which may be asleep with it.
@@ -85,6 +87,7 @@ Queue::Flight *Queue::start(const Call &call, Tally &tally) {
 
 bool Queue::test(Flight &flight) {
     const Driver driver(*this);
+    transport::carry(segment_);
     if (!flight.complete)
         drive();
     return flight.complete;

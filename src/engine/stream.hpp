@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/plan.hpp"
+#include "transport/bridge.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::engine {
@@ -87,13 +88,28 @@ private:
             Record &oldest = record(first_);
             for (; oldest.cells < oldest.plan->cells.size(); ++oldest.cells) {
                 const PublishedCell &cell = oldest.plan->cells[oldest.cells];
-                if (!taken(*oldest.plan, oldest.sequence, oldest.plan->steps[cell.step]))
+                const Step &step = oldest.plan->steps[cell.step];
+                if (!taken(*oldest.plan, oldest.sequence, step)) {
+                    if (segment_.bridge() != nullptr)
+                        ask(oldest, step);
                     return fits(end);
+                }
                 released_ = oldest.base + cell.end;
             }
             ++first_;
         }
         return fits(end);
+    }
+
+    // Ranks on other hosts tell how far they are when they are asked.
+    void ask(const Record &record, const Step &step) const {
+        for (std::uint32_t r = 0; r < step.readers; ++r) {
+            const StepReader &reader = record.plan->readers[step.first_reader + r];
+            const std::uint64_t awaited = progress_of(record.sequence, reader.step + 1u);
+            if (!segment_.here(reader.rank) &&
+                segment_.lines(reader.rank).progress.load(std::memory_order_acquire) < awaited)
+                segment_.bridge()->ask(reader.rank, awaited);
+        }
     }
 
     void grow() {

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/kernel_files.hpp"
 #include "engine/engine.hpp"
+#include "transport/bridge.hpp"
 #include "transport/ladder.hpp"
 
 namespace stretto::engine {
@@ -18,8 +19,24 @@ void Engine::ring_all() {
 }
 
 void Engine::ring_readers(const Run &run, const Step &step) {
-    for (std::uint32_t r = 0; r < step.readers; ++r)
-        transport::Doorbell(*segment_, run.plan->readers[step.first_reader + r].rank).ring();
+    for (std::uint32_t r = 0; r < step.readers; ++r) {
+        const StepReader &reader = run.plan->readers[step.first_reader + r];
+        if (segment_->here(reader.rank))
+            transport::Doorbell(*segment_, reader.rank).ring();
+        else
+            ship(run, step, reader);
+    }
+}
+
+// Brings the cell of a step to a reader on another host.
+void Engine::ship(const Run &run, const Step &step, const StepReader &reader) {
+    const std::uint64_t position = run.bases[rank_] + step.place.cells;
+    const transport::Cell &own = cell(rank_, position);
+    const bool bulk = static_cast<transport::Where>(own.where & 3) == transport::Where::bulk;
+    segment_->bridge()->ship(reader.rank,
+                             {position, run.signature + position, own.where,
+                              bulk ? segment_->bulk(rank_) + (own.where >> 2) : own.payload(),
+                              step.length, progress_of(run.sequence, reader.step + 1u)});
 }
 
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool spinning) {
@@ -48,6 +65,8 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         if (rank == rank_)
             continue;
+        if (!segment_->here(rank))
+            segment_->bridge()->inquire(rank);
         const transport::LineBlock &lines = segment_->lines(rank);
         // Life is looked at before progress: who reports the end of this call and then dies is
         // fine.
@@ -94,9 +113,12 @@ void Engine::compare(std::uint64_t sequence, int rank) {
 }
 
 void Engine::judge(std::uint64_t sequence) {
-    for (int rank = 0; rank < segment_->ranks(); ++rank)
+    for (int rank = 0; rank < segment_->ranks(); ++rank) {
+        if (!segment_->here(rank))
+            segment_->bridge()->inquire(rank);
         if (rank != rank_)
             compare(sequence, rank);
+    }
 }
 
 std::string Engine::here(const Run &run) const {

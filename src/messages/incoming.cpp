@@ -60,7 +60,8 @@ bool Messenger::drain(int source) {
         arrive(source, frame, payload);
         in.take(frame);
     }
-    if (transport::anybody_sleeps(segment_->header().signals) && in.awaited()) [[unlikely]]
+    if (transport::anybody_sleeps(segment_->header().signals) &&
+        (in.awaited() || !segment_->here(source))) [[unlikely]]
         transport::Doorbell(*segment_, source).ring();
     return frames < kFrames;
 }
@@ -175,7 +176,8 @@ void Messenger::deliver_own(Receive &receive, Send &send) try {
 // Copies right from where the message lies, if that can be reached.
 bool Messenger::fetch(Receive &receive, int source, const Frame &frame, std::size_t wanted) {
     const std::uint64_t window = segment_->header().heap_bytes;
-    if (frame.where == 0 || frame.where > window || wanted > window - (frame.where - 1))
+    if (!segment_->here(source) || frame.where == 0 || frame.where > window ||
+        wanted > window - (frame.where - 1))
         return false;
     const std::byte *heap = nullptr;
     try {

@@ -2,6 +2,7 @@
 #include "messages/messenger.hpp"
 
 #include "base/clock.hpp"
+#include "transport/bridge.hpp"
 #include "transport/ladder.hpp"
 
 namespace stretto::messages {
@@ -82,6 +83,7 @@ bool Messenger::test(Transfer &transfer) {
     constexpr std::uint64_t kLook = 10 * transport::kSuspicious; // who only tests looks as well
     if (transfer.ended())
         return true;
+    transport::carry(*segment_);
     bool due = false;
     {
         const std::lock_guard lock(mutex_);

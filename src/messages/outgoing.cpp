@@ -67,7 +67,7 @@ bool Messenger::announce(Peer &to, Send &send) {
                       eager ? static_cast<std::uint32_t>(send.bytes) : 0,
                       send.bytes,
                       answered ? next_id_ : 0,
-                      eager ? 0 : heap_.locate(send.data, send.bytes)};
+                      eager ? 0 : heap_.offer(send.data, send.bytes)};
     if (!to.out.put(frame, send.data))
         return false;
     if (eager)

@@ -3,6 +3,7 @@
 #include "messages/messenger.hpp"
 
 #include "base/clock.hpp"
+#include "transport/bridge.hpp"
 #include "transport/ladder.hpp"
 
 namespace stretto::messages {
@@ -121,6 +122,7 @@ void Messenger::close() {
 }
 
 std::optional<Taken> Messenger::probe(int source, int tag) {
+    transport::carry(*segment_);
     const std::lock_guard lock(mutex_);
     check_alive();
     advance();

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "transport/bridge.hpp"
+
 namespace stretto::transport {
 
 // Futexes without FUTEX_PRIVATE_FLAG: the word is shared between processes.
@@ -41,6 +43,8 @@ void Doorbell::announce() {
 }
 
 void Doorbell::sleep(std::uint64_t timeout_ns) {
+    if (Bridge *bridge = segment_.bridge(); bridge != nullptr && bridge->sleep(ticket_, timeout_ns))
+        return;
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
     futex(segment_.lines(rank_).asleep, FUTEX_WAIT, ticket_, &timeout);
@@ -52,6 +56,12 @@ void Doorbell::withdraw() {
 }
 
 void Doorbell::ring() {
+    Bridge *const bridge = segment_.bridge();
+    if (!segment_.here(rank_)) {
+        if (bridge != nullptr)
+            bridge->ring(rank_);
+        return;
+    }
     std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
     std::uint32_t word = asleep.load(std::memory_order_relaxed);
     do
@@ -60,6 +70,8 @@ void Doorbell::ring() {
     while (
         !asleep.compare_exchange_weak(word, (word + kOneRing) | kRung, std::memory_order_acq_rel));
     futex(asleep, FUTEX_WAKE, INT_MAX, nullptr);
+    if (bridge != nullptr)
+        bridge->wake(rank_);
 }
 
 } // namespace stretto::transport

@@ -25,7 +25,7 @@ public:
     void sleep(std::uint64_t timeout_ns); // or until rung
     void withdraw();
 
-    // Wakes those threads of the rank that sleep.
+    // Wakes those threads of the rank that sleep; a rank on another host is told what has changed.
     void ring();
 
 private:

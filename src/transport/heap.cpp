@@ -27,7 +27,8 @@ void make_huge(std::byte *first, std::size_t bytes) {
 } // namespace
 
 Heap::Heap(std::shared_ptr<Segment> segment, int rank)
-    : segment_(std::move(segment)), rank_(rank), size_(segment_->header().heap_bytes) {}
+    : segment_(std::move(segment)), rank_(rank), one_host_(segment_->placement().one_host()),
+      size_(segment_->header().heap_bytes) {}
 
 void *Heap::allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);

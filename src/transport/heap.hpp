@@ -22,6 +22,10 @@ public:
     // Throws Error(argument) for a pointer that allocate() did not give.
     void free(void *memory);
 
+    // locate(), if all ranks can read it where it lies; else 0.
+    std::uint64_t offer(const void *memory, std::size_t bytes) const {
+        return one_host_ ? locate(memory, bytes) : 0;
+    }
     // 1 + offset in the window if [memory, memory + bytes) lies in it, else 0.
     std::uint64_t locate(const void *memory, std::size_t bytes) const {
         const std::byte *const base = base_.load(std::memory_order_relaxed);
@@ -37,6 +41,7 @@ private:
 
     std::shared_ptr<Segment> segment_;
     int rank_;
+    bool one_host_;
     std::atomic<std::byte *> base_{nullptr}; // mapped by the first allocation
     std::size_t size_;
     std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "base/clock.hpp"
+#include "transport/bridge.hpp"
 #include "transport/doorbell.hpp"
 
 namespace stretto::transport {
@@ -18,10 +19,15 @@ constexpr std::uint64_t kNap = 20'000'000; // ns; sleepers look around this ofte
 void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
     const std::uint64_t start = now_ns();
     const auto waited = [&] { return now_ns() - start; };
+    const auto attempt = [&, bridge = segment.bridge()] {
+        if (bridge != nullptr)
+            (void)bridge->carry();
+        return awaited.attempt();
+    };
     // 1. Spin, while there is a core for everybody and it is likely to pay.
     while (spin_ns != 0 && waited() < spin_ns)
         for (int i = 0; i < 32; ++i) {
-            if (awaited.attempt())
+            if (attempt())
                 return;
 #if defined(__x86_64__)
             __builtin_ia32_pause();
@@ -30,18 +36,18 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
     // 2. Yield: another rank may be waiting for this core.
     for (int i = 0; i < kYields; ++i) {
         sched_yield();
-        if (awaited.attempt())
+        if (attempt())
             return;
     }
     // 3. Sleep until somebody rings.
     for (std::uint64_t looked = 0;;) {
         Doorbell bell(segment, rank);
         bell.announce();
-        const bool success = awaited.attempt();
+        const bool success = attempt();
         if (!success && !segment.failed())
             bell.sleep(looked == 0 ? kSuspicious : kNap);
         bell.withdraw();
-        if (success || awaited.attempt())
+        if (success || attempt())
             return;
         if (segment.failed())
             throw segment.failure();

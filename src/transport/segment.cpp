@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.hpp"
+#include "transport/bridge.hpp"
 #include "transport/doorbell.hpp"
 
 namespace stretto::transport {
@@ -65,12 +66,13 @@ static std::pair<dev_t, ino_t> identity(int fd) {
     return {status.st_dev, status.st_ino};
 }
 
-Segment::Segment(Descriptor fd, Descriptor heap_fd)
-    : fd_(std::move(fd)), heap_fd_(std::move(heap_fd)) {}
+Segment::Segment(Descriptor fd, Descriptor heap_fd, const Placement &placement)
+    : fd_(std::move(fd)), heap_fd_(std::move(heap_fd)), placement_(placement) {}
 
 std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     const std::size_t head = head_bytes(shape.ranks);
-    const std::size_t bytes = head + 2 * shape.ring_bytes * static_cast<std::size_t>(shape.ranks);
+    const auto here = static_cast<std::size_t>(shape.placement.ranks_here(shape.ranks));
+    const std::size_t bytes = head + 2 * shape.ring_bytes * here;
     const auto no_room = [&] {
         return Error(Status::memory,
                      "no room for the shared segment of " + std::to_string(bytes >> 20) +
@@ -81,7 +83,8 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     Descriptor file = anonymous_file("stretto", bytes + mail_bytes(shape.ranks));
     Descriptor heap =
         anonymous_file("stretto-heap", shape.heap_bytes * static_cast<std::size_t>(shape.ranks));
-    std::shared_ptr<Segment> segment(new Segment(std::move(file), std::move(heap)));
+    std::shared_ptr<Segment> segment(
+        new Segment(std::move(file), std::move(heap), shape.placement));
     // Room is taken now: later a full memory would be a SIGBUS in the middle of a collective.
     if (posix_fallocate(segment->fd(), 0, static_cast<off_t>(bytes)) != 0)
         throw no_room();
@@ -92,8 +95,11 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     header.ring_bytes = shape.ring_bytes;
     header.slice_bytes = shape.slice_bytes;
     header.heap_bytes = shape.heap_bytes;
-    std::random_device random;
-    header.key = (static_cast<std::uint64_t>(random()) << 32) | random();
+    header.key = shape.key;
+    if (header.key == 0) {
+        std::random_device random;
+        header.key = (static_cast<std::uint64_t>(random()) << 32) | random();
+    }
     segment->map(header);
     SegmentHeader &shared = *segment->header_;
     shared.ranks = header.ranks;
@@ -103,22 +109,28 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     shared.heap_bytes = header.heap_bytes;
     shared.key = header.key;
     shared.magic = header.magic;
+    if (!shape.placement.one_host()) {
+        shared.signals.sleepers.store(1, std::memory_order_relaxed); // ranks that are far
+        return segment;
+    }
     const std::lock_guard lock(registry_mutex);
     std::erase_if(registry, [](const auto &entry) { return entry.second.expired(); });
     registry[identity(segment->fd())] = segment;
     return segment;
 }
 
-std::shared_ptr<Segment> Segment::attach(Descriptor fd, Descriptor heap_fd) {
+std::shared_ptr<Segment> Segment::attach(Descriptor fd, Descriptor heap_fd,
+                                         const Placement &placement) {
     const std::lock_guard lock(registry_mutex);
     std::erase_if(registry, [](const auto &entry) { return entry.second.expired(); });
-    std::weak_ptr<Segment> &known = registry[identity(fd.get())];
+    std::weak_ptr<Segment> alone;
+    std::weak_ptr<Segment> &known = placement.one_host() ? registry[identity(fd.get())] : alone;
     if (auto segment = known.lock()) {
         segment->duplicates_.push_back(std::move(fd));
         segment->duplicates_.push_back(std::move(heap_fd));
         return segment;
     }
-    std::shared_ptr<Segment> segment(new Segment(std::move(fd), std::move(heap_fd)));
+    std::shared_ptr<Segment> segment(new Segment(std::move(fd), std::move(heap_fd), placement));
     const std::size_t bytes = sizeof(SegmentHeader);
     void *view = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, segment->fd(), 0);
     if (view == MAP_FAILED)
@@ -162,12 +174,41 @@ void Segment::map(const SegmentHeader &shape) {
     if (rings == MAP_FAILED)
         throw_errno("cannot reserve address space for the rings");
     rings_ = static_cast<std::byte *>(rings);
-    for (std::size_t half = 0; half < kRings * shape.ranks; ++half) {
-        const std::size_t file = head_bytes_ + half / 2 * ring_bytes_;
-        if (mmap(rings_ + half * ring_bytes_, ring_bytes_, PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_FIXED, fd(), static_cast<off_t>(file)) == MAP_FAILED)
-            throw_errno("cannot map a ring of the shared segment");
+    if (!placement_.one_host())
+        mirror_fd_ = anonymous_file(
+            "stretto-mirror",
+            2 * ring_bytes_ * static_cast<std::size_t>(ranks - placement_.ranks_here(ranks)));
+    for (int rank = 0; rank < ranks; ++rank) {
+        const std::size_t place =
+            2 * ring_bytes_ * static_cast<std::size_t>(placement_.place(rank));
+        if (here(rank))
+            map_rings(rank, fd(), head_bytes_ + place);
+        else
+            map_rings(rank, mirror_fd_.get(), place);
     }
+}
+
+void Segment::map_rings(int rank, int file, std::size_t offset) {
+    std::byte *const first = cells(rank);
+    for (std::size_t half = 0; half < kRings; ++half)
+        if (mmap(first + half * ring_bytes_, ring_bytes_, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_FIXED, file,
+                 static_cast<off_t>(offset + half / 2 * ring_bytes_)) == MAP_FAILED)
+            throw_errno("cannot map a ring of the shared segment");
+}
+
+void Segment::open_mirror(int rank) {
+    const std::size_t bytes = 2 * ring_bytes_;
+    const std::size_t place = bytes * static_cast<std::size_t>(placement_.place(rank));
+    if (bytes > available_memory() || posix_fallocate(mirror_fd_.get(), static_cast<off_t>(place),
+                                                      static_cast<off_t>(bytes)) != 0)
+        throw Error(Status::memory, "no memory for what comes from rank " + std::to_string(rank) +
+                                        " (" + std::to_string(bytes >> 10) +
+                                        " KiB); free memory, or lower STRETTO_RING_BYTES");
+}
+
+std::size_t Segment::rings_bytes() const {
+    return 2 * ring_bytes_ * static_cast<std::size_t>(placement_.ranks_here(ranks()));
 }
 
 Segment::~Segment() {
@@ -233,7 +274,7 @@ std::size_t Segment::mail_offset(int from, int to) const {
 std::byte *Segment::mailbox(int from, int to) {
     std::byte *mail = mail_.load(std::memory_order_acquire);
     if (mail == nullptr) {
-        const std::size_t first = head_bytes_ + 2 * ring_bytes_ * header_->ranks;
+        const std::size_t first = head_bytes_ + rings_bytes();
         const std::size_t bytes = mail_bytes(ranks());
         void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd(),
                           static_cast<off_t>(first));
@@ -248,13 +289,15 @@ std::byte *Segment::mailbox(int from, int to) {
 }
 
 void Segment::open_mailbox(int from, int to) {
-    const std::size_t first = head_bytes_ + 2 * ring_bytes_ * header_->ranks;
+    const std::size_t first = head_bytes_ + rings_bytes();
     if (kMailboxBytes > available_memory() ||
         posix_fallocate(fd(), static_cast<off_t>(first + mail_offset(from, to)),
                         static_cast<off_t>(kMailboxBytes)) != 0)
         throw Error(Status::memory, "no memory for messages from rank " + std::to_string(from) +
                                         " to rank " + std::to_string(to) + " (" +
                                         std::to_string(kMailboxBytes >> 10) + " KiB); free memory");
+    if (bridge_ != nullptr && here(from) && !here(to))
+        bridge_->open_mailbox(to);
 }
 
 // A record lock on byte `rank` of the segment belongs to the process and goes with it, whatever
@@ -291,6 +334,9 @@ bool Segment::alive(int rank) const {
 Presence Segment::presence(int rank) const {
     if (lines_[rank].left.load(std::memory_order_acquire) != 0)
         return Presence::left;
+    if (!here(rank))
+        return lines_[rank].lost.load(std::memory_order_acquire) != 0 ? Presence::dead
+                                                                      : Presence::here;
     return alive(rank) ? Presence::here : Presence::dead;
 }
 
@@ -315,7 +361,10 @@ void Segment::fail(Status status, std::string_view message) {
     board.message[length] = '\0';
     failed.store(2, std::memory_order_release);
     for (int rank = 0; rank < ranks(); ++rank)
-        Doorbell(*this, rank).ring();
+        if (here(rank))
+            Doorbell(*this, rank).ring();
+    if (bridge_ != nullptr)
+        bridge_->failed();
 }
 
 Error Segment::failure() const {

@@ -15,6 +15,10 @@
 //
 // Mailboxes carry messages from one rank to another (mailbox.hpp).  There are P^2 of them, so they
 // are address space until a pair of ranks uses its own.
+//
+// A job on several hosts has one segment on each.  It has a place for every rank of the job, and
+// what ranks of other hosts write there is brought by a bridge (bridge.hpp).  Only the rings of
+// those are not in the segment: they are each reader's own, its *mirror*.
 #pragma once
 
 #include <atomic>
@@ -27,6 +31,7 @@
 #include "base/descriptor.hpp"
 #include "base/status.hpp"
 #include "transport/cell.hpp"
+#include "transport/placement.hpp"
 
 namespace stretto::transport {
 
@@ -51,6 +56,7 @@ struct LineBlock {
     alignas(kLine) std::atomic<std::int32_t> pid;
     std::atomic<std::uint32_t> joined;
     std::atomic<std::uint32_t> left;
+    std::atomic<std::uint32_t> lost; // of another host, and nothing comes from there any more
     Entry entries[kEntries];
 };
 
@@ -61,7 +67,7 @@ const char *words(Presence presence); // "has died"
 // What everybody looks at in every call, in one line.
 struct alignas(kLine) Signals {
     std::atomic<std::uint32_t> failed;   // 0: no; 1: the failure is being posted; 2: it is posted
-    std::atomic<std::uint32_t> sleepers; // ranks that must be woken
+    std::atomic<std::uint32_t> sleepers; // ranks that must be told, because they sleep or are far
     std::atomic<std::uint32_t> fences;   // 1: some rank has no asymmetric barrier, publishers fence
 };
 
@@ -92,20 +98,32 @@ struct SegmentShape {
     std::size_t ring_bytes = 0; // a power of two, a multiple of the page size
     std::size_t slice_bytes = 0;
     std::size_t heap_bytes = 0;
+    std::uint64_t key = 0; // 0: a random one
+    Placement placement;
 };
+
+class Bridge;
 
 class Segment {
 public:
     // By the rank that founds the job.  Throws Error(memory) if there is no room, before use.
     static std::shared_ptr<Segment> create(const SegmentShape &shape);
     // By the others, from the two descriptors of the founder (both become this object's).
-    // Ranks that are threads of one process share one object.
-    static std::shared_ptr<Segment> attach(Descriptor fd, Descriptor heap_fd);
+    // Ranks that are threads of one process share one object, unless there are other hosts: then
+    // each has its mirror.
+    static std::shared_ptr<Segment> attach(Descriptor fd, Descriptor heap_fd,
+                                           const Placement &placement = {});
     ~Segment();
     Segment(const Segment &) = delete;
     Segment &operator=(const Segment &) = delete;
 
-    int ranks() const { return static_cast<int>(header_->ranks); }
+    int ranks() const { return static_cast<int>(header_->ranks); } // of the job
+    // Whether a rank shares this memory.
+    bool here(int rank) const { return placement_.here(rank); }
+    const Placement &placement() const { return placement_; }
+    // To the ranks of other hosts; null if there are none.
+    Bridge *bridge() const { return bridge_; }
+    void set_bridge(Bridge *bridge) { bridge_ = bridge; }
     int fd() const { return fd_.get(); }
     int heap_fd() const { return heap_fd_.get(); }
     SegmentHeader &header() const { return *header_; }
@@ -115,6 +133,9 @@ public:
     }
     std::byte *bulk(int rank) const { return cells(rank) + 2 * ring_bytes_; }
     std::size_t ring_bytes() const { return ring_bytes_; } // of each ring
+
+    // Takes the memory of the mirror of a rank on another host.  Throws Error(memory).
+    void open_mirror(int rank);
 
     // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
     std::atomic<std::uint64_t> *news(int rank) const {
@@ -129,7 +150,7 @@ public:
     // The heap window of a rank, mapped on first use, at the boundary of a huge page.
     std::byte *heap(int rank);
 
-    // Marks `rank` as alive until its process ends or leaves.
+    // Marks `rank`, which is here, as alive until its process ends or leaves.
     void hold_life(int rank);
     // The rank takes part no more; whoever waits for it learns that.
     void leave(int rank) noexcept;
@@ -145,11 +166,15 @@ public:
 private:
     static constexpr std::size_t kRings = 4; // of address space per rank: two, each mapped twice
 
-    Segment(Descriptor fd, Descriptor heap_fd);
+    Segment(Descriptor fd, Descriptor heap_fd, const Placement &placement);
     void map(const SegmentHeader &shape);
+    void map_rings(int rank, int file, std::size_t offset);
+    std::size_t rings_bytes() const; // of the ranks here
     std::size_t mail_offset(int from, int to) const;
 
-    Descriptor fd_, heap_fd_;
+    Descriptor fd_, heap_fd_, mirror_fd_;
+    Placement placement_;
+    Bridge *bridge_ = nullptr;
     std::vector<Descriptor> duplicates_; // closing them would give up the locks of this process
     SegmentHeader *header_ = nullptr;
     LineBlock *lines_ = nullptr;

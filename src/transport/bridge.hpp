@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A rank's way to the ranks of other hosts.
+//
+// The model is shared memory, and between hosts a mirror of it: what a rank writes for others to
+// read (cells of its stream, its progress, its mailboxes) is brought to the same place in the
+// memory of those who read it.  So whoever reads need not know where a rank is; whoever writes
+// says so here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/segment.hpp"
+
+namespace stretto::transport {
+
+// A published cell on its way to one of its readers.  Its payload stays as it is until the reader
+// reports that it took it.
+struct Shipment {
+    std::uint64_t position = 0; // in the stream of cells
+    std::uint64_t flag = 0;
+    std::uint64_t where = 0; // as in the cell
+    const std::byte *payload = nullptr;
+    std::size_t length = 0;
+    std::uint64_t taken = 0; // the reader's progress when it has taken the cell
+};
+
+class Bridge {
+public:
+    virtual ~Bridge() = default;
+
+    virtual void ship(int rank, const Shipment &cell) = 0;
+    // We wait for room: `rank` is to tell when its progress is this.
+    virtual void ask(int rank, std::uint64_t progress) = 0;
+    // Whoever waits long wants to know what `rank` is at: its lines are brought up to date, soon.
+    virtual void inquire(int rank) = 0;
+    // Something that we write for `rank` has changed: our progress, a mailbox.
+    virtual void ring(int rank) = 0;
+    // From now on there is a mailbox of ours for `rank`.
+    virtual void open_mailbox(int rank) = 0;
+    // Sends what can be sent and takes in what has come; true if anything came.
+    virtual bool carry() = 0;
+    // Whether all that was shipped has left the memory that it was shipped from.
+    virtual bool sent() = 0;
+    // Sleeps until something comes from another host, the rank is woken, or the time is over,
+    // unless its doorbell shows another ticket.  False if another thread of the rank does so
+    // already: then that one wakes this one's doorbell.
+    virtual bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) = 0;
+    // Ends the sleep of a rank of this host.
+    virtual void wake(int rank) = 0;
+    // The failure of the communicator is posted on this host: tells the others.
+    virtual void failed() noexcept = 0;
+};
+
+// For those who look without waiting.
+inline void carry(const Segment &segment) {
+    if (Bridge *bridge = segment.bridge())
+        (void)bridge->carry();
+}
+
+} // namespace stretto::transport

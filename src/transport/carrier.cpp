@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/carrier.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace stretto::transport {
+
+namespace {
+
+// Of a ring, between two questions how far its reader is: the answers come while the rest is on its
+// way, so a stream never stands still for want of one.
+constexpr std::size_t kAskEvery = 8;
+// Bytes of a mailbox that its writer hears of together.
+constexpr std::uint64_t kTellRead = kMailRing / 4;
+
+// Where the bell of a rank is: a datagram socket of the abstract namespace.  The job's random key
+// is part of the name.
+socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
+    address = {};
+    address.sun_family = AF_UNIX;
+    const std::string name = "stretto-bell-" + std::to_string(key) + "-" + std::to_string(rank);
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+void raise(std::atomic<std::uint64_t> &value, std::uint64_t to) {
+    std::uint64_t known = value.load(std::memory_order_relaxed);
+    while (known < to && !value.compare_exchange_weak(known, to, std::memory_order_release,
+                                                      std::memory_order_relaxed)) {
+    }
+}
+
+} // namespace
+
+Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll,
+                 std::unique_ptr<Links> links)
+    : segment_(segment), rank_(rank), poll_(std::move(poll)), links_(std::move(links)),
+      peers_(static_cast<std::size_t>(segment.ranks())), courier_([this] { return round(); }) {
+    bell_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!bell_.open())
+        throw_errno("cannot make the bell of rank " + std::to_string(rank_));
+    sockaddr_un address;
+    const socklen_t length = bell_address(segment_.header().key, rank_, address);
+    if (bind(bell_.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
+        throw_errno("cannot bind the bell of rank " + std::to_string(rank_));
+    poll_->add(bell_.get(), Poll::kBell);
+    segment_.set_bridge(this);
+}
+
+Carrier::~Carrier() {
+    courier_.stop();
+    segment_.set_bridge(nullptr);
+}
+
+// Runs `body` with the lock.  Each rank tells all others of a failure that is posted on its host,
+// once and before anything that it does because of it.
+template<class Body>
+void Carrier::locked(Body &&body) {
+    const std::lock_guard lock(mutex_);
+    owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    body();
+    if (segment_.failed() && !told_failure_)
+        spread_failure();
+    owner_.store({}, std::memory_order_relaxed);
+    if (!links_->sent())
+        courier_.unsent();
+}
+
+// A parcel without payload.
+void Carrier::send(int rank, Parcel::Kind kind, std::uint64_t position, std::uint64_t flag) {
+    links_->send(rank, {kind, 0, 0, position, flag, 0}, nullptr);
+}
+
+void Carrier::ship(int rank, const Shipment &cell) {
+    locked([&] {
+        Peer &to = peer(rank);
+        const bool bulk = static_cast<Where>(cell.where & 3) == Where::bulk;
+        const Extent size = extent(cell.length);
+        to.shipped += size.cells + size.bulk;
+        if (to.shipped - to.asked_at >= segment_.ring_bytes() / kAskEvery) {
+            to.asked_at = to.shipped;
+            send(rank, Parcel::want, cell.taken);
+        }
+        links_->send(rank,
+                     {Parcel::cell, bulk ? Parcel::kBulk : std::uint8_t{0},
+                      static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
+                      bulk ? cell.where >> 2 : 0},
+                     cell.payload);
+    });
+}
+
+void Carrier::ask(int rank, std::uint64_t progress) {
+    locked([&] {
+        if (peer(rank).asked == progress)
+            return;
+        peer(rank).asked = progress;
+        send(rank, Parcel::await, progress);
+    });
+}
+
+void Carrier::inquire(int rank) {
+    locked([&] {
+        if (!std::exchange(peer(rank).inquired, true))
+            send(rank, Parcel::inquire, 0);
+    });
+}
+
+// What this rank is at.  Calls that begin or end meanwhile may be missing.
+void Carrier::answer(int rank) {
+    Account &account = peer(rank).ours;
+    const LineBlock &mine = segment_.lines(rank_);
+    for (std::size_t i = 0; i < kEntries; ++i) {
+        const Entry &entry = mine.entries[i];
+        const std::uint64_t sequence = entry.sequence.load(std::memory_order_acquire);
+        account.calls[i] = {sequence, entry.signature.load(std::memory_order_acquire),
+                            entry.count.load(std::memory_order_acquire),
+                            entry.what.load(std::memory_order_acquire)};
+        if (entry.sequence.load(std::memory_order_acquire) != sequence)
+            account.calls[i] = {};
+    }
+    links_->send(
+        rank,
+        {Parcel::entries, 0, sizeof(Account), mine.progress.load(std::memory_order_acquire), 0, 0},
+        reinterpret_cast<const std::byte *>(&account));
+}
+
+void Carrier::take_account(int from, std::uint64_t progress) {
+    Peer &sender = peer(from);
+    sender.inquired = false;
+    LineBlock &lines = segment_.lines(from);
+    raise(lines.progress, progress);
+    for (std::size_t i = 0; i < kEntries; ++i) {
+        const Account::Said &said = sender.account.calls[i];
+        Entry &entry = lines.entries[i];
+        if (said.sequence <= entry.sequence.load(std::memory_order_relaxed))
+            continue;
+        entry.sequence.store(0, std::memory_order_relaxed);
+        entry.signature.store(said.signature, std::memory_order_release);
+        entry.count.store(said.count, std::memory_order_release);
+        entry.what.store(said.what, std::memory_order_release);
+        entry.sequence.store(said.sequence, std::memory_order_release);
+    }
+}
+
+void Carrier::open_mailbox(int rank) {
+    locked(
+        [&] { peer(rank).out = reinterpret_cast<MailboxHead *>(segment_.mailbox(rank_, rank)); });
+}
+
+void Carrier::ring(int rank) {
+    locked([&] {
+        tell(rank);
+        post_mail(rank);
+        tell_read(rank);
+    });
+}
+
+// Our progress, if `rank` waits to hear of it.
+void Carrier::tell(int rank) {
+    Peer &to = peer(rank);
+    const std::uint64_t reached = segment_.lines(rank_).progress.load(std::memory_order_relaxed);
+    bool due = false;
+    for (std::uint64_t *value : {&to.awaited, &to.wanted})
+        if (*value != 0 && reached >= *value) {
+            *value = 0;
+            due = true;
+        }
+    if (due)
+        send(rank, Parcel::progress, reached);
+}
+
+// What we have put into our mailbox to `rank`, each lap of its ring by itself.
+void Carrier::post_mail(int rank) {
+    Peer &to = peer(rank);
+    if (to.out == nullptr)
+        return;
+    const std::uint64_t written = to.out->written.load(std::memory_order_acquire);
+    const auto *ring = reinterpret_cast<const std::byte *>(to.out + 1);
+    while (to.mailed != written) {
+        const std::uint64_t at = to.mailed % kMailRing;
+        const auto length =
+            static_cast<std::uint32_t>(std::min(written - to.mailed, kMailRing - at));
+        const std::uint8_t more = to.mailed + length != written ? Parcel::kMore : 0;
+        links_->send(rank, {Parcel::mail, more, length, to.mailed, 0, 0}, ring + at);
+        to.mailed += length;
+    }
+}
+
+// How far we have read what `rank` has mailed, when it may matter to its writer.
+void Carrier::tell_read(int rank) {
+    Peer &from = peer(rank);
+    if (from.in == nullptr)
+        return;
+    const std::uint64_t read = from.in->read.load(std::memory_order_acquire);
+    const std::uint64_t released = from.in->released.load(std::memory_order_acquire);
+    if (read - from.told_read < kTellRead && released - from.told_released < kTellRead)
+        return;
+    from.told_read = read;
+    from.told_released = released;
+    send(rank, Parcel::read, read, released);
+}
+
+bool Carrier::carry() {
+    return carry(0);
+}
+
+// Waits so long for something to do, without the lock.
+bool Carrier::carry(int milliseconds) {
+    Poll::Ready ready;
+    poll_->wait(ready, milliseconds);
+    bool moved = false;
+    locked([&] {
+        moved = links_->progress(*this, ready);
+        courier_.carried();
+    });
+    for (const epoll_event &event : ready.events())
+        if (event.data.u64 == Poll::kBell) {
+            char nothing[8];
+            while (recv(bell_.get(), nothing, sizeof(nothing), 0) >= 0) {
+            }
+        }
+    if (moved)
+        Doorbell(segment_, rank_).ring(); // another thread of this rank may wait for it
+    return moved;
+}
+
+// The courier's: true when there is nothing more to send.
+bool Carrier::round() {
+    constexpr int kMilliseconds = 5;
+    (void)carry(kMilliseconds);
+    return sent();
+}
+
+bool Carrier::sent() {
+    const std::lock_guard lock(mutex_);
+    return links_->sent();
+}
+
+bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
+    const std::unique_lock sleeping(sleeping_, std::try_to_lock);
+    if (!sleeping.owns_lock())
+        return false;
+    if (segment_.lines(rank_).asleep.load(std::memory_order_seq_cst) != ticket)
+        return true;
+    (void)carry(static_cast<int>((timeout_ns + 999'999) / 1'000'000));
+    return true;
+}
+
+void Carrier::wake(int rank) {
+    sockaddr_un address;
+    const socklen_t length = bell_address(segment_.header().key, rank, address);
+    // If its queue is full it has been rung; if there is none, nobody sleeps there.
+    (void)sendto(bell_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+                 reinterpret_cast<sockaddr *>(&address), length);
+}
+
+void Carrier::failed() noexcept {
+    if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id())
+        return; // told when this thread has done what it is at
+    try {
+        locked([] {});
+    } catch (...) { // they will miss this rank
+    }
+}
+
+void Carrier::spread_failure() {
+    told_failure_ = true;
+    const Error error = segment_.failure();
+    failure_ = error.what();
+    const Parcel parcel{Parcel::failure,
+                        0,
+                        static_cast<std::uint32_t>(failure_.size()),
+                        0,
+                        static_cast<std::uint64_t>(error.status()),
+                        0};
+    for (int rank = 0; rank < segment_.ranks(); ++rank)
+        if (!segment_.here(rank))
+            links_->send(rank, parcel, reinterpret_cast<const std::byte *>(failure_.data()));
+}
+
+void Carrier::leave(std::uint64_t timeout_ns) noexcept {
+    const std::uint64_t start = now_ns();
+    try {
+        locked([] {}); // a failure goes first
+        locked([&] {
+            for (int rank = 0; rank < segment_.ranks(); ++rank)
+                if (!segment_.here(rank))
+                    send(rank, Parcel::leave,
+                         segment_.lines(rank_).progress.load(std::memory_order_acquire));
+        });
+        const auto delivered = [this] {
+            const std::lock_guard lock(mutex_);
+            return links_->delivered();
+        };
+        while (!delivered() && now_ns() - start < timeout_ns)
+            if (!carry())
+                usleep(50);
+    } catch (...) { // the others see the link break
+    }
+}
+
+std::byte *Carrier::place(int from, const Parcel &parcel) {
+    Peer &sender = peer(from);
+    switch (parcel.kind) {
+    case Parcel::cell: {
+        if (parcel.length > segment_.ring_bytes() - kCellHeader || parcel.position % kLine != 0)
+            return nullptr;
+        if (!sender.mirrored)
+            segment_.open_mirror(from);
+        sender.mirrored = true;
+        const std::uint64_t mask = segment_.ring_bytes() - 1;
+        return (parcel.flags & Parcel::kBulk) != 0
+                   ? segment_.bulk(from) + (parcel.where & mask)
+                   : segment_.cells(from) + (parcel.position & mask) + kCellHeader;
+    }
+    case Parcel::mail: {
+        const std::uint64_t at = parcel.position % kMailRing;
+        if (parcel.length > kMailRing - at)
+            return nullptr;
+        if (sender.in == nullptr) {
+            segment_.open_mailbox(from, rank_);
+            sender.in = reinterpret_cast<MailboxHead *>(segment_.mailbox(from, rank_));
+        }
+        return reinterpret_cast<std::byte *>(sender.in + 1) + at;
+    }
+    case Parcel::failure:
+        if (parcel.length > sizeof(Board::message))
+            return nullptr;
+        sender.failure.resize(parcel.length);
+        return reinterpret_cast<std::byte *>(sender.failure.data());
+    case Parcel::entries:
+        return parcel.length == sizeof(Account) ? reinterpret_cast<std::byte *>(&sender.account)
+                                                : nullptr;
+    default: return nullptr; // has no payload
+    }
+}
+
+void Carrier::arrived(int from, const Parcel &parcel) {
+    Peer &sender = peer(from);
+    LineBlock &lines = segment_.lines(from);
+    switch (parcel.kind) {
+    case Parcel::cell: take_cell(from, parcel); break;
+    case Parcel::want:
+        sender.wanted =
+            sender.wanted == 0 ? parcel.position : std::min(sender.wanted, parcel.position);
+        tell(from);
+        break;
+    case Parcel::await:
+        sender.awaited = parcel.position; // one at a time
+        tell(from);
+        break;
+    case Parcel::progress: raise(lines.progress, parcel.position); break;
+    case Parcel::mail: take_mail(from, parcel); break;
+    case Parcel::read:
+        if (sender.out != nullptr) {
+            sender.out->read.store(parcel.position, std::memory_order_release);
+            sender.out->released.store(parcel.flag, std::memory_order_release);
+        }
+        break;
+    case Parcel::failure: segment_.fail(static_cast<Status>(parcel.flag), sender.failure); break;
+    case Parcel::inquire: answer(from); break;
+    case Parcel::entries: take_account(from, parcel.position); break;
+    case Parcel::leave:
+        raise(lines.progress, parcel.position);
+        lines.left.store(1, std::memory_order_release);
+        break;
+    default: break;
+    }
+}
+
+void Carrier::take_cell(int from, const Parcel &parcel) {
+    const std::uint64_t mask = segment_.ring_bytes() - 1;
+    if (!peer(from).mirrored)
+        return;
+    auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (parcel.position & mask));
+    cell.where = (parcel.flags & Parcel::kBulk) != 0 ? at(Where::bulk, parcel.where & mask)
+                                                     : at(Where::here);
+    publish(cell, parcel.flag);
+}
+
+void Carrier::take_mail(int from, const Parcel &parcel) {
+    Peer &sender = peer(from);
+    if (sender.in == nullptr || (parcel.flags & Parcel::kMore) != 0)
+        return;
+    sender.in->written.store(parcel.position + parcel.length, std::memory_order_release);
+    segment_.news(rank_)[from / 64].fetch_or(1ull << (from % 64), std::memory_order_seq_cst);
+}
+
+void Carrier::broken(int rank, const std::string &) {
+    segment_.lines(rank).lost.store(1, std::memory_order_release);
+}
+
+} // namespace stretto::transport

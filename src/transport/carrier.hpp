@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The bridge over links: keeps the mirror of what ranks of other hosts write.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "transport/bridge.hpp"
+#include "transport/courier.hpp"
+#include "transport/links.hpp"
+#include "transport/mailbox.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::transport {
+
+class Carrier final : public Bridge, private Links::Receiver {
+public:
+    // `segment` is this rank's own, whose bridge this becomes.
+    Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll, std::unique_ptr<Links> links);
+    ~Carrier() override;
+
+    void ship(int rank, const Shipment &cell) override;
+    void ask(int rank, std::uint64_t progress) override;
+    void inquire(int rank) override;
+    void ring(int rank) override;
+    bool carry() override;
+    bool sent() override;
+    bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) override;
+    void wake(int rank) override;
+    void open_mailbox(int rank) override;
+    void failed() noexcept override;
+
+    // Tells the others that this rank takes part no more, and waits until they can know, at most
+    // `timeout_ns`.
+    void leave(std::uint64_t timeout_ns) noexcept;
+
+private:
+    // The entries of a rank, as they travel.
+    struct Account {
+        struct Said {
+            std::uint64_t sequence, signature, count, what;
+        };
+        Said calls[kEntries];
+    };
+    struct Peer {
+        std::uint64_t shipped = 0, asked_at = 0; // bytes of cells; those when we last asked
+        std::uint64_t asked = 0;                 // the progress that we waited for last
+        // What the peer wants to hear of our progress, 0 if nothing: for the room that it waits
+        // for, and for that which it will need.
+        std::uint64_t awaited = 0, wanted = 0;
+        std::uint64_t mailed = 0; // bytes of our mailbox
+        std::uint64_t told_read = 0, told_released = 0;
+        bool mirrored = false;                     // its streams have memory
+        MailboxHead *out = nullptr, *in = nullptr; // the mailboxes, once they are used
+        std::string failure;                       // while it comes
+        bool inquired = false;                     // and not answered yet
+        Account account, ours;                     // what comes, and what we answer
+    };
+
+    Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+    template<class Body>
+    void locked(Body &&body);
+
+    bool round();
+    bool carry(int milliseconds);
+
+    // All below with the lock.
+    void send(int rank, Parcel::Kind kind, std::uint64_t position, std::uint64_t flag = 0);
+    void tell(int rank);
+    void post_mail(int rank);
+    void tell_read(int rank);
+    void spread_failure();
+    void answer(int rank);
+    void take_account(int from, std::uint64_t progress);
+    void take_cell(int from, const Parcel &parcel);
+    void take_mail(int from, const Parcel &parcel);
+
+    std::byte *place(int from, const Parcel &parcel) override;
+    void arrived(int from, const Parcel &parcel) override;
+    void broken(int rank, const std::string &why) override;
+
+    Segment &segment_;
+    const int rank_;
+    const std::unique_ptr<Poll> poll_;
+    const std::unique_ptr<Links> links_;
+    Descriptor bell_;
+    std::mutex mutex_; // of the links, and of what follows
+    std::atomic<std::thread::id> owner_;
+    std::vector<Peer> peers_;
+    std::string failure_; // what we tell
+    bool told_failure_ = false;
+    std::mutex sleeping_; // held by the thread that sleeps on descriptors
+    Courier courier_;     // last: its thread uses all of the above
+};
+
+} // namespace stretto::transport

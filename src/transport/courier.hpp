@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A thread that carries on what a rank has left unsent when it went to compute.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace stretto::transport {
+
+// Whoever waits for other ranks carries, so this thread has nothing to do until nobody has carried
+// for a millisecond; until something is unsent, there is no thread.
+class Courier {
+public:
+    // `round` carries once and tells whether all is sent.
+    explicit Courier(std::function<bool()> round) : round_(std::move(round)) {}
+    ~Courier() { stop(); }
+    Courier(const Courier &) = delete;
+    Courier &operator=(const Courier &) = delete;
+
+    void unsent(); // something has yet to be sent
+    void carried() { rounds_.fetch_add(1, std::memory_order_relaxed); }
+    void stop(); // for good
+
+private:
+    void run();
+
+    const std::function<bool()> round_;
+    std::atomic<std::uint64_t> rounds_{0}; // that anybody made
+    std::atomic<bool> busy_{false};        // the thread knows that something is unsent
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool stop_ = false;
+    std::thread thread_;
+};
+
+} // namespace stretto::transport

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Links on which everything takes longer: for experiments on networks that one does not have.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "base/descriptor.hpp"
+#include "transport/links.hpp"
+
+namespace stretto::transport {
+
+// Every parcel leaves `delay_ns` later than it would, exact by timer; order is kept, and bandwidth
+// is what it was.
+class Delay final : public Links {
+public:
+    Delay(Poll &poll, std::unique_ptr<Links> links, std::uint64_t delay_ns);
+
+    void send(int to, const Parcel &parcel, const std::byte *payload) override;
+    bool progress(Receiver &receiver, const Poll::Ready &ready) override;
+    bool sent() const override { return waiting_.empty() && links_->sent(); }
+    bool delivered() const override { return waiting_.empty() && links_->delivered(); }
+
+private:
+    struct Waiting {
+        std::uint64_t due;
+        int to;
+        Parcel parcel;
+        const std::byte *payload;
+    };
+
+    void set_timer();
+
+    const std::unique_ptr<Links> links_;
+    const std::uint64_t delay_ns_;
+    Descriptor timer_;
+    std::deque<Waiting> waiting_; // in the order in which they are due
+};
+
+} // namespace stretto::transport

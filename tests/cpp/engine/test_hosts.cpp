@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine plays over several hosts what it plays on one: ranks as threads, hosts that share no
+// memory, and pipes between them.
+#include "doctest.h"
+
+#include <chrono>
+#include <future>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "algorithms/algorithm.hpp"
+#include "engine/engine.hpp"
+#include "support/pipes.hpp"
+#include "transport/carrier.hpp"
+#include "transport/delay.hpp"
+
+using namespace stretto;
+using schedule::Collective;
+using transport::Placement;
+using transport::Segment;
+
+namespace {
+
+using Vector = std::vector<std::int64_t>;
+
+std::int64_t contribution(int rank, std::size_t index) {
+    return static_cast<std::int64_t>(index * 37 + static_cast<std::size_t>(rank) * 100'003);
+}
+
+struct World {
+    std::vector<std::int32_t> host_of; // by rank
+    std::size_t ring = 1 << 16, slice = 1 << 12;
+    std::size_t room = 1 << 16; // of a pipe
+    std::uint64_t delay_ns = 0;
+
+    int ranks() const { return static_cast<int>(host_of.size()); }
+};
+
+// A view of the segment of each rank's host; the first of a host makes it.
+std::vector<std::shared_ptr<Segment>> segments(const World &world) {
+    std::vector<std::shared_ptr<Segment>> found;
+    std::map<std::int32_t, std::shared_ptr<Segment>> founders;
+    for (int rank = 0; rank < world.ranks(); ++rank) {
+        const std::int32_t host = world.host_of[static_cast<std::size_t>(rank)];
+        transport::SegmentShape shape;
+        shape.ranks = world.ranks();
+        shape.ring_bytes = world.ring;
+        shape.heap_bytes = 1 << 20;
+        shape.key = 0x5eed;
+        shape.placement = Placement(world.host_of, host);
+        if (std::shared_ptr<Segment> &founder = founders[host]; founder)
+            found.push_back(Segment::attach(Descriptor(dup(founder->fd())),
+                                            Descriptor(dup(founder->heap_fd())), shape.placement));
+        else
+            found.push_back(founder = Segment::create(shape));
+        found.back()->hold_life(rank);
+    }
+    return found;
+}
+
+// What the ranks have after `calls` calls, in which each comes late by turns.
+std::vector<Vector> play(const World &world, const schedule::Schedule &schedule, std::size_t count,
+                         int calls) {
+    const std::vector<std::shared_ptr<Segment>> views = segments(world);
+    test::Pipes pipes(world.ranks());
+    std::vector<Vector> outputs(views.size(), Vector(count, -1));
+    std::vector<std::future<void>> threads;
+    for (int rank = 0; rank < world.ranks(); ++rank)
+        threads.push_back(std::async(std::launch::async, [&, rank] {
+            const auto &segment = views[static_cast<std::size_t>(rank)];
+            auto poll = std::make_unique<transport::Poll>();
+            auto links = pipes.links(*poll, rank, world.room);
+            if (world.delay_ns != 0)
+                links = std::make_unique<transport::Delay>(*poll, std::move(links), world.delay_ns);
+            transport::Carrier carrier(*segment, rank, std::move(poll), std::move(links));
+            transport::Heap heap(segment, rank);
+            engine::EngineOptions engine_options;
+            engine_options.timeout_ns = 60'000'000'000;
+            engine::Engine engine(segment, rank, heap, engine_options,
+                                  [](const engine::Said &) { return std::string("call"); });
+            engine::PlanOptions options;
+            options.count = count;
+            options.element = 8;
+            options.ring_bytes = world.ring;
+            options.slice = world.slice;
+            const auto plan = engine::compile(schedule, rank, options);
+            Vector input(count);
+            for (std::size_t i = 0; i < count; ++i)
+                input[i] = contribution(rank, i);
+            engine::Tally tally;
+            for (int k = 0; k < calls; ++k) {
+                if (k % world.ranks() == rank)
+                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                engine::Call call;
+                call.plan = plan.get();
+                call.reduce = reduce::pass(Dtype::i64, ReduceOp::sum);
+                call.input = input.data();
+                call.output = outputs[static_cast<std::size_t>(rank)].data();
+                call.fingerprint = 1;
+                engine.play(call, tally);
+            }
+            carrier.leave(10'000'000'000);
+        }));
+    for (std::future<void> &thread : threads)
+        thread.get();
+    return outputs;
+}
+
+void check_allreduce(const World &world, const std::string &algorithm, std::size_t count,
+                     int calls = 3) {
+    CAPTURE(algorithm);
+    CAPTURE(count);
+    CAPTURE(world.ranks());
+    const schedule::Schedule schedule =
+        algorithms::make(algorithms::parse(Collective::allreduce, algorithm), world.ranks(), 0, {});
+    for (const Vector &output : play(world, schedule, count, calls)) {
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            std::int64_t sum = 0;
+            for (int rank = 0; rank < world.ranks(); ++rank)
+                sum += contribution(rank, i);
+            wrong += output[i] != sum;
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+const std::vector<std::vector<std::int32_t>> kPlacements = {{0, 1},       // one rank on each host
+                                                            {0, 1, 2},    //
+                                                            {0, 0, 1},    // several
+                                                            {0, 1, 0, 1}, // by turns
+                                                            {0, 0, 1, 1, 2}, //
+                                                            {0, 1, 1, 1, 1}, // all but one
+                                                            {2, 1, 0, 0, 1, 2, 0}};
+
+} // namespace
+
+TEST_CASE("every algorithm gives exact answers wherever the ranks are") {
+    for (const std::vector<std::int32_t> &placement : kPlacements) {
+        World world;
+        world.host_of = placement;
+        for (const algorithms::Algorithm &algorithm : algorithms::all())
+            if (algorithm.collective == Collective::allreduce && algorithm.runs(world.ranks()))
+                for (const std::size_t count :
+                     {std::size_t{1}, std::size_t{1009}, std::size_t{20'000}})
+                    check_allreduce(world, std::string(algorithm.name), count);
+    }
+}
+
+TEST_CASE("small rings and links without room slow nothing down for ever") {
+    World world;
+    world.ring = 4096;
+    world.slice = 512;
+    world.room = 1;
+    for (const std::vector<std::int32_t> &placement : kPlacements) {
+        world.host_of = placement;
+        for (const char *algorithm :
+             {"ring", "direct", "one_shot", "chain", "binomial", "segmented_ring"})
+            check_allreduce(world, algorithm, 9'973);
+    }
+}
+
+TEST_CASE("payloads beside their cells arrive as well") {
+    World world;
+    world.ring = 1 << 20;
+    world.slice = 1 << 18;
+    for (const std::vector<std::int32_t> &placement : {kPlacements[0], kPlacements[3]}) {
+        world.host_of = placement;
+        check_allreduce(world, "ring", 200'003);
+        check_allreduce(world, "direct", 200'003);
+    }
+}
+
+TEST_CASE("a delayed link changes nothing but the time") {
+    World world;
+    world.delay_ns = 300'000;
+    world.host_of = {0, 1, 1, 2};
+    for (const char *algorithm : {"ring", "direct", "recursive_doubling", "rabenseifner"})
+        check_allreduce(world, algorithm, 3001);
+}

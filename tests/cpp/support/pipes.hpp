@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Links between threads of the test: what is sent lies in a queue until the other side looks.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "transport/links.hpp"
+
+namespace test {
+
+class Pipes {
+public:
+    explicit Pipes(int ranks) {
+        for (int rank = 0; rank < ranks; ++rank) {
+            ends_.push_back(std::make_unique<End>());
+            ends_.back()->event = stretto::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        }
+    }
+
+    // `room`: bytes of payload that are sent at once, as a socket's buffer has; the rest waits.
+    std::unique_ptr<stretto::transport::Links> links(stretto::transport::Poll &poll, int rank,
+                                                     std::size_t room = 1 << 16) {
+        poll.add(end(rank).event.get(), static_cast<std::uint64_t>(rank));
+        return std::make_unique<Links>(*this, rank, room);
+    }
+
+private:
+    using Parcel = stretto::transport::Parcel;
+    struct Sent {
+        int from;
+        Parcel parcel;
+        std::vector<std::byte> payload;
+    };
+    struct End {
+        std::mutex mutex;
+        std::deque<Sent> queue;
+        std::size_t bytes = 0;
+        std::set<int> blocked; // who waits for room
+        stretto::Descriptor event;
+
+        void ring() const {
+            const std::uint64_t one = 1;
+            (void)!write(event.get(), &one, sizeof(one));
+        }
+    };
+
+    class Links final : public stretto::transport::Links {
+    public:
+        Links(Pipes &pipes, int rank, std::size_t room) : pipes_(pipes), rank_(rank), room_(room) {}
+
+        void send(int to, const Parcel &parcel, const std::byte *payload) override {
+            waiting_.push_back({to, parcel, payload});
+            flush();
+        }
+        bool progress(Receiver &receiver, const stretto::transport::Poll::Ready &) override {
+            flush();
+            std::deque<Sent> come;
+            End &mine = end(rank_);
+            {
+                const std::lock_guard lock(mine.mutex);
+                come.swap(mine.queue);
+                mine.bytes = 0;
+                for (const int rank : mine.blocked)
+                    end(rank).ring();
+                mine.blocked.clear();
+                std::uint64_t count = 0;
+                (void)!read(mine.event.get(), &count, sizeof(count));
+            }
+            for (const Sent &sent : come) {
+                if (sent.parcel.length != 0) {
+                    std::byte *place = receiver.place(sent.from, sent.parcel);
+                    if (place == nullptr) {
+                        receiver.broken(sent.from, "no parcel");
+                        continue;
+                    }
+                    std::memcpy(place, sent.payload.data(), sent.payload.size());
+                }
+                receiver.arrived(sent.from, sent.parcel);
+            }
+            return !come.empty();
+        }
+        bool sent() const override { return waiting_.empty(); }
+        bool delivered() const override { return sent(); }
+
+    private:
+        struct Waiting {
+            int to;
+            Parcel parcel;
+            const std::byte *payload;
+        };
+
+        // In order for each receiver; one that is full does not hold up the others.
+        void flush() {
+            std::vector<bool> full(pipes_.ends_.size(), false);
+            std::deque<Waiting> still;
+            for (const Waiting &each : waiting_) {
+                End &to = pipes_.end(each.to);
+                const std::lock_guard lock(to.mutex);
+                const auto index = static_cast<std::size_t>(each.to);
+                full[index] =
+                    full[index] || (to.bytes != 0 && to.bytes + each.parcel.length > room_);
+                if (full[index]) {
+                    to.blocked.insert(rank_);
+                    still.push_back(each);
+                    continue;
+                }
+                to.bytes += each.parcel.length;
+                to.queue.push_back(
+                    {rank_, each.parcel,
+                     std::vector<std::byte>(each.payload, each.payload + each.parcel.length)});
+                to.ring();
+            }
+            waiting_.swap(still);
+        }
+        End &end(int rank) { return pipes_.end(rank); }
+
+        Pipes &pipes_;
+        const int rank_;
+        const std::size_t room_;
+        std::deque<Waiting> waiting_;
+    };
+
+    End &end(int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
+
+    std::vector<std::unique_ptr<End>> ends_;
+};
+
+} // namespace test
