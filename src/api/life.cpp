@@ -69,7 +69,7 @@ stretto_status stretto_init_explicit(int rank, int size, const char *job, strett
         *comm = nullptr;
         require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
         require(job != nullptr && *job != '\0', "the job needs a name");
-        *comm = open({rank, size, job, "stretto_init_explicit"});
+        *comm = open({rank, size, job, "stretto_init_explicit", stretto::text(stretto::Setting::addr)});
     });
 }
 

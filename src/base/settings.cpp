@@ -105,6 +105,13 @@ constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether stretto_init warns on standard error of a STRETTO_ variable "
                            "that does not exist"},
+    SettingInfo{.setting = Setting::addr,
+                .variable = "STRETTO_ADDR",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "where the ranks of a job on several hosts meet: an address of rank 0's "
+                           "host and a port that is free there, as node7:29400; by default that "
+                           "of torchrun, or none: all ranks are on one host"},
     SettingInfo{.setting = Setting::iface,
                 .variable = "STRETTO_IFACE",
                 .kind = SettingKind::text,
@@ -113,6 +120,21 @@ constexpr std::array kSettings{
                     "network interfaces to use: beginnings of names, as eth0,ib; whole names "
                     "after =, as =eth0; all but these after ^, as ^docker,lo; by default "
                     "the one that leads to the peer"},
+    SettingInfo{.setting = Setting::hosts,
+                .variable = "STRETTO_HOSTS",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning =
+                    "names, by turns of ranks 0, 1, ..., as a,a,b: ranks with different ones "
+                    "share no memory even if they could; to try several hosts on one"},
+    SettingInfo{.setting = Setting::delay,
+                .variable = "STRETTO_DELAY",
+                .kind = duration,
+                .fallback = "0",
+                .meaning = "how much later everything leaves for another host: for experiments on "
+                           "networks that one does not have",
+                .most = kLongest,
+                .unit = "us"},
     SettingInfo{.setting = Setting::secret_file,
                 .variable = "STRETTO_SECRET_FILE",
                 .kind = SettingKind::text,

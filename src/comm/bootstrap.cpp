@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "comm/hosts/hosts.hpp"
 #include "comm/meeting.hpp"
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
@@ -19,12 +20,12 @@ using transport::Segment;
 
 namespace {
 
-// The job's name, and which of its inits in this process this is: a job may join again.
-std::string instance(const Identity &me) {
+// Which of this rank's inits this is: a job may join again.
+int instance(const Identity &me) {
     static std::mutex mutex;
     static std::map<std::pair<std::string, int>, int> joined;
     const std::lock_guard lock(mutex);
-    return me.job + "-" + std::to_string(joined[{me.job, me.rank}]++);
+    return joined[{me.job, me.rank}]++;
 }
 
 bool joined(const Segment &segment, int rank) {
@@ -45,19 +46,20 @@ void hear(Segment &segment, int rank, int fd) {
         segment.fail(Status::peer, who + " died while the job was starting");
 }
 
-// Rank 0: whoever has not joined is heard.  The others: rank 0 stays until all have joined, so if
-// it is gone and somebody is missing, it has died.
+// The founder: whoever has not joined is heard.  The others: the founder stays until all have
+// joined, so if it is gone and somebody is missing, it has died.
 void listen_to_all(const Identity &me, const Meeting &meeting, int awaited) {
     Segment &segment = *meeting.segment;
     for (int rank = 0; rank < me.size; ++rank) {
         const Descriptor &socket = meeting.sockets[static_cast<std::size_t>(rank)];
-        const int missing_rank = me.rank == 0 ? rank : awaited;
+        const int missing_rank = me.rank == meeting.founder ? rank : awaited;
         if (!socket.open() || joined(segment, missing_rank) || !readable(socket.get(), 0))
             continue;
-        if (me.rank == 0)
+        if (me.rank == meeting.founder)
             hear(segment, rank, socket.get());
         else if (!joined(segment, awaited))
-            segment.fail(Status::peer, "rank 0 died while the job was starting");
+            segment.fail(Status::peer, "rank " + std::to_string(meeting.founder) +
+                                           " died while the job was starting");
     }
 }
 
@@ -66,7 +68,7 @@ void complete(const Identity &me, const Origin *origin, const Meeting &meeting) 
     Segment &segment = *meeting.segment;
     Patience patience(origin);
     for (int rank = 0; rank < me.size; ++rank)
-        while (!joined(segment, rank)) {
+        while (segment.here(rank) && !joined(segment, rank)) {
             if (segment.failed())
                 throw segment.failure();
             listen_to_all(me, meeting, rank);
@@ -84,24 +86,58 @@ void complete(const Identity &me, const Origin *origin, const Meeting &meeting) 
         }
 }
 
-} // namespace
+// This rank has what it needs: says so, and waits for the others.
+void enter(const Identity &me, const Origin *origin, const Meeting &meeting) {
+    Segment &segment = *meeting.segment;
+    if (!transport::register_for_barrier())
+        segment.header().signals.fences.store(1, std::memory_order_seq_cst);
+    segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
+    complete(me, origin, meeting);
+}
 
-std::shared_ptr<Segment> join(const Identity &me, const Origin *origin) {
-    const std::string name = origin != nullptr ? origin->place : instance(me);
+Joined join_here(const Identity &me, const Origin *origin, const std::string &name) {
     const Error exhausted = engine::no_memory(me.rank);
     const Meeting meeting = me.rank == 0 ? found(me, origin, name) : follow(me, origin, name);
     Segment &segment = *meeting.segment;
     try {
         segment.hold_life(me.rank);
-        if (!transport::register_for_barrier())
-            segment.header().signals.fences.store(1, std::memory_order_seq_cst);
-        segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
-        complete(me, origin, meeting);
-        return meeting.segment;
+        enter(me, origin, meeting);
+        return {meeting.segment, nullptr};
     } catch (...) {
         segment.leave(me.rank);
         throw engine::post_exception(segment, me.rank, exhausted);
     }
+}
+
+Joined join_hosts(const Identity &me) {
+    const Error exhausted = engine::no_memory(me.rank);
+    HostMeeting hosts(me, instance(me));
+    Segment &segment = *hosts.meeting().segment;
+    Joined joined{hosts.meeting().segment, nullptr};
+    try {
+        segment.hold_life(me.rank);
+        joined.carrier = hosts.connect();
+        const Origin origin{"", 0, [&hosts] { hosts.watch(); }};
+        enter(me, &origin, hosts.meeting());
+        hosts.complete();
+        return joined;
+    } catch (...) {
+        joined.carrier.reset();
+        segment.leave(me.rank);
+        const Error failure = engine::post_exception(segment, me.rank, exhausted);
+        hosts.failed(failure);
+        throw failure;
+    }
+}
+
+} // namespace
+
+Joined join(const Identity &me, const Origin *origin) {
+    if (origin != nullptr)
+        return join_here(me, origin, origin->place);
+    if (!me.address.empty() && me.size > 1)
+        return join_hosts(me);
+    return join_here(me, origin, me.job + "-" + std::to_string(instance(me)));
 }
 
 } // namespace stretto::comm

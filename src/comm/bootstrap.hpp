@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of one host find one another.
+// How the ranks of a job find one another.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "comm/environment.hpp"
+#include "transport/carrier.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::comm {
@@ -20,11 +21,18 @@ struct Origin {
     std::function<void()> watch;
 };
 
-// Rank 0 founds the segment and hands its descriptors to the others over a Unix socket in the
-// abstract namespace, which leaves no file behind; only processes of the same user are let in.
-// Returns when all ranks have joined.  Throws Error(timeout) naming who has not come within
-// STRETTO_INIT_TIMEOUT, Error(mismatch) if ranks disagree on the size of the job, and what the
-// origin's watch throws.
-std::shared_ptr<transport::Segment> join(const Identity &me, const Origin *origin = nullptr);
+// What a rank has when it has joined.
+struct Joined {
+    std::shared_ptr<transport::Segment> segment;
+    std::unique_ptr<transport::Carrier> carrier; // null if all ranks are on one host
+};
+
+// Without an address in `me`, or of a communicator that is made of another: rank 0 founds the
+// segment and hands its descriptors to the others over a Unix socket in the abstract namespace,
+// which leaves no file behind; only processes of the same user are let in.  With one: as
+// hosts/hosts.hpp says.  Returns when all ranks have joined.  Throws Error(timeout) naming who has
+// not come within STRETTO_INIT_TIMEOUT, Error(mismatch) if ranks disagree on the size of the job,
+// and what the origin's watch throws.
+Joined join(const Identity &me, const Origin *origin = nullptr);
 
 } // namespace stretto::comm

@@ -22,8 +22,8 @@ engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
 } // namespace
 
 Communicator::Communicator(const Identity &identity, const Origin *origin)
-    : me_(identity), segment_(join(identity, origin)), membership_{*segment_, identity.rank},
-      heap_(segment_, identity.rank),
+    : me_(identity), joined_(join(identity, origin)), segment_(joined_.segment),
+      membership_{joined_, identity.rank}, heap_(segment_, identity.rank),
       messenger_(segment_, identity.rank, heap_, engine_options(segment_->header()),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
@@ -33,6 +33,13 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
       exhausted_(engine::no_memory(identity.rank)) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
     force(text(Setting::algorithm));
+}
+
+Communicator::Membership::~Membership() {
+    constexpr std::uint64_t kFarewell = 2'000'000'000; // ns for what is on its way
+    if (joined.carrier != nullptr)
+        joined.carrier->leave(kFarewell);
+    joined.segment->leave(rank);
 }
 
 std::string Communicator::describe(const engine::Said &said) const {

@@ -192,15 +192,16 @@ private:
 
     // Leaves the job also when the communicator could not be made.
     struct Membership {
-        transport::Segment &segment;
+        Joined &joined;
         const int rank;
-        ~Membership() { segment.leave(rank); }
+        ~Membership();
     };
 
     [[noreturn]] void tell();
 
     const Identity me_;
-    std::shared_ptr<transport::Segment> segment_;
+    Joined joined_;
+    const std::shared_ptr<transport::Segment> segment_;
     const Membership membership_;
     transport::Heap heap_;
     messages::Messenger messenger_;

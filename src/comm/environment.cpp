@@ -41,6 +41,20 @@ public:
                                           "launcher, or unset it");
     }
 
+    // STRETTO_ADDR; or torchrun's, if it says that there are other hosts.  There is a store of
+    // torchrun's own at its port, so the next one is taken.
+    std::string address_of(const Launcher &launcher) const {
+        if (const auto address = get("STRETTO_ADDR"))
+            return *address;
+        if (std::string_view(launcher.name) != "torchrun" || !get("LOCAL_WORLD_SIZE") ||
+            !get("MASTER_ADDR") || !get("MASTER_PORT") ||
+            integer("LOCAL_WORLD_SIZE") == integer(launcher.size))
+            return "";
+        const std::string host = *get("MASTER_ADDR");
+        const bool v6 = host.find(':') != std::string::npos;
+        return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(integer("MASTER_PORT") + 1);
+    }
+
     std::string job_of(const Launcher &launcher) const {
         const std::string name = launcher.name;
         if (name == "stretto run")
@@ -104,7 +118,7 @@ Identity identify(const Environment &environment, const ProcessText &process) {
         if (!here.get(launcher.rank) || !here.get(launcher.size))
             continue;
         Identity me{here.integer(launcher.rank), here.integer(launcher.size), here.job_of(launcher),
-                    launcher.name};
+                    launcher.name, here.address_of(launcher)};
         if (me.size < 1 || me.rank < 0 || me.rank >= me.size)
             throw Error(Status::argument,
                         std::string(launcher.rank) + "=" + std::to_string(me.rank) + " and " +

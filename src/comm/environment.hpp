@@ -14,6 +14,7 @@ struct Identity {
     int size = 1;
     std::string job;      // the same on all ranks of the job on this host, different between jobs
     std::string launcher; // for messages: "stretto run", "torchrun", "Open MPI", ...
+    std::string address = ""; // where the ranks of several hosts meet; "": all are on this host
 };
 
 // The text of /proc/<pid>/stat.

@@ -38,6 +38,9 @@ std::function<void()> watch(const Communicator &parent, const std::vector<int> &
 // and differs between children of this parent that are made at the same time.
 Child child(const Communicator &parent, std::vector<int> ranks, const std::string &agreed,
             const std::string &call) {
+    if (!parent.segment()->placement().one_host())
+        throw Error(Status::unsupported, call + ": communicators that are made of others cannot "
+                                                "span hosts yet; use the job's own");
     const std::string key = std::to_string(parent.segment()->header().key);
     Child result;
     result.identity.rank =

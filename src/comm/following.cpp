@@ -40,12 +40,14 @@ Descriptor call_founder(const Identity &me, const std::string &name, Patience &p
     return socket;
 }
 
-std::shared_ptr<Segment> receive_segment(int fd, const std::string &job) {
+} // namespace
+
+Handed receive_handed(int fd, const std::string &job, const std::string &founder) {
     std::array<std::byte, kAnswerBytes> bytes;
     Packet packet = receive(fd, bytes);
     if (packet.size == 0)
-        throw Error(Status::peer,
-                    "rank 0 has died before job '" + job + "' was complete; look at its output");
+        throw Error(Status::peer, founder + " has died before job '" + job +
+                                      "' was complete; look at its output");
     const auto answer = packet.size == bytes.size() ? parse_answer(bytes) : std::nullopt;
     if (!answer)
         throw Error(Status::mismatch,
@@ -54,11 +56,9 @@ std::shared_ptr<Segment> receive_segment(int fd, const std::string &job) {
         throw Error(answer->status, answer->message);
     if (packet.descriptor_count != 2)
         throw Error(Status::system,
-                    "rank 0 sent no descriptors; is the limit of open files reached?");
-    return Segment::attach(std::move(packet.descriptors[0]), std::move(packet.descriptors[1]));
+                    founder + " sent no descriptors; is the limit of open files reached?");
+    return {std::move(packet.descriptors[0]), std::move(packet.descriptors[1]), answer->message};
 }
-
-} // namespace
 
 Meeting follow(const Identity &me, const Origin *origin, const std::string &name) {
     Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size))};
@@ -73,7 +73,8 @@ Meeting follow(const Identity &me, const Origin *origin, const std::string &name
                                                  patience.seconds() +
                                                  "; rank 0 names who is missing");
         }
-        meeting.segment = receive_segment(founder, me.job);
+        Handed handed = receive_handed(founder, me.job, "rank 0");
+        meeting.segment = Segment::attach(std::move(handed.segment), std::move(handed.heap));
     } catch (const Error &error) {
         send_answer(founder, error.status(), error.what());
         throw;

@@ -8,37 +8,14 @@
 #include "comm/cores.hpp"
 #include "comm/meeting.hpp"
 #include "comm/packets.hpp"
+#include "comm/shape.hpp"
 #include "comm/wire.hpp"
-#include "select/select.hpp"
 
 namespace stretto::comm {
 
 using transport::Segment;
 
 namespace {
-
-transport::SegmentShape shape_for(const Identity &me, const Origin *origin,
-                                  const cpu_set_t &cores) {
-    transport::SegmentShape shape;
-    shape.ranks = me.size;
-    shape.cores = cores_worth(cores);
-    shape.heap_bytes = number(Setting::heap_bytes);
-    shape.slice_bytes = number(Setting::slice_bytes);
-    shape.ring_bytes = number(Setting::ring_bytes);
-    if (shape.ring_bytes == 0)
-        shape.ring_bytes = select::ring_bytes(me.size);
-    if (origin != nullptr)
-        shape.ring_bytes = std::min(shape.ring_bytes, origin->ring_bytes);
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    if ((shape.ring_bytes & (shape.ring_bytes - 1)) != 0 || shape.ring_bytes < page)
-        throw Error(Status::argument, "STRETTO_RING_BYTES is " + std::to_string(shape.ring_bytes) +
-                                          "; it takes a power of two of at least " +
-                                          std::to_string(page));
-    if (shape.heap_bytes % page != 0 || shape.heap_bytes == 0)
-        throw Error(Status::argument,
-                    "STRETTO_HEAP_BYTES takes a multiple of the page size " + std::to_string(page));
-    return shape;
-}
 
 // Takes one rank in; what cannot be one is turned away without harm.
 void admit(Descriptor caller, const Identity &me, std::vector<Descriptor> &peers,
@@ -136,7 +113,7 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name)
     try {
         const cpu_set_t cores = gather(me, origin, name, listener, meeting.sockets);
         listener = Descriptor(); // who calls from now on is of another job of this name
-        meeting.segment = Segment::create(shape_for(me, origin, cores));
+        meeting.segment = Segment::create(shape_for(me.size, cores_worth(cores), origin));
         const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};
         tell_all(Status::ok, "", descriptors);
         return meeting;

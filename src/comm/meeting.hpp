@@ -35,16 +35,24 @@ private:
     std::uint64_t limit_ns_, start_, watched_ = start_;
 };
 
-// Rank 0 has a socket to each of the others, they have
-// one to it.  A socket that closes before all have joined says that its rank cannot.
+// The founder has a socket to each of the others of its host, they have one to it.  A socket that
+// closes before all have joined says that its rank cannot.
 struct Meeting {
     std::shared_ptr<transport::Segment> segment;
     std::vector<Descriptor> sockets; // by rank
+    int founder = 0;
 };
 
 // founding.cpp: rank 0 waits for all others to call, makes the segment and hands it out, or tells
 // all who have called why there is none.
 Meeting found(const Identity &me, const Origin *origin, const std::string &name);
+
+// following.cpp: what a founder hands out.  Throws what it says instead.
+struct Handed {
+    Descriptor segment, heap;
+    std::string note;
+};
+Handed receive_handed(int fd, const std::string &job, const std::string &founder);
 
 // following.cpp: the others call rank 0 and are given the segment.
 Meeting follow(const Identity &me, const Origin *origin, const std::string &name);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining a job whose ranks may be on several hosts.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/bootstrap.hpp"
+#include "comm/hosts/rendezvous.hpp"
+#include "comm/hosts/spokesman.hpp"
+#include "comm/meeting.hpp"
+
+namespace stretto::comm {
+
+// Ranks share a host if they can hand one another memory, and only then: the first of those who
+// reach the same socket in the abstract namespace makes the segment and speaks for all of them at
+// the rendezvous.  What happens, in order:
+//
+//   1. rank 0 opens the rendezvous at the address that everybody knows;
+//   2. each rank opens a listener of its own, and finds out who speaks for its host;
+//   3. who speaks names the ranks of the host to rank 0, and is told where all ranks are;
+//   4. the segment of the host is made and handed out;
+//   5. ranks on different hosts connect with one another;
+//   6. when all have, rank 0 lets all begin.
+class HostMeeting {
+public:
+    // `instance`: how often this rank has joined the job before.
+    HostMeeting(const Identity &me, int instance);
+
+    const Meeting &meeting() const { return meeting_; }
+    // Connects to the ranks on other hosts; null if there are none.
+    std::unique_ptr<transport::Carrier> connect();
+    // Throws if somebody who is awaited will not come.
+    void watch();
+    // All ranks of this host have joined: waits for the others.
+    void complete();
+    // Tells the others why this rank, and so its host, cannot join.
+    void failed(const Error &error) noexcept;
+
+private:
+    void speak(Descriptor listener);
+    void follow(Descriptor socket);
+    void admit(Descriptor caller);
+    Seat own_seat() const;
+    void take_table(const Table &table);
+
+    const Identity me_;
+    net::Key key_;
+    Descriptor socket_; // where other hosts reach this rank
+    std::uint16_t port_;
+    std::unique_ptr<Rendezvous> rendezvous_; // rank 0
+    std::unique_ptr<Spokesman> spokesman_;   // one rank of each host
+    cpu_set_t cores_{};                      // of all ranks of this host so far
+    Table table_;
+    transport::Placement placement_;
+    Meeting meeting_;
+};
+
+} // namespace stretto::comm

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/hosts/rendezvous.hpp"
+
+#include <algorithm>
+#include <poll.h>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "comm/meeting.hpp"
+
+namespace stretto::comm {
+
+namespace {
+
+net::ListenerOptions only_guests() {
+    net::ListenerOptions options;
+    options.judge = [](const net::Purpose &purpose) {
+        return purpose.kind == net::ConnectionKind::rendezvous;
+    };
+    return options;
+}
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+}
+
+} // namespace
+
+Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
+                       const Table &shape)
+    : me_(me), table_(shape), listener_(std::move(socket), key, {0, UINT32_MAX, 0}, only_guests()),
+      named_(static_cast<std::size_t>(me.size)) {
+    table_.host_of.assign(named_.size(), 0);
+    table_.addresses.assign(named_.size(), {});
+    thread_ = std::thread([this] { run(); });
+}
+
+Rendezvous::~Rendezvous() {
+    stop_.store(true, std::memory_order_relaxed);
+    thread_.join();
+}
+
+void Rendezvous::run() {
+    const Patience patience(nullptr);
+    try {
+        while (!over_) {
+            round();
+            if (stop_.load(std::memory_order_relaxed) && !over_)
+                fail(Status::peer, "rank 0 has given up before the job was complete");
+            else if (patience.ended() && !over_)
+                fail(Status::timeout, "after " + patience.seconds() + missing());
+        }
+        // What was said last must reach them.
+        const std::uint64_t start = now_ns();
+        const auto unsaid = [this] {
+            return std::any_of(guests_.begin(), guests_.end(), [](const auto &guest) {
+                return !guest->gone && guest->talk.wants_to_send();
+            });
+        };
+        while (unsaid() && now_ns() - start < 5'000'000'000)
+            round();
+    } catch (...) {
+        // They see their connections close.
+    }
+    told_.store(true, std::memory_order_release);
+}
+
+void Rendezvous::round() {
+    constexpr int kMilliseconds = 20;
+    std::vector<pollfd> descriptors{{listener_.descriptor(), POLLIN, 0}};
+    for (const auto &guest : guests_)
+        if (!guest->gone)
+            descriptors.push_back(
+                {guest->talk.descriptor(),
+                 static_cast<short>(guest->talk.wants_to_send() ? POLLIN | POLLOUT : POLLIN), 0});
+    (void)poll(descriptors.data(), descriptors.size(), kMilliseconds);
+    listener_.progress(now_ns());
+    while (auto opened = listener_.take())
+        guests_.push_back(std::make_unique<Guest>(net::Connection(
+            std::move(opened->socket), {opened->agreement.purpose.from, "", opened->peer})));
+    for (const auto &guest : guests_)
+        if (!guest->gone)
+            hear(*guest);
+    if (!over_ && std::all_of(named_.begin(), named_.end(), [](bool named) { return named; }) &&
+        std::all_of(guests_.begin(), guests_.end(),
+                    [](const auto &guest) { return guest->complete || guest->ranks.empty(); })) {
+        tell_all(Word::go, 0, "");
+        over_ = true;
+    }
+}
+
+void Rendezvous::hear(Guest &guest) {
+    const bool whole = guest.talk.progress();
+    Word word;
+    while (guest.talk.heard(word)) {
+        if (word.kind == Word::seat && !over_)
+            seat(guest, word);
+        else if (word.kind == Word::complete)
+            guest.complete = true;
+        else if (word.kind == Word::failed && !over_)
+            fail(static_cast<Status>(
+                     std::min<std::uint64_t>(word.number, static_cast<std::uint64_t>(kLastStatus))),
+                 {reinterpret_cast<const char *>(word.bytes.data()), word.bytes.size()});
+    }
+    if (whole)
+        return;
+    guest.gone = true;
+    if (!over_ && !guest.ranks.empty())
+        fail(Status::peer, in_words(guest) + " died while the job was starting");
+}
+
+// One more rank has been named.
+void Rendezvous::seat(Guest &guest, const Word &word) {
+    const auto seat = parse_seat(word.bytes);
+    if (!seat)
+        return fail(Status::mismatch, "the hosts of this job run different versions of Stretto; "
+                                      "install one version");
+    const std::string who = "rank " + std::to_string(seat->rank);
+    if (seat->size != me_.size)
+        return fail(Status::mismatch, who + " says that job '" + me_.job + "' has " +
+                                          std::to_string(seat->size) + " ranks, rank 0 says " +
+                                          std::to_string(me_.size) +
+                                          "; start all ranks of the job alike");
+    if (seat->rank < 0 || seat->rank >= me_.size || named_[static_cast<std::size_t>(seat->rank)])
+        return fail(Status::mismatch, "two processes say that they are " + who + " of job '" +
+                                          me_.job + "'; give every job an address of its own");
+    const auto rank = static_cast<std::size_t>(seat->rank);
+    named_[rank] = true;
+    ++number_;
+    // Hosts are numbered by who speaks for them, in the order in which they come.
+    const auto host = std::find_if(guests_.begin(), guests_.end(),
+                                   [&](const auto &each) { return each.get() == &guest; });
+    table_.host_of[rank] = static_cast<std::int32_t>(host - guests_.begin());
+    table_.addresses[rank] = seat->address.with_port(seat->port);
+    guest.ranks.push_back(seat->rank);
+    guest.cores = seat->cores_here;
+    if (number_ == me_.size)
+        send_table();
+}
+
+void Rendezvous::send_table() {
+    // Guests without ranks are none: numbers have no gaps.
+    std::int32_t next = 0;
+    double crowded = 1e9; // cores for each rank, on the host that has the fewest
+    for (const auto &guest : guests_) {
+        if (guest->ranks.empty())
+            continue;
+        for (const int rank : guest->ranks)
+            table_.host_of[static_cast<std::size_t>(rank)] = next;
+        ++next;
+        crowded = std::min(crowded, static_cast<double>(guest->cores) /
+                                        static_cast<double>(guest->ranks.size()));
+    }
+    table_.cores = std::max(1u, static_cast<unsigned>(std::min(1.0, crowded) * me_.size));
+    const std::vector<std::byte> bytes = write(table_);
+    for (const auto &guest : guests_)
+        if (!guest->gone)
+            guest->talk.say(Word::table, 0, bytes);
+}
+
+void Rendezvous::tell_all(Word::Kind kind, std::uint64_t number, std::string_view text) {
+    for (const auto &guest : guests_)
+        if (!guest->gone)
+            guest->talk.say(kind, number, bytes_of(text));
+}
+
+void Rendezvous::fail(Status status, const std::string &why) {
+    tell_all(Word::failed, static_cast<std::uint64_t>(status), why);
+    over_ = true;
+}
+
+std::string Rendezvous::missing() const {
+    std::string absent;
+    for (std::size_t rank = 0; rank < named_.size(); ++rank)
+        if (!named_[rank])
+            absent += " " + std::to_string(rank);
+    if (!absent.empty())
+        return " rank(s)" + absent + " of job '" + me_.job +
+               "' have not come to stretto_init; are they running, and can they reach " +
+               me_.address + " (STRETTO_ADDR)?";
+    for (const auto &guest : guests_)
+        if (!guest->complete && !guest->ranks.empty())
+            absent += (absent.empty() ? " " : ", ") + in_words(*guest);
+    return absent + " could not join the others of job '" + me_.job + "'";
+}
+
+std::string Rendezvous::in_words(const Guest &guest) const {
+    std::string ranks;
+    for (const int rank : guest.ranks)
+        ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+    return (guest.ranks.size() == 1 ? "rank " : "ranks ") + ranks + " on " +
+           guest.talk.peer().address.host();
+}
+
+} // namespace stretto::comm

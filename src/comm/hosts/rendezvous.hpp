@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where the ranks of a job on several hosts meet: at rank 0, before there is anything else.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "comm/environment.hpp"
+#include "comm/hosts/table.hpp"
+#include "comm/hosts/talk.hpp"
+#include "net/listener.hpp"
+
+namespace stretto::comm {
+
+// One process speaks for each host.  When every rank has been named, all hosts are told where all
+// are; when all of them have joined, that they may begin.  Whatever goes wrong anywhere meanwhile
+// is told to all of them.
+class Rendezvous {
+public:
+    // `socket` listens at the address that all ranks know.  `shape` is the table without its ranks.
+    Rendezvous(const Identity &me, const net::Key &key, Descriptor socket, const Table &shape);
+    ~Rendezvous();
+    Rendezvous(const Rendezvous &) = delete;
+    Rendezvous &operator=(const Rendezvous &) = delete;
+
+    // Whether all have been told how it ended.
+    bool over() const { return told_.load(std::memory_order_acquire); }
+
+private:
+    struct Guest {
+        explicit Guest(net::Connection connection) : talk(std::move(connection)) {}
+        Talk talk;
+        std::vector<int> ranks;
+        std::uint32_t cores = 0;
+        bool complete = false, gone = false;
+    };
+
+    void run();
+    void round();
+    void hear(Guest &guest);
+    void seat(Guest &guest, const Word &word);
+    void send_table();
+    void tell_all(Word::Kind kind, std::uint64_t number, std::string_view text);
+    void fail(Status status, const std::string &why);
+    std::string missing() const;
+    std::string in_words(const Guest &guest) const;
+
+    const Identity me_;
+    Table table_;
+    net::Listener listener_;
+    std::vector<std::unique_ptr<Guest>> guests_;
+    std::vector<bool> named_;
+    int number_ = 0; // of ranks named
+    bool over_ = false;
+    std::atomic<bool> stop_{false}, told_{false};
+    std::thread thread_; // last: uses all of the above
+};
+
+} // namespace stretto::comm

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who speaks for the ranks of a host at the rendezvous.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/environment.hpp"
+#include "comm/hosts/table.hpp"
+#include "comm/hosts/talk.hpp"
+#include "net/dialer.hpp"
+
+namespace stretto::comm {
+
+class Spokesman {
+public:
+    // Calls rank 0 until it answers, at most until `deadline` (of now_ns()).
+    Spokesman(const Identity &me, const net::Key &key, std::uint64_t deadline);
+
+    // A rank of this host, itself among them.
+    void name(Seat seat);
+    // All of them have joined.
+    void complete();
+    // What keeps this host from joining.
+    void failed(Status status, const std::string &why) noexcept;
+
+    // Goes on as far as it can without waiting.  Throws what rank 0 says went wrong.
+    void progress();
+    const std::optional<Table> &table() const { return table_; }
+    bool may_go() const { return may_go_; }
+
+private:
+    void hear(const Word &word);
+    void say_seats();
+
+    const int rank_;
+    net::Dialer dialer_;
+    std::optional<Talk> talk_;
+    net::Address own_; // by which other hosts reach this one
+    std::vector<Seat> unsaid_;
+    std::optional<Table> table_;
+    bool may_go_ = false;
+};
+
+} // namespace stretto::comm
