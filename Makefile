@@ -77,7 +77,7 @@ test-full: test-cpp
 	$(call ctest,asan)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=all)
 	$(call ctest,tsan)
-	STRETTO_TEST_FULL=1 $(call ctest,test)
+	STRETTO_TEST_FULL=1 $(call ctest,test,--timeout 7200)
 	STRETTO_TEST_FULL=1 $(MAKE) test-python test-lab
 
 test-cpp: $(TOOLS)
