@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: joining and leaving a job, memory, errors.
 #include <atomic>
-#include <cstdio>
 #include <memory>
 #include <unistd.h>
 
 #include "base/settings.hpp"
+#include "base/warning.hpp"
 #include "handles.hpp"
 
 using stretto::Status;
@@ -13,15 +13,12 @@ using namespace stretto::api;
 
 namespace {
 
-// The one thing that the library ever prints: a setting that does not exist has no other way to be
-// noticed.
 void warn_of_unknown_settings(int rank) {
     static std::atomic<bool> warned{false};
     if (rank != 0 || !stretto::enabled(stretto::Setting::warn) || warned.exchange(true))
         return;
     for (const auto &unknown : stretto::unknown_settings(environ))
-        std::fprintf(stderr, "stretto: %s (STRETTO_WARN=0 silences this)\n",
-                     unknown.sentence.c_str());
+        stretto::warn(unknown.sentence);
 }
 
 stretto_comm open(const stretto::comm::Identity &me) {
@@ -69,7 +66,8 @@ stretto_status stretto_init_explicit(int rank, int size, const char *job, strett
         *comm = nullptr;
         require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
         require(job != nullptr && *job != '\0', "the job needs a name");
-        *comm = open({rank, size, job, "stretto_init_explicit", stretto::text(stretto::Setting::addr)});
+        *comm =
+            open({rank, size, job, "stretto_init_explicit", stretto::text(stretto::Setting::addr)});
     });
 }
 

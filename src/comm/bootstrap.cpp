@@ -12,6 +12,7 @@
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
 #include "engine/failure.hpp"
+#include "net/interfaces.hpp"
 #include "transport/doorbell.hpp"
 
 namespace stretto::comm {
@@ -135,6 +136,7 @@ Joined join_hosts(const Identity &me) {
 Joined join(const Identity &me, const Origin *origin) {
     if (origin != nullptr)
         return join_here(me, origin, origin->place);
+    (void)net::interface_filter(); // what makes no sense is told whether it is needed or not
     if (!me.address.empty() && me.size > 1)
         return join_hosts(me);
     return join_here(me, origin, me.job + "-" + std::to_string(instance(me)));

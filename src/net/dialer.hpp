@@ -40,6 +40,8 @@ public:
     pollfd waits_for() const;
     std::uint64_t wake_at() const; // of now_ns(), at the latest
 
+    // The address that it tries, or was the last one.
+    const Address &target() const { return addresses_[tries_ % addresses_.size()]; }
     // Once, when it is open.
     Opened take();
     // When it failed: who, whom, where, why, and what to do.
@@ -51,7 +53,6 @@ private:
     void finish();
     void again(Refusal why, int error, std::uint64_t now);
     void fail(Status status, const std::string &why);
-    const Address &target() const { return addresses_[tries_ % addresses_.size()]; }
 
     Key job_;
     Purpose purpose_;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/warning.hpp"
+#include "comm/hosts/whereabouts.hpp"
 #include "comm/meeting.hpp"
 #include "net/dialer.hpp"
 #include "net/listener.hpp"
@@ -21,6 +23,7 @@ net::ListenerOptions only_data() {
     options.judge = [](const net::Purpose &purpose) {
         return purpose.kind == net::ConnectionKind::data;
     };
+    options.report = warn;
     return options;
 }
 
@@ -79,17 +82,19 @@ Connections connect_all(const Identity &me, const net::Key &key, const Table &ta
         take_calls(listener, connections);
         go_on(calls, connections);
         std::string missing;
+        net::Address one;
         for (int rank = 0; rank < me.size; ++rank)
-            if (!placement.here(rank) && connections[static_cast<std::size_t>(rank)] == nullptr)
-                missing += " " + std::to_string(rank) + " at " +
-                           table.addresses[static_cast<std::size_t>(rank)].text();
+            if (!placement.here(rank) && connections[static_cast<std::size_t>(rank)] == nullptr) {
+                one = table.addresses[static_cast<std::size_t>(rank)];
+                missing += " " + std::to_string(rank) + " at " + one.text();
+            }
         if (missing.empty())
             return connections;
         watch();
         if (patience.ended())
             throw Error(Status::timeout,
                         "rank " + std::to_string(me.rank) + " has no connection to rank(s)" +
-                            missing + " after " + patience.seconds() +
+                            missing + " after " + patience.seconds() + from_here(one) +
                             "; does a firewall keep the hosts from one another, or "
                             "is another interface needed (STRETTO_IFACE)?");
         std::vector<pollfd> descriptors{{listener.descriptor(), POLLIN, 0}};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/warning.hpp"
 #include "comm/meeting.hpp"
 
 namespace stretto::comm {
@@ -17,12 +18,8 @@ net::ListenerOptions only_guests() {
     options.judge = [](const net::Purpose &purpose) {
         return purpose.kind == net::ConnectionKind::rendezvous;
     };
+    options.report = warn;
     return options;
-}
-
-std::vector<std::byte> bytes_of(std::string_view text) {
-    const auto bytes = std::as_bytes(std::span(text));
-    return {bytes.begin(), bytes.end()};
 }
 
 } // namespace
@@ -47,9 +44,9 @@ void Rendezvous::run() {
         while (!over_) {
             round();
             if (stop_.load(std::memory_order_relaxed) && !over_)
-                fail(Status::peer, "rank 0 has given up before the job was complete");
+                fail({Status::peer, "rank 0 has given up before the job was complete"});
             else if (patience.ended() && !over_)
-                fail(Status::timeout, "after " + patience.seconds() + missing());
+                fail({Status::timeout, "after " + patience.seconds() + missing()});
         }
         // What was said last must reach them.
         const std::uint64_t start = now_ns();
@@ -77,15 +74,16 @@ void Rendezvous::round() {
     (void)poll(descriptors.data(), descriptors.size(), kMilliseconds);
     listener_.progress(now_ns());
     while (auto opened = listener_.take())
-        guests_.push_back(std::make_unique<Guest>(net::Connection(
-            std::move(opened->socket), {opened->agreement.purpose.from, "", opened->peer})));
+        guests_.push_back(std::make_unique<Guest>(std::move(*opened), me_.size));
     for (const auto &guest : guests_)
         if (!guest->gone)
             hear(*guest);
     if (!over_ && std::all_of(named_.begin(), named_.end(), [](bool named) { return named; }) &&
         std::all_of(guests_.begin(), guests_.end(),
                     [](const auto &guest) { return guest->complete || guest->ranks.empty(); })) {
-        tell_all(Word::go, 0, "");
+        for (const auto &guest : guests_)
+            if (!guest->gone)
+                guest->talk.say(Word::go);
         over_ = true;
     }
 }
@@ -99,32 +97,30 @@ void Rendezvous::hear(Guest &guest) {
         else if (word.kind == Word::complete)
             guest.complete = true;
         else if (word.kind == Word::failed && !over_)
-            fail(static_cast<Status>(
-                     std::min<std::uint64_t>(word.number, static_cast<std::uint64_t>(kLastStatus))),
-                 {reinterpret_cast<const char *>(word.bytes.data()), word.bytes.size()});
+            fail(Talk::failure(word));
     }
     if (whole)
         return;
     guest.gone = true;
     if (!over_ && !guest.ranks.empty())
-        fail(Status::peer, in_words(guest) + " died while the job was starting");
+        fail({Status::peer, in_words(guest) + " died while the job was starting"});
 }
 
 // One more rank has been named.
 void Rendezvous::seat(Guest &guest, const Word &word) {
     const auto seat = parse_seat(word.bytes);
-    if (!seat)
-        return fail(Status::mismatch, "the hosts of this job run different versions of Stretto; "
-                                      "install one version");
+    if (!seat || !seat->address.known() || seat->port == 0)
+        return fail({Status::mismatch, "the hosts of this job run different versions of Stretto; "
+                                       "install one version"});
     const std::string who = "rank " + std::to_string(seat->rank);
     if (seat->size != me_.size)
-        return fail(Status::mismatch, who + " says that job '" + me_.job + "' has " +
-                                          std::to_string(seat->size) + " ranks, rank 0 says " +
-                                          std::to_string(me_.size) +
-                                          "; start all ranks of the job alike");
+        return fail({Status::mismatch, who + " says that job '" + me_.job + "' has " +
+                                           std::to_string(seat->size) + " ranks, rank 0 says " +
+                                           std::to_string(me_.size) +
+                                           "; start all ranks of the job alike"});
     if (seat->rank < 0 || seat->rank >= me_.size || named_[static_cast<std::size_t>(seat->rank)])
-        return fail(Status::mismatch, "two processes say that they are " + who + " of job '" +
-                                          me_.job + "'; give every job an address of its own");
+        return fail({Status::mismatch, "two processes say that they are " + who + " of job '" +
+                                           me_.job + "'; give every job an address of its own"});
     const auto rank = static_cast<std::size_t>(seat->rank);
     named_[rank] = true;
     ++number_;
@@ -159,14 +155,10 @@ void Rendezvous::send_table() {
             guest->talk.say(Word::table, 0, bytes);
 }
 
-void Rendezvous::tell_all(Word::Kind kind, std::uint64_t number, std::string_view text) {
+void Rendezvous::fail(const Error &why) {
     for (const auto &guest : guests_)
         if (!guest->gone)
-            guest->talk.say(kind, number, bytes_of(text));
-}
-
-void Rendezvous::fail(Status status, const std::string &why) {
-    tell_all(Word::failed, static_cast<std::uint64_t>(status), why);
+            guest->talk.say_failed(why.status(), why.what());
     over_ = true;
 }
 

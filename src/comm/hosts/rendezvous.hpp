@@ -30,7 +30,8 @@ public:
 
 private:
     struct Guest {
-        explicit Guest(net::Connection connection) : talk(std::move(connection)) {}
+        Guest(net::Opened opened, int job_size)
+            : talk(std::move(opened), opened.agreement.purpose.from, job_size) {}
         Talk talk;
         std::vector<int> ranks;
         std::uint32_t cores = 0;
@@ -42,8 +43,7 @@ private:
     void hear(Guest &guest);
     void seat(Guest &guest, const Word &word);
     void send_table();
-    void tell_all(Word::Kind kind, std::uint64_t number, std::string_view text);
-    void fail(Status status, const std::string &why);
+    void fail(const Error &why);
     std::string missing() const;
     std::string in_words(const Guest &guest) const;
 

@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "comm/hosts/whereabouts.hpp"
 #include "net/interfaces.hpp"
 
 namespace stretto::comm {
 
 Spokesman::Spokesman(const Identity &me, const net::Key &key, std::uint64_t deadline)
-    : rank_(me.rank), dialer_(key,
+    : size_(me.size), dialer_(key,
                               {net::ConnectionKind::rendezvous, 0,
                                static_cast<std::uint32_t>(me.rank), 0, 0, net::kProtocol},
                               net::resolve(net::parse_endpoint("STRETTO_ADDR", me.address)),
@@ -39,8 +40,7 @@ void Spokesman::failed(Status status, const std::string &why) noexcept {
     if (!talk_)
         return;
     try {
-        const auto text = std::as_bytes(std::span(why));
-        talk_->say(Word::failed, static_cast<std::uint64_t>(status), {text.begin(), text.end()});
+        talk_->say_failed(status, why);
         for (int tries = 0; tries < 100 && talk_->progress() && talk_->wants_to_send(); ++tries)
             usleep(1000);
     } catch (...) { // rank 0 sees the connection close
@@ -51,12 +51,14 @@ void Spokesman::progress() {
     if (!talk_) {
         switch (dialer_.progress(now_ns())) {
         case net::Dialer::State::trying: return;
-        case net::Dialer::State::failed: throw dialer_.failure();
+        case net::Dialer::State::failed:
+            throw Error(dialer_.failure().status(),
+                        dialer_.failure().what() + from_here(dialer_.target()));
         case net::Dialer::State::open: break;
         }
         net::Opened opened = dialer_.take();
         own_ = net::local_toward(opened.peer, net::Place::anywhere).address;
-        talk_.emplace(net::Connection(std::move(opened.socket), {0, "", opened.peer}));
+        talk_.emplace(std::move(opened), 0u, size_);
         say_seats();
     }
     const bool whole = talk_->progress();
@@ -76,10 +78,7 @@ void Spokesman::hear(const Word &word) {
             throw Error(Status::mismatch, "the hosts of this job run different versions of "
                                           "Stretto; install one version");
         break;
-    case Word::failed:
-        throw Error(static_cast<Status>(std::min<std::uint64_t>(
-                        word.number, static_cast<std::uint64_t>(kLastStatus))),
-                    {reinterpret_cast<const char *>(word.bytes.data()), word.bytes.size()});
+    case Word::failed: throw Talk::failure(word);
     case Word::go: may_go_ = true; break;
     default: break;
     }

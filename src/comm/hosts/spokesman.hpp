@@ -35,7 +35,7 @@ private:
     void hear(const Word &word);
     void say_seats();
 
-    const int rank_;
+    const int size_;
     net::Dialer dialer_;
     std::optional<Talk> talk_;
     net::Address own_; // by which other hosts reach this one

@@ -2,6 +2,7 @@
 #include "comm/hosts/table.hpp"
 
 #include <arpa/inet.h>
+#include <bit>
 #include <cstring>
 #include <netinet/in.h>
 
@@ -52,6 +53,16 @@ std::optional<net::Address> get_address(std::span<const std::byte> bytes) {
     raw.sin_port = port;
     std::memcpy(&raw.sin_addr, bytes.data() + 4, 4);
     return net::Address(reinterpret_cast<const sockaddr *>(&raw), sizeof(raw));
+}
+
+// Memory can be laid out like that.
+bool is_shape(const Table &table) {
+    constexpr std::uint64_t kPage = 4096, kMost = std::uint64_t{1} << 46;
+    const auto pages = [](std::uint64_t bytes) {
+        return bytes != 0 && bytes % kPage == 0 && bytes <= kMost;
+    };
+    return std::has_single_bit(table.ring_bytes) && pages(table.ring_bytes) &&
+           pages(table.heap_bytes) && table.slice_bytes <= kMost;
 }
 
 } // namespace
@@ -116,11 +127,13 @@ std::optional<Table> parse_table(std::span<const std::byte> bytes) {
     table.heap_bytes = net::get<std::uint64_t>(bytes, 24);
     table.key = net::get<std::uint64_t>(bytes, 32);
     table.cores = net::get<std::uint32_t>(bytes, 40);
+    if (ranks == 0 || table.key == 0 || table.cores == 0 || !is_shape(table))
+        return std::nullopt;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         const std::span<const std::byte> entry = bytes.subspan(kTableHead + kEntryBytes * rank);
         const auto host = net::get<std::uint32_t>(entry, 0);
         const auto address = get_address(entry.subspan(4));
-        if (host >= ranks || !address)
+        if (host >= ranks || !address || !address->known() || address->port() == 0)
             return std::nullopt;
         table.host_of.push_back(static_cast<std::int32_t>(host));
         table.addresses.push_back(*address);

@@ -34,7 +34,7 @@ struct Table {
 
 std::vector<std::byte> write(const Seat &seat);
 std::vector<std::byte> write(const Table &table);
-// Nothing, if that is none of this version.
+// Nothing, if that is none of this version, or no job can be like that.
 std::optional<Seat> parse_seat(std::span<const std::byte> bytes);
 std::optional<Table> parse_table(std::span<const std::byte> bytes);
 

@@ -2,14 +2,20 @@
 // A connection between rank 0 and who speaks for a host, while a job is being joined.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/status.hpp"
+#include "comm/hosts/table.hpp"
 #include "net/connection.hpp"
+#include "net/exchange.hpp"
 
 namespace stretto::comm {
 
@@ -27,9 +33,20 @@ struct Word {
     std::vector<std::byte> bytes;
 };
 
+inline constexpr std::size_t kMostReason = 4096; // bytes of why something failed
+
+// Who has proved that it knows the secret may still be of another version, or broken.
+inline net::ConnectionLimits talk_limits(int ranks) {
+    net::ConnectionLimits limits;
+    limits.payload = std::max({kMostReason, kMostSeatBytes, most_table_bytes(ranks)});
+    return limits;
+}
+
 class Talk final : private net::FrameReceiver {
 public:
-    explicit Talk(net::Connection connection) : connection_(std::move(connection)) {}
+    // With another rank of a job of so many.
+    Talk(net::Opened opened, std::uint32_t rank, int ranks)
+        : connection_(std::move(opened.socket), {rank, "", opened.peer}, talk_limits(ranks)) {}
 
     int descriptor() const { return connection_.descriptor(); }
     const net::Peer &peer() const { return connection_.peer(); }
@@ -42,6 +59,17 @@ public:
         frame.kind = kind;
         frame.a = number;
         connection_.queue(frame, {&piece, piece.iov_len == 0 ? std::size_t{0} : std::size_t{1}});
+    }
+    // What keeps this side from joining, or the job from coming about.
+    void say_failed(Status status, std::string_view why) {
+        const auto text = std::as_bytes(std::span(why.substr(0, kMostReason)));
+        say(Word::failed, static_cast<std::uint64_t>(status), {text.begin(), text.end()});
+    }
+    static Error failure(const Word &word) {
+        const bool known =
+            word.number != 0 && word.number <= static_cast<std::uint64_t>(kLastStatus);
+        return Error(known ? static_cast<Status>(word.number) : Status::mismatch,
+                     {reinterpret_cast<const char *>(word.bytes.data()), word.bytes.size()});
     }
     // Sends and takes in what can be.  False: the connection is broken, and all heard.
     bool progress() {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the ranks of a job on several hosts tell one another while they join: any bytes are what
+// they were written as, or refused.
+#include <algorithm>
+#include <bit>
+#include <span>
+
+#include "comm/hosts/table.hpp"
+#include "fuzz.hpp"
+
+using namespace stretto::comm;
+using stretto::fuzz::must;
+
+// The first byte says what the others are to be.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+    if (size == 0)
+        return 0;
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(data + 1, size - 1));
+    if (data[0] % 2 == 0) {
+        const auto seat = parse_seat(bytes);
+        if (!seat)
+            return 0;
+        must(bytes.size() <= kMostSeatBytes, "no seat is too long");
+        const auto again = parse_seat(write(*seat));
+        must(again && write(*again) == write(*seat), "a seat is written as it was read");
+        must(again->rank == seat->rank && again->address == seat->address, "and is the same");
+        return 0;
+    }
+    const auto table = parse_table(bytes);
+    if (!table)
+        return 0;
+    const std::size_t ranks = table->host_of.size();
+    must(ranks > 0 && table->addresses.size() == ranks, "all ranks have a place");
+    must(bytes.size() <= most_table_bytes(static_cast<int>(ranks)), "no table is too long");
+    for (const std::int32_t host : table->host_of)
+        must(host >= 0 && static_cast<std::size_t>(host) < ranks, "hosts are numbered");
+    must(std::all_of(table->addresses.begin(), table->addresses.end(),
+                     [](const auto &address) { return address.known() && address.port() != 0; }),
+         "all can be called");
+    must(std::has_single_bit(table->ring_bytes) && table->key != 0, "it is a job");
+    const auto again = parse_table(write(*table));
+    must(again && write(*again) == write(*table), "a table is written as it was read");
+    return 0;
+}
