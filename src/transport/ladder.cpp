@@ -11,7 +11,9 @@ namespace stretto::transport {
 
 namespace {
 
-constexpr int kYields = 64;                // before sleeping
+// Before sleeping.  What comes from another host takes longer than a rank's turn, and each look for
+// it is a system call: the core is better left alone.
+constexpr int kYields = 64, kYieldsToFar = 2;
 constexpr std::uint64_t kNap = 20'000'000; // ns; sleepers look around this often
 
 } // namespace
@@ -34,7 +36,8 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
 #endif
         }
     // 2. Yield: another rank may be waiting for this core.
-    for (int i = 0; i < kYields; ++i) {
+    const int yields = segment.bridge() != nullptr ? kYieldsToFar : kYields;
+    for (int i = 0; i < yields; ++i) {
         sched_yield();
         if (attempt())
             return;
