@@ -83,7 +83,8 @@ typedef struct stretto_machine {
 STRETTO_API stretto_status stretto_examine(stretto_machine *machine);
 
 /* The state of the machine as the memory system shows it: nanoseconds to overwrite one cache line
- * that the neighbour rank has just read.  Collective; 0 with one rank. */
+ * that the neighbour rank has just read.  Collective; 0 with one rank, or if ranks 0 and 1 are on
+ * different hosts. */
 STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line);
 
 #ifdef __cplusplus

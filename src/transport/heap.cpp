@@ -27,8 +27,7 @@ void make_huge(std::byte *first, std::size_t bytes) {
 } // namespace
 
 Heap::Heap(std::shared_ptr<Segment> segment, int rank)
-    : segment_(std::move(segment)), rank_(rank), one_host_(segment_->placement().one_host()),
-      size_(segment_->header().heap_bytes) {}
+    : segment_(std::move(segment)), rank_(rank), size_(segment_->header().heap_bytes) {}
 
 void *Heap::allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -57,7 +56,9 @@ void *Heap::allocate(std::size_t bytes) {
                     "no memory for stretto_alloc of " + std::to_string(bytes) + " bytes");
     make_huge(base + offset, bytes);
     used_[offset] = bytes;
-    base_.store(base, std::memory_order_relaxed);
+    base_ = base;
+    if (segment_->placement().one_host())
+        offered_.store(base, std::memory_order_relaxed);
     return base + offset;
 }
 

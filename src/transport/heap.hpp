@@ -22,27 +22,30 @@ public:
     // Throws Error(argument) for a pointer that allocate() did not give.
     void free(void *memory);
 
-    // locate(), if all ranks can read it where it lies; else 0.
+    // 1 + offset in the window if [memory, memory + bytes) lies in it and all ranks of the job can
+    // read it there, else 0.
     std::uint64_t offer(const void *memory, std::size_t bytes) const {
-        return one_host_ ? locate(memory, bytes) : 0;
+        return place_in(offered_.load(std::memory_order_relaxed), memory, bytes);
     }
-    // 1 + offset in the window if [memory, memory + bytes) lies in it, else 0.
+    // The same, whoever can read it; by the thread that has allocated it.
     std::uint64_t locate(const void *memory, std::size_t bytes) const {
-        const std::byte *const base = base_.load(std::memory_order_relaxed);
+        return place_in(base_, memory, bytes);
+    }
+
+private:
+    std::uint64_t place_in(const std::byte *base, const void *memory, std::size_t bytes) const {
         if (base == nullptr)
             return 0;
         const auto *first = static_cast<const std::byte *>(memory);
         const auto offset = static_cast<std::size_t>(first - base);
         return first >= base && offset < size_ && bytes <= size_ - offset ? offset + 1 : 0;
     }
-
-private:
     void release_pages(std::size_t offset, std::size_t bytes);
 
     std::shared_ptr<Segment> segment_;
     int rank_;
-    bool one_host_;
-    std::atomic<std::byte *> base_{nullptr}; // mapped by the first allocation
+    std::byte *base_ = nullptr;                 // mapped by the first allocation
+    std::atomic<std::byte *> offered_{nullptr}; // the same, if all ranks are on this host
     std::size_t size_;
     std::mutex mutex_;
     std::map<std::size_t, std::size_t> used_; // offset -> bytes
