@@ -12,7 +12,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_CONSTRAINT
 unexport SKBUILD_CMAKE_DEFINE SKBUILD_CMAKE_ARGS CMAKE_ARGS CMAKE_GENERATOR
 # Nor a job that make was started in.
-unexport STRETTO_RANK STRETTO_SIZE STRETTO_JOB STRETTO_ALGORITHM
+unexport STRETTO_RANK STRETTO_SIZE STRETTO_JOB STRETTO_ALGORITHM STRETTO_ADDR STRETTO_HOSTS
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
@@ -64,7 +64,7 @@ ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2
 sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
 	-DSTRETTO_SANITIZE=$(1)
 # What runs under sanitizers always: where ranks share memory, or threads do.  The rest: make test-full.
-shared_tests := net engine api_collectives api_nonblocking api_errors api_costs api_messages api_ops \
+shared_tests := net engine hosts api_collectives api_nonblocking api_errors api_costs api_messages api_ops \
 	api_parts api_communicators api_exchanges api_message_programs api_reproducible api_arguments \
 	api_failures api_memory api_memory_messages programs control control_agent
 only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests))))$$'
