@@ -3,6 +3,7 @@
 #include "comm/family.hpp"
 #include "handles.hpp"
 
+using stretto::Status;
 using stretto::comm::Child;
 using namespace stretto::api;
 
@@ -13,6 +14,7 @@ static_assert(STRETTO_UNDEFINED == stretto::comm::kNoColor);
 stretto_comm join(stretto_comm parent, const Child &child) {
     try {
         auto made = std::make_unique<stretto_comm_s>(child.identity, &child.origin);
+        made->communicator.settle();
         made->communicator.inherit(parent->communicator, child.same_terms);
         inherit_note(made.get(), *parent, stretto::Setting::reproducible);
         if (child.same_terms)
@@ -21,6 +23,12 @@ stretto_comm join(stretto_comm parent, const Child &child) {
         return made.release();
     } catch (const std::bad_alloc &) { // the other members wait for this one, or find it gone
         parent->communicator.fail_together();
+    } catch (const stretto::Error &error) {
+        // Those on other hosts cannot be told by way of the child, which is not there yet.
+        const bool only_here = error.status() == Status::memory || error.status() == Status::system;
+        if (child.origin.reach.lobby != nullptr && only_here)
+            parent->communicator.fail_together();
+        throw;
     }
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "comm/hosts/hosts.hpp"
+#include "comm/hosts/mesh.hpp"
+#include "comm/hosts/tcp_carrier.hpp"
 #include "comm/meeting.hpp"
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
@@ -96,14 +98,18 @@ void enter(const Identity &me, const Origin *origin, const Meeting &meeting) {
     complete(me, origin, meeting);
 }
 
+Meeting meet(const Identity &me, const Origin *origin, const std::string &name) {
+    return me.rank == founder(origin) ? found(me, origin, name) : follow(me, origin, name);
+}
+
 Joined join_here(const Identity &me, const Origin *origin, const std::string &name) {
     const Error exhausted = engine::no_memory(me.rank);
-    const Meeting meeting = me.rank == 0 ? found(me, origin, name) : follow(me, origin, name);
+    const Meeting meeting = meet(me, origin, name);
     Segment &segment = *meeting.segment;
     try {
         segment.hold_life(me.rank);
         enter(me, origin, meeting);
-        return {meeting.segment, nullptr};
+        return {meeting.segment, nullptr, {}};
     } catch (...) {
         segment.leave(me.rank);
         throw engine::post_exception(segment, me.rank, exhausted);
@@ -114,10 +120,11 @@ Joined join_hosts(const Identity &me) {
     const Error exhausted = engine::no_memory(me.rank);
     HostMeeting hosts(me, instance(me));
     Segment &segment = *hosts.meeting().segment;
-    Joined joined{hosts.meeting().segment, nullptr};
+    Joined joined{hosts.meeting().segment, nullptr, {}};
     try {
         segment.hold_life(me.rank);
         joined.carrier = hosts.connect();
+        joined.reach = hosts.reach();
         const Origin origin{"", 0, [&hosts] { hosts.watch(); }};
         enter(me, &origin, hosts.meeting());
         hosts.complete();
@@ -131,9 +138,33 @@ Joined join_hosts(const Identity &me) {
     }
 }
 
+// A communicator that is made of another.  Who is on which host, and where, is known; first each
+// rank connects with those on other hosts, then each host has its segment founded.
+Joined join_across(const Identity &me, const Origin &origin) {
+    const Error exhausted = engine::no_memory(me.rank);
+    Connections connections =
+        connect_all(me, origin.reach, origin.shape.key, origin.placement(), origin.watch);
+    const Meeting meeting = meet(me, &origin, origin.place);
+    Segment &segment = *meeting.segment;
+    Joined joined{meeting.segment, nullptr, origin.reach};
+    try {
+        segment.hold_life(me.rank);
+        joined.carrier = tcp_carrier(segment, me.rank, std::move(connections));
+        enter(me, &origin, meeting);
+        return joined;
+    } catch (...) {
+        const Error failure = engine::post_exception(segment, me.rank, exhausted);
+        joined.carrier.reset();
+        segment.leave(me.rank);
+        throw failure;
+    }
+}
+
 } // namespace
 
 Joined join(const Identity &me, const Origin *origin) {
+    if (origin != nullptr && origin->reach.lobby != nullptr)
+        return join_across(me, *origin);
     if (origin != nullptr)
         return join_here(me, origin, origin->place);
     (void)net::interface_filter(); // what makes no sense is told whether it is needed or not

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "comm/environment.hpp"
+#include "comm/hosts/lobby.hpp"
 #include "transport/carrier.hpp"
 #include "transport/segment.hpp"
 
@@ -19,12 +20,19 @@ struct Origin {
     std::size_t ring_bytes = 0; // at most so much for each ring
     // Throws if one of those who are awaited will not come.
     std::function<void()> watch;
+    // If its ranks are on several hosts.
+    Reach reach = {};
+    transport::SegmentShape shape = {};
+
+    // What the ranks of a host share; all of them, if there are no others.
+    const transport::Placement &placement() const { return shape.placement; }
 };
 
 // What a rank has when it has joined.
 struct Joined {
     std::shared_ptr<transport::Segment> segment;
     std::unique_ptr<transport::Carrier> carrier; // null if all ranks are on one host
+    Reach reach = {};
 };
 
 // Without an address in `me`, or of a communicator that is made of another: rank 0 founds the

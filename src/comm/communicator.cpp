@@ -110,6 +110,13 @@ void Communicator::force(const std::string &algorithm) {
     agree({wanted, terms().reproducible});
 }
 
+void Communicator::settle() {
+    if (joined_.carrier == nullptr)
+        return; // the ranks of one host wait for one another while they join
+    barrier();
+    reset_stats();
+}
+
 void Communicator::inherit(const Communicator &other, bool algorithm) {
     Terms inherited = terms();
     inherited.reproducible = other.terms().reproducible;

@@ -80,6 +80,8 @@ public:
     int size() const { return me_.size; }
     const std::string &job() const { return me_.job; }
     const std::shared_ptr<transport::Segment> &segment() const { return segment_; }
+    // For communicators made of this one.
+    const Reach &reach() const { return joined_.reach; }
     // Calls of collectives so far: the same on all ranks after each.
     std::uint64_t calls() const { return engine_.calls(); }
 
@@ -125,6 +127,8 @@ public:
     void force(const std::string &algorithm);
     // How far results repeat, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
+    // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.
+    void settle();
     // What was set for `other` holds here as well: the algorithm only if asked for.
     void inherit(const Communicator &other, bool algorithm);
     const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joining a job: all ranks but rank 0.
+// Joining a job: all ranks but the founder.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -17,17 +17,18 @@ using transport::Segment;
 
 namespace {
 
-Descriptor call_founder(const Identity &me, const std::string &name, Patience &patience) {
+Descriptor call_founder(const Identity &me, const std::string &who, const std::string &name,
+                        Patience &patience) {
     sockaddr_un where;
     const socklen_t length = address(name, where);
     Descriptor socket = open_socket();
     unsigned nap = 50; // microseconds
     while (connect(socket.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
         if (errno != ECONNREFUSED && errno != ENOENT && errno != EAGAIN && errno != EINTR)
-            throw_errno("cannot reach rank 0 of job '" + me.job + "'");
+            throw_errno("cannot reach " + who + " of job '" + me.job + "'");
         patience.watch();
         if (patience.ended())
-            throw Error(Status::timeout, "rank 0 of job '" + me.job + "' (by " + me.launcher +
+            throw Error(Status::timeout, who + " of job '" + me.job + "' (by " + me.launcher +
                                              ") was not on this host within " + patience.seconds() +
                                              "; is it running, on this host, under the same user?");
         usleep(nap);
@@ -36,7 +37,7 @@ Descriptor call_founder(const Identity &me, const std::string &name, Patience &p
     const auto hello = write(Hello{me.rank, me.size, affinity()});
     if (send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(hello.size()))
-        throw_errno("cannot talk to rank 0");
+        throw_errno("cannot talk to " + who);
     return socket;
 }
 
@@ -61,25 +62,30 @@ Handed receive_handed(int fd, const std::string &job, const std::string &founder
 }
 
 Meeting follow(const Identity &me, const Origin *origin, const std::string &name) {
-    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size))};
+    const int founding_rank = founder(origin);
+    const std::string who = "rank " + std::to_string(founding_rank);
+    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)),
+                    founding_rank};
     Patience patience(origin);
-    meeting.sockets[0] = call_founder(me, name, patience);
-    const int founder = meeting.sockets[0].get();
+    Descriptor &socket = meeting.sockets[static_cast<std::size_t>(founding_rank)];
+    socket = call_founder(me, who, name, patience);
     try {
-        while (!readable(founder, 100)) {
+        while (!readable(socket.get(), 100)) {
             patience.watch();
             if (patience.ended())
                 throw Error(Status::timeout, "job '" + me.job + "' was not complete within " +
-                                                 patience.seconds() +
-                                                 "; rank 0 names who is missing");
+                                                 patience.seconds() + "; " + who +
+                                                 " names who is missing");
         }
-        Handed handed = receive_handed(founder, me.job, "rank 0");
-        meeting.segment = Segment::attach(std::move(handed.segment), std::move(handed.heap));
+        Handed handed = receive_handed(socket.get(), me.job, who);
+        meeting.segment =
+            Segment::attach(std::move(handed.segment), std::move(handed.heap),
+                            origin == nullptr ? transport::Placement() : origin->placement());
     } catch (const Error &error) {
-        send_answer(founder, error.status(), error.what());
+        send_answer(socket.get(), error.status(), error.what());
         throw;
     } catch (const std::bad_alloc &) {
-        send_answer(founder, Status::memory, "no memory to join the job");
+        send_answer(socket.get(), Status::memory, "no memory to join the job");
         throw;
     }
     return meeting;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joining a job: rank 0.
+// Joining a job: the founder, who is rank 0 or the lowest rank of its host.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -17,9 +17,14 @@ using transport::Segment;
 
 namespace {
 
+// Whether a rank is to call the founder.
+bool is_follower(int rank, const Identity &me, const Origin *origin) {
+    return rank != me.rank && (origin == nullptr || origin->placement().here(rank));
+}
+
 // Takes one rank in; what cannot be one is turned away without harm.
-void admit(Descriptor caller, const Identity &me, std::vector<Descriptor> &peers,
-           cpu_set_t &cores) {
+void admit(Descriptor caller, const Identity &me, const Origin *origin,
+           std::vector<Descriptor> &peers, cpu_set_t &cores) {
     ucred credentials{};
     socklen_t length = sizeof(credentials);
     std::array<std::byte, kHelloBytes> bytes;
@@ -37,9 +42,9 @@ void admit(Descriptor caller, const Identity &me, std::vector<Descriptor> &peers
     };
     if (hello.size != me.size)
         refuse("rank " + std::to_string(hello.rank) + " says that job '" + me.job + "' has " +
-               std::to_string(hello.size) + " ranks, rank 0 says " + std::to_string(me.size) +
-               "; start all ranks of the job alike");
-    if (hello.rank < 1 || hello.rank >= me.size ||
+               std::to_string(hello.size) + " ranks, rank " + std::to_string(me.rank) + " says " +
+               std::to_string(me.size) + "; start all ranks of the job alike");
+    if (hello.rank < 0 || hello.rank >= me.size || !is_follower(hello.rank, me, origin) ||
         peers[static_cast<std::size_t>(hello.rank)].open())
         refuse("two processes of job '" + me.job + "' say that they are rank " +
                std::to_string(hello.rank) + "; give every job a name of its own");
@@ -47,37 +52,42 @@ void admit(Descriptor caller, const Identity &me, std::vector<Descriptor> &peers
     peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
 }
 
-std::string missing(const std::vector<Descriptor> &peers) {
+std::string missing(const Identity &me, const Origin *origin,
+                    const std::vector<Descriptor> &peers) {
     std::string names;
-    for (std::size_t rank = 1; rank < peers.size(); ++rank)
-        if (!peers[rank].open())
+    for (int rank = 0; rank < me.size; ++rank)
+        if (is_follower(rank, me, origin) && !peers[static_cast<std::size_t>(rank)].open())
             names += " " + std::to_string(rank);
     return names;
 }
 
-// Rank 0 waits for all others to call.
+// Waits for all others to call.
 cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &name,
                  Descriptor &listener, std::vector<Descriptor> &peers) {
     cpu_set_t cores = affinity();
-    if (me.size == 1)
+    if (missing(me, origin, peers).empty()) // there are none
         return cores;
     sockaddr_un where;
     const socklen_t length = address(name, where);
     listener = open_socket();
     if (bind(listener.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
         if (errno == EADDRINUSE)
-            throw Error(Status::argument, "another process is rank 0 of job '" + me.job +
+            throw Error(Status::argument, "another process is rank " + std::to_string(me.rank) +
+                                              " of job '" + me.job +
                                               "'; give every job a name of its own");
         throw_errno("cannot bind the job's socket");
     }
     if (listen(listener.get(), me.size) != 0)
         throw_errno("cannot listen on the job's socket");
     Patience patience(origin);
-    for (std::string absent = missing(peers); !absent.empty(); absent = missing(peers)) {
+    for (;;) {
+        const std::string absent = missing(me, origin, peers);
+        if (absent.empty())
+            return cores;
         patience.watch();
         if (readable(listener.get(), 100))
-            admit(Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), me, peers,
-                  cores);
+            admit(Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), me, origin,
+                  peers, cores);
         else if (patience.ended())
             throw Error(Status::timeout,
                         "after " + patience.seconds() + " rank(s)" + absent + " of job '" + me.job +
@@ -86,13 +96,12 @@ cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &na
                                  ? "stretto_init on this host; all ranks must run on one host"
                                  : me.launcher + "; all of its ranks must call it"));
     }
-    return cores;
 }
 
 } // namespace
 
 Meeting found(const Identity &me, const Origin *origin, const std::string &name) {
-    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size))};
+    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), me.rank};
     Descriptor listener;
     const auto tell_all = [&](Status status, std::string_view why,
                               std::span<const int> descriptors = {}) {
@@ -113,7 +122,9 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name)
     try {
         const cpu_set_t cores = gather(me, origin, name, listener, meeting.sockets);
         listener = Descriptor(); // who calls from now on is of another job of this name
-        meeting.segment = Segment::create(shape_for(me.size, cores_worth(cores), origin));
+        meeting.segment = Segment::create(origin != nullptr && origin->reach.lobby != nullptr
+                                              ? origin->shape
+                                              : shape_for(me.size, cores_worth(cores), origin));
         const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};
         tell_all(Status::ok, "", descriptors);
         return meeting;
@@ -121,7 +132,7 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name)
         refuse_all(error.status(), error.what());
         throw;
     } catch (const std::bad_alloc &) {
-        refuse_all(Status::memory, "rank 0 has no memory to found the job");
+        refuse_all(Status::memory, "the founder has no memory to found the job");
         throw;
     }
 }

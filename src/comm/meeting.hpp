@@ -43,8 +43,16 @@ struct Meeting {
     int founder = 0;
 };
 
-// founding.cpp: rank 0 waits for all others to call, makes the segment and hands it out, or tells
-// all who have called why there is none.
+// Who founds: the lowest rank on this host.
+inline int founder(const Origin *origin) {
+    int rank = 0;
+    while (origin != nullptr && !origin->placement().here(rank))
+        ++rank;
+    return rank;
+}
+
+// founding.cpp: the founder waits for all others of its host to call, makes the segment and hands
+// it out, or tells all who have called why there is none.
 Meeting found(const Identity &me, const Origin *origin, const std::string &name);
 
 // following.cpp: what a founder hands out.  Throws what it says instead.
@@ -54,7 +62,7 @@ struct Handed {
 };
 Handed receive_handed(int fd, const std::string &job, const std::string &founder);
 
-// following.cpp: the others call rank 0 and are given the segment.
+// following.cpp: the others call the founder and are given the segment.
 Meeting follow(const Identity &me, const Origin *origin, const std::string &name);
 
 } // namespace stretto::comm

@@ -221,7 +221,7 @@ Verdict Responder::judge(const Purpose &purpose) const {
         purpose.from == station_.rank && purpose.kind != ConnectionKind::rendezvous;
     if (purpose.to != station_.rank || to_itself || purpose.from >= station_.size)
         return Verdict::rank;
-    if (purpose.epoch != station_.epoch)
+    if (purpose.epoch != station_.epoch && !station_.every_epoch)
         return Verdict::epoch;
     return judge_ && !judge_(purpose) ? Verdict::unwanted : Verdict::welcome;
 }

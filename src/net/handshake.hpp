@@ -105,6 +105,7 @@ struct Station {
     std::uint32_t size = 1; // ranks of the job
     std::uint64_t epoch = 0;
     std::uint16_t protocol = kProtocol;
+    bool every_epoch = false; // is let in: whoever takes the connection tells them apart
 };
 
 // The side that listens.

@@ -203,10 +203,10 @@ Listener::Accepted Listener::turn_one_away() {
 void Listener::refuse(Refusal kind, const Other &other, const Address &peer) {
     std::uint64_t &count = refused_[static_cast<std::size_t>(kind)];
     if (++count == 1 && options_.report)
-        options_.report("rank " + std::to_string(station_.rank) + " on " + host_name() +
-                        ", listening at " + address_.text() + ", refused a connection from " +
-                        peer.text() + ": " + told_to_responder(kind, other) +
-                        " (further ones are counted)");
+        options_.report(kind, "rank " + std::to_string(station_.rank) + " on " + host_name() +
+                                  ", listening at " + address_.text() +
+                                  ", refused a connection from " + peer.text() + ": " +
+                                  told_to_responder(kind, other) + " (further ones are counted)");
 }
 
 std::optional<Opened> Listener::take() {

@@ -37,7 +37,7 @@ struct ListenerOptions {
     // Whether such a connection is wanted, asked of ranks that have proved themselves.
     Responder::Judge judge = {};
     // Is told of the first refusal of each kind, in a sentence.
-    std::function<void(const std::string &)> report = {};
+    std::function<void(Refusal, const std::string &)> report = {};
 };
 
 class Listener {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <numeric>
 #include <sstream>
 #include <unistd.h>
 #include <utility>
@@ -12,14 +13,13 @@
 #include "base/settings.hpp"
 #include "comm/cores.hpp"
 #include "comm/hosts/mesh.hpp"
+#include "comm/hosts/tcp_carrier.hpp"
 #include "comm/packets.hpp"
 #include "comm/shape.hpp"
 #include "comm/wire.hpp"
 #include "net/bytes.hpp"
 #include "net/secret.hpp"
 #include "net/sockets.hpp"
-#include "transport/delay.hpp"
-#include "transport/tcp/tcp_links.hpp"
 
 namespace stretto::comm {
 
@@ -236,15 +236,11 @@ void HostMeeting::follow(Descriptor socket) {
 std::unique_ptr<transport::Carrier> HostMeeting::connect() {
     if (placement_.one_host())
         return nullptr;
-    auto connections =
-        connect_all(me_, key_, table_, placement_, std::move(socket_), [this] { watch(); });
-    auto poll = std::make_unique<transport::Poll>();
-    std::unique_ptr<transport::Links> links =
-        std::make_unique<transport::TcpLinks>(*poll, std::move(connections));
-    if (const std::uint64_t delay = nanoseconds(Setting::delay); delay != 0)
-        links = std::make_unique<transport::Delay>(*poll, std::move(links), delay);
-    return std::make_unique<transport::Carrier>(*meeting_.segment, me_.rank, std::move(poll),
-                                                std::move(links));
+    reach_.lobby = std::make_shared<Lobby>(key_, me_.rank, table_.addresses, std::move(socket_));
+    reach_.ranks.resize(table_.addresses.size());
+    std::iota(reach_.ranks.begin(), reach_.ranks.end(), 0);
+    return tcp_carrier(*meeting_.segment, me_.rank,
+                       connect_all(me_, reach_, table_.key, placement_, [this] { watch(); }));
 }
 
 void HostMeeting::watch() {

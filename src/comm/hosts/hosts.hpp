@@ -7,6 +7,7 @@
 #include <string>
 
 #include "comm/bootstrap.hpp"
+#include "comm/hosts/lobby.hpp"
 #include "comm/hosts/rendezvous.hpp"
 #include "comm/hosts/spokesman.hpp"
 #include "comm/meeting.hpp"
@@ -31,6 +32,8 @@ public:
     const Meeting &meeting() const { return meeting_; }
     // Connects to the ranks on other hosts; null if there are none.
     std::unique_ptr<transport::Carrier> connect();
+    // For communicators made of this one, once it is connected.
+    const Reach &reach() const { return reach_; }
     // Throws if somebody who is awaited will not come.
     void watch();
     // All ranks of this host have joined: waits for the others.
@@ -55,6 +58,7 @@ private:
     Table table_;
     transport::Placement placement_;
     Meeting meeting_;
+    Reach reach_;
 };
 
 } // namespace stretto::comm

@@ -1,108 +1,120 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/hosts/mesh.hpp"
 
-#include <algorithm>
 #include <poll.h>
+#include <string>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/warning.hpp"
 #include "comm/hosts/whereabouts.hpp"
 #include "comm/meeting.hpp"
-#include "net/dialer.hpp"
-#include "net/listener.hpp"
 
 namespace stretto::comm {
 
 namespace {
 
-using Connections = std::vector<std::unique_ptr<net::Connection>>;
+constexpr net::ConnectionKind kKind = net::ConnectionKind::data;
 
-net::ListenerOptions only_data() {
-    net::ListenerOptions options;
-    options.judge = [](const net::Purpose &purpose) {
-        return purpose.kind == net::ConnectionKind::data;
+class Weaver {
+public:
+    Weaver(const Identity &me, const Reach &reach, std::uint64_t epoch,
+           const transport::Placement &placement)
+        : me_(me), reach_(reach), epoch_(epoch), placement_(placement),
+          connections_(static_cast<std::size_t>(me.size)) {
+        for (int rank = 0; rank < me.rank; ++rank)
+            if (!placement.here(rank))
+                calls_.push_back({rank, reach.lobby->call(kKind, in_job(rank), epoch)});
+    }
+
+    void go_on() {
+        reach_.lobby->progress();
+        for (int rank = me_.rank + 1; rank < me_.size; ++rank)
+            if (!placement_.here(rank))
+                if (auto opened = reach_.lobby->take(kKind, in_job(rank), epoch_))
+                    add(rank, std::move(*opened));
+        for (Call &call : calls_) {
+            switch (call.dialer->progress(now_ns())) {
+            case net::Dialer::State::trying: continue;
+            case net::Dialer::State::failed: throw call.dialer->failure();
+            case net::Dialer::State::open: break;
+            }
+            add(call.rank, call.dialer->take());
+            call.dialer.reset();
+        }
+        std::erase_if(calls_, [](const Call &call) { return call.dialer == nullptr; });
+    }
+
+    void wait(int milliseconds) const {
+        std::vector<pollfd> descriptors{{reach_.lobby->descriptor(), POLLIN, 0}};
+        for (const Call &call : calls_)
+            if (call.dialer->waits_for().fd >= 0)
+                descriptors.push_back(call.dialer->waits_for());
+        (void)poll(descriptors.data(), descriptors.size(), milliseconds);
+    }
+
+    std::vector<int> missing() const {
+        std::vector<int> ranks;
+        for (int rank = 0; rank < me_.size; ++rank)
+            if (!placement_.here(rank) && connections_[static_cast<std::size_t>(rank)] == nullptr)
+                ranks.push_back(rank);
+        return ranks;
+    }
+    const net::Address &address(int rank) const { return reach_.lobby->address(in_job(rank)); }
+
+    Connections take() { return std::move(connections_); }
+
+private:
+    struct Call {
+        int rank;
+        std::unique_ptr<net::Dialer> dialer;
     };
-    options.report = warn;
-    return options;
-}
 
-struct Call {
-    std::size_t rank;
-    std::unique_ptr<net::Dialer> dialer;
+    int in_job(int rank) const { return reach_.ranks[static_cast<std::size_t>(rank)]; }
+
+    // Who calls a second time has given up the first call.
+    void add(int rank, net::Opened opened) {
+        connections_[static_cast<std::size_t>(rank)] = std::make_unique<net::Connection>(
+            std::move(opened.socket), net::Peer{static_cast<std::uint32_t>(rank), "", opened.peer});
+    }
+
+    const Identity &me_;
+    const Reach &reach_;
+    const std::uint64_t epoch_;
+    const transport::Placement &placement_;
+    std::vector<Call> calls_;
+    Connections connections_;
 };
 
-void take_calls(net::Listener &listener, Connections &connections) {
-    listener.progress(now_ns());
-    while (auto opened = listener.take()) {
-        const std::uint32_t from = opened->agreement.purpose.from;
-        if (from < connections.size() && connections[from] == nullptr)
-            connections[from] = std::make_unique<net::Connection>(
-                std::move(opened->socket), net::Peer{from, "", opened->peer});
-    }
-}
-
-void go_on(std::vector<Call> &calls, Connections &connections) {
-    for (Call &call : calls) {
-        switch (call.dialer->progress(now_ns())) {
-        case net::Dialer::State::trying: continue;
-        case net::Dialer::State::failed: throw call.dialer->failure();
-        case net::Dialer::State::open: break;
-        }
-        net::Opened opened = call.dialer->take();
-        connections[call.rank] = std::make_unique<net::Connection>(
-            std::move(opened.socket),
-            net::Peer{static_cast<std::uint32_t>(call.rank), "", opened.peer});
-        call.dialer.reset();
-    }
-    std::erase_if(calls, [](const Call &call) { return call.dialer == nullptr; });
+Error too_late(const Identity &me, const Weaver &weaver, const std::vector<int> &missing,
+               const std::string &seconds) {
+    std::string who;
+    for (const int rank : missing)
+        who += " " + std::to_string(rank) + " at " + weaver.address(rank).text();
+    return Error(Status::timeout,
+                 "rank " + std::to_string(me.rank) + " has no connection to rank(s)" + who +
+                     " after " + seconds + from_here(weaver.address(missing.front())) +
+                     (me.address.empty()
+                          ? "; all ranks of the new communicator must call " + me.launcher
+                          : "; does a firewall keep the hosts from one another, or is another "
+                            "interface needed (STRETTO_IFACE)?"));
 }
 
 } // namespace
 
-Connections connect_all(const Identity &me, const net::Key &key, const Table &table,
-                        const transport::Placement &placement, Descriptor socket,
-                        const std::function<void()> &watch) {
-    const auto own = static_cast<std::uint32_t>(me.rank);
-    net::Listener listener(std::move(socket), key,
-                           {own, static_cast<std::uint32_t>(me.size), table.key}, only_data());
-    Connections connections(static_cast<std::size_t>(me.size));
-    std::vector<Call> calls;
-    for (int rank = 0; rank < me.rank; ++rank)
-        if (!placement.here(rank)) {
-            const net::Purpose purpose{net::ConnectionKind::data,        0,         own,
-                                       static_cast<std::uint32_t>(rank), table.key, net::kProtocol};
-            const auto index = static_cast<std::size_t>(rank);
-            calls.push_back(
-                {index, std::make_unique<net::Dialer>(
-                            key, purpose, std::vector<net::Address>{table.addresses[index]})});
-        }
+Connections connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
+                        const transport::Placement &placement, const std::function<void()> &watch) {
+    Weaver weaver(me, reach, epoch, placement);
     const Patience patience(nullptr);
     for (;;) {
-        take_calls(listener, connections);
-        go_on(calls, connections);
-        std::string missing;
-        net::Address one;
-        for (int rank = 0; rank < me.size; ++rank)
-            if (!placement.here(rank) && connections[static_cast<std::size_t>(rank)] == nullptr) {
-                one = table.addresses[static_cast<std::size_t>(rank)];
-                missing += " " + std::to_string(rank) + " at " + one.text();
-            }
+        weaver.go_on();
+        const std::vector<int> missing = weaver.missing();
         if (missing.empty())
-            return connections;
+            return weaver.take();
         watch();
         if (patience.ended())
-            throw Error(Status::timeout,
-                        "rank " + std::to_string(me.rank) + " has no connection to rank(s)" +
-                            missing + " after " + patience.seconds() + from_here(one) +
-                            "; does a firewall keep the hosts from one another, or "
-                            "is another interface needed (STRETTO_IFACE)?");
-        std::vector<pollfd> descriptors{{listener.descriptor(), POLLIN, 0}};
-        for (const Call &call : calls)
-            if (call.dialer->waits_for().fd >= 0)
-                descriptors.push_back(call.dialer->waits_for());
+            throw too_late(me, weaver, missing, patience.seconds());
         constexpr int kMilliseconds = 5;
-        (void)poll(descriptors.data(), descriptors.size(), kMilliseconds);
+        weaver.wait(kMilliseconds);
     }
 }
 

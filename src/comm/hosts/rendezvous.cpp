@@ -18,7 +18,7 @@ net::ListenerOptions only_guests() {
     options.judge = [](const net::Purpose &purpose) {
         return purpose.kind == net::ConnectionKind::rendezvous;
     };
-    options.report = warn;
+    options.report = [](net::Refusal, const std::string &sentence) { warn(sentence); };
     return options;
 }
 

@@ -47,7 +47,9 @@ struct Door {
                    reporting(std::move(options))) {}
 
     ListenerOptions reporting(ListenerOptions options) {
-        options.report = [this](const std::string &sentence) { reports.push_back(sentence); };
+        options.report = [this](Refusal, const std::string &sentence) {
+            reports.push_back(sentence);
+        };
         return options;
     }
 

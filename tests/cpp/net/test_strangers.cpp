@@ -57,7 +57,7 @@ TEST_CASE("ranks are let in through a crowd of strangers") {
 
     std::vector<std::string> reports;
     ListenerOptions options;
-    options.report = [&](const std::string &sentence) { reports.push_back(sentence); };
+    options.report = [&](Refusal, const std::string &sentence) { reports.push_back(sentence); };
     Listener listener(listen_at(*Address::numeric("127.0.0.1", 0)), kJob, {.rank = 0, .size = 2000},
                       options);
     const Address target = listener.address();

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/hosts/lobby.hpp"
+
+#include <cerrno>
+#include <sys/socket.h>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/warning.hpp"
+#include "net/bytes.hpp"
+
+namespace stretto::comm {
+
+namespace {
+
+net::ListenerOptions for_communicators() {
+    net::ListenerOptions options;
+    options.judge = [](const net::Purpose &purpose) {
+        return purpose.kind != net::ConnectionKind::rendezvous;
+    };
+    options.report = [](net::Refusal kind, const std::string &sentence) {
+        if (kind != net::Refusal::closed) // as calls do that are given up: who waits says so
+            warn(sentence);
+    };
+    return options;
+}
+
+net::Station station(int rank, std::size_t size) {
+    net::Station station;
+    station.rank = static_cast<std::uint32_t>(rank);
+    station.size = static_cast<std::uint32_t>(size);
+    station.every_epoch = true;
+    return station;
+}
+
+// Whoever gives up the making of a communicator closes its connections.
+bool is_over(const net::Opened &opened) {
+    char byte;
+    const ssize_t got = recv(opened.socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+} // namespace
+
+Lobby::Lobby(const net::Key &key, int rank, std::vector<net::Address> addresses, Descriptor socket)
+    : key_(key), rank_(rank), addresses_(std::move(addresses)),
+      listener_(std::move(socket), key, station(rank, addresses_.size()), for_communicators()) {}
+
+std::uint64_t Lobby::epoch_named(std::string_view name) const {
+    const net::Bytes32 hash = net::KeyedHash(key_, "stretto communicator").add(name).finish();
+    return net::get<std::uint64_t>(hash, 0) | 1; // not 0
+}
+
+std::unique_ptr<net::Dialer> Lobby::call(net::ConnectionKind kind, int rank,
+                                         std::uint64_t epoch) const {
+    net::Purpose purpose;
+    purpose.kind = kind;
+    purpose.from = static_cast<std::uint32_t>(rank_);
+    purpose.to = static_cast<std::uint32_t>(rank);
+    purpose.epoch = epoch;
+    return std::make_unique<net::Dialer>(key_, purpose, std::vector<net::Address>{address(rank)});
+}
+
+void Lobby::progress() {
+    const std::lock_guard lock(mutex_);
+    listener_.progress(now_ns());
+    while (auto opened = listener_.take()) {
+        const net::Purpose &purpose = opened->agreement.purpose;
+        waiting_.insert_or_assign({purpose.epoch, purpose.kind, purpose.from}, std::move(*opened));
+    }
+    std::erase_if(waiting_, [](const auto &each) { return is_over(each.second); });
+}
+
+std::optional<net::Opened> Lobby::take(net::ConnectionKind kind, int rank, std::uint64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    auto node = waiting_.extract({epoch, kind, static_cast<std::uint32_t>(rank)});
+    if (node.empty())
+        return std::nullopt;
+    return std::move(node.mapped());
+}
+
+} // namespace stretto::comm
