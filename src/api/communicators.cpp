@@ -14,7 +14,7 @@ static_assert(STRETTO_UNDEFINED == stretto::comm::kNoColor);
 stretto_comm join(stretto_comm parent, const Child &child) {
     try {
         auto made = std::make_unique<stretto_comm_s>(child.identity, &child.origin);
-        made->communicator.settle();
+        made->communicator.settle(child.origin);
         made->communicator.inherit(parent->communicator, child.same_terms);
         inherit_note(made.get(), *parent, stretto::Setting::reproducible);
         if (child.same_terms)

@@ -2,8 +2,10 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
+#include <unistd.h>
 
 #include "algorithms/algorithm.hpp"
+#include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 
@@ -110,10 +112,21 @@ void Communicator::force(const std::string &algorithm) {
     agree({wanted, terms().reproducible});
 }
 
-void Communicator::settle() {
+void Communicator::settle(const Origin &origin) {
     if (joined_.carrier == nullptr)
         return; // the ranks of one host wait for one another while they join
-    barrier();
+    try {
+        barrier();
+    } catch (const Error &error) {
+        // Who could not make it leaves, and tells the parent why: that may still be on its way.
+        constexpr std::uint64_t kPatience = 1'000'000'000; // ns
+        const std::uint64_t start = now_ns();
+        while (error.status() == Status::peer && now_ns() - start < kPatience) {
+            origin.watch();
+            usleep(1000);
+        }
+        throw;
+    }
     reset_stats();
 }
 

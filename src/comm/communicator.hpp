@@ -128,7 +128,7 @@ public:
     // How far results repeat, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
     // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.
-    void settle();
+    void settle(const Origin &origin);
     // What was set for `other` holds here as well: the algorithm only if asked for.
     void inherit(const Communicator &other, bool algorithm);
     const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
