@@ -103,8 +103,8 @@ constexpr std::array kSettings{
                 .variable = "STRETTO_WARN",
                 .kind = boolean,
                 .fallback = "1",
-                .meaning = "whether stretto_init warns on standard error of a STRETTO_ variable "
-                           "that does not exist"},
+                .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
+                           "that does not exist, of a connection that was refused"},
     SettingInfo{.setting = Setting::addr,
                 .variable = "STRETTO_ADDR",
                 .kind = SettingKind::text,
