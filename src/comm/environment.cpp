@@ -15,6 +15,8 @@ namespace {
 
 struct Launcher {
     const char *name, *rank, *size;
+    const char *local_size; // how many of its ranks share this host; null: it does not say
+    const char *hand_out;   // how its ranks are given a variable
 };
 
 // One look at the environment and the processes above this one.
@@ -42,14 +44,25 @@ public:
     }
 
     // STRETTO_ADDR; or torchrun's, if it says that there are other hosts.  There is a store of
-    // torchrun's own at its port, so the next one is taken.
+    // torchrun's own at its port, so the next one is taken.  Without an address, ranks on other
+    // hosts would be waited for in vain.
     std::string address_of(const Launcher &launcher) const {
         if (const auto address = get("STRETTO_ADDR"))
             return *address;
-        if (std::string_view(launcher.name) != "torchrun" || !get("LOCAL_WORLD_SIZE") ||
-            !get("MASTER_ADDR") || !get("MASTER_PORT") ||
-            integer("LOCAL_WORLD_SIZE") == integer(launcher.size))
+        const std::string others = others_of(launcher);
+        if (others.empty())
             return "";
+        if (std::string_view(launcher.name) != "torchrun" || !get("MASTER_ADDR") ||
+            !get("MASTER_PORT"))
+            throw Error(Status::argument,
+                        std::string(launcher.name) +
+                            " says that the job has ranks on several "
+                            "hosts (" +
+                            others +
+                            "), which need to know where to meet: set "
+                            "STRETTO_ADDR to an address of rank 0's host and a port that is free "
+                            "there, as node1:29400, on all ranks (" +
+                            launcher.hand_out + ")");
         const std::string host = *get("MASTER_ADDR");
         const bool v6 = host.find(':') != std::string::npos;
         return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(integer("MASTER_PORT") + 1);
@@ -75,6 +88,22 @@ public:
     }
 
 private:
+    // How the launcher says that ranks are on other hosts; "" if it does not.
+    std::string others_of(const Launcher &launcher) const {
+        const char *const local = launcher.local_size;
+        if (local != nullptr && get(local))
+            return integer(local) < integer(launcher.size)
+                       ? said(local) + ", " + said(launcher.size)
+                       : "";
+        constexpr char kNodes[] = "SLURM_STEP_NUM_NODES"; // srun's, whose ranks may use its PMI
+        const std::string_view name = launcher.name;
+        const bool by_srun = name == "Slurm" || name == "PMI";
+        return by_srun && get(kNodes) && integer(kNodes) > 1 ? said(kNodes) : "";
+    }
+    std::string said(const char *name) const {
+        return std::string(name) + "=" + std::to_string(integer(name));
+    }
+
     // MPICH and Intel MPI give their ranks no name of the job, but one process per host starts
     // them all.
     std::string nearest_ancestor_like(const std::string &part) const {
@@ -104,11 +133,13 @@ std::string process_text(int pid) {
 Identity identify(const Environment &environment, const ProcessText &process) {
     const Surroundings here(environment, process);
     static constexpr Launcher launchers[] = {
-        {"stretto run", "STRETTO_RANK", "STRETTO_SIZE"},
-        {"torchrun", "RANK", "WORLD_SIZE"},
-        {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-        {"PMI", "PMI_RANK", "PMI_SIZE"},
-        {"Slurm", "SLURM_PROCID", "SLURM_NTASKS"},
+        {"stretto run", "STRETTO_RANK", "STRETTO_SIZE", "STRETTO_LOCAL_SIZE",
+         "by whatever starts them"},
+        {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "or MASTER_ADDR and MASTER_PORT"},
+        {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+         "mpirun -x STRETTO_ADDR"},
+        {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "mpiexec -genvlist STRETTO_ADDR"},
+        {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", nullptr, "srun --export=ALL"},
     };
     // Others set a rank alone; ours sets both, so that half of it is a slip.
     if (here.get("STRETTO_RANK").has_value() != here.get("STRETTO_SIZE").has_value())

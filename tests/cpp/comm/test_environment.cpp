@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 #include "base/status.hpp"
 #include "comm/environment.hpp"
@@ -95,4 +96,80 @@ TEST_CASE("the processes above give a name to a job that has none") {
     CHECK(among(pmi, [](int) { return std::string(); }).job == parent);
     // A family without end.
     CHECK(among(pmi, [](int pid) { return "1 (x) S " + std::to_string(pid + 1); }).job == parent);
+}
+
+TEST_CASE("ranks on several hosts need to know where to meet") {
+    struct Said {
+        Variables variables; // four ranks, two of them here
+        std::string launcher, hand_out;
+    };
+    const std::vector<Said> launchers = {
+        {{{"STRETTO_RANK", "0"}, {"STRETTO_SIZE", "4"}, {"STRETTO_LOCAL_SIZE", "2"}},
+         "stretto run",
+         "STRETTO_LOCAL_SIZE=2, STRETTO_SIZE=4"},
+        {{{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "n"}},
+         "torchrun",
+         "MASTER_PORT"},
+        {{{"OMPI_COMM_WORLD_RANK", "0"},
+          {"OMPI_COMM_WORLD_SIZE", "4"},
+          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}},
+         "Open MPI",
+         "mpirun -x STRETTO_ADDR"},
+        {{{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "2"}},
+         "PMI",
+         "mpiexec -genvlist STRETTO_ADDR"},
+        {{{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"SLURM_STEP_NUM_NODES", "2"}},
+         "PMI",
+         "SLURM_STEP_NUM_NODES=2"},
+        {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_STEP_NUM_NODES", "2"}},
+         "Slurm",
+         "srun --export=ALL"},
+    };
+    for (const auto &[variables, launcher, hand_out] : launchers) {
+        CAPTURE(launcher);
+        const std::string why = refusal(variables);
+        CHECK(why.starts_with(launcher + " says that the job has ranks on several hosts"));
+        CHECK(why.find("set STRETTO_ADDR to an address of rank 0's host") != std::string::npos);
+        CHECK(why.find(hand_out) != std::string::npos);
+        Variables told = variables;
+        told["STRETTO_ADDR"] = "node1:29400";
+        CHECK(among(told).address == "node1:29400");
+    }
+}
+
+TEST_CASE("ranks that are all on one host need no address") {
+    CHECK(among({{"OMPI_COMM_WORLD_RANK", "0"},
+                 {"OMPI_COMM_WORLD_SIZE", "4"},
+                 {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}})
+              .address.empty());
+    // MPICH's own word counts, not that of an allocation around it.
+    CHECK(among({{"PMI_RANK", "0"},
+                 {"PMI_SIZE", "4"},
+                 {"MPI_LOCALNRANKS", "4"},
+                 {"SLURM_STEP_NUM_NODES", "2"}})
+              .address.empty());
+    CHECK(among({{"RANK", "0"},
+                 {"WORLD_SIZE", "4"},
+                 {"LOCAL_WORLD_SIZE", "4"},
+                 {"MASTER_ADDR", "n"},
+                 {"MASTER_PORT", "7"}})
+              .address.empty());
+    CHECK(among({{"STRETTO_RANK", "0"}, {"STRETTO_SIZE", "4"}, {"SLURM_STEP_NUM_NODES", "2"}})
+              .address.empty());
+    CHECK(refusal({{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "two"}}) != "");
+}
+
+TEST_CASE("torchrun says where ranks on several hosts meet") {
+    const Variables several = {{"RANK", "3"},
+                               {"WORLD_SIZE", "4"},
+                               {"LOCAL_WORLD_SIZE", "2"},
+                               {"MASTER_ADDR", "node1"},
+                               {"MASTER_PORT", "29500"}};
+    CHECK(among(several).address == "node1:29501");
+    Variables v6 = several;
+    v6["MASTER_ADDR"] = "fd00::1";
+    CHECK(among(v6).address == "[fd00::1]:29501");
+    Variables ours = several;
+    ours["STRETTO_ADDR"] = "node2:7";
+    CHECK(among(ours).address == "node2:7");
 }
