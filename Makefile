@@ -88,7 +88,7 @@ test-python: $(INSTALLED)
 	$(BIN)/python -m pytest
 
 # Hosts made of namespaces: skipped, with the reason, without root.
-test-lab: $(TOOLS)
+test-lab: $(INSTALLED)
 	$(BIN)/python -m pytest tests/lab
 
 # One instruction set will do here: instrumented kernels compile for minutes.

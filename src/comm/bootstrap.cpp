@@ -37,16 +37,9 @@ bool joined(const Segment &segment, int rank) {
 
 // `rank`, which has not joined, has sent something or closed its socket.
 void hear(Segment &segment, int rank, int fd) {
-    std::array<std::byte, kAnswerBytes> bytes;
-    const std::size_t size = receive(fd, bytes).size;
-    if (joined(segment, rank))
-        return; // and has gone on; rank 0 leaves the meeting when all have joined
-    const auto answer = size == bytes.size() ? parse_answer(bytes) : std::nullopt;
-    const std::string who = "rank " + std::to_string(rank);
-    if (answer)
-        segment.fail(answer->status, who + " could not join the job: " + answer->message);
-    else
-        segment.fail(Status::peer, who + " died while the job was starting");
+    const Error refusal = refusal_of(rank, fd);
+    if (!joined(segment, rank)) // else it has gone on; rank 0 leaves when all have joined
+        segment.fail(refusal.status(), refusal.what());
 }
 
 // The founder: whoever has not joined is heard.  The others: the founder stays until all have

@@ -100,6 +100,24 @@ cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &na
 
 } // namespace
 
+void answer_callers(int listener, Status status, std::string_view message) noexcept {
+    while (readable(listener, 0)) {
+        const Descriptor caller(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+        if (!caller.open())
+            return;
+        send_answer(caller.get(), status, message);
+    }
+}
+
+Error refusal_of(int rank, int fd) {
+    std::array<std::byte, kAnswerBytes> bytes;
+    const std::size_t size = receive(fd, bytes).size;
+    const auto answer = size == bytes.size() ? parse_answer(bytes) : std::nullopt;
+    const std::string who = "rank " + std::to_string(rank);
+    return answer ? Error(answer->status, who + " could not join the job: " + answer->message)
+                  : Error(Status::peer, who + " died while the job was starting");
+}
+
 Meeting found(const Identity &me, const Origin *origin, const std::string &name) {
     Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), me.rank};
     Descriptor listener;
@@ -111,13 +129,8 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name)
     };
     const auto refuse_all = [&](Status status, std::string_view why) {
         tell_all(status, why);
-        // Also those who have called, but are not taken in yet.
-        while (listener.open() && readable(listener.get(), 0)) {
-            const Descriptor caller(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-            if (!caller.open())
-                break;
-            send_answer(caller.get(), status, why);
-        }
+        if (listener.open())
+            answer_callers(listener.get(), status, why);
     };
     try {
         const cpu_set_t cores = gather(me, origin, name, listener, meeting.sockets);

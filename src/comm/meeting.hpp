@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -54,6 +55,12 @@ inline int founder(const Origin *origin) {
 // founding.cpp: the founder waits for all others of its host to call, makes the segment and hands
 // it out, or tells all who have called why there is none.
 Meeting found(const Identity &me, const Origin *origin, const std::string &name);
+
+// founding.cpp: an answer to those who have called at `listener`, but are not taken in yet.
+void answer_callers(int listener, Status status, std::string_view message) noexcept;
+
+// founding.cpp: what `rank` has said over its socket in place of joining, or that it has died.
+Error refusal_of(int rank, int fd);
 
 // following.cpp: what a founder hands out.  Throws what it says instead.
 struct Handed {

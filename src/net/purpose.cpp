@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kSameSecret[] =
     "all ranks need the same secret (STRETTO_SECRET, or the file that STRETTO_SECRET_FILE names), "
-    "the same name of the job and the same number of ranks";
+    "and STRETTO_ADDR letter by letter the same";
 
 std::string number(std::uint64_t value) {
     return std::to_string(value);

@@ -42,11 +42,14 @@ public:
     void failed(const Error &error) noexcept;
 
 private:
-    void speak(Descriptor listener);
-    void follow(Descriptor socket);
-    void admit(Descriptor caller);
-    Seat own_seat() const;
     void take_table(const Table &table);
+    // neighbours.cpp: the ranks of this host find one another, and where all are.
+    void find_neighbours(int instance);
+    void speak(Descriptor listener);
+    void admit(Descriptor caller);
+    void follow(Descriptor socket);
+    void take_handed(int fd);
+    Seat own_seat() const;
 
     const Identity me_;
     net::Key key_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <poll.h>
+#include <unistd.h>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -10,19 +11,6 @@
 #include "comm/meeting.hpp"
 
 namespace stretto::comm {
-
-namespace {
-
-net::ListenerOptions only_guests() {
-    net::ListenerOptions options;
-    options.judge = [](const net::Purpose &purpose) {
-        return purpose.kind == net::ConnectionKind::rendezvous;
-    };
-    options.report = [](net::Refusal, const std::string &sentence) { warn(sentence); };
-    return options;
-}
-
-} // namespace
 
 Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
                        const Table &shape)
@@ -34,8 +22,32 @@ Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socke
 }
 
 Rendezvous::~Rendezvous() {
-    stop_.store(true, std::memory_order_relaxed);
+    stop_.store(true, std::memory_order_release);
     thread_.join();
+}
+
+void Rendezvous::give_up(const Error &why) noexcept {
+    if (stop_.load(std::memory_order_relaxed))
+        return;
+    try {
+        why_ = why;
+    } catch (...) { // without words, then
+    }
+    stop_.store(true, std::memory_order_release);
+    while (!over()) // else its ranks would be seen to go first
+        usleep(1000);
+}
+
+net::ListenerOptions Rendezvous::only_guests() {
+    net::ListenerOptions options;
+    options.judge = [](const net::Purpose &purpose) {
+        return purpose.kind == net::ConnectionKind::rendezvous;
+    };
+    options.report = [this](net::Refusal, const std::string &sentence) {
+        warn(sentence);
+        turned_away_ += "; " + sentence;
+    };
+    return options;
 }
 
 void Rendezvous::run() {
@@ -43,7 +55,10 @@ void Rendezvous::run() {
     try {
         while (!over_) {
             round();
-            if (stop_.load(std::memory_order_relaxed) && !over_)
+            const bool stopped = stop_.load(std::memory_order_acquire);
+            if (stopped && !over_ && why_)
+                fail(*why_);
+            else if (stopped && !over_)
                 fail({Status::peer, "rank 0 has given up before the job was complete"});
             else if (patience.ended() && !over_)
                 fail({Status::timeout, "after " + patience.seconds() + missing()});
@@ -170,7 +185,7 @@ std::string Rendezvous::missing() const {
     if (!absent.empty())
         return " rank(s)" + absent + " of job '" + me_.job +
                "' have not come to stretto_init; are they running, and can they reach " +
-               me_.address + " (STRETTO_ADDR)?";
+               me_.address + " (STRETTO_ADDR)?" + turned_away_;
     for (const auto &guest : guests_)
         if (!guest->complete && !guest->ranks.empty())
             absent += (absent.empty() ? " " : ", ") + in_words(*guest);

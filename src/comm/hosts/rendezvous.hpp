@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -25,6 +27,8 @@ public:
     Rendezvous(const Rendezvous &) = delete;
     Rendezvous &operator=(const Rendezvous &) = delete;
 
+    // Rank 0 cannot join: tells all why, instead of that it has given up.
+    void give_up(const Error &why) noexcept;
     // Whether all have been told how it ended.
     bool over() const { return told_.load(std::memory_order_acquire); }
 
@@ -38,6 +42,7 @@ private:
         bool complete = false, gone = false;
     };
 
+    net::ListenerOptions only_guests();
     void run();
     void round();
     void hear(Guest &guest);
@@ -49,11 +54,13 @@ private:
 
     const Identity me_;
     Table table_;
+    std::string turned_away_; // who knocked and was not let in, for messages
     net::Listener listener_;
     std::vector<std::unique_ptr<Guest>> guests_;
     std::vector<bool> named_;
     int number_ = 0; // of ranks named
     bool over_ = false;
+    std::optional<Error> why_; // written before stop_
     std::atomic<bool> stop_{false}, told_{false};
     std::thread thread_; // last: uses all of the above
 };

@@ -6,17 +6,28 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/settings.hpp"
 #include "comm/hosts/whereabouts.hpp"
 #include "net/interfaces.hpp"
+#include "net/sockets.hpp"
 
 namespace stretto::comm {
 
-Spokesman::Spokesman(const Identity &me, const net::Key &key, std::uint64_t deadline)
-    : size_(me.size), dialer_(key,
-                              {net::ConnectionKind::rendezvous, 0,
-                               static_cast<std::uint32_t>(me.rank), 0, 0, net::kProtocol},
-                              net::resolve(net::parse_endpoint("STRETTO_ADDR", me.address)),
-                              {.deadline = deadline}) {}
+namespace {
+
+std::uint64_t in_time(std::uint64_t limit, std::uint64_t grace) {
+    return limit == 0 ? UINT64_MAX : now_ns() + limit + grace;
+}
+
+} // namespace
+
+Spokesman::Spokesman(const Identity &me, const net::Key &key)
+    : rank_(me.rank), size_(me.size), address_(me.address),
+      dialer_(key,
+              {net::ConnectionKind::rendezvous, 0, static_cast<std::uint32_t>(me.rank), 0, 0,
+               net::kProtocol},
+              net::resolve(net::parse_endpoint("STRETTO_ADDR", me.address)),
+              {.deadline = in_time(nanoseconds(Setting::init_timeout), 0)}) {}
 
 void Spokesman::name(Seat seat) {
     unsaid_.push_back(std::move(seat));
@@ -56,10 +67,7 @@ void Spokesman::progress() {
                         dialer_.failure().what() + from_here(dialer_.target()));
         case net::Dialer::State::open: break;
         }
-        net::Opened opened = dialer_.take();
-        own_ = net::local_toward(opened.peer, net::Place::anywhere).address;
-        talk_.emplace(std::move(opened), 0u, size_);
-        say_seats();
+        begin_talk();
     }
     const bool whole = talk_->progress();
     Word word;
@@ -68,16 +76,46 @@ void Spokesman::progress() {
     if (!whole && !may_go_)
         throw Error(Status::peer, "rank 0 has gone before the job was complete (" + talk_->why() +
                                       "); look at its output");
+    if (!may_go_ && now_ns() > give_up_)
+        throw Error(Status::timeout, "rank " + std::to_string(rank_) + " on " + net::host_name() +
+                                         " has heard nothing more of rank 0 at " + address_ +
+                                         " for " +
+                                         in_seconds(nanoseconds(Setting::init_timeout) + kHearsay) +
+                                         "; is rank 0 stopped, or its host cut off?");
+}
+
+void Spokesman::begin_talk() {
+    net::Opened opened = dialer_.take();
+    const net::Address peer = opened.peer;
+    // First of all: what goes wrong from now on can be told.
+    talk_.emplace(std::move(opened), 0u, size_);
+    give_up_ = in_time(nanoseconds(Setting::init_timeout), kHearsay);
+    // Who reaches rank 0 by a loopback address may be reached by one as well.
+    const net::Place place = peer.is_loopback() ? net::Place::anywhere : net::Place::other_host;
+    try {
+        own_ = net::local_toward(peer, place).address;
+    } catch (const Error &error) {
+        throw Error(error.status(), "rank " + std::to_string(rank_) + " on " + net::host_name() +
+                                        " has no address for the others: " + error.what());
+    }
+    say_seats();
+}
+
+// A name of rank 0's host may stand for a loopback address there (127.0.1.1 in Debian's
+// /etc/hosts), by which nobody else reaches it: but for the way on which we have.
+void Spokesman::take_table(const Word &word) {
+    table_ = parse_table(word.bytes);
+    if (!table_)
+        throw Error(Status::mismatch, "the hosts of this job run different versions of Stretto; "
+                                      "install one version");
+    for (net::Address &address : table_->addresses)
+        if (address.is_loopback())
+            address = talk_->peer().address.with_port(address.port());
 }
 
 void Spokesman::hear(const Word &word) {
     switch (word.kind) {
-    case Word::table:
-        table_ = parse_table(word.bytes);
-        if (!table_)
-            throw Error(Status::mismatch, "the hosts of this job run different versions of "
-                                          "Stretto; install one version");
-        break;
+    case Word::table: take_table(word); break;
     case Word::failed: throw Talk::failure(word);
     case Word::go: may_go_ = true; break;
     default: break;

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ranks of one host, before they share memory: the first of them speaks for all.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <sstream>
+#include <unistd.h>
+#include <utility>
+
+#include "base/settings.hpp"
+#include "comm/cores.hpp"
+#include "comm/hosts/hosts.hpp"
+#include "comm/packets.hpp"
+#include "comm/wire.hpp"
+#include "net/sockets.hpp"
+
+namespace stretto::comm {
+
+using transport::Segment;
+
+namespace {
+
+// What STRETTO_HOSTS says of a rank.
+std::string host_named(int rank) {
+    const std::string names = text(Setting::hosts);
+    const auto commas = std::count(names.begin(), names.end(), ',');
+    std::istringstream list(names);
+    std::string name;
+    for (auto skip = rank % (commas + 1); skip >= 0; --skip)
+        std::getline(list, name, ',');
+    return name;
+}
+
+// Either where this rank listens for its neighbours, or its way to the one that does.
+struct Place {
+    Descriptor listener, socket;
+};
+
+Place find_place(const Identity &me, const std::string &name, Patience &patience) {
+    sockaddr_un where;
+    const socklen_t length = address(name, where);
+    const auto *at = reinterpret_cast<const sockaddr *>(&where);
+    for (;;) {
+        Place place;
+        place.listener = open_socket();
+        if (bind(place.listener.get(), at, length) == 0) {
+            if (listen(place.listener.get(), me.size) != 0)
+                throw_errno("cannot listen on the socket of this host's ranks");
+            return place;
+        }
+        if (errno != EADDRINUSE)
+            throw_errno("cannot bind the socket of this host's ranks");
+        place.listener = Descriptor();
+        place.socket = open_socket();
+        if (::connect(place.socket.get(), at, length) == 0)
+            return place;
+        // It is bound, but nobody listens yet, or any more.
+        if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
+            throw_errno("cannot reach the ranks of this host");
+        if (patience.ended())
+            throw Error(Status::timeout, "rank " + std::to_string(me.rank) +
+                                             " found no rank that speaks for its host within " +
+                                             patience.seconds());
+        usleep(200);
+    }
+}
+
+transport::SegmentShape shape_of(const Table &table, const transport::Placement &placement) {
+    transport::SegmentShape shape;
+    shape.ranks = static_cast<int>(table.host_of.size());
+    shape.cores = table.cores;
+    shape.ring_bytes = static_cast<std::size_t>(table.ring_bytes);
+    shape.slice_bytes = static_cast<std::size_t>(table.slice_bytes);
+    shape.heap_bytes = static_cast<std::size_t>(table.heap_bytes);
+    shape.key = table.key;
+    shape.placement = placement;
+    return shape;
+}
+
+} // namespace
+
+void HostMeeting::find_neighbours(int instance) {
+    Patience patience(nullptr);
+    // Jobs without a name, started by hand, are told apart by where they meet.
+    const std::string name = me_.job + "-" + std::to_string(instance) + " at " + me_.address +
+                             " of host " + host_named(me_.rank);
+    Place place = find_place(me_, name, patience);
+    if (place.listener.open())
+        speak(std::move(place.listener));
+    else
+        follow(std::move(place.socket));
+}
+
+Seat HostMeeting::own_seat() const {
+    Seat seat;
+    seat.rank = me_.rank;
+    seat.size = me_.size;
+    seat.port = port_;
+    seat.cores = affinity();
+    return seat;
+}
+
+// This rank names the others of its host to rank 0, makes the segment and hands it out.
+void HostMeeting::speak(Descriptor listener) {
+    meeting_.founder = me_.rank;
+    const auto tell_neighbours = [&](Status status, std::string_view why,
+                                     std::span<const int> descriptors = {}) {
+        for (const Descriptor &peer : meeting_.sockets)
+            if (peer.open())
+                send_answer(peer.get(), status, why, descriptors);
+    };
+    try {
+        spokesman_ = std::make_unique<Spokesman>(me_, key_);
+        Seat mine = own_seat();
+        cores_ = mine.cores;
+        mine.cores_here = cores_worth(cores_);
+        spokesman_->name(mine);
+        while (!spokesman_->table()) {
+            spokesman_->progress();
+            constexpr int kMilliseconds = 2;
+            if (readable(listener.get(), kMilliseconds))
+                admit(Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+            for (std::size_t rank = 0; rank < meeting_.sockets.size(); ++rank)
+                if (const Descriptor &peer = meeting_.sockets[rank];
+                    peer.open() && readable(peer.get(), 0))
+                    throw refusal_of(static_cast<int>(rank), peer.get());
+        }
+        take_table(*spokesman_->table());
+        meeting_.segment = Segment::create(shape_of(table_, placement_));
+        const int descriptors[] = {meeting_.segment->fd(), meeting_.segment->heap_fd()};
+        tell_neighbours(Status::ok, std::to_string(me_.rank), descriptors);
+        const std::vector<std::byte> bytes = write(table_);
+        for (const Descriptor &peer : meeting_.sockets)
+            if (peer.open())
+                (void)send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    } catch (const Error &error) {
+        tell_neighbours(error.status(), error.what());
+        answer_callers(listener.get(), error.status(), error.what());
+        throw;
+    }
+}
+
+// A rank of this host has called.  Who is none of ours is turned away without harm.
+void HostMeeting::admit(Descriptor caller) {
+    ucred credentials{};
+    socklen_t length = sizeof(credentials);
+    std::array<std::byte, kMostSeatBytes> bytes;
+    constexpr int kMilliseconds = 1000;
+    if (getsockopt(caller.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
+        credentials.uid != getuid() || !readable(caller.get(), kMilliseconds))
+        return;
+    const std::size_t size = receive(caller.get(), bytes).size;
+    auto seat = parse_seat(std::span(bytes).first(std::min(size, bytes.size())));
+    if (!seat)
+        return;
+    const auto refuse = [&](const std::string &why) {
+        send_answer(caller.get(), Status::mismatch, why);
+        throw Error(Status::mismatch, why);
+    };
+    const std::string who = "rank " + std::to_string(seat->rank) + " on " + net::host_name();
+    if (seat->size != me_.size)
+        refuse(who + " says that job '" + me_.job + "' has " + std::to_string(seat->size) +
+               " ranks, rank " + std::to_string(me_.rank) + " says " + std::to_string(me_.size) +
+               "; start all ranks of the job alike");
+    if (seat->rank < 0 || seat->rank >= me_.size || seat->rank == me_.rank ||
+        meeting_.sockets[static_cast<std::size_t>(seat->rank)].open())
+        refuse("two processes say that they are " + who + ", of job '" + me_.job +
+               "'; give every job an address of its own");
+    CPU_OR(&cores_, &cores_, &seat->cores);
+    seat->cores_here = cores_worth(cores_);
+    spokesman_->name(*seat);
+    meeting_.sockets[static_cast<std::size_t>(seat->rank)] = std::move(caller);
+}
+
+// Another rank speaks for this host.
+void HostMeeting::follow(Descriptor socket) {
+    const std::vector<std::byte> seat = write(own_seat());
+    if (send(socket.get(), seat.data(), seat.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(seat.size()))
+        throw_errno("cannot talk to the rank that speaks for this host");
+    try {
+        take_handed(socket.get());
+    } catch (const Error &error) {
+        send_answer(socket.get(), error.status(), error.what());
+        throw;
+    }
+    meeting_.sockets[static_cast<std::size_t>(meeting_.founder)] = std::move(socket);
+}
+
+// What the rank that speaks for this host hands out, or why it does not.  It gives up first, even
+// if rank 0 comes as late as it may and then has the job wait as long as it may.
+void HostMeeting::take_handed(int fd) {
+    const std::string speaker = "the rank that speaks for " + net::host_name();
+    const std::uint64_t limit = nanoseconds(Setting::init_timeout);
+    const std::uint64_t give_up = limit == 0 ? UINT64_MAX : now_ns() + 2 * limit + 2 * kHearsay;
+    const auto wait = [&] {
+        constexpr int kMilliseconds = 100;
+        while (!readable(fd, kMilliseconds))
+            if (now_ns() > give_up)
+                throw Error(Status::timeout, "rank " + std::to_string(me_.rank) +
+                                                 " heard nothing of " + speaker + " within " +
+                                                 in_seconds(2 * limit + 2 * kHearsay) +
+                                                 "; is that one stopped?");
+    };
+    wait();
+    Handed handed = receive_handed(fd, me_.job, speaker);
+    std::vector<std::byte> bytes(most_table_bytes(me_.size));
+    wait();
+    const std::size_t size = receive(fd, bytes).size;
+    const auto table = parse_table(std::span(bytes).first(std::min(size, bytes.size())));
+    if (!table)
+        throw Error(Status::peer, speaker + " has died before job '" + me_.job +
+                                      "' was complete; look at its output");
+    take_table(*table);
+    meeting_.segment =
+        Segment::attach(std::move(handed.segment), std::move(handed.heap), placement_);
+    meeting_.founder = std::clamp(std::atoi(handed.note.c_str()), 0, me_.size - 1);
+}
+
+} // namespace stretto::comm
