@@ -4,6 +4,7 @@
 #include "doctest.h"
 
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -157,6 +158,10 @@ TEST_CASE("a communicator made of others, of which one has no memory") {
                 CHECK((made == STRETTO_OK) == (child != nullptr));
                 const stretto_status after_it = made == STRETTO_OK ? stretto_barrier(comm) : made;
                 if (child != nullptr) {
+                    // To other hosts a rank says good-bye if it can; without memory for that, the
+                    // links close, which is no error of its own.
+                    if (std::getenv("STRETTO_ADDR") != nullptr)
+                        test::allocations_left = -1;
                     const std::string kept = stretto_last_error();
                     test::check(stretto_finalize(&child));
                     CHECK(kept == stretto_last_error());
