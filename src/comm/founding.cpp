@@ -25,12 +25,8 @@ bool is_follower(int rank, const Identity &me, const Origin *origin) {
 // Takes one rank in; what cannot be one is turned away without harm.
 void admit(Descriptor caller, const Identity &me, const Origin *origin,
            std::vector<Descriptor> &peers, cpu_set_t &cores) {
-    ucred credentials{};
-    socklen_t length = sizeof(credentials);
     std::array<std::byte, kHelloBytes> bytes;
-    if (getsockopt(caller.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
-        credentials.uid != getuid() || !readable(caller.get(), 1000) ||
-        receive(caller.get(), bytes).size != bytes.size())
+    if (receive_greeting(caller.get(), bytes).size != bytes.size())
         return;
     const auto greeting = parse_hello(bytes);
     if (!greeting)

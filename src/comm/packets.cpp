@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <poll.h>
+#include <unistd.h>
 #include <utility>
 
 #include "comm/wire.hpp"
@@ -56,6 +57,16 @@ void send_answer(int fd, Status status, std::string_view message,
         std::memcpy(CMSG_DATA(rights), descriptors.data(), bytes);
     }
     (void)sendmsg(fd, &packet, MSG_NOSIGNAL);
+}
+
+Packet receive_greeting(int fd, std::span<std::byte> buffer) noexcept {
+    constexpr int kMilliseconds = 1000;
+    ucred credentials{};
+    socklen_t length = sizeof(credentials);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
+        credentials.uid != getuid() || !readable(fd, kMilliseconds))
+        return Packet();
+    return receive(fd, buffer);
 }
 
 Packet receive(int fd, std::span<std::byte> buffer) noexcept {

@@ -35,6 +35,9 @@ struct Packet {
     std::size_t descriptor_count = 0;
     std::array<Descriptor, kMostDescriptors> descriptors;
 };
+// The first packet of who has called, which comes within a second.  Size 0 also if the caller is
+// not of this user: any process of the machine can reach the socket.
+Packet receive_greeting(int fd, std::span<std::byte> buffer) noexcept;
 // Takes the next packet into `buffer`.  Needs no memory: what is not taken is lost to its sender.
 Packet receive(int fd, std::span<std::byte> buffer) noexcept;
 

@@ -65,8 +65,6 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         if (rank == rank_)
             continue;
-        if (!segment_->here(rank))
-            segment_->bridge()->inquire(rank);
         const transport::LineBlock &lines = segment_->lines(rank);
         // Life is looked at before progress: who reports the end of this call and then dies is
         // fine.
@@ -85,6 +83,8 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
 
 // Looks for the first call, as far back as entries reach, in which `rank` said something else.
 void Engine::compare(std::uint64_t sequence, int rank) {
+    if (!segment_->here(rank))
+        segment_->bridge()->inquire(rank); // what it says now is seen at the next look
     const std::uint64_t reach = std::min<std::uint64_t>(sequence, kEntries - 1);
     for (std::uint64_t call = sequence - reach; call <= sequence; ++call) {
         const Entry &ours = mine_.entries[call % kEntries];
@@ -113,12 +113,9 @@ void Engine::compare(std::uint64_t sequence, int rank) {
 }
 
 void Engine::judge(std::uint64_t sequence) {
-    for (int rank = 0; rank < segment_->ranks(); ++rank) {
-        if (!segment_->here(rank))
-            segment_->bridge()->inquire(rank);
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (rank != rank_)
             compare(sequence, rank);
-    }
 }
 
 std::string Engine::here(const Run &run) const {

@@ -40,8 +40,6 @@ public:
     virtual void open_mailbox(int rank) = 0;
     // Sends what can be sent and takes in what has come; true if anything came.
     virtual bool carry() = 0;
-    // Whether all that was shipped has left the memory that it was shipped from.
-    virtual bool sent() = 0;
     // Sleeps until something comes from another host, the rank is woken, or the time is over,
     // unless its doorbell shows another ticket.  False if another thread of the rank does so
     // already: then that one wakes this one's doorbell.

@@ -235,10 +235,6 @@ bool Carrier::carry(int milliseconds) {
 bool Carrier::round() {
     constexpr int kMilliseconds = 5;
     (void)carry(kMilliseconds);
-    return sent();
-}
-
-bool Carrier::sent() {
     const std::lock_guard lock(mutex_);
     return links_->sent();
 }

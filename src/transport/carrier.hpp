@@ -30,7 +30,6 @@ public:
     void inquire(int rank) override;
     void ring(int rank) override;
     bool carry() override;
-    bool sent() override;
     bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) override;
     void wake(int rank) override;
     void open_mailbox(int rank) override;

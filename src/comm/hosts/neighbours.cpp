@@ -143,14 +143,8 @@ void HostMeeting::speak(Descriptor listener) {
 
 // A rank of this host has called.  Who is none of ours is turned away without harm.
 void HostMeeting::admit(Descriptor caller) {
-    ucred credentials{};
-    socklen_t length = sizeof(credentials);
     std::array<std::byte, kMostSeatBytes> bytes;
-    constexpr int kMilliseconds = 1000;
-    if (getsockopt(caller.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
-        credentials.uid != getuid() || !readable(caller.get(), kMilliseconds))
-        return;
-    const std::size_t size = receive(caller.get(), bytes).size;
+    const std::size_t size = receive_greeting(caller.get(), bytes).size;
     auto seat = parse_seat(std::span(bytes).first(std::min(size, bytes.size())));
     if (!seat)
         return;

@@ -9,6 +9,7 @@
 
 #include "engine/engine.hpp"
 #include "support/schedules.hpp"
+#include "support/sums.hpp"
 
 using namespace stretto;
 using schedule::Collective;
@@ -19,11 +20,8 @@ using schedule::Schedule;
 
 namespace {
 
-using Vector = std::vector<std::int64_t>;
-
-std::int64_t contribution(int rank, std::size_t index) {
-    return static_cast<std::int64_t>(index * 37 + static_cast<std::size_t>(rank) * 100'003);
-}
+using test::contribution;
+using test::Vector;
 
 // Plays the schedule `calls` times on one segment; gives every rank's last output.  Ranks come late
 // by turns.
@@ -73,16 +71,8 @@ std::vector<Vector> play(const Schedule &schedule, std::size_t count, int calls 
 void check_allreduce(const Schedule &schedule, std::size_t count, std::size_t ring = 1 << 16) {
     CAPTURE(schedule.name);
     CAPTURE(count);
-    for (const Vector &output : play(schedule, count, 3, ring)) {
-        std::size_t wrong = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            std::int64_t sum = 0;
-            for (int rank = 0; rank < schedule.ranks; ++rank)
-                sum += contribution(rank, i);
-            wrong += output[i] != sum;
-        }
-        CHECK(wrong == 0);
-    }
+    for (const Vector &output : play(schedule, count, 3, ring))
+        CHECK(test::wrong_sums(output, schedule.ranks) == 0);
 }
 
 } // namespace

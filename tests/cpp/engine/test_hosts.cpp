@@ -13,6 +13,7 @@
 #include "algorithms/algorithm.hpp"
 #include "engine/engine.hpp"
 #include "support/pipes.hpp"
+#include "support/sums.hpp"
 #include "transport/carrier.hpp"
 #include "transport/delay.hpp"
 
@@ -23,11 +24,8 @@ using transport::Segment;
 
 namespace {
 
-using Vector = std::vector<std::int64_t>;
-
-std::int64_t contribution(int rank, std::size_t index) {
-    return static_cast<std::int64_t>(index * 37 + static_cast<std::size_t>(rank) * 100'003);
-}
+using test::contribution;
+using test::Vector;
 
 struct World {
     std::vector<std::int32_t> host_of; // by rank
@@ -115,16 +113,8 @@ void check_allreduce(const World &world, const std::string &algorithm, std::size
     CAPTURE(world.ranks());
     const schedule::Schedule schedule =
         algorithms::make(algorithms::parse(Collective::allreduce, algorithm), world.ranks(), 0, {});
-    for (const Vector &output : play(world, schedule, count, calls)) {
-        std::size_t wrong = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            std::int64_t sum = 0;
-            for (int rank = 0; rank < world.ranks(); ++rank)
-                sum += contribution(rank, i);
-            wrong += output[i] != sum;
-        }
-        CHECK(wrong == 0);
-    }
+    for (const Vector &output : play(world, schedule, count, calls))
+        CHECK(test::wrong_sums(output, world.ranks()) == 0);
 }
 
 const std::vector<std::vector<std::int32_t>> kPlacements = {{0, 1},       // one rank on each host

@@ -14,7 +14,7 @@
 #include "base/descriptor.hpp"
 #include "transport/links.hpp"
 
-namespace test {
+namespace stretto::test {
 
 class Pipes {
 public:
@@ -133,4 +133,4 @@ private:
     std::vector<std::unique_ptr<End>> ends_;
 };
 
-} // namespace test
+} // namespace stretto::test
