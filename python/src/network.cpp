@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What Stretto finds of the network: interfaces, and whether there is a secret.
+// What Stretto finds of the network: interfaces, the way to a job, and whether there is a secret.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <optional>
 #include <string>
+#include <tuple>
 
+#include "base/settings.hpp"
 #include "bindings.hpp"
+#include "net/address.hpp"
 #include "net/interfaces.hpp"
 #include "net/secret.hpp"
 
@@ -32,6 +37,18 @@ nb::list interfaces(bool filtered) {
     return result;
 }
 
+// (peer, interface, address): where STRETTO_ADDR leads, and from which interface ("": none has the
+// address) and address of this host; None if it is not set.  Asks the kernel, and for a name the
+// resolver; sends nothing.  What keeps a job from going there is thrown.
+std::optional<std::tuple<std::string, std::string, std::string>> way_to_job() {
+    if (!given(Setting::addr))
+        return std::nullopt;
+    const net::Address peer =
+        net::resolve(net::parse_endpoint(info(Setting::addr).variable, text(Setting::addr)))[0];
+    const net::LocalAddress here = net::local_toward(peer, net::Place::anywhere);
+    return std::tuple(peer.text(), here.interface, here.address.host());
+}
+
 // Where the secret is from: a variable or a file.  What is wrong with it is thrown.
 std::string secret_origin() {
     return net::load_secret().origin();
@@ -45,6 +62,7 @@ void check_secret(const std::string &path) {
 
 void bind_network(nb::module_ &module) {
     module.def("interfaces", &interfaces, "filtered"_a);
+    module.def("way_to_job", &way_to_job);
     module.def("secret_origin", &secret_origin);
     module.def("secret_file", [] { return net::secret_file(); });
     module.def("check_secret", &check_secret, "path"_a);

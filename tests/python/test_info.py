@@ -31,7 +31,7 @@ KEYS = {
         "total_bytes", "machine_bytes", "available_bytes", "limited_by_group", "ranks",
         "needed_bytes", "enough", "dev_shm",
     },
-    "network": {"interfaces", "interfaces_problem", "secret"},
+    "network": {"interfaces", "interfaces_problem", "way", "secret"},
 }  # fmt: skip
 SETTING = {
     "name", "type", "takes", "value", "default", "meaning", "error", "number", "source",
@@ -204,6 +204,31 @@ def test_interfaces_and_what_is_left_of_them(stretto):
     assert "STRETTO_IFACE is 'eth0,^lo'" in found["network"]["interfaces_problem"]
     assert found["network"]["interfaces"]
     assert found["failures"] == ["STRETTO_IFACE cannot be read"]
+
+
+def test_the_way_to_the_job(stretto):
+    """By the kernel's way to STRETTO_ADDR, and what STRETTO_IFACE leaves of it."""
+    nowhere = {"to": None, "interface": None, "address": None, "problem": None}
+    assert told(stretto, "network")["network"]["way"] == nowhere
+    assert "STRETTO_ADDR is not set" in stretto("info", "network").stdout
+
+    found = told(stretto, "network", STRETTO_ADDR="127.0.0.1:29400")["network"]
+    loopback = next(each for each in found["interfaces"] if each["loopback"])
+    assert found["way"] == {
+        "to": "127.0.0.1:29400", "interface": loopback["name"], "address": "127.0.0.1",
+        "problem": None,
+    }  # fmt: skip
+    shown = stretto("info", "network", STRETTO_ADDR="127.0.0.1:29400").stdout
+    assert f"way: to 127.0.0.1:29400 from 127.0.0.1 on {loopback['name']}" in shown
+
+    settings = {"STRETTO_ADDR": "127.0.0.1:29400", "STRETTO_IFACE": "nothing"}
+    found = told(stretto, "network", status=1, **settings)
+    assert "STRETTO_IFACE='nothing'" in found["network"]["way"]["problem"]
+    assert found["network"]["way"]["to"] is None
+    assert found["failures"] == ["there is no way to STRETTO_ADDR"]
+
+    found = told(stretto, "network", status=1, STRETTO_ADDR="node7")
+    assert "STRETTO_ADDR" in found["network"]["way"]["problem"]
 
 
 def test_a_secret_is_never_shown(stretto, tmp_path):

@@ -104,8 +104,22 @@ def network() -> dict[str, Any]:
     return {
         "interfaces": [dict(zip(keys, each, strict=True)) for each in found],
         "interfaces_problem": problem,
+        "way": way(),
         "secret": secret(),
     }
+
+
+def way() -> dict[str, Any]:
+    """By which interface and from which address this host would join the job at STRETTO_ADDR."""
+    none = {"to": None, "interface": None, "address": None, "problem": None}
+    try:
+        found = _core.way_to_job()
+    except stretto.Error as error:
+        return {**none, "problem": str(error)}
+    if found is None:
+        return none
+    to, interface, address = found
+    return {"to": to, "interface": interface or None, "address": address, "problem": None}
 
 
 def secret() -> dict[str, Any]:
@@ -158,6 +172,8 @@ def failures(told: dict[str, Any]) -> list[str]:
     network = told.get("network")
     if network and network["interfaces_problem"]:
         broken.append("STRETTO_IFACE cannot be read")
+    elif network and network["way"]["problem"]:
+        broken.append("there is no way to STRETTO_ADDR")
     if network and network["secret"]["given"] and network["secret"]["problem"]:
         broken.append("the secret cannot be used")
     broken += [

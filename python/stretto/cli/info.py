@@ -140,10 +140,19 @@ def show_network(found: dict[str, Any]) -> None:
     console().print(shown)
     if found["interfaces_problem"]:
         console().print("  " + escape(found["interfaces_problem"]), soft_wrap=True)
+    console().print("  way: " + escape(way(found["way"])), soft_wrap=True)
     secret = found["secret"]
     console().print(
         "  secret: " + escape(secret["problem"] or f"set, from {secret['origin']}"), soft_wrap=True
     )
+
+
+def way(found: dict[str, Any]) -> str:
+    if found["problem"]:
+        return found["problem"]
+    if not found["to"]:
+        return "STRETTO_ADDR is not set: each job uses the interface that leads to its rank 0"
+    return f"to {found['to']} from {found['address']} on {found['interface'] or 'no interface'}"
 
 
 def show_algorithms(found: dict[str, int]) -> None:
