@@ -108,6 +108,8 @@ private:
     void ring_all();
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);
+    void stand(const Run &run);
+    int awaited(const Run &run);
     std::string missing(const Run &run) const;
     bool stopped(int rank) const;
     std::string here(const Run &run) const;

@@ -17,6 +17,9 @@ using transport::Extent;
 constexpr std::uint64_t progress_of(std::uint64_t sequence, std::uint64_t steps) {
     return (sequence << 24) | steps;
 }
+constexpr std::uint64_t call_of(std::uint64_t progress) {
+    return progress >> 24;
+}
 
 // Which part of the rings may be written again.
 //
@@ -51,13 +54,27 @@ public:
 
     // Whether every reader of a cell has reported that it took it.
     bool taken(const Plan &plan, std::uint64_t sequence, const Step &step) const {
+        return holder(plan, sequence, step) < 0;
+    }
+
+    // The first reader of a cell that has not; -1 if there is none.
+    int holder(const Plan &plan, std::uint64_t sequence, const Step &step) const {
         for (std::uint32_t r = 0; r < step.readers; ++r) {
             const StepReader &reader = plan.readers[step.first_reader + r];
             if (segment_.lines(reader.rank).progress.load(std::memory_order_acquire) <
                 progress_of(sequence, reader.step + 1u))
-                return false;
+                return reader.rank;
         }
-        return true;
+        return -1;
+    }
+
+    // Who keeps the oldest cell that is live; -1 if nobody does.
+    int holder() {
+        if (settle())
+            return -1;
+        const Record &oldest = record(first_);
+        return holder(*oldest.plan, oldest.sequence,
+                      oldest.plan->steps[oldest.plan->cells[oldest.cells].step]);
     }
 
     // Whether nothing is live: all that was published has been taken.

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/kernel_files.hpp"
 #include "engine/engine.hpp"
+#include "engine/whereabouts.hpp"
 #include "transport/bridge.hpp"
 #include "transport/ladder.hpp"
 
@@ -49,15 +50,54 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool spinning)
             run.waited += now_ticks() - entered;
             return true;
         }
-        void diagnose(std::uint64_t waited_ns) override { engine.diagnose(run, waited_ns); }
+        void diagnose(std::uint64_t waited_ns) override {
+            engine.stand(run);
+            stands = true;
+            engine.diagnose(run, waited_ns);
+        }
 
         Engine &engine;
         Run &run;
         const std::function<bool()> &what;
         const std::uint64_t entered = now_ticks();
+        bool stands = false;
     };
     Waiting waiting(*this, run, attempt);
     transport::wait(*segment_, rank_, waiting, spinning ? options_.spin_ns : 0);
+    if (waiting.stands)
+        mine_.standing.store(0, std::memory_order_relaxed);
+}
+
+// Tells the others where we wait.
+void Engine::stand(const Run &run) {
+    const auto of = static_cast<std::uint32_t>(run.plan->steps.size());
+    const transport::Standing standing{transport::Standing::step, awaited(run),
+                                       std::min(run.next + 1, of), of};
+    mine_.standing.store(standing.packed(), std::memory_order_relaxed);
+}
+
+// Whom the first step that is not complete waits for; after the last step, who still reads in our
+// memory.
+int Engine::awaited(const Run &run) {
+    const Plan &plan = *run.plan;
+    if (run.next < plan.steps.size()) {
+        const Step &step = plan.steps[run.next];
+        for (std::uint32_t k = 0; k < step.operands; ++k) {
+            const StepOperand &operand = plan.operands[step.first_operand + k];
+            if (operand.space != Space::cell)
+                continue;
+            const std::uint64_t position = run.bases[operand.rank] + operand.offset;
+            if (!transport::published(cell(operand.rank, position), run.signature + position))
+                return operand.rank;
+        }
+    }
+    if (run.lent != 0)
+        for (std::uint32_t step = run.settled; step < plan.steps.size(); ++step)
+            if (run.lends[step] != 0)
+                if (const int rank = stream_.holder(plan, run.sequence, plan.steps[step]);
+                    rank >= 0)
+                    return rank;
+    return stream_.holder(); // for room
 }
 
 // Why does nobody come?  Ends the communicator if there is a reason.
@@ -76,9 +116,14 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
                                    "; restart the job, or look in its output for the cause");
         compare(run.sequence, rank);
     }
-    if (options_.timeout_ns != 0 && waited_ns > options_.timeout_ns)
-        fail(Status::timeout, here(run) + " waited " + in_seconds(waited_ns) + missing(run) +
-                                  "; raise STRETTO_TIMEOUT if that is not too long (0: for ever)");
+    if (options_.timeout_ns == 0 || waited_ns <= options_.timeout_ns)
+        return;
+    ask_where(*segment_);
+    const auto mine = transport::Standing::unpacked(mine_.standing.load(std::memory_order_relaxed));
+    fail(Status::timeout, here(run) + " waited " + in_seconds(waited_ns) + " for " +
+                              in_words(mine) + missing(run) +
+                              where_others_wait(*segment_, rank_, run.sequence) +
+                              "; raise STRETTO_TIMEOUT if that is not too long (0: for ever)");
 }
 
 // Looks for the first call, as far back as entries reach, in which `rank` said something else.
@@ -141,18 +186,18 @@ std::string Engine::missing(const Run &run) const {
     if (absent.empty() && stuck.empty())
         return "; all ranks have come and wait for one another";
     const std::vector<int> &culprits = absent.empty() ? stuck : absent;
-    constexpr std::size_t kMost = 16;
-    std::string names, details;
-    for (std::size_t i = 0; i < std::min(kMost, culprits.size()); ++i) {
-        names += (i > 0 ? ", " : "") + std::to_string(culprits[i]);
-        if (stopped(culprits[i]))
-            details += "; process " + std::to_string(segment_->lines(culprits[i]).pid.load()) +
-                       " of rank " + std::to_string(culprits[i]) +
+    constexpr std::size_t kMostStopped = 4;
+    std::string details;
+    std::size_t told = 0;
+    for (const int rank : culprits)
+        if (told < kMostStopped && stopped(rank)) {
+            ++told;
+            details += "; process " + std::to_string(segment_->lines(rank).pid.load()) +
+                       " of rank " + std::to_string(rank) +
                        " is stopped (by a signal or a debugger)";
-    }
+        }
     const bool one = culprits.size() == 1;
-    return std::string("; ") + (one ? "rank " : "ranks ") + names +
-           (culprits.size() > kMost ? ", ..." : "") + (one ? " has" : " have") +
+    return "; " + ranks_in_words(culprits) + (one ? " has" : " have") +
            (absent.empty() ? " come but " + std::string(one ? "gets" : "get") + " nothing done"
                            : " not come") +
            details;

@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Why does a message not come?
 #include "base/clock.hpp"
+#include "engine/whereabouts.hpp"
 #include "messages/messenger.hpp"
 
 namespace stretto::messages {
+
+using transport::Standing;
+
+// Tells the other ranks where this one waits, until its wait is over.
+void Messenger::stand(Standing::Kind kind, int awaited) {
+    const Standing standing{kind, awaited == matching::kAny ? Standing::kAnybody : awaited};
+    segment_->lines(rank_).standing.store(standing.packed(), std::memory_order_relaxed);
+}
+
+int Messenger::awaited_by(const Transfer &transfer) {
+    if (!transfer.is_receive)
+        return static_cast<const Send &>(transfer).dest;
+    const auto &receive = static_cast<const Receive &>(transfer);
+    return receive.matched ? receive.taken.source : receive.envelope.source;
+}
 
 void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns) {
     int awaited = matching::kAny;
@@ -13,12 +29,9 @@ void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns) {
         if (transfer.ended())
             return;
         words = describe(transfer);
-        if (!transfer.is_receive)
-            awaited = static_cast<const Send &>(transfer).dest;
-        else if (const auto &receive = static_cast<const Receive &>(transfer); receive.matched)
-            awaited = receive.taken.source;
-        else
-            awaited = receive.envelope.source;
+        awaited = awaited_by(transfer);
+        if (quiet_ns != 0) // else its owner only tests
+            stand(transfer.is_receive ? Standing::incoming : Standing::outgoing, awaited);
     }
     look_for(awaited, words, quiet_ns, [&] { return transfer.ended(); });
     if (transfer.purpose.exact() && !transfer.ended())
@@ -56,12 +69,15 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
                                " left the communicator; " + here +
                                "; each send needs its receive, and each receive its send");
     }
-    if (options_.timeout_ns != 0 && quiet_ns > options_.timeout_ns)
-        fail(Status::timeout, here + " waited " + in_seconds(quiet_ns) + " for " +
-                                  (awaited == matching::kAny ? std::string("any rank")
-                                                             : "rank " + std::to_string(awaited)) +
-                                  "; each send needs its receive, and each receive its send; raise "
-                                  "STRETTO_TIMEOUT if that is not too long (0: for ever)");
+    if (options_.timeout_ns == 0 || quiet_ns <= options_.timeout_ns)
+        return;
+    engine::ask_where(*segment_);
+    fail(Status::timeout, here + " waited " + in_seconds(quiet_ns) + " for " +
+                              (awaited == matching::kAny ? std::string("any rank")
+                                                         : "rank " + std::to_string(awaited)) +
+                              engine::where_others_wait(*segment_, rank_) +
+                              "; each send needs its receive, and each receive its send; raise "
+                              "STRETTO_TIMEOUT if that is not too long (0: for ever)");
 }
 
 void Messenger::fail(Status status, const std::string &message) {

@@ -163,6 +163,8 @@ private:
     // These without.
     bool something_to_do() const;
     // diagnosis.cpp
+    void stand(transport::Standing::Kind kind, int awaited);
+    static int awaited_by(const Transfer &transfer);
     void look_into(const Transfer &transfer, std::uint64_t quiet_ns = 0);
     void look_for(int awaited, const std::string &words, std::uint64_t quiet_ns,
                   const std::function<bool()> &over);

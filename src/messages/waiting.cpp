@@ -39,11 +39,14 @@ public:
             messenger_.abandon_all(error);
             throw error;
         }
+        if (diagnosed_)
+            messenger_.stand(transport::Standing::nowhere, matching::kAny);
         const std::lock_guard lock(messenger_.mutex_);
         messenger_.attendant_.leaves();
     }
 
     void diagnose(std::uint64_t) override {
+        diagnosed_ = true;
         const std::uint64_t now = now_ns();
         if (const std::uint64_t moved = progress(); moved != moved_) {
             moved_ = moved;
@@ -64,6 +67,7 @@ private:
 
     std::uint64_t quiet_since_ = now_ns();
     std::uint64_t moved_ = 0;
+    bool diagnosed_ = false;
 };
 
 void Messenger::wait(Transfer &transfer) {
@@ -156,6 +160,7 @@ Taken Messenger::wait_for(int source, int tag) {
         std::uint64_t progress() override { return 0; }
         void look(std::uint64_t quiet_ns) override {
             const std::string words = "probe(" + messenger_.from(source_, tag_) + ")";
+            messenger_.stand(transport::Standing::incoming, source_);
             messenger_.look_for(source_, words, quiet_ns, [this] { return over(); });
         }
         std::optional<Taken> found;

@@ -125,6 +125,7 @@ void Carrier::answer(int rank) {
         if (entry.sequence.load(std::memory_order_acquire) != sequence)
             account.calls[i] = {};
     }
+    account.standing = mine.standing.load(std::memory_order_relaxed);
     links_->send(
         rank,
         {Parcel::entries, 0, sizeof(Account), mine.progress.load(std::memory_order_acquire), 0, 0},
@@ -147,6 +148,7 @@ void Carrier::take_account(int from, std::uint64_t progress) {
         entry.what.store(said.what, std::memory_order_release);
         entry.sequence.store(said.sequence, std::memory_order_release);
     }
+    lines.standing.store(sender.account.standing | Standing::kAnswered, std::memory_order_release);
 }
 
 void Carrier::open_mailbox(int rank) {

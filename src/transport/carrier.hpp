@@ -40,12 +40,13 @@ public:
     void leave(std::uint64_t timeout_ns) noexcept;
 
 private:
-    // The entries of a rank, as they travel.
+    // The entries of a rank, and where it stands, as they travel.
     struct Account {
         struct Said {
             std::uint64_t sequence, signature, count, what;
         };
         Said calls[kEntries];
+        std::uint64_t standing;
     };
     struct Peer {
         std::uint64_t shipped = 0, asked_at = 0; // bytes of cells; those when we last asked

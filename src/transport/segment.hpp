@@ -32,6 +32,7 @@
 #include "base/status.hpp"
 #include "transport/cell.hpp"
 #include "transport/placement.hpp"
+#include "transport/standing.hpp"
 
 namespace stretto::transport {
 
@@ -56,7 +57,8 @@ struct LineBlock {
     alignas(kLine) std::atomic<std::int32_t> pid;
     std::atomic<std::uint32_t> joined;
     std::atomic<std::uint32_t> left;
-    std::atomic<std::uint32_t> lost; // of another host, and nothing comes from there any more
+    std::atomic<std::uint32_t> lost;     // of another host, and nothing comes from there any more
+    std::atomic<std::uint64_t> standing; // where it has waited long (standing.hpp); 0: nowhere
     Entry entries[kEntries];
 };
 

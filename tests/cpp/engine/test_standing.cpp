@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a rank stands, in one word and in words.
+#include "doctest.h"
+
+#include <numeric>
+
+#include "engine/whereabouts.hpp"
+#include "transport/standing.hpp"
+
+using stretto::transport::Standing;
+
+TEST_CASE("a standing fits into its word") {
+    for (const Standing::Kind kind : {Standing::step, Standing::incoming, Standing::outgoing})
+        for (const int awaited : {Standing::kAnybody, 0, 1, 63, 65'535})
+            for (const std::uint32_t at : {0u, 1u, 4'194'303u})
+                for (const std::uint32_t of : {0u, 7u, 4'194'303u}) {
+                    const Standing standing{kind, awaited, at, of};
+                    CHECK(Standing::unpacked(standing.packed()) == standing);
+                    CHECK((standing.packed() & Standing::kAnswered) == 0);
+                    CHECK(Standing::unpacked(standing.packed() | Standing::kAnswered) == standing);
+                }
+    CHECK(Standing{}.packed() == 0);
+    CHECK(Standing::unpacked(Standing::kAnswered).kind == Standing::nowhere);
+    // More steps than it can say are many.
+    CHECK(Standing::unpacked(Standing{Standing::step, 3, 5'000'000, ~0u}.packed()) ==
+          Standing{Standing::step, 3, 4'194'303, 4'194'303});
+}
+
+TEST_CASE("a standing in words") {
+    using stretto::engine::in_words;
+    CHECK(in_words({Standing::step, 5, 3, 14}) == "rank 5 in step 3 of 14");
+    CHECK(in_words({Standing::step, Standing::kAnybody, 3, 14}) == "another rank in step 3 of 14");
+    CHECK(in_words({Standing::incoming, 2}) == "a message from rank 2");
+    CHECK(in_words({Standing::incoming, Standing::kAnybody}) == "a message from another rank");
+    CHECK(in_words({Standing::outgoing, 2}) == "rank 2 to take a message");
+}
+
+TEST_CASE("many ranks are not all named") {
+    using stretto::engine::ranks_in_words;
+    CHECK(ranks_in_words({7}) == "rank 7");
+    CHECK(ranks_in_words({1, 3}) == "ranks 1, 3");
+    std::vector<int> many(20);
+    std::iota(many.begin(), many.end(), 0);
+    CHECK(ranks_in_words(many) ==
+          "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ..., and 4 more");
+}
