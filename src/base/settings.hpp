@@ -18,6 +18,8 @@ namespace stretto {
 enum class Setting {
     timeout,
     init_timeout,
+    peer_timeout,
+    heartbeat,
     algorithm,
     reproducible,
     spin,

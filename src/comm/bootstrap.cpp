@@ -102,25 +102,35 @@ Joined join_here(const Identity &me, const Origin *origin, const std::string &na
     try {
         segment.hold_life(me.rank);
         enter(me, origin, meeting);
-        return {meeting.segment, nullptr, {}};
+        return {meeting.segment, nullptr, nullptr, {}};
     } catch (...) {
         segment.leave(me.rank);
         throw engine::post_exception(segment, me.rank, exhausted);
     }
 }
 
+// From now on this rank hears of the others' ends.
+void watch(Joined &joined, int rank, Connections control) {
+    if (joined.carrier != nullptr)
+        joined.watch =
+            std::make_unique<PeerWatch>(rank, *joined.segment, *joined.carrier, std::move(control));
+}
+
 Joined join_hosts(const Identity &me) {
     const Error exhausted = engine::no_memory(me.rank);
     HostMeeting hosts(me, instance(me));
     Segment &segment = *hosts.meeting().segment;
-    Joined joined{hosts.meeting().segment, nullptr, {}};
+    Joined joined{hosts.meeting().segment, nullptr, nullptr, {}};
     try {
         segment.hold_life(me.rank);
-        joined.carrier = hosts.connect();
+        Mesh mesh = hosts.connect();
+        if (hosts.reach().lobby != nullptr)
+            joined.carrier = tcp_carrier(segment, me.rank, std::move(mesh.data));
         joined.reach = hosts.reach();
         const Origin origin{"", 0, [&hosts] { hosts.watch(); }};
         enter(me, &origin, hosts.meeting());
         hosts.complete();
+        watch(joined, me.rank, std::move(mesh.control));
         return joined;
     } catch (...) {
         joined.carrier.reset();
@@ -135,14 +145,13 @@ Joined join_hosts(const Identity &me) {
 // rank connects with those on other hosts, then each host has its segment founded.
 Joined join_across(const Identity &me, const Origin &origin) {
     const Error exhausted = engine::no_memory(me.rank);
-    Connections connections =
-        connect_all(me, origin.reach, origin.shape.key, origin.placement(), origin.watch);
+    Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), origin.watch);
     const Meeting meeting = meet(me, &origin, origin.place);
     Segment &segment = *meeting.segment;
-    Joined joined{meeting.segment, nullptr, origin.reach};
+    Joined joined{meeting.segment, nullptr, nullptr, origin.reach};
     try {
         segment.hold_life(me.rank);
-        joined.carrier = tcp_carrier(segment, me.rank, std::move(connections));
+        joined.carrier = tcp_carrier(segment, me.rank, std::move(mesh.data));
         enter(me, &origin, meeting);
         return joined;
     } catch (...) {

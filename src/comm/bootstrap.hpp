@@ -9,6 +9,7 @@
 
 #include "comm/environment.hpp"
 #include "comm/hosts/lobby.hpp"
+#include "comm/hosts/peer_watch.hpp"
 #include "transport/carrier.hpp"
 #include "transport/segment.hpp"
 
@@ -32,6 +33,7 @@ struct Origin {
 struct Joined {
     std::shared_ptr<transport::Segment> segment;
     std::unique_ptr<transport::Carrier> carrier; // null if all ranks are on one host
+    std::unique_ptr<PeerWatch> watch;            // null likewise
     Reach reach = {};
 };
 

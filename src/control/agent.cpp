@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "base/status.hpp"
@@ -25,13 +26,7 @@ Agent::Agent(AgentOptions options, Links &links, Hooks hooks)
       heartbeats_(options_.rank, options_.founding.members, options_.heartbeats, options_.clock()),
       left_in_order_(options_.founding.members.ranks()), view_(options_.founding),
       table_(options_.founding.members.ranks()) {
-    links_.attach(this);
-    try {
-        thread_ = std::thread([this] { run(); });
-    } catch (...) {
-        links_.attach(nullptr);
-        throw;
-    }
+    thread_ = std::thread([this] { run(); });
 }
 
 Agent::~Agent() {
@@ -39,9 +34,8 @@ Agent::~Agent() {
         const std::lock_guard lock(mutex_);
         stop_ = true;
     }
-    news_.notify_one();
+    links_.wake();
     thread_.join();
-    links_.attach(nullptr);
 }
 
 // ---- for callers
@@ -66,14 +60,18 @@ void Agent::put(Item item) {
         const std::lock_guard lock(mutex_);
         inbox_.push_back(std::move(item));
     }
-    news_.notify_one();
+    links_.wake();
 }
 
 std::optional<Reason> Agent::revoke(std::uint32_t epoch, Status status, std::string text) {
-    put(Event(event::Fail{epoch, status, std::move(text)}));
+    fail(epoch, status, std::move(text));
     std::unique_lock lock(mutex_);
     answers_.wait(lock, [&] { return reason_ || view_.epoch != epoch; });
     return view_.epoch == epoch ? reason_ : std::nullopt;
+}
+
+void Agent::fail(std::uint32_t epoch, Status status, std::string text) {
+    put(Event(event::Fail{epoch, status, std::move(text)}));
 }
 
 action::Shrunk Agent::shrink(std::uint64_t completed) {
@@ -82,7 +80,7 @@ action::Shrunk Agent::shrink(std::uint64_t completed) {
         throw Error(Status::argument, "shrink was called on a communicator that has not failed");
     shrunk_.reset();
     inbox_.push_back(Event(event::Shrink{completed}));
-    news_.notify_one();
+    links_.wake();
     answers_.wait(lock, [this] { return shrunk_ || collapsed_; });
     return shrunk_ ? *shrunk_ : action::Shrunk{action::Outcome::no_majority, view_};
 }
@@ -95,7 +93,7 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
                                           std::to_string(kMostSeal) + " bytes");
     const std::uint32_t epoch = view_.epoch;
     inbox_.push_back(Event(event::Seal{key, arbiter, std::move(value)}));
-    news_.notify_one();
+    links_.wake();
     const auto over = [&] { return reason_ || view_.epoch != epoch; };
     answers_.wait(lock, [&] { return over() || seals_.contains(key); });
     if (over())
@@ -109,7 +107,7 @@ void Agent::forget_seals(std::uint64_t below) {
     std::unique_lock lock(mutex_);
     seals_.erase(seals_.begin(), seals_.lower_bound(below));
     inbox_.push_back(Event(event::Forget{below}));
-    news_.notify_one();
+    links_.wake();
 }
 
 std::vector<std::optional<Whereabouts>> Agent::where(const RankSet &ranks,
@@ -121,7 +119,7 @@ std::vector<std::optional<Whereabouts>> Agent::where(const RankSet &ranks,
     auto &answers = asked_[ticket]; // a map's elements stay where they are
     answers.resize(static_cast<std::size_t>(view_.members.ranks()));
     inbox_.push_back(Question{ticket, ranks});
-    news_.notify_one();
+    links_.wake();
     const auto all_have_answered = [&] {
         for (const int rank : ranks)
             if (!answers[static_cast<std::size_t>(rank)])
@@ -138,15 +136,15 @@ std::vector<std::optional<Whereabouts>> Agent::where(const RankSet &ranks,
 // ---- the network
 
 void Agent::on_bytes(int from, std::span<const std::byte> bytes) {
-    put(Bytes{from, {bytes.begin(), bytes.end()}});
+    items_.push_back(Bytes{from, {bytes.begin(), bytes.end()}});
 }
 
 void Agent::on_broken(int rank, std::string_view why) {
-    put(Broken{rank, std::string(why)});
+    items_.push_back(Broken{rank, std::string(why)});
 }
 
 void Agent::on_restored(int rank) {
-    put(Event(event::Restored{rank}));
+    items_.push_back(Event(event::Restored{rank}));
 }
 
 // ---- the agent's thread
@@ -160,24 +158,22 @@ void Agent::run() {
 }
 
 void Agent::work() {
-    std::vector<Item> items;
-    std::unique_lock lock(mutex_);
-    while (!stop_) {
+    for (bool over = false; !over;) {
         const std::uint64_t now = options_.clock(), next = heartbeats_.next_tick();
-        if (inbox_.empty() && next > now) {
-            news_.wait_for(lock, duration(next - now));
-            if (stop_)
-                break;
+        links_.wait(*this, next > now ? next - now : 0);
+        {
+            const std::lock_guard lock(mutex_);
+            over = stop_; // what was put in before is done first
+            std::move(inbox_.begin(), inbox_.end(), std::back_inserter(items_));
+            inbox_.clear();
         }
-        items.swap(inbox_);
-        lock.unlock();
-        for (Item &item : items)
+        for (Item &item : items_)
             std::visit([this](auto &each) { take(each); }, item);
-        items.clear();
+        items_.clear();
         look_after_others();
-        lock.lock();
+        if (hooks_.round)
+            hooks_.round();
     }
-    lock.unlock();
     if (member_.in_force())
         for (const int rank : member_.view().members)
             if (rank != options_.rank)
@@ -217,7 +213,7 @@ void Agent::choose(std::uint64_t key, std::string &value) {
 
 void Agent::take(Broken &item) {
     if (!left_in_order_.has(item.rank))
-        suspect(item.rank, words(item.rank) + ": " + item.why);
+        suspect(item.rank, words(item.rank, "has died") + ": " + item.why);
 }
 
 void Agent::take(Question &item) {
@@ -232,8 +228,10 @@ void Agent::suspect(int rank, std::string why) {
     step(event::Suspect{rank, std::move(why)});
 }
 
-std::string Agent::words(int rank) const {
-    return hooks_.describe ? hooks_.describe(rank) : "rank " + std::to_string(rank);
+// "rank 3 has died (node07)".
+std::string Agent::words(int rank, const std::string &what) const {
+    const std::string place = hooks_.place ? hooks_.place(rank) : "";
+    return "rank " + std::to_string(rank) + " " + what + (place.empty() ? "" : " (" + place + ")");
 }
 
 void Agent::step(const Event &event) {

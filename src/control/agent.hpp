@@ -2,8 +2,8 @@
 // The agent of a rank: a thread that plays this rank's part in the control protocol, whatever the
 // rank itself does meanwhile.
 //
-// All that the protocol knows is touched by that thread alone.  Callers and the network put what
-// they have to say into its inbox; callers then wait for what it answers.
+// All that the protocol knows is touched by that thread alone, which also sends and receives.
+// Callers put what they have to say into its inbox, and then wait for what it answers.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,8 @@
 
 namespace stretto::control {
 
-// Called by the agent's thread: they must not wait, nor call the agent.  Each may be left out.
+// Called by the agent's thread: they must not wait, nor call what waits for the agent.  Each may
+// be left out.
 struct Hooks {
     // The epoch has ended; the others have been told.
     std::function<void(std::uint32_t epoch, const Reason &reason)> revoked;
@@ -36,8 +37,10 @@ struct Hooks {
     std::function<Whereabouts()> whereabouts;
     // At the arbiter: what to seal, given what the first to ask would choose.
     std::function<std::string(std::uint64_t key, const std::string &value)> choose;
-    // A rank in words, with its host: "rank 3 (node07)".
-    std::function<std::string(int rank)> describe;
+    // Where a rank is: "node07, 10.0.0.7".
+    std::function<std::string(int rank)> place;
+    // Whenever the agent has done something, and at least once for each interval of heartbeats.
+    std::function<void()> round;
 };
 
 struct AgentOptions {
@@ -70,6 +73,9 @@ public:
     // Ends the epoch, if it is still this one, for all.  When this returns, the others have been
     // told; the reason is the first that was given, or nothing if there is another view already.
     std::optional<Reason> revoke(std::uint32_t epoch, Status status, std::string text);
+    // The same for those who cannot wait, the hooks among them: the others are told soon, at the
+    // latest before the agent's end.
+    void fail(std::uint32_t epoch, Status status, std::string text);
     // Agrees with the other members on who goes on.  Waits until all have called it, have been
     // found dead or have not come for `patience`.  Throws Error(argument) if nothing was revoked.
     action::Shrunk shrink(std::uint64_t completed);
@@ -127,7 +133,7 @@ private:
     void read_clocks(const RankSet &pinged, std::uint64_t now);
     int reference() const; // of clocks: the lowest member
     void collapse(const char *why);
-    std::string words(int rank) const;
+    std::string words(int rank, const std::string &what) const;
 
     const AgentOptions options_;
     Links &links_;
@@ -136,11 +142,12 @@ private:
     Member member_;
     Heartbeats heartbeats_;
     ClockFilter filter_;
-    RankSet left_in_order_; // who has said goodbye
+    RankSet left_in_order_;   // who has said goodbye
+    std::vector<Item> items_; // to be taken next
     std::map<int, std::uint64_t> awaited_since_;
 
     mutable std::mutex mutex_; // guards what follows
-    std::condition_variable news_, answers_;
+    std::condition_variable answers_;
     std::vector<Item> inbox_;
     bool stop_ = false;
     bool collapsed_ = false; // the thread cannot go on

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -11,7 +12,7 @@ namespace stretto::control {
 
 class Links {
 public:
-    // Called by any thread of the network, but never from within send().
+    // Called from within wait() alone.
     class Listener {
     public:
         virtual void on_bytes(int from, std::span<const std::byte> bytes) = 0; // of one send()
@@ -25,11 +26,16 @@ public:
     };
 
     virtual ~Links() = default;
-    // Null: once this returns, nobody is called any more.
-    virtual void attach(Listener *listener) = 0;
+    // These two by the agent's thread alone.
+    //
     // Does not wait for the other side.  The bytes arrive whole, after those of all sends to the
     // same rank before, or the listeners at both ends are told that the link broke.
     virtual void send(int to, std::span<const std::byte> bytes) = 0;
+    // Tells the listener what has come; if nothing has, waits until something does, wake() is
+    // called, or the time is over.
+    virtual void wait(Listener &listener, std::uint64_t nanoseconds) = 0;
+    // By any thread: ends the wait, or the next one if there is none now.
+    virtual void wake() = 0;
 };
 
 } // namespace stretto::control

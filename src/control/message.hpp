@@ -20,7 +20,7 @@
 
 namespace stretto::control {
 
-inline constexpr std::size_t kMostText = 512;  // of a reason, of what a rank does; longer is cut
+inline constexpr std::size_t kMostText = 1024; // of a reason, of what a rank does; longer is cut
 inline constexpr std::size_t kMostSeal = 1024; // bytes of a sealed value
 
 // ---- the protocol of a communicator's life (member.hpp)

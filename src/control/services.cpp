@@ -10,7 +10,7 @@ void Agent::take(Bytes &item) {
     Parsed parsed = parse(item.bytes, member_.view().members.ranks());
     if (!parsed.message) {
         suspect(item.from,
-                words(item.from) + " has sent what is no message: " + std::string(parsed.error));
+                words(item.from, "has sent what is no message") + ": " + std::string(parsed.error));
         return;
     }
     heartbeats_.heard(item.from, options_.clock());
@@ -85,13 +85,13 @@ void Agent::look_after_others() {
         send(rank, Ping{now});
     for (const int rank : due.silent)
         suspect(rank,
-                words(rank) + " has sent nothing for " + in_seconds(options_.heartbeats.deadline));
+                words(rank, "has sent nothing for " + in_seconds(options_.heartbeats.deadline)));
     if (!member_.in_force())
         return;
     if (member_.revoked()) {
         for (const int rank : left_in_order_)
             if (!member_.suspects(rank))
-                suspect(rank, words(rank) + " has left");
+                suspect(rank, words(rank, "has left"));
         lose_patience(now);
     } else if (!due.pings.empty()) {
         read_clocks(due.pings, now);
@@ -106,7 +106,7 @@ void Agent::lose_patience(std::uint64_t now) {
         const std::uint64_t since = awaited_since_.try_emplace(rank, now).first->second;
         if (options_.patience != 0 && now - since >= options_.patience)
             suspect(rank,
-                    words(rank) + " has not called shrink within " + in_seconds(options_.patience));
+                    words(rank, "has not called shrink within " + in_seconds(options_.patience)));
     }
 }
 

@@ -111,8 +111,8 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         const transport::Presence presence = segment_->presence(rank);
         if (presence != transport::Presence::here &&
             lines.progress.load(std::memory_order_acquire) < progress_of(run.sequence + 1, 0))
-            fail(Status::peer, "rank " + std::to_string(rank) + " " + words(presence) + "; " +
-                                   here(run) +
+            fail(Status::peer, "rank " + std::to_string(rank) + " " + words(presence) +
+                                   segment_->place(rank) + "; " + here(run) +
                                    "; restart the job, or look in its output for the cause");
         compare(run.sequence, rank);
     }

@@ -62,7 +62,8 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
         if (over())
             return;
         if (dead >= 0)
-            fail(Status::peer, "rank " + std::to_string(dead) + " has died; " + here +
+            fail(Status::peer, "rank " + std::to_string(dead) + " has died" +
+                                   segment_->place(dead) + "; " + here +
                                    "; restart the job, or look in its output for the cause");
         fail(Status::peer, (awaited == matching::kAny ? std::string("all other ranks have")
                                                       : "rank " + std::to_string(gone) + " has") +

@@ -50,6 +50,10 @@ std::string in_words(const Peer &peer) {
            (peer.host.empty() ? "" : peer.host + ", ") + peer.address.text() + ")";
 }
 
+std::string place(const Peer &peer) {
+    return (peer.host.empty() ? "" : peer.host + ", ") + peer.address.host();
+}
+
 Connection::Connection(Descriptor socket, Peer peer, const ConnectionLimits &limits)
     : socket_(std::move(socket)), peer_(std::move(peer)), reader_(limits.payload, limits.buffer) {
     const int flags = fcntl(socket_.get(), F_GETFL);
@@ -59,8 +63,10 @@ Connection::Connection(Descriptor socket, Peer peer, const ConnectionLimits &lim
 }
 
 void Connection::fail(const std::string &why) {
-    if (!failure_)
-        failure_.emplace(Status::peer, in_words(peer_) + ": " + why);
+    if (failure_)
+        return;
+    why_ = why;
+    failure_.emplace(Status::peer, in_words(peer_) + ": " + why);
 }
 
 bool Connection::flush() {

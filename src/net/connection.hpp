@@ -30,6 +30,8 @@ struct Peer {
 };
 // "rank 3 (node7, 10.0.0.7:41234)".
 std::string in_words(const Peer &peer);
+// "node7, 10.0.0.7".
+std::string place(const Peer &peer);
 
 struct ConnectionLimits {
     std::size_t payload = std::size_t{16} << 20; // the longest; what is longer ends the connection
@@ -76,6 +78,7 @@ public:
 
     // Why it is broken; it says who the peer is.
     const std::optional<Error> &failure() const { return failure_; }
+    const std::string &why() const { return why_; } // the same without the peer
     Traffic traffic() const;
 
 private:
@@ -86,7 +89,7 @@ private:
     FrameWriter writer_;
     FrameReader reader_;
     Traffic traffic_;
-    std::string mute_reason_;
+    std::string mute_reason_, why_;
     bool mute_ = false; // nothing can be sent any more
     std::optional<Error> failure_;
 };

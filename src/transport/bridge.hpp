@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "transport/segment.hpp"
 
@@ -29,6 +30,8 @@ class Bridge {
 public:
     virtual ~Bridge() = default;
 
+    // Where a rank is: "node7, 10.0.0.7".
+    virtual std::string place(int rank) const = 0;
     virtual void ship(int rank, const Shipment &cell) = 0;
     // We wait for room: `rank` is to tell when its progress is this.
     virtual void ask(int rank, std::uint64_t progress) = 0;

@@ -30,13 +30,6 @@ socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-void raise(std::atomic<std::uint64_t> &value, std::uint64_t to) {
-    std::uint64_t known = value.load(std::memory_order_relaxed);
-    while (known < to && !value.compare_exchange_weak(known, to, std::memory_order_release,
-                                                      std::memory_order_relaxed)) {
-    }
-}
-
 } // namespace
 
 Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll,
@@ -130,25 +123,6 @@ void Carrier::answer(int rank) {
         rank,
         {Parcel::entries, 0, sizeof(Account), mine.progress.load(std::memory_order_acquire), 0, 0},
         reinterpret_cast<const std::byte *>(&account));
-}
-
-void Carrier::take_account(int from, std::uint64_t progress) {
-    Peer &sender = peer(from);
-    sender.inquired = false;
-    LineBlock &lines = segment_.lines(from);
-    raise(lines.progress, progress);
-    for (std::size_t i = 0; i < kEntries; ++i) {
-        const Account::Said &said = sender.account.calls[i];
-        Entry &entry = lines.entries[i];
-        if (said.sequence <= entry.sequence.load(std::memory_order_relaxed))
-            continue;
-        entry.sequence.store(0, std::memory_order_relaxed);
-        entry.signature.store(said.signature, std::memory_order_release);
-        entry.count.store(said.count, std::memory_order_release);
-        entry.what.store(said.what, std::memory_order_release);
-        entry.sequence.store(said.sequence, std::memory_order_release);
-    }
-    lines.standing.store(sender.account.standing | Standing::kAnswered, std::memory_order_release);
 }
 
 void Carrier::open_mailbox(int rank) {
@@ -281,6 +255,15 @@ void Carrier::spread_failure() {
     for (int rank = 0; rank < segment_.ranks(); ++rank)
         if (!segment_.here(rank))
             links_->send(rank, parcel, reinterpret_cast<const std::byte *>(failure_.data()));
+    if (on_failure_)
+        on_failure_(error);
+}
+
+void Carrier::on_failure(std::function<void(const Error &)> told) {
+    const std::lock_guard lock(mutex_);
+    on_failure_ = std::move(told);
+    if (on_failure_ && told_failure_)
+        on_failure_(segment_.failure());
 }
 
 void Carrier::leave(std::uint64_t timeout_ns) noexcept {
@@ -302,97 +285,6 @@ void Carrier::leave(std::uint64_t timeout_ns) noexcept {
                 usleep(50);
     } catch (...) { // the others see the link break
     }
-}
-
-std::byte *Carrier::place(int from, const Parcel &parcel) {
-    Peer &sender = peer(from);
-    switch (parcel.kind) {
-    case Parcel::cell: {
-        if (parcel.length > segment_.ring_bytes() - kCellHeader || parcel.position % kLine != 0)
-            return nullptr;
-        if (!sender.mirrored)
-            segment_.open_mirror(from);
-        sender.mirrored = true;
-        const std::uint64_t mask = segment_.ring_bytes() - 1;
-        return (parcel.flags & Parcel::kBulk) != 0
-                   ? segment_.bulk(from) + (parcel.where & mask)
-                   : segment_.cells(from) + (parcel.position & mask) + kCellHeader;
-    }
-    case Parcel::mail: {
-        const std::uint64_t at = parcel.position % kMailRing;
-        if (parcel.length > kMailRing - at)
-            return nullptr;
-        if (sender.in == nullptr) {
-            segment_.open_mailbox(from, rank_);
-            sender.in = reinterpret_cast<MailboxHead *>(segment_.mailbox(from, rank_));
-        }
-        return reinterpret_cast<std::byte *>(sender.in + 1) + at;
-    }
-    case Parcel::failure:
-        if (parcel.length > sizeof(Board::message))
-            return nullptr;
-        sender.failure.resize(parcel.length);
-        return reinterpret_cast<std::byte *>(sender.failure.data());
-    case Parcel::entries:
-        return parcel.length == sizeof(Account) ? reinterpret_cast<std::byte *>(&sender.account)
-                                                : nullptr;
-    default: return nullptr; // has no payload
-    }
-}
-
-void Carrier::arrived(int from, const Parcel &parcel) {
-    Peer &sender = peer(from);
-    LineBlock &lines = segment_.lines(from);
-    switch (parcel.kind) {
-    case Parcel::cell: take_cell(from, parcel); break;
-    case Parcel::want:
-        sender.wanted =
-            sender.wanted == 0 ? parcel.position : std::min(sender.wanted, parcel.position);
-        tell(from);
-        break;
-    case Parcel::await:
-        sender.awaited = parcel.position; // one at a time
-        tell(from);
-        break;
-    case Parcel::progress: raise(lines.progress, parcel.position); break;
-    case Parcel::mail: take_mail(from, parcel); break;
-    case Parcel::read:
-        if (sender.out != nullptr) {
-            sender.out->read.store(parcel.position, std::memory_order_release);
-            sender.out->released.store(parcel.flag, std::memory_order_release);
-        }
-        break;
-    case Parcel::failure: segment_.fail(static_cast<Status>(parcel.flag), sender.failure); break;
-    case Parcel::inquire: answer(from); break;
-    case Parcel::entries: take_account(from, parcel.position); break;
-    case Parcel::leave:
-        raise(lines.progress, parcel.position);
-        lines.left.store(1, std::memory_order_release);
-        break;
-    default: break;
-    }
-}
-
-void Carrier::take_cell(int from, const Parcel &parcel) {
-    const std::uint64_t mask = segment_.ring_bytes() - 1;
-    if (!peer(from).mirrored)
-        return;
-    auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (parcel.position & mask));
-    cell.where = (parcel.flags & Parcel::kBulk) != 0 ? at(Where::bulk, parcel.where & mask)
-                                                     : at(Where::here);
-    publish(cell, parcel.flag);
-}
-
-void Carrier::take_mail(int from, const Parcel &parcel) {
-    Peer &sender = peer(from);
-    if (sender.in == nullptr || (parcel.flags & Parcel::kMore) != 0)
-        return;
-    sender.in->written.store(parcel.position + parcel.length, std::memory_order_release);
-    segment_.news(rank_)[from / 64].fetch_or(1ull << (from % 64), std::memory_order_seq_cst);
-}
-
-void Carrier::broken(int rank, const std::string &) {
-    segment_.lines(rank).lost.store(1, std::memory_order_release);
 }
 
 } // namespace stretto::transport

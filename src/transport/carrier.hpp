@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,6 +26,7 @@ public:
     Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll, std::unique_ptr<Links> links);
     ~Carrier() override;
 
+    std::string place(int rank) const override { return links_->place(rank); }
     void ship(int rank, const Shipment &cell) override;
     void ask(int rank, std::uint64_t progress) override;
     void inquire(int rank) override;
@@ -35,6 +37,9 @@ public:
     void open_mailbox(int rank) override;
     void failed() noexcept override;
 
+    // Is told of the failure of the communicator, once, when other hosts are; with a lock held, so
+    // it must not wait.  Once this returns, nobody else is.
+    void on_failure(std::function<void(const Error &)> told);
     // Tells the others that this rank takes part no more, and waits until they can know, at most
     // `timeout_ns`.
     void leave(std::uint64_t timeout_ns) noexcept;
@@ -95,6 +100,7 @@ private:
     std::vector<Peer> peers_;
     std::string failure_; // what we tell
     bool told_failure_ = false;
+    std::function<void(const Error &)> on_failure_;
     std::mutex sleeping_; // held by the thread that sleeps on descriptors
     Courier courier_;     // last: its thread uses all of the above
 };

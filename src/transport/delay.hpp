@@ -17,6 +17,7 @@ class Delay final : public Links {
 public:
     Delay(Poll &poll, std::unique_ptr<Links> links, std::uint64_t delay_ns);
 
+    std::string place(int rank) const override { return links_->place(rank); }
     void send(int to, const Parcel &parcel, const std::byte *payload) override;
     bool progress(Receiver &receiver, const Poll::Ready &ready) override;
     bool sent() const override { return waiting_.empty() && links_->sent(); }

@@ -52,6 +52,8 @@ public:
     };
 
     virtual ~Links() = default;
+    // Where a rank is: "node7, 10.0.0.7".
+    virtual std::string place(int rank) const = 0;
     // The payload must stay as it is until the parcel is sent.
     virtual void send(int to, const Parcel &parcel, const std::byte *payload) = 0;
     // Sends and receives what can be, where the descriptors are ready; true if anything arrived or

@@ -340,6 +340,10 @@ Presence Segment::presence(int rank) const {
     return alive(rank) ? Presence::here : Presence::dead;
 }
 
+std::string Segment::place(int rank) const {
+    return here(rank) || bridge_ == nullptr ? "" : " (" + bridge_->place(rank) + ")";
+}
+
 const char *words(Presence presence) {
     switch (presence) {
     case Presence::here: return "is there";

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -126,6 +127,8 @@ public:
     // To the ranks of other hosts; null if there are none.
     Bridge *bridge() const { return bridge_; }
     void set_bridge(Bridge *bridge) { bridge_ = bridge; }
+    // For messages: " (node7, 10.0.0.7)" of a rank of another host, else "".
+    std::string place(int rank) const;
     int fd() const { return fd_.get(); }
     int heap_fd() const { return heap_fd_.get(); }
     SegmentHeader &header() const { return *header_; }

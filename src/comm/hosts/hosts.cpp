@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "base/settings.hpp"
-#include "comm/hosts/mesh.hpp"
-#include "comm/hosts/tcp_carrier.hpp"
 #include "comm/shape.hpp"
 #include "net/bytes.hpp"
 #include "net/secret.hpp"
@@ -59,14 +57,13 @@ void HostMeeting::take_table(const Table &table) {
         transport::Placement(table.host_of, table.host_of[static_cast<std::size_t>(me_.rank)]);
 }
 
-std::unique_ptr<transport::Carrier> HostMeeting::connect() {
+Mesh HostMeeting::connect() {
     if (placement_.one_host())
-        return nullptr;
+        return {};
     reach_.lobby = std::make_shared<Lobby>(key_, me_.rank, table_.addresses, std::move(socket_));
     reach_.ranks.resize(table_.addresses.size());
     std::iota(reach_.ranks.begin(), reach_.ranks.end(), 0);
-    return tcp_carrier(*meeting_.segment, me_.rank,
-                       connect_all(me_, reach_, table_.key, placement_, [this] { watch(); }));
+    return connect_all(me_, reach_, table_.key, placement_, [this] { watch(); });
 }
 
 void HostMeeting::watch() {

@@ -8,6 +8,7 @@
 
 #include "comm/bootstrap.hpp"
 #include "comm/hosts/lobby.hpp"
+#include "comm/hosts/mesh.hpp"
 #include "comm/hosts/rendezvous.hpp"
 #include "comm/hosts/spokesman.hpp"
 #include "comm/meeting.hpp"
@@ -30,8 +31,8 @@ public:
     HostMeeting(const Identity &me, int instance);
 
     const Meeting &meeting() const { return meeting_; }
-    // Connects to the ranks on other hosts; null if there are none.
-    std::unique_ptr<transport::Carrier> connect();
+    // Connects to the others; empty if all are on this host.
+    Mesh connect();
     // For communicators made of this one, once it is connected.
     const Reach &reach() const { return reach_; }
     // Throws if somebody who is awaited will not come.

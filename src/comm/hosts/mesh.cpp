@@ -1,44 +1,53 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/hosts/mesh.hpp"
 
+#include <algorithm>
 #include <poll.h>
+#include <sstream>
 #include <string>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/settings.hpp"
 #include "comm/hosts/whereabouts.hpp"
 #include "comm/meeting.hpp"
+#include "control/net_links.hpp"
 
 namespace stretto::comm {
 
 namespace {
 
-constexpr net::ConnectionKind kKind = net::ConnectionKind::data;
+using net::ConnectionKind;
+
+constexpr ConnectionKind kKinds[] = {ConnectionKind::data, ConnectionKind::control};
 
 class Weaver {
 public:
     Weaver(const Identity &me, const Reach &reach, std::uint64_t epoch,
            const transport::Placement &placement)
-        : me_(me), reach_(reach), epoch_(epoch), placement_(placement),
-          connections_(static_cast<std::size_t>(me.size)) {
-        for (int rank = 0; rank < me.rank; ++rank)
-            if (!placement.here(rank))
-                calls_.push_back({rank, reach.lobby->call(kKind, in_job(rank), epoch)});
+        : me_(me), reach_(reach), epoch_(epoch), placement_(placement) {
+        for (const ConnectionKind kind : kKinds) {
+            of(kind).resize(static_cast<std::size_t>(me.size));
+            for (int rank = 0; rank < me.rank; ++rank)
+                if (wanted(kind, rank))
+                    calls_.push_back({kind, rank, reach.lobby->call(kind, in_job(rank), epoch)});
+        }
     }
 
     void go_on() {
         reach_.lobby->progress();
-        for (int rank = me_.rank + 1; rank < me_.size; ++rank)
-            if (!placement_.here(rank))
-                if (auto opened = reach_.lobby->take(kKind, in_job(rank), epoch_))
-                    add(rank, std::move(*opened));
+        for (const ConnectionKind kind : kKinds)
+            for (int rank = me_.rank + 1; rank < me_.size; ++rank)
+                if (wanted(kind, rank))
+                    if (auto opened = reach_.lobby->take(kind, in_job(rank), epoch_))
+                        add(kind, rank, std::move(*opened));
         for (Call &call : calls_) {
             switch (call.dialer->progress(now_ns())) {
             case net::Dialer::State::trying: continue;
             case net::Dialer::State::failed: throw call.dialer->failure();
             case net::Dialer::State::open: break;
             }
-            add(call.rank, call.dialer->take());
+            add(call.kind, call.rank, call.dialer->take());
             call.dialer.reset();
         }
         std::erase_if(calls_, [](const Call &call) { return call.dialer == nullptr; });
@@ -54,27 +63,42 @@ public:
 
     std::vector<int> missing() const {
         std::vector<int> ranks;
-        for (int rank = 0; rank < me_.size; ++rank)
-            if (!placement_.here(rank) && connections_[static_cast<std::size_t>(rank)] == nullptr)
+        for (int rank = 0; rank < me_.size; ++rank) {
+            const auto index = static_cast<std::size_t>(rank);
+            if ((wanted(ConnectionKind::data, rank) && mesh_.data[index] == nullptr) ||
+                (wanted(ConnectionKind::control, rank) && mesh_.control[index] == nullptr))
                 ranks.push_back(rank);
+        }
         return ranks;
     }
     const net::Address &address(int rank) const { return reach_.lobby->address(in_job(rank)); }
 
-    Connections take() { return std::move(connections_); }
+    Mesh take() { return std::move(mesh_); }
 
 private:
     struct Call {
+        ConnectionKind kind;
         int rank;
         std::unique_ptr<net::Dialer> dialer;
     };
 
     int in_job(int rank) const { return reach_.ranks[static_cast<std::size_t>(rank)]; }
+    Connections &of(ConnectionKind kind) {
+        return kind == ConnectionKind::data ? mesh_.data : mesh_.control;
+    }
+    bool wanted(ConnectionKind kind, int rank) const {
+        return rank != me_.rank && (kind == ConnectionKind::control || !placement_.here(rank));
+    }
 
     // Who calls a second time has given up the first call.
-    void add(int rank, net::Opened opened) {
-        connections_[static_cast<std::size_t>(rank)] = std::make_unique<net::Connection>(
-            std::move(opened.socket), net::Peer{static_cast<std::uint32_t>(rank), "", opened.peer});
+    void add(ConnectionKind kind, int rank, net::Opened opened) {
+        const net::ConnectionLimits limits = kind == ConnectionKind::control
+                                                 ? control::NetLinks::limits(me_.size)
+                                                 : net::ConnectionLimits{};
+        of(kind)[static_cast<std::size_t>(rank)] = std::make_unique<net::Connection>(
+            std::move(opened.socket),
+            net::Peer{static_cast<std::uint32_t>(rank), host_named(in_job(rank)), opened.peer},
+            limits);
     }
 
     const Identity &me_;
@@ -82,7 +106,7 @@ private:
     const std::uint64_t epoch_;
     const transport::Placement &placement_;
     std::vector<Call> calls_;
-    Connections connections_;
+    Mesh mesh_;
 };
 
 Error too_late(const Identity &me, const Weaver &weaver, const std::vector<int> &missing,
@@ -101,8 +125,18 @@ Error too_late(const Identity &me, const Weaver &weaver, const std::vector<int> 
 
 } // namespace
 
-Connections connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
-                        const transport::Placement &placement, const std::function<void()> &watch) {
+std::string host_named(int rank) {
+    const std::string names = text(Setting::hosts);
+    const auto commas = std::count(names.begin(), names.end(), ',');
+    std::istringstream list(names);
+    std::string name;
+    for (auto skip = rank % (commas + 1); skip >= 0; --skip)
+        std::getline(list, name, ',');
+    return name;
+}
+
+Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
+                 const transport::Placement &placement, const std::function<void()> &watch) {
     Weaver weaver(me, reach, epoch, placement);
     const Patience patience(nullptr);
     for (;;) {

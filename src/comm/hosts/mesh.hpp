@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections between each two ranks on different hosts.
+// Connections between the ranks of a communicator on several hosts.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/environment.hpp"
@@ -14,13 +15,20 @@
 
 namespace stretto::comm {
 
-// By rank; null for those that share this rank's memory.
-using Connections = std::vector<std::unique_ptr<net::Connection>>;
+using Connections = std::vector<std::unique_ptr<net::Connection>>; // by rank
+
+struct Mesh {
+    Connections data;    // null for those that share this rank's memory
+    Connections control; // null for this rank itself: agents of one host agree as all others do
+};
 
 // Of two ranks the higher one calls.  `epoch`: the key of the communicator; `watch`, called again
 // and again, throws if somebody will not come.  Throws Error(timeout) that names who has not, after
 // STRETTO_INIT_TIMEOUT.
-Connections connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
-                        const transport::Placement &placement, const std::function<void()> &watch);
+Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
+                 const transport::Placement &placement, const std::function<void()> &watch);
+
+// What STRETTO_HOSTS says of a rank of the job; "" if it says nothing.
+std::string host_named(int rank);
 
 } // namespace stretto::comm

@@ -4,13 +4,13 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <sstream>
 #include <unistd.h>
 #include <utility>
 
 #include "base/settings.hpp"
 #include "comm/cores.hpp"
 #include "comm/hosts/hosts.hpp"
+#include "comm/hosts/mesh.hpp"
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
 #include "net/sockets.hpp"
@@ -20,17 +20,6 @@ namespace stretto::comm {
 using transport::Segment;
 
 namespace {
-
-// What STRETTO_HOSTS says of a rank.
-std::string host_named(int rank) {
-    const std::string names = text(Setting::hosts);
-    const auto commas = std::count(names.begin(), names.end(), ',');
-    std::istringstream list(names);
-    std::string name;
-    for (auto skip = rank % (commas + 1); skip >= 0; --skip)
-        std::getline(list, name, ',');
-    return name;
-}
 
 // Either where this rank listens for its neighbours, or its way to the one that does.
 struct Place {

@@ -62,6 +62,10 @@ TcpLinks::~TcpLinks() {
             poll_.remove(link.connection->descriptor());
 }
 
+std::string TcpLinks::place(int rank) const {
+    return net::place(links_[static_cast<std::size_t>(rank)].connection->peer());
+}
+
 void TcpLinks::send(int to, const Parcel &parcel, const std::byte *payload) {
     const auto rank = static_cast<std::uint64_t>(to);
     net::Connection &connection = *link(rank).connection;

@@ -22,6 +22,7 @@ public:
     TcpLinks(Poll &poll, std::vector<std::unique_ptr<net::Connection>> connections);
     ~TcpLinks() override;
 
+    std::string place(int rank) const override;
     void send(int to, const Parcel &parcel, const std::byte *payload) override;
     bool progress(Receiver &receiver, const Poll::Ready &ready) override;
     bool sent() const override { return unsent_ == 0; }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/processes.hpp"
+#include "support/shared_counter.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
@@ -267,10 +268,12 @@ TEST_CASE("a rank that never comes to a creation is an error of all others") {
 
 TEST_CASE("a member that dies or leaves while others create is an error at once") {
     for (const bool founder : {false, true}) {
-        const auto codes = test::on_processes(3, [founder](stretto_comm comm) {
+        test::SharedCounter ready;
+        const auto codes = test::on_processes(3, [founder, &ready](stretto_comm comm) {
             const int culprit = founder ? 0 : 2;
             const int all[] = {0, 1, 2};
-            stretto_barrier(comm);
+            ++*ready;
+            ready.await(3);
             if (stretto_rank(comm) == culprit)
                 raise(SIGKILL);
             stretto_comm child = nullptr;
@@ -287,11 +290,14 @@ TEST_CASE("a member that dies or leaves while others create is an error at once"
 }
 
 TEST_CASE("a member of a child that dies is an error there and wherever it is awaited") {
-    const auto codes = test::on_processes(4, [](stretto_comm comm) {
+    test::SharedCounter made;
+    const auto codes = test::on_processes(4, [&made](stretto_comm comm) {
         stretto_comm child = nullptr;
         const int rank = stretto_rank(comm);
         if (stretto_comm_split(comm, rank % 2, 0, &child) != STRETTO_OK)
             return 1;
+        ++*made;
+        made.await(4);
         if (rank == 3)
             raise(SIGKILL);
         const stretto_status status = stretto_barrier(child);

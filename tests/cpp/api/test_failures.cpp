@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <string>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <thread>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "support/calls.hpp"
 #include "support/environment.hpp"
 #include "support/processes.hpp"
+#include "support/shared_counter.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
@@ -30,24 +30,8 @@ constexpr int kEndless = 9;
 constexpr int kEnough = 40; // calls of all ranks together after which one is killed
 
 using test::contains;
+using test::SharedCounter;
 using test::With;
-
-// A counter that all processes see.
-class SharedCounter {
-public:
-    SharedCounter()
-        : place_(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-        new (place_) std::atomic<int>(0);
-    }
-    ~SharedCounter() { munmap(place_, sizeof(std::atomic<int>)); }
-    SharedCounter(const SharedCounter &) = delete;
-    SharedCounter &operator=(const SharedCounter &) = delete;
-    std::atomic<int> &operator*() { return *static_cast<std::atomic<int> *>(place_); }
-
-private:
-    void *place_;
-};
 
 // Calls until something fails; the exit code of a rank that expects that, with `part` in the
 // message.

@@ -52,9 +52,7 @@ struct Job {
             options.founding = {0, RankSet::all(size), 0};
             options.heartbeats = times;
             Hooks hooks;
-            hooks.describe = [](int each) {
-                return "rank " + std::to_string(each) + " (host" + std::to_string(each) + ")";
-            };
+            hooks.place = [](int each) { return "host" + std::to_string(each); };
             if (adjust)
                 adjust(options, hooks);
             agents.push_back(std::make_unique<Agent>(std::move(options), wires.of(rank), hooks));
@@ -111,7 +109,7 @@ TEST_CASE("a rank that dies is named to all, and the others go on") {
         const Reason reason = *job[rank].reason();
         CHECK(reason.status == Status::peer);
         CHECK(reason.culprit == 4);
-        CHECK(reason.text == "rank 4 (host4): its process has ended");
+        CHECK(reason.text == "rank 4 has died (host4): its process has ended");
     }
     job.shrink(others, ten_and_rank);
     for (const int rank : others) {
@@ -158,7 +156,7 @@ TEST_CASE("a frozen rank is missed; when it thaws, it learns that it is excluded
     job.wires.freeze(1);
     job.await_revoked(others);
     for (const int rank : others)
-        CHECK(contains(job[rank].reason()->text, "rank 1 (host1) has sent nothing for 1.5 s"));
+        CHECK(contains(job[rank].reason()->text, "rank 1 has sent nothing for 1.5 s (host1)"));
     job.shrink(others, ten_and_rank);
     for (const int rank : others)
         CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, others, 10}});
@@ -252,7 +250,7 @@ TEST_CASE("a choice is the same for all, and the arbiter may have a mind of its 
             FAIL_CHECK("sealed by the dead");
         } catch (const Error &error) {
             CHECK(error.status() == Status::revoked);
-            CHECK(contains(error.what(), "rank 2 (host2)"));
+            CHECK(contains(error.what(), "(host2)"));
         }
     });
     job.wires.kill(2);
@@ -312,7 +310,7 @@ TEST_CASE("who sends what is no message is not trusted any more") {
     Job job(3, kPatient);
     job.wires.inject(2, 0, std::vector<std::byte>(5, std::byte{0xee}));
     job.await_revoked(without(3, {2}));
-    CHECK(contains(job[1].reason()->text, "rank 2 (host2) has sent what is no message: "));
+    CHECK(contains(job[1].reason()->text, "rank 2 has sent what is no message (host2): "));
     job.shrink(without(3, {2}), ten_and_rank);
     CHECK(job.answer(0).view.members == without(3, {2}));
 }

@@ -107,10 +107,6 @@ private:
     class End final : public Links {
     public:
         End(Wires &wires, int rank) : wires_(wires), rank_(rank) {}
-        void attach(Listener *listener) override {
-            const std::lock_guard lock(wires_.calling_);
-            listener_ = listener;
-        }
         void send(int to, std::span<const std::byte> bytes) override {
             std::unique_lock lock(wires_.mutex_);
             wires_.changed_.wait(lock, [this] { return !wires_.frozen_.contains(rank_); });
@@ -119,21 +115,42 @@ private:
             wires_.push({rank_, to}, {bytes.begin(), bytes.end()}, Kind::bytes);
             wires_.changed_.notify_all();
         }
-        void hand_over(const Parcel &parcel) { // with calling_
-            if (listener_ == nullptr)
-                return;
-            if (parcel.kind == Kind::bytes)
-                listener_->on_bytes(parcel.pair.first, parcel.bytes);
-            else if (parcel.kind == Kind::broken)
-                listener_->on_broken(parcel.pair.first, "its process has ended");
-            else
-                listener_->on_restored(parcel.pair.first);
+        void wait(Listener &listener, std::uint64_t nanoseconds) override {
+            std::vector<Parcel> come;
+            {
+                std::unique_lock lock(mutex_);
+                const std::chrono::nanoseconds most(
+                    std::min<std::uint64_t>(nanoseconds, 1'000'000'000'000));
+                news_.wait_for(lock, most, [this] { return woken_ || !come_.empty(); });
+                woken_ = false;
+                come.swap(come_);
+            }
+            for (const Parcel &parcel : come)
+                if (parcel.kind == Kind::bytes)
+                    listener.on_bytes(parcel.pair.first, parcel.bytes);
+                else if (parcel.kind == Kind::broken)
+                    listener.on_broken(parcel.pair.first, "its process has ended");
+                else
+                    listener.on_restored(parcel.pair.first);
+        }
+        void wake() override {
+            const std::lock_guard lock(mutex_);
+            woken_ = true;
+            news_.notify_one();
+        }
+        void hand_over(Parcel parcel) {
+            const std::lock_guard lock(mutex_);
+            come_.push_back(std::move(parcel));
+            news_.notify_one();
         }
 
     private:
         Wires &wires_;
         int rank_;
-        Listener *listener_ = nullptr;
+        std::mutex mutex_; // of what has come
+        std::condition_variable news_;
+        std::vector<Parcel> come_;
+        bool woken_ = false;
     };
 
     // With mutex_.
@@ -161,20 +178,13 @@ private:
                 changed_.wait_until(lock, due);
                 continue;
             }
-            const Parcel parcel = std::move(queue_.extract(queue_.begin()).mapped());
+            Parcel parcel = std::move(queue_.extract(queue_.begin()).mapped());
             const int to = parcel.pair.second;
-            if (dead_.contains(to))
-                continue;
-            lock.unlock();
-            {
-                const std::lock_guard calling(calling_);
-                ends_[static_cast<std::size_t>(to)]->hand_over(parcel);
-            }
-            lock.lock();
+            if (!dead_.contains(to))
+                ends_[static_cast<std::size_t>(to)]->hand_over(std::move(parcel));
         }
     }
 
-    std::mutex calling_; // while a listener is called
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::unique_ptr<End>> ends_;
