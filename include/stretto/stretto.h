@@ -126,9 +126,9 @@ STRETTO_API const char *stretto_version(void);
 /* ---- communicators made of others ------------------------------------------------------- */
 
 /* A child is as good as a communicator of stretto_init: it is used and finalized by itself, before
- * or after its parent, and what fails in one does not fail in the other.  Creation ends with an
- * error at every member if one has died, has no memory for it (then the parent has failed as well)
- * or does not come within STRETTO_INIT_TIMEOUT. */
+ * or after its parent, and what fails in one does not fail in the other; but on several hosts all
+ * fail when a rank of the job dies or its own communicator fails.  Creation ends with an error at
+ * all if one has died, has no memory for it (then the parent has failed as well) or is too late. */
 
 /* Ranks that give the same color (not negative) are together, in the order of `key` and then of
  * their ranks; STRETTO_UNDEFINED gives NULL.  A collective. */

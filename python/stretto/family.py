@@ -13,7 +13,8 @@ Self = TypeVar("Self", bound="Family")
 
 class Family:
     """A child is a communicator like any other: it is used and finalized by itself, before or after
-    its parent, and what fails in one does not fail in the other.
+    its parent, and what fails in one does not fail in the other; but in a job on several hosts the
+    death of any rank, or a failure of the communicator of `init`, is a failure of all.
 
     Creation raises an error on every member if one has died or does not come within
     STRETTO_INIT_TIMEOUT.

@@ -26,7 +26,7 @@ stretto_comm join(stretto_comm parent, const Child &child) {
     } catch (const stretto::Error &error) {
         // Those on other hosts cannot be told by way of the child, which is not there yet.
         const bool only_here = error.status() == Status::memory || error.status() == Status::system;
-        if (child.origin.reach.lobby != nullptr && only_here)
+        if (!child.origin.placement().one_host() && only_here)
             parent->communicator.fail_together();
         throw;
     }

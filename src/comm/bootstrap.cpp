@@ -95,6 +95,13 @@ Meeting meet(const Identity &me, const Origin *origin, const std::string &name) 
     return me.rank == founder(origin) ? found(me, origin, name) : follow(me, origin, name);
 }
 
+// From now on the communicator hears of the ends of ranks of the job.
+void watch(Joined &joined, int rank, Ward::Kind kind) {
+    if (joined.reach.watch != nullptr)
+        joined.ward =
+            std::make_unique<Ward>(joined.reach, kind, rank, *joined.segment, joined.carrier.get());
+}
+
 Joined join_here(const Identity &me, const Origin *origin, const std::string &name) {
     const Error exhausted = engine::no_memory(me.rank);
     const Meeting meeting = meet(me, origin, name);
@@ -102,25 +109,20 @@ Joined join_here(const Identity &me, const Origin *origin, const std::string &na
     try {
         segment.hold_life(me.rank);
         enter(me, origin, meeting);
-        return {meeting.segment, nullptr, nullptr, {}};
+        Joined joined{meeting.segment, nullptr, origin == nullptr ? Reach() : origin->reach};
+        watch(joined, me.rank, Ward::Kind::child);
+        return joined;
     } catch (...) {
         segment.leave(me.rank);
         throw engine::post_exception(segment, me.rank, exhausted);
     }
 }
 
-// From now on this rank hears of the others' ends.
-void watch(Joined &joined, int rank, Connections control) {
-    if (joined.carrier != nullptr)
-        joined.watch =
-            std::make_unique<PeerWatch>(rank, *joined.segment, *joined.carrier, std::move(control));
-}
-
 Joined join_hosts(const Identity &me) {
     const Error exhausted = engine::no_memory(me.rank);
     HostMeeting hosts(me, instance(me));
     Segment &segment = *hosts.meeting().segment;
-    Joined joined{hosts.meeting().segment, nullptr, nullptr, {}};
+    Joined joined{hosts.meeting().segment, nullptr};
     try {
         segment.hold_life(me.rank);
         Mesh mesh = hosts.connect();
@@ -130,7 +132,9 @@ Joined join_hosts(const Identity &me) {
         const Origin origin{"", 0, [&hosts] { hosts.watch(); }};
         enter(me, &origin, hosts.meeting());
         hosts.complete();
-        watch(joined, me.rank, std::move(mesh.control));
+        if (joined.carrier != nullptr)
+            joined.reach.watch = std::make_shared<PeerWatch>(me.rank, std::move(mesh.control));
+        watch(joined, me.rank, Ward::Kind::job);
         return joined;
     } catch (...) {
         joined.carrier.reset();
@@ -145,14 +149,16 @@ Joined join_hosts(const Identity &me) {
 // rank connects with those on other hosts, then each host has its segment founded.
 Joined join_across(const Identity &me, const Origin &origin) {
     const Error exhausted = engine::no_memory(me.rank);
-    Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), origin.watch);
+    Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), Kinds::data,
+                            origin.watch);
     const Meeting meeting = meet(me, &origin, origin.place);
     Segment &segment = *meeting.segment;
-    Joined joined{meeting.segment, nullptr, nullptr, origin.reach};
+    Joined joined{meeting.segment, nullptr, origin.reach};
     try {
         segment.hold_life(me.rank);
         joined.carrier = tcp_carrier(segment, me.rank, std::move(mesh.data));
         enter(me, &origin, meeting);
+        watch(joined, me.rank, Ward::Kind::child);
         return joined;
     } catch (...) {
         const Error failure = engine::post_exception(segment, me.rank, exhausted);
@@ -165,7 +171,7 @@ Joined join_across(const Identity &me, const Origin &origin) {
 } // namespace
 
 Joined join(const Identity &me, const Origin *origin) {
-    if (origin != nullptr && origin->reach.lobby != nullptr)
+    if (origin != nullptr && !origin->placement().one_host())
         return join_across(me, *origin);
     if (origin != nullptr)
         return join_here(me, origin, origin->place);

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "comm/environment.hpp"
-#include "comm/hosts/lobby.hpp"
 #include "comm/hosts/peer_watch.hpp"
+#include "comm/hosts/reach.hpp"
 #include "transport/carrier.hpp"
 #include "transport/segment.hpp"
 
@@ -21,8 +21,8 @@ struct Origin {
     std::size_t ring_bytes = 0; // at most so much for each ring
     // Throws if one of those who are awaited will not come.
     std::function<void()> watch;
-    // If its ranks are on several hosts.
     Reach reach = {};
+    // If its ranks are on several hosts.
     transport::SegmentShape shape = {};
 
     // What the ranks of a host share; all of them, if there are no others.
@@ -33,8 +33,8 @@ struct Origin {
 struct Joined {
     std::shared_ptr<transport::Segment> segment;
     std::unique_ptr<transport::Carrier> carrier; // null if all ranks are on one host
-    std::unique_ptr<PeerWatch> watch;            // null likewise
     Reach reach = {};
+    std::unique_ptr<Ward> ward = nullptr; // null if the job is on one host
 };
 
 // Without an address in `me`, or of a communicator that is made of another: rank 0 founds the

@@ -41,7 +41,8 @@ Communicator::Membership::~Membership() {
     constexpr std::uint64_t kFarewell = 2'000'000'000; // ns for what is on its way
     if (joined.carrier != nullptr)
         joined.carrier->leave(kFarewell);
-    joined.watch.reset();
+    joined.ward.reset();
+    joined.reach.watch.reset();
     joined.segment->leave(rank);
 }
 

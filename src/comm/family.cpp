@@ -79,9 +79,6 @@ void spread(const Communicator &parent, Child &child) {
     origin.shape.slice_bytes = segment.header().slice_bytes;
     origin.shape.heap_bytes = segment.header().heap_bytes;
     origin.shape.key = parent.reach().lobby->epoch_named(origin.place);
-    origin.reach.lobby = parent.reach().lobby;
-    for (const int rank : child.ranks)
-        origin.reach.ranks.push_back(parent.reach().ranks[static_cast<std::size_t>(rank)]);
     // Hosts that are tried on one machine must not take one another's segments.
     origin.place += " host " + std::to_string(segment.placement().host_of(parent.rank()));
 }
@@ -101,6 +98,11 @@ Child child(const Communicator &parent, std::vector<int> ranks, const std::strin
     result.origin.ring_bytes = parent.segment()->ring_bytes();
     result.origin.watch = watch(parent, ranks, call);
     result.ranks = std::move(ranks);
+    if (const Reach &reach = parent.reach(); reach.lobby != nullptr) {
+        result.origin.reach = {reach.lobby, reach.watch, reach.epoch, {}};
+        for (const int rank : result.ranks)
+            result.origin.reach.ranks.push_back(reach.ranks[static_cast<std::size_t>(rank)]);
+    }
     transport::Placement seen =
         placement(parent.segment()->placement(), result.ranks, result.identity.rank);
     if (!seen.one_host()) {

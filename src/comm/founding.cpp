@@ -131,7 +131,7 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name)
     try {
         const cpu_set_t cores = gather(me, origin, name, listener, meeting.sockets);
         listener = Descriptor(); // who calls from now on is of another job of this name
-        meeting.segment = Segment::create(origin != nullptr && origin->reach.lobby != nullptr
+        meeting.segment = Segment::create(origin != nullptr && !origin->placement().one_host()
                                               ? origin->shape
                                               : shape_for(me.size, cores_worth(cores), origin));
         const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};

@@ -24,8 +24,8 @@ Agent::Agent(AgentOptions options, Links &links, Hooks hooks)
     : options_(std::move(options)), links_(links), hooks_(std::move(hooks)),
       member_(options_.rank, options_.founding),
       heartbeats_(options_.rank, options_.founding.members, options_.heartbeats, options_.clock()),
-      left_in_order_(options_.founding.members.ranks()), view_(options_.founding),
-      table_(options_.founding.members.ranks()) {
+      left_in_order_(options_.founding.members.ranks()), lost_(options_.founding.members.ranks()),
+      view_(options_.founding), table_(options_.founding.members.ranks()) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -174,10 +174,12 @@ void Agent::work() {
         if (hooks_.round)
             hooks_.round();
     }
-    if (member_.in_force())
-        for (const int rank : member_.view().members)
-            if (rank != options_.rank)
-                send(rank, Bye{});
+    if (!member_.in_force())
+        return;
+    for (const int rank : member_.view().members)
+        if (rank != options_.rank)
+            send(rank, Bye{});
+    links_.drain(member_.left() - left_in_order_);
 }
 
 // The thread ends, for want of memory perhaps.  Nobody may wait for it.
@@ -237,6 +239,18 @@ std::string Agent::words(int rank, const std::string &what) const {
 void Agent::step(const Event &event) {
     for (const Action &action : member_.step(event))
         std::visit([this](const auto &each) { act(each); }, action);
+    tell_lost();
+}
+
+void Agent::tell_lost() {
+    if (!member_.in_force() || !member_.revoked())
+        return;
+    for (const int rank : member_.view().members)
+        if (rank != options_.rank && !member_.left().has(rank) && !lost_.has(rank)) {
+            lost_.insert(rank);
+            if (hooks_.lost)
+                hooks_.lost(rank);
+        }
 }
 
 void Agent::send(int to, Body body) {

@@ -33,6 +33,8 @@ namespace stretto::control {
 struct Hooks {
     // The epoch has ended; the others have been told.
     std::function<void(std::uint32_t epoch, const Reason &reason)> revoked;
+    // A member is not among those who are left any more.
+    std::function<void(int rank)> lost;
     // What this rank does just now.
     std::function<Whereabouts()> whereabouts;
     // At the arbiter: what to seal, given what the first to ask would choose.
@@ -119,6 +121,7 @@ private:
     void receive(int from, Message message);
     void serve(int from, const Message &message);
     void step(const Event &event);
+    void tell_lost();
     void act(const action::Send &action);
     void act(const action::Revoked &action);
     void act(const action::Shrunk &action);
@@ -143,6 +146,7 @@ private:
     Heartbeats heartbeats_;
     ClockFilter filter_;
     RankSet left_in_order_;   // who has said goodbye
+    RankSet lost_;            // of whom the hook has been told
     std::vector<Item> items_; // to be taken next
     std::map<int, std::uint64_t> awaited_since_;
 

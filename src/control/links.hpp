@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "control/rank_set.hpp"
+
 namespace stretto::control {
 
 class Links {
@@ -26,7 +28,7 @@ public:
     };
 
     virtual ~Links() = default;
-    // These two by the agent's thread alone.
+    // These by the agent's thread alone.
     //
     // Does not wait for the other side.  The bytes arrive whole, after those of all sends to the
     // same rank before, or the listeners at both ends are told that the link broke.
@@ -34,6 +36,8 @@ public:
     // Tells the listener what has come; if nothing has, waits until something does, wake() is
     // called, or the time is over.
     virtual void wait(Listener &listener, std::uint64_t nanoseconds) = 0;
+    // Waits until these have what was sent to them last, but not for those that do not answer.
+    virtual void drain(const RankSet &ranks) = 0;
     // By any thread: ends the wait, or the next one if there is none now.
     virtual void wake() = 0;
 };

@@ -54,20 +54,6 @@ NetLinks::NetLinks(std::vector<std::unique_ptr<net::Connection>> connections)
     }
 }
 
-NetLinks::~NetLinks() {
-    struct Nobody final : Listener {
-        void on_bytes(int, std::span<const std::byte>) override {}
-        void on_broken(int, std::string_view) override {}
-        void on_restored(int) override {}
-    } nobody;
-    const std::uint64_t start = now_ns();
-    try {
-        while (!delivered() && now_ns() - start < kFarewell)
-            wait(nobody, 1);
-    } catch (...) { // no memory: the others see the connections close
-    }
-}
-
 std::string NetLinks::place(int rank) const {
     return places_[static_cast<std::size_t>(rank)];
 }
@@ -129,15 +115,30 @@ void NetLinks::wake() {
     (void)!::write(woken_.get(), &one, sizeof(one));
 }
 
-// Whether all that was sent is on the other side; then closing the connections loses nothing.
-bool NetLinks::delivered() const {
-    return std::all_of(links_.begin(), links_.end(), [](const Link &link) {
+// After that, closing the connections loses nothing.
+void NetLinks::drain(const RankSet &ranks) {
+    struct Nobody final : Listener {
+        void on_bytes(int, std::span<const std::byte>) override {}
+        void on_broken(int, std::string_view) override {}
+        void on_restored(int) override {}
+    } nobody;
+    const std::uint64_t start = now_ns();
+    while (!delivered(ranks) && now_ns() - start < kFarewell)
+        wait(nobody, 1);
+}
+
+// Whether all that was sent to them is on the other side.
+bool NetLinks::delivered(const RankSet &ranks) const {
+    for (const int rank : ranks) {
+        const Link &link = links_[static_cast<std::size_t>(rank)];
         int unacknowledged = 0;
-        return link.connection == nullptr ||
-               (!link.connection->wants_to_send() &&
-                (ioctl(link.connection->descriptor(), SIOCOUTQ, &unacknowledged) != 0 ||
-                 unacknowledged == 0));
-    });
+        if (link.connection != nullptr &&
+            (link.connection->wants_to_send() ||
+             (ioctl(link.connection->descriptor(), SIOCOUTQ, &unacknowledged) == 0 &&
+              unacknowledged != 0)))
+            return false;
+    }
+    return true;
 }
 
 } // namespace stretto::control

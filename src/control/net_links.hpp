@@ -23,16 +23,16 @@ public:
 
     // By rank; null for this one.
     explicit NetLinks(std::vector<std::unique_ptr<net::Connection>> connections);
-    // Waits until the other hosts have what was sent last, but not for those that do not answer.
-    ~NetLinks() override;
     NetLinks(const NetLinks &) = delete;
     NetLinks &operator=(const NetLinks &) = delete;
 
+    int ranks() const { return static_cast<int>(links_.size()); }
     // "node7, 10.0.0.7"; "" of this rank.
     std::string place(int rank) const;
 
     void send(int to, std::span<const std::byte> bytes) override;
     void wait(Listener &listener, std::uint64_t nanoseconds) override;
+    void drain(const RankSet &ranks) override;
     void wake() override;
 
 private:
@@ -49,7 +49,7 @@ private:
     Link &link(int rank) { return links_[static_cast<std::size_t>(rank)]; }
     static void flush(Link &link);
     void receive(int rank, Listener &listener);
-    bool delivered() const;
+    bool delivered(const RankSet &ranks) const;
 
     std::vector<Link> links_;
     std::vector<std::string> places_;

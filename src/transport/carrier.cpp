@@ -266,6 +266,11 @@ void Carrier::on_failure(std::function<void(const Error &)> told) {
         on_failure_(segment_.failure());
 }
 
+void Carrier::lose(int rank) {
+    locked([&] { links_->drop(rank); });
+    segment_.lines(rank).lost.store(1, std::memory_order_release);
+}
+
 void Carrier::leave(std::uint64_t timeout_ns) noexcept {
     const std::uint64_t start = now_ns();
     try {

@@ -40,6 +40,8 @@ public:
     // Is told of the failure of the communicator, once, when other hosts are; with a lock held, so
     // it must not wait.  Once this returns, nobody else is.
     void on_failure(std::function<void(const Error &)> told);
+    // `rank`, of another host, has died or counts as dead: nothing is taken from it any more.
+    void lose(int rank);
     // Tells the others that this rank takes part no more, and waits until they can know, at most
     // `timeout_ns`.
     void leave(std::uint64_t timeout_ns) noexcept;

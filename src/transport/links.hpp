@@ -59,6 +59,8 @@ public:
     // Sends and receives what can be, where the descriptors are ready; true if anything arrived or
     // broke.
     virtual bool progress(Receiver &receiver, const Poll::Ready &ready) = 0;
+    // Nothing passes between this rank and `rank` any more; the receiver knows.
+    virtual void drop(int rank) = 0;
     // Whether every parcel is sent.
     virtual bool sent() const = 0;
     // Whether every parcel is on the other host, and links that break now lose nothing.

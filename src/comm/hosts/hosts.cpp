@@ -63,7 +63,8 @@ Mesh HostMeeting::connect() {
     reach_.lobby = std::make_shared<Lobby>(key_, me_.rank, table_.addresses, std::move(socket_));
     reach_.ranks.resize(table_.addresses.size());
     std::iota(reach_.ranks.begin(), reach_.ranks.end(), 0);
-    return connect_all(me_, reach_, table_.key, placement_, [this] { watch(); });
+    return connect_all(me_, reach_, table_.key, placement_, Kinds::data_and_control,
+                       [this] { watch(); });
 }
 
 void HostMeeting::watch() {

@@ -56,10 +56,4 @@ private:
     std::map<Whose, net::Opened> waiting_;
 };
 
-// How a communicator on several hosts is reached by those that are made of it.
-struct Reach {
-    std::shared_ptr<Lobby> lobby; // null: all of its ranks are on one host
-    std::vector<int> ranks;       // of the job, by rank of the communicator
-};
-
 } // namespace stretto::comm

@@ -24,8 +24,9 @@ constexpr ConnectionKind kKinds[] = {ConnectionKind::data, ConnectionKind::contr
 class Weaver {
 public:
     Weaver(const Identity &me, const Reach &reach, std::uint64_t epoch,
-           const transport::Placement &placement)
-        : me_(me), reach_(reach), epoch_(epoch), placement_(placement) {
+           const transport::Placement &placement, Kinds kinds)
+        : me_(me), reach_(reach), epoch_(epoch), placement_(placement),
+          control_(kinds == Kinds::data_and_control) {
         for (const ConnectionKind kind : kKinds) {
             of(kind).resize(static_cast<std::size_t>(me.size));
             for (int rank = 0; rank < me.rank; ++rank)
@@ -87,7 +88,8 @@ private:
         return kind == ConnectionKind::data ? mesh_.data : mesh_.control;
     }
     bool wanted(ConnectionKind kind, int rank) const {
-        return rank != me_.rank && (kind == ConnectionKind::control || !placement_.here(rank));
+        return rank != me_.rank &&
+               (kind == ConnectionKind::control ? control_ : !placement_.here(rank));
     }
 
     // Who calls a second time has given up the first call.
@@ -105,6 +107,7 @@ private:
     const Reach &reach_;
     const std::uint64_t epoch_;
     const transport::Placement &placement_;
+    const bool control_;
     std::vector<Call> calls_;
     Mesh mesh_;
 };
@@ -136,8 +139,9 @@ std::string host_named(int rank) {
 }
 
 Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
-                 const transport::Placement &placement, const std::function<void()> &watch) {
-    Weaver weaver(me, reach, epoch, placement);
+                 const transport::Placement &placement, Kinds kinds,
+                 const std::function<void()> &watch) {
+    Weaver weaver(me, reach, epoch, placement, kinds);
     const Patience patience(nullptr);
     for (;;) {
         weaver.go_on();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/environment.hpp"
-#include "comm/hosts/lobby.hpp"
+#include "comm/hosts/reach.hpp"
 #include "net/connection.hpp"
 #include "transport/placement.hpp"
 
@@ -18,15 +18,19 @@ namespace stretto::comm {
 using Connections = std::vector<std::unique_ptr<net::Connection>>; // by rank
 
 struct Mesh {
-    Connections data;    // null for those that share this rank's memory
-    Connections control; // null for this rank itself: agents of one host agree as all others do
+    Connections data; // null for those that share this rank's memory
+    // Of the job alone, for its agents.  Null for this rank itself: those of one host agree as all
+    // others do.
+    Connections control;
 };
+enum class Kinds { data, data_and_control };
 
 // Of two ranks the higher one calls.  `epoch`: the key of the communicator; `watch`, called again
 // and again, throws if somebody will not come.  Throws Error(timeout) that names who has not, after
 // STRETTO_INIT_TIMEOUT.
 Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
-                 const transport::Placement &placement, const std::function<void()> &watch);
+                 const transport::Placement &placement, Kinds kinds,
+                 const std::function<void()> &watch);
 
 // What STRETTO_HOSTS says of a rank of the job; "" if it says nothing.
 std::string host_named(int rank);

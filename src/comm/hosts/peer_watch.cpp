@@ -12,8 +12,6 @@ namespace stretto::comm {
 
 namespace {
 
-constexpr std::uint32_t kEpoch = 0; // of a communicator that has not shrunk
-
 control::Heartbeats::Times times() {
     const std::uint64_t silence = nanoseconds(Setting::peer_timeout);
     control::Heartbeats::Times times;
@@ -25,42 +23,124 @@ control::Heartbeats::Times times() {
 
 } // namespace
 
-PeerWatch::PeerWatch(int rank, transport::Segment &segment, transport::Carrier &carrier,
-                     Connections connections)
-    : rank_(rank), exhausted_(engine::no_memory(rank)), segment_(segment), carrier_(carrier),
-      links_(std::move(connections)) {
+// ---- the watch
+
+PeerWatch::PeerWatch(int rank, Connections connections)
+    : rank_(rank), links_(std::move(connections)) {
     control::AgentOptions options;
     options.rank = rank;
-    options.founding = {kEpoch, control::RankSet::all(segment.ranks()), 0};
+    options.founding = {0, control::RankSet::all(links_.ranks()), 0};
     options.heartbeats = times();
+    options.patience = nanoseconds(Setting::timeout);
     control::Hooks hooks;
-    hooks.revoked = [this](std::uint32_t, const control::Reason &reason) { revoked(reason); };
+    hooks.revoked = [this](std::uint32_t epoch, const control::Reason &reason) {
+        revoked(epoch, reason);
+    };
+    hooks.lost = [this](int each) { lost(each); };
     hooks.place = [this](int each) { return links_.place(each); };
     hooks.round = [this] { round(); };
     agent_ = std::make_unique<control::Agent>(std::move(options), links_, std::move(hooks));
-    carrier_.on_failure(
-        [this](const Error &failure) { agent_->fail(kEpoch, failure.status(), failure.what()); });
 }
 
-PeerWatch::~PeerWatch() {
-    carrier_.on_failure({});
-    agent_.reset();
+PeerWatch::~PeerWatch() = default;
+
+std::optional<Error> PeerWatch::ended(std::uint32_t epoch) const {
+    const std::optional<control::Reason> reason = agent_->reason();
+    if (agent_->view().epoch != epoch)
+        return Error(Status::revoked, "the ranks that are left go on without this communicator");
+    if (reason)
+        return Error(reason->status, reason->text);
+    return std::nullopt;
 }
 
-void PeerWatch::revoked(const control::Reason &reason) {
+void PeerWatch::add(Ward &ward) {
+    const std::lock_guard lock(mutex_);
+    wards_.push_back(&ward);
+    // What ends from now on is told to it; and what has ended before, here.
+    if (const auto ended = this->ended(ward.epoch_))
+        ward.segment_.fail(ended->status(), ended->what());
+}
+
+void PeerWatch::remove(Ward &ward) {
+    const std::lock_guard lock(mutex_);
+    std::erase(wards_, &ward);
+}
+
+void PeerWatch::revoked(std::uint32_t epoch, const control::Reason &reason) {
+    const std::lock_guard lock(mutex_);
+    for (Ward *ward : wards_)
+        if (ward->epoch_ <= epoch)
+            ward->fail(reason);
+}
+
+void PeerWatch::lost(int rank) {
+    const std::lock_guard lock(mutex_);
+    for (Ward *ward : wards_)
+        ward->lose(rank);
+}
+
+void PeerWatch::round() {
+    const std::lock_guard lock(mutex_);
+    for (Ward *ward : wards_)
+        ward->carry();
+}
+
+// ---- a communicator
+
+Ward::Ward(const Reach &reach, Kind kind, int rank, transport::Segment &segment,
+           transport::Carrier *carrier)
+    : watch_(reach.watch), epoch_(reach.epoch), ranks_(reach.ranks), rank_(rank),
+      exhausted_(engine::no_memory(rank)), segment_(segment), carrier_(carrier) {
+    if (kind == Kind::job && carrier_ != nullptr)
+        carrier_->on_failure([this](const Error &failure) {
+            watch_->agent_->fail(epoch_, failure.status(), failure.what());
+        });
+    watch_->add(*this);
+}
+
+Ward::~Ward() {
+    watch_->remove(*this);
+    if (carrier_ != nullptr)
+        carrier_->on_failure({});
+}
+
+int Ward::rank_of(int job_rank) const {
+    const auto found = std::find(ranks_.begin(), ranks_.end(), job_rank);
+    return found == ranks_.end() ? control::kNobody : static_cast<int>(found - ranks_.begin());
+}
+
+bool Ward::renumbered() const {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+        if (ranks_[rank] != static_cast<int>(rank))
+            return true;
+    return false;
+}
+
+void Ward::fail(const control::Reason &reason) {
     std::string text = reason.text;
     if (reason.culprit != control::kNobody) {
-        if (!segment_.here(reason.culprit))
-            segment_.lines(reason.culprit).lost.store(1, std::memory_order_release);
-        text += "; found by rank " + std::to_string(reason.origin) +
-                "; restart the job, or look in its output for the cause";
+        text += "; found by rank " + std::to_string(reason.origin);
+        if (const int here = rank_of(reason.culprit); renumbered())
+            text +=
+                " (these are ranks of the job" +
+                (here == control::kNobody ? ")"
+                                          : "; here that is rank " + std::to_string(here) + ")");
+        text += "; restart the job, or look in its output for the cause";
     }
     segment_.fail(reason.status, text);
 }
 
-void PeerWatch::round() {
+void Ward::lose(int rank) {
+    const int here = rank_of(rank);
+    if (carrier_ != nullptr && here != control::kNobody && !segment_.here(here))
+        carrier_->lose(here);
+}
+
+void Ward::carry() {
+    if (carrier_ == nullptr)
+        return;
     try {
-        (void)carrier_.carry();
+        (void)carrier_->carry();
     } catch (...) { // no memory for what came: the rank cannot go on
         (void)engine::post_exception(segment_, rank_, exhausted_);
     }

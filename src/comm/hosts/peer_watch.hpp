@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who looks after the other ranks of a job on several hosts: the control agent of a rank, tied to
-// its segment and its carrier.
+// all communicators that this rank has of the job.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
 
 #include "base/status.hpp"
 #include "comm/hosts/mesh.hpp"
+#include "comm/hosts/reach.hpp"
 #include "control/agent.hpp"
 #include "control/net_links.hpp"
 #include "transport/carrier.hpp"
@@ -14,29 +19,71 @@
 
 namespace stretto::comm {
 
-// A rank that dies or falls silent becomes the failure of the communicator on every host, also for
-// ranks that never talk to it, and so does a failure that any rank posts.  While the rank computes,
+class Ward;
+
+// A rank of the job that dies or falls silent becomes the failure of all its communicators, on
+// every host, also for ranks that never talk to it.  So does a failure that any rank posts on the
+// job's own communicator; those of communicators made of it stay theirs.  While the rank computes,
 // the agent's thread takes in what comes for it, so that those who inquire are answered.
 class PeerWatch {
 public:
-    // Both outlive it.
-    PeerWatch(int rank, transport::Segment &segment, transport::Carrier &carrier,
-              Connections connections);
-    // Takes leave of the others, who know by then if the communicator has failed.
+    // `rank` of the job; the connections are those to its other ranks.
+    PeerWatch(int rank, Connections connections);
+    // Takes leave of the others, who know by then if the job has failed.
     ~PeerWatch();
     PeerWatch(const PeerWatch &) = delete;
     PeerWatch &operator=(const PeerWatch &) = delete;
 
+    // Why the epoch is over, if it is.
+    std::optional<Error> ended(std::uint32_t epoch) const;
+
 private:
-    void revoked(const control::Reason &reason);
+    friend class Ward;
+
+    void add(Ward &ward);
+    void remove(Ward &ward);
+    void revoked(std::uint32_t epoch, const control::Reason &reason);
+    void lost(int rank);
     void round();
 
     const int rank_;
+    control::NetLinks links_;
+    std::mutex mutex_;          // of the wards
+    std::vector<Ward *> wards_; // agents are told of a failure with it: it is taken before theirs
+    std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above
+};
+
+// A communicator under watch, as long as this lives.
+class Ward {
+public:
+    enum class Kind {
+        job,   // its failures are the job's
+        child, // what fails in it is its own affair
+    };
+    // The segment and the carrier, which is null if all of its ranks are on one host, outlive it;
+    // `rank` of the communicator.
+    Ward(const Reach &reach, Kind kind, int rank, transport::Segment &segment,
+         transport::Carrier *carrier);
+    ~Ward();
+    Ward(const Ward &) = delete;
+    Ward &operator=(const Ward &) = delete;
+
+private:
+    friend class PeerWatch;
+
+    void fail(const control::Reason &reason);
+    void lose(int rank);
+    void carry();
+    int rank_of(int job_rank) const; // in the communicator, or kNobody
+    bool renumbered() const;
+
+    const std::shared_ptr<PeerWatch> watch_;
+    const std::uint32_t epoch_;
+    const std::vector<int> ranks_; // of the job
+    const int rank_;
     const Error exhausted_;
     transport::Segment &segment_;
-    transport::Carrier &carrier_;
-    control::NetLinks links_;
-    std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above
+    transport::Carrier *const carrier_;
 };
 
 } // namespace stretto::comm

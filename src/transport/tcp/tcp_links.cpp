@@ -69,7 +69,7 @@ std::string TcpLinks::place(int rank) const {
 void TcpLinks::send(int to, const Parcel &parcel, const std::byte *payload) {
     const auto rank = static_cast<std::uint64_t>(to);
     net::Connection &connection = *link(rank).connection;
-    if (connection.failure())
+    if (link(rank).broken || connection.failure())
         return;
     // The writer does not write through it.
     const iovec piece{const_cast<std::byte *>(payload), parcel.length};
@@ -120,13 +120,21 @@ bool TcpLinks::delivered() const {
     return true;
 }
 
-bool TcpLinks::tell_broken(std::uint64_t rank, Receiver &receiver) {
+// False if it was before.
+bool TcpLinks::give_up(std::uint64_t rank) {
     Link &link = this->link(rank);
     if (std::exchange(link.broken, true))
         return false;
     poll_.remove(link.connection->descriptor());
     if (std::exchange(link.writing, false))
         --unsent_;
+    return true;
+}
+
+bool TcpLinks::tell_broken(std::uint64_t rank, Receiver &receiver) {
+    if (!give_up(rank))
+        return false;
+    const Link &link = this->link(rank);
     const auto &failure = link.connection->failure();
     receiver.broken(static_cast<int>(rank),
                     failure ? failure->what()

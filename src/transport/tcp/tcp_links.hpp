@@ -25,6 +25,7 @@ public:
     std::string place(int rank) const override;
     void send(int to, const Parcel &parcel, const std::byte *payload) override;
     bool progress(Receiver &receiver, const Poll::Ready &ready) override;
+    void drop(int rank) override { (void)give_up(static_cast<std::uint64_t>(rank)); }
     bool sent() const override { return unsent_ == 0; }
     bool delivered() const override;
 
@@ -32,12 +33,13 @@ private:
     struct Link {
         std::unique_ptr<net::Connection> connection;
         bool writing = false; // it waits for room
-        bool broken = false;  // the receiver has been told
+        bool broken = false;  // or given up: the receiver knows
     };
     class Incoming;
 
     Link &link(std::uint64_t rank) { return links_[rank]; }
     void flush(std::uint64_t rank);
+    bool give_up(std::uint64_t rank);
     bool tell_broken(std::uint64_t rank, Receiver &receiver);
 
     Poll &poll_;

@@ -133,6 +133,7 @@ private:
                 else
                     listener.on_restored(parcel.pair.first);
         }
+        void drain(const stretto::control::RankSet &) override {}
         void wake() override {
             const std::lock_guard lock(mutex_);
             woken_ = true;

@@ -89,6 +89,9 @@ private:
             }
             return !come.empty();
         }
+        void drop(int rank) override {
+            std::erase_if(waiting_, [rank](const Waiting &each) { return each.to == rank; });
+        }
         bool sent() const override { return waiting_.empty(); }
         bool delivered() const override { return sent(); }
 
