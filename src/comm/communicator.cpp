@@ -8,13 +8,18 @@
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
+#include "net/sockets.hpp"
 
 namespace stretto::comm {
 
 namespace {
 
-engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
+engine::EngineOptions engine_options(const transport::Segment &segment, int rank) {
+    const transport::SegmentHeader &header = segment.header();
     engine::EngineOptions options;
+    options.who = "rank " + std::to_string(rank);
+    if (!segment.placement().one_host())
+        options.who += " on " + net::host_name();
     const bool crowded = header.ranks > header.cores;
     options.timeout_ns = nanoseconds(Setting::timeout);
     options.spin_ns = given(Setting::spin) ? nanoseconds(Setting::spin) : (crowded ? 0 : 100'000);
@@ -26,10 +31,10 @@ engine::EngineOptions engine_options(const transport::SegmentHeader &header) {
 Communicator::Communicator(const Identity &identity, const Origin *origin)
     : me_(identity), joined_(join(identity, origin)), segment_(joined_.segment),
       membership_{joined_, identity.rank}, heap_(segment_, identity.rank),
-      messenger_(segment_, identity.rank, heap_, engine_options(segment_->header()),
+      messenger_(segment_, identity.rank, heap_, engine_options(*segment_, identity.rank),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
-          segment_, identity.rank, heap_, engine_options(segment_->header()),
+          segment_, identity.rank, heap_, engine_options(*segment_, identity.rank),
           [this](const engine::Said &said) { return describe(said); }, &messenger_),
       queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)),
       exhausted_(engine::no_memory(identity.rank)) {

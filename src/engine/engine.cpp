@@ -106,7 +106,7 @@ bool Engine::forget() {
 
 void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     if (segment_->failed()) [[unlikely]]
-        throw segment_->failure();
+        refuse(call);
     const Plan &plan = *call.plan;
     run.call = &call;
     run.waited = 0;
@@ -329,7 +329,7 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
     }
     // Nobody succeeds on memory that is no longer meant.
     if (segment_->failed()) [[unlikely]]
-        throw segment_->failure();
+        interrupt(run);
 }
 
 // Progress has no gap: of a call whose predecessor is not complete, nobody hears yet.

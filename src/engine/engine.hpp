@@ -27,6 +27,7 @@ namespace stretto::engine {
 struct EngineOptions {
     std::uint64_t spin_ns = 0;    // before yielding
     std::uint64_t timeout_ns = 0; // 0: wait for ever
+    std::string who;              // this rank, as it is called in errors: "rank 3 on node7"
 };
 
 // What else a rank gets done while it waits in a call.
@@ -108,11 +109,14 @@ private:
     void ring_all();
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);
+    [[noreturn]] void interrupt(const Run &run) const;
+    [[noreturn]] void refuse(const Call &call) const;
     void stand(const Run &run);
     int awaited(const Run &run);
     std::string missing(const Run &run) const;
     bool stopped(int rank) const;
     std::string here(const Run &run) const;
+    std::string at(const Run &run) const;
     void compare(std::uint64_t sequence, int rank);
 
     transport::Cell &cell(int rank, std::uint64_t position) const {

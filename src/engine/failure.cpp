@@ -34,10 +34,28 @@ static Error classified(int rank, const Error &exhausted) {
     }
 }
 
+Interrupted interrupted(const Error &failure, const std::string &who,
+                        const std::function<std::string()> &at) {
+    try {
+        const std::string text = failure.what();
+        if (text.find(who + " in ") == std::string::npos)
+            return {failure.status(), text + "; here: " + who + " " + at()};
+    } catch (const std::bad_alloc &) {
+    }
+    return Interrupted(failure);
+}
+
 Error post_exception(transport::Segment &segment, int rank, const Error &exhausted) {
     if (!segment.failed()) {
         const Error error = classified(rank, exhausted);
         segment.fail(error.status(), error.what());
+    } else {
+        try {
+            throw;
+        } catch (const Interrupted &failure) {
+            return failure;
+        } catch (...) {
+        }
     }
     return posted(segment, exhausted); // the first, if another rank was faster
 }

@@ -2,6 +2,9 @@
 // How what goes wrong on one rank becomes the failure of all.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "base/status.hpp"
 #include "transport/segment.hpp"
 
@@ -14,6 +17,18 @@ Error no_memory(int rank);
 // so its exception is posted as the failure of the communicator, unless that has failed already.
 // Gives the failure; `exhausted` is no_memory(), for when there is none.
 Error post_exception(transport::Segment &segment, int rank, const Error &exhausted);
+
+// The failure as the caller of one rank gets it: with what that rank was at, so that each can tell
+// which of its calls it has to repeat.
+class Interrupted : public Error {
+public:
+    using Error::Error;
+    explicit Interrupted(const Error &failure) noexcept : Error(failure) {}
+};
+// `who`: this rank, as it is called in errors.  One who has found the failure out is named in it
+// already.  Without memory for more words, the failure as it is.
+Interrupted interrupted(const Error &failure, const std::string &who,
+                        const std::function<std::string()> &at);
 
 // The failure that was posted, or `exhausted` if there is no memory for it.
 Error posted(const transport::Segment &segment, const Error &exhausted);

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/kernel_files.hpp"
 #include "engine/engine.hpp"
+#include "engine/failure.hpp"
 #include "engine/whereabouts.hpp"
 #include "transport/bridge.hpp"
 #include "transport/ladder.hpp"
@@ -63,7 +64,13 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool spinning)
         bool stands = false;
     };
     Waiting waiting(*this, run, attempt);
-    transport::wait(*segment_, rank_, waiting, spinning ? options_.spin_ns : 0);
+    try {
+        transport::wait(*segment_, rank_, waiting, spinning ? options_.spin_ns : 0);
+    } catch (const Error &) {
+        if (segment_->failed())
+            interrupt(run);
+        throw;
+    }
     if (waiting.stands)
         mine_.standing.store(0, std::memory_order_relaxed);
 }
@@ -164,8 +171,33 @@ void Engine::judge(std::uint64_t sequence) {
 }
 
 std::string Engine::here(const Run &run) const {
-    return "rank " + std::to_string(rank_) + " in " + describe_(run.call->said) + " (call " +
-           std::to_string(run.sequence) + ", " + run.plan->algorithm + ")";
+    return options_.who + " " + at(run);
+}
+
+std::string Engine::at(const Run &run) const {
+    const std::span<const Step> steps = run.plan->steps;
+    std::uint64_t bytes = 0, done = 0; // that steps move or reduce
+    for (std::uint32_t step = 0; step < steps.size(); ++step) {
+        bytes += steps[step].length;
+        if (step < run.next || run.is_done(step))
+            done += steps[step].length;
+    }
+    return "in " + describe_(run.call->said) + " (call " + std::to_string(run.sequence) + ", " +
+           run.plan->algorithm + ", " + std::to_string(done) + " of " + std::to_string(bytes) +
+           " bytes done)";
+}
+
+// The communicator has failed before this call.
+void Engine::refuse(const Call &call) const {
+    throw interrupted(segment_->failure(), options_.who, [&] {
+        return "before " + describe_(call.said) + " (call " + std::to_string(sequence_) +
+               ", 0 bytes done)";
+    });
+}
+
+// The communicator has failed, and this call with it.
+void Engine::interrupt(const Run &run) const {
+    throw interrupted(segment_->failure(), options_.who, [&] { return at(run); });
 }
 
 // Who has not come to this call; if all have, who is in it and gets nothing done.

@@ -28,7 +28,7 @@ void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns) {
         const std::lock_guard lock(mutex_);
         if (transfer.ended())
             return;
-        words = describe(transfer);
+        words = progress_of(transfer);
         awaited = awaited_by(transfer);
         if (quiet_ns != 0) // else its owner only tests
             stand(transfer.is_receive ? Standing::incoming : Standing::outgoing, awaited);
@@ -52,7 +52,7 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
         case transport::Presence::dead: dead = rank; break;
         }
     }
-    const std::string here = "rank " + std::to_string(rank_) + " in " + words;
+    const std::string here = options_.who + " in " + words;
     if (dead >= 0 || (gone >= 0 && !some_are_here)) {
         // What it had sent before is still there.
         {
@@ -90,6 +90,10 @@ std::string Messenger::from(int source, int tag) const {
     return (source == matching::kAny ? std::string("any source")
                                      : "source " + std::to_string(source)) +
            ", " + (tag == matching::kAny ? std::string("any tag") : "tag " + std::to_string(tag));
+}
+
+std::string Messenger::progress_of(const Transfer &transfer) const {
+    return describe(transfer) + " (" + std::to_string(transfer.moved) + " bytes done)";
 }
 
 std::string Messenger::describe(const Transfer &transfer) const {

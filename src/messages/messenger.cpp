@@ -176,7 +176,8 @@ void Messenger::check_alive() {
     if (!failure_ && segment_->failed())
         abandon_all(engine::posted(*segment_, exhausted_));
     if (failure_)
-        throw *failure_;
+        throw engine::interrupted(*failure_, options_.who,
+                                  [] { return "before a message (0 bytes done)"; });
 }
 
 // The caller has its buffer back, and may free the transfer at once.
@@ -203,7 +204,8 @@ void Messenger::abandon_all(const Error &error) {
         return;
     failure_ = error;
     const auto abandon = [&](Transfer &transfer) {
-        transfer.error = error;
+        transfer.error =
+            engine::interrupted(error, options_.who, [&] { return "in " + progress_of(transfer); });
         end(transfer);
     };
     while (matching::Receive *receive = matcher_->drain_receives())

@@ -159,6 +159,7 @@ private:
     void leave_behind(Transfer &transfer);
     std::optional<Taken> find(int source, int tag);
     std::string describe(const Transfer &transfer) const;
+    std::string progress_of(const Transfer &transfer) const;
 
     // These without.
     bool something_to_do() const;

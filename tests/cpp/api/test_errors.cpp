@@ -114,6 +114,9 @@ TEST_CASE("a rank that has left is an error, not a hang") {
             CHECK(stretto_allreduce(comm, &x, &y, 1, STRETTO_FLOAT64, STRETTO_SUM) ==
                   STRETTO_ERR_PEER);
             CHECK(contains(stretto_last_error(), "rank 1 has left"));
+            // Who finds it out speaks of its own call; to the other its own is said as well.
+            CHECK(contains(stretto_last_error(), "rank " + std::to_string(rank) +
+                                                     " in allreduce(1 x float64, sum) (call 0"));
         }
         test::check(stretto_finalize(&comm));
     });
@@ -132,7 +135,11 @@ TEST_CASE("a killed rank is an error on all others, at any moment") {
                 if (status == STRETTO_OK)
                     continue;
                 const bool right =
-                    status == STRETTO_ERR_PEER && contains(stretto_last_error(), "rank 2 has died");
+                    status == STRETTO_ERR_PEER &&
+                    contains(stretto_last_error(), "rank 2 has died") &&
+                    contains(stretto_last_error(),
+                             "rank " + std::to_string(stretto_rank(comm)) + " in allreduce(") &&
+                    contains(stretto_last_error(), " bytes done)");
                 return stretto_finalize(&comm) == STRETTO_OK && right ? 7 : 8;
             }
             return 9;
