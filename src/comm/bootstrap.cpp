@@ -54,8 +54,8 @@ void listen_to_all(const Identity &me, const Meeting &meeting, int awaited) {
         if (me.rank == meeting.founder)
             hear(segment, rank, socket.get());
         else if (!joined(segment, awaited))
-            segment.fail(Status::peer, "rank " + std::to_string(meeting.founder) +
-                                           " died while the job was starting");
+            segment.fail(Status::peer,
+                         rank_here(meeting.founder) + " died while the job was starting");
     }
 }
 

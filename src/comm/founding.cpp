@@ -10,6 +10,7 @@
 #include "comm/packets.hpp"
 #include "comm/shape.hpp"
 #include "comm/wire.hpp"
+#include "net/sockets.hpp"
 
 namespace stretto::comm {
 
@@ -105,11 +106,15 @@ void answer_callers(int listener, Status status, std::string_view message) noexc
     }
 }
 
+std::string rank_here(int rank) {
+    return "rank " + std::to_string(rank) + " on " + net::host_name();
+}
+
 Error refusal_of(int rank, int fd) {
     std::array<std::byte, kAnswerBytes> bytes;
     const std::size_t size = receive(fd, bytes).size;
     const auto answer = size == bytes.size() ? parse_answer(bytes) : std::nullopt;
-    const std::string who = "rank " + std::to_string(rank);
+    const std::string who = rank_here(rank);
     return answer ? Error(answer->status, who + " could not join the job: " + answer->message)
                   : Error(Status::peer, who + " died while the job was starting");
 }

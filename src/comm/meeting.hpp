@@ -61,6 +61,8 @@ void answer_callers(int listener, Status status, std::string_view message) noexc
 
 // founding.cpp: what `rank` has said over its socket in place of joining, or that it has died.
 Error refusal_of(int rank, int fd);
+// founding.cpp: how a rank of this host is called in errors.
+std::string rank_here(int rank);
 
 // following.cpp: what a founder hands out.  Throws what it says instead.
 struct Handed {
