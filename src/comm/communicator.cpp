@@ -16,13 +16,16 @@ namespace {
 
 engine::EngineOptions engine_options(const transport::Segment &segment, int rank) {
     const transport::SegmentHeader &header = segment.header();
+    const bool one_host = segment.placement().one_host();
     engine::EngineOptions options;
     options.who = "rank " + std::to_string(rank);
-    if (!segment.placement().one_host())
+    if (!one_host)
         options.who += " on " + net::host_name();
-    const bool crowded = header.ranks > header.cores;
+    // What comes from another host is not there sooner for being looked for, and each look is a
+    // system call.
+    const std::uint64_t spin_ns = header.ranks > header.cores || !one_host ? 0 : 100'000;
     options.timeout_ns = nanoseconds(Setting::timeout);
-    options.spin_ns = given(Setting::spin) ? nanoseconds(Setting::spin) : (crowded ? 0 : 100'000);
+    options.spin_ns = given(Setting::spin) ? nanoseconds(Setting::spin) : spin_ns;
     return options;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "transport/doorbell.hpp"
 
 namespace stretto::transport {
 
@@ -202,8 +203,8 @@ bool Carrier::carry(int milliseconds) {
             while (recv(bell_.get(), nothing, sizeof(nothing), 0) >= 0) {
             }
         }
-    if (moved)
-        Doorbell(segment_, rank_).ring(); // another thread of this rank may wait for it
+    if (moved && anybody_sleeps(segment_.header().signals)) // another thread of this rank, perhaps
+        Doorbell(segment_, rank_).ring();
     return moved;
 }
 
@@ -219,9 +220,14 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     const std::unique_lock sleeping(sleeping_, std::try_to_lock);
     if (!sleeping.owns_lock())
         return false;
-    if (segment_.lines(rank_).asleep.load(std::memory_order_seq_cst) != ticket)
-        return true;
-    (void)carry(static_cast<int>((timeout_ns + 999'999) / 1'000'000));
+    const auto rung = [&] {
+        return segment_.lines(rank_).asleep.load(std::memory_order_seq_cst) != ticket;
+    };
+    // Parts of a parcel are no reason to look at anything.
+    const std::uint64_t end = now_ns() + timeout_ns;
+    for (std::uint64_t now = now_ns(); !rung() && now < end; now = now_ns())
+        if (carry(static_cast<int>((end - now + 999'999) / 1'000'000)))
+            break;
     return true;
 }
 

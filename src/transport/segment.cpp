@@ -111,6 +111,8 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     shared.magic = header.magic;
     if (!shape.placement.one_host()) {
         shared.signals.sleepers.store(1, std::memory_order_relaxed); // ranks that are far
+        // Few publish so often here that a fence costs more than the barrier's interrupts.
+        shared.signals.fences.store(1, std::memory_order_relaxed);
         return segment;
     }
     const std::lock_guard lock(registry_mutex);
@@ -363,7 +365,7 @@ void Segment::fail(Status status, std::string_view message) {
     const std::size_t length = std::min(message.size(), sizeof(board.message) - 1);
     std::memcpy(board.message, message.data(), length);
     board.message[length] = '\0';
-    failed.store(2, std::memory_order_release);
+    failed.store(2, std::memory_order_seq_cst); // before we look who sleeps
     for (int rank = 0; rank < ranks(); ++rank)
         if (here(rank))
             Doorbell(*this, rank).ring();

@@ -341,7 +341,8 @@ TEST_CASE("a peer that dies is an error of whoever waits for its message, in wha
             if (way == 2)
                 status = stretto_send(comm, data.data(), data.size(), STRETTO_INT32, 2, 0);
             else if (way == 4) {
-                stretto_irecv(comm, data.data(), 1, STRETTO_INT32, from, 0, nullptr, &request);
+                status =
+                    stretto_irecv(comm, data.data(), 1, STRETTO_INT32, from, 0, nullptr, &request);
                 while (status == STRETTO_OK && done == 0)
                     status = stretto_test(&request, &done);
             } else {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
@@ -46,7 +47,7 @@ std::vector<std::shared_ptr<Segment>> segments(const World &world) {
         shape.ranks = world.ranks();
         shape.ring_bytes = world.ring;
         shape.heap_bytes = 1 << 20;
-        shape.key = 0x5eed;
+        shape.key = static_cast<std::uint64_t>(getpid()); // tests may run side by side
         shape.placement = Placement(world.host_of, host);
         if (std::shared_ptr<Segment> &founder = founders[host]; founder)
             found.push_back(Segment::attach(Descriptor(dup(founder->fd())),

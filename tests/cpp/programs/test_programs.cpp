@@ -153,10 +153,15 @@ TEST_CASE("a wrong contribution is seen by every rank") {
     step.call.dtype = STRETTO_INT64;
     program.steps = {step};
     program.fault = Fault{Fault::What::data, 0, 1};
+    // Who sees it ends.  Between hosts that ends the job, also for a rank that has yet to look.
+    const bool hosts = std::getenv("STRETTO_HOSTS") != nullptr;
+    int wrong = 0;
     for (const Outcome &outcome : play(program, 0)) {
         CAPTURE(outcome.message);
-        CHECK(outcome.end == End::wrong);
+        wrong += outcome.end == End::wrong ? 1 : 0;
+        CHECK((outcome.end == End::wrong || (hosts && outcome.status == STRETTO_ERR_PEER)));
     }
+    CHECK(wrong >= 1);
 }
 
 TEST_CASE("random programs give the right answers") {
