@@ -58,7 +58,7 @@ void bind_machine(nb::module_ &module) {
     module.def("settings", &settings_now);
     module.def("settings_page", &settings_page);
     module.def("machine", &machine);
-    module.def("ring_bytes", &select::ring_bytes, "ranks"_a);
+    module.def("ring_bytes", &select::ring_bytes, "ranks"_a, "hosts"_a = 1);
 }
 
 } // namespace stretto::python

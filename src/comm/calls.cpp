@@ -65,6 +65,7 @@ select::Situation Communicator::situation(const Request &request) const {
     here.collective = request.collective;
     here.ranks = size();
     here.cores = segment_->header().cores;
+    here.hosts = segment_->placement().hosts();
     here.element = size_of(request.dtype);
     here.bytes = vector_count(request) * here.element;
     here.commutative = request.op != ReduceOp::user_in_order;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/status.hpp"
+#include "select/rules.hpp"
 
 namespace stretto::select {
 
@@ -16,65 +17,6 @@ using schedule::Collective;
 namespace {
 
 constexpr std::array<std::string_view, 3> kModes{"off", "run", "full"};
-
-// Measured in shared memory (docs/performance.md): while a vector is small, one exchange of all
-// with all beats everything, as a second phase costs a second latency; then the owner of a block
-// reduces it in one n-ary pass (direct) and everybody reads the result.  With several ranks on a
-// core the second phase costs a round of context switches: up to 48 KiB at 4 ranks on 2 cores, and
-// 12 KiB at 8, what all ranks read in one phase, P^2 vectors, is cheaper.
-std::size_t one_phase_most(const Situation &s) {
-    if (s.ranks <= 2)
-        return 24 << 10;
-    const auto ranks = static_cast<std::size_t>(s.ranks);
-    if (ranks > s.cores)
-        return std::min<std::size_t>(48 << 10, (768 << 10) / (ranks * ranks));
-    return s.ranks <= 4 ? 12 << 10 : 4 << 10;
-}
-
-std::string sizes(std::size_t bytes) {
-    return bytes >= 1024 && bytes % 1024 == 0 ? std::to_string(bytes / 1024) + " KiB"
-                                              : std::to_string(bytes) + " B";
-}
-
-// What serves best, and what serves where that one may not: the second promises more.
-struct Rule {
-    std::array<std::string_view, 2> names;
-    std::string why;
-};
-
-Rule rule(const Situation &s) {
-    switch (s.collective) {
-    case Collective::allreduce: {
-        const std::size_t most = one_phase_most(s);
-        const std::string at = " " + sizes(most) + " at " + std::to_string(s.ranks) + " ranks on " +
-                               std::to_string(s.cores) + (s.cores == 1 ? " core" : " cores");
-        if (s.bytes <= most)
-            return {{"one_shot", "one_shot_canonical"},
-                    "measured rule: up to" + at + " one exchange of all with all is fastest"};
-        return {{"direct", "direct_canonical"},
-                "measured rule: beyond" + at + " the owner of a block best reduces it for all"};
-    }
-    case Collective::reduce:
-        // The root alone reads P vectors, or every rank P parts and the root what they make of
-        // them: with a core for each the second is predicted to take 0.8 of the time at 4 ranks,
-        // half of it at 8.
-        if (s.ranks >= 4 && static_cast<unsigned>(s.ranks) <= s.cores && s.bytes >= 64 << 10)
-            return {
-                {"direct", "direct_canonical"},
-                "rule: where all have a core, they reduce together what the root then collects"};
-        return {{"linear", "binomial"}, "rule: in shared memory all read what one has written"};
-    case Collective::reduce_scatter:
-        return {{"direct", "direct_canonical"},
-                "rule: one step, and the owner of a block reduces it in one pass"};
-    case Collective::allgather:
-        return {{"direct", ""}, "rule: one step, and each byte is read once"};
-    case Collective::alltoall:
-        return {{"direct", ""}, "rule: one step, and each byte is read once"};
-    case Collective::barrier: return {{"one_shot", ""}, "rule: one step"};
-    default:
-        return {{"linear", "binomial"}, "rule: in shared memory all read what one has written"};
-    }
-}
 
 } // namespace
 
@@ -153,6 +95,11 @@ void require(const Algorithm &algorithm, const Situation &s) {
 }
 
 std::size_t slice_bytes(const Situation &s) {
+    // Between hosts a slice of a block goes on while the next one comes.  Each costs the processor
+    // what 10 KiB cost; from 128 KiB on that is little, and longer ones only come later.
+    if (s.hosts > 1)
+        return std::clamp<std::size_t>(std::bit_floor(s.bytes / static_cast<unsigned>(s.ranks) / 4),
+                                       8u << 10, 128u << 10);
     if (s.bytes > (1u << 20))
         return 256u << 10;
     // What flows from one rank to the others or back is in nobody's hands until a slice is
@@ -164,7 +111,12 @@ std::size_t slice_bytes(const Situation &s) {
                    : 64u << 10;
 }
 
-std::size_t ring_bytes(int ranks) {
+std::size_t ring_bytes(int ranks, int hosts) {
+    // Between hosts a ring is what may be on its way: as short as above, questions and answers how
+    // far its reader is are half of all messages.  Each rank has mirrors of those that it reads.
+    if (hosts > 1)
+        return std::clamp(std::bit_floor((64u << 20) / static_cast<unsigned>(ranks)), 512u << 10,
+                          4u << 20);
     // Long enough that a line has left its reader's private cache before it is written again, and
     // so short that all rings stay in the shared cache beside the vectors.  Measured on 2 cores:
     // 4 MiB for each of 8 ranks takes 1.4 to 1.7 times as long; at 2 ranks 1 MiB takes 1.1 to 1.5

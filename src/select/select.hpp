@@ -38,6 +38,7 @@ struct Situation {
     bool equal_shares = true; // ranks have parts of the same size, or there are none
     bool consistent = false;  // all ranks must get the same bits
     Reproducible reproducible = Reproducible::off;
+    int hosts = 1; // that the ranks are on
 };
 
 // Why the algorithm cannot serve, in words that follow its name ("cannot run on 6 ranks"); "" if it
@@ -63,6 +64,6 @@ void require(const algorithms::Algorithm &algorithm, const Situation &situation)
 std::size_t slice_bytes(const Situation &situation);
 
 // The publish stream of each rank, in bytes: a power of two.
-std::size_t ring_bytes(int ranks);
+std::size_t ring_bytes(int ranks, int hosts = 1);
 
 } // namespace stretto::select

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/settings.hpp"
 #include "base/warning.hpp"
 #include "comm/meeting.hpp"
+#include "select/select.hpp"
 
 namespace stretto::comm {
 
@@ -164,6 +166,8 @@ void Rendezvous::send_table() {
                                         static_cast<double>(guest->ranks.size()));
     }
     table_.cores = std::max(1u, static_cast<unsigned>(std::min(1.0, crowded) * me_.size));
+    if (number(Setting::ring_bytes) == 0)
+        table_.ring_bytes = select::ring_bytes(me_.size, next);
     const std::vector<std::byte> bytes = write(table_);
     for (const auto &guest : guests_)
         if (!guest->gone)

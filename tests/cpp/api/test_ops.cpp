@@ -230,6 +230,7 @@ TEST_CASE("an operation that throws is an error on every rank, blocking or not")
         for (const std::size_t count : {std::size_t{1}, std::size_t{100'000}})
             test::with_ranks(3, [&](stretto_comm comm) {
                 const bool bad = stretto_rank(comm) == 1;
+                check(stretto_force_algorithm(comm, "one_shot")); // where every rank reduces
                 const Op op(bad ? +boom : &compose, &wrong_calls, true);
                 std::vector<std::uint64_t> send(count), recv(count);
                 stretto_status status;

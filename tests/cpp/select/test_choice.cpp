@@ -46,6 +46,44 @@ TEST_CASE("the measured rule for allreduce") {
     }
 }
 
+TEST_CASE("the measured rules between hosts") {
+    struct Row {
+        Collective collective;
+        std::size_t bytes;
+        const char *name;
+    };
+    constexpr std::size_t kKiB = 1024, kMany = std::size_t{64} << 20;
+    for (const auto &[collective, bytes, name] :
+         {Row{Collective::allreduce, 12 * kKiB, "recursive_doubling"},
+          Row{Collective::allreduce, 12 * kKiB + 4, "rabenseifner_32"},
+          Row{Collective::allreduce, 32 * kKiB + 4, "circulant"},
+          Row{Collective::allreduce, 6 * 64 * kKiB, "circulant"},
+          Row{Collective::allreduce, 6 * 65 * kKiB, "ring"},
+          Row{Collective::allreduce, kMany, "ring"},
+          Row{Collective::reduce, 48 * kKiB, "binomial"},
+          Row{Collective::reduce, kMany, "chain"},
+          Row{Collective::broadcast, 48 * kKiB, "binomial"},
+          Row{Collective::broadcast, kMany, "chain"},
+          Row{Collective::reduce_scatter, 256 * kKiB, "circulant"},
+          Row{Collective::reduce_scatter, kMany, "ring"},
+          Row{Collective::allgather, 256 * kKiB, "circulant"},
+          Row{Collective::allgather, kMany, "ring"},
+          Row{Collective::gather, 4 * kKiB, "binomial"},
+          Row{Collective::gather, kMany, "linear"},
+          Row{Collective::scatter, 4 * kKiB, "binomial"},
+          Row{Collective::scatter, kMany, "linear"},
+          Row{Collective::alltoall, 256 * kKiB, "pairwise"},
+          Row{Collective::alltoall, kMany, "direct"},
+          Row{Collective::barrier, 4, "one_shot"}}) {
+        Situation s = allreduce(6, 6, bytes);
+        s.collective = collective;
+        s.hosts = 3;
+        CAPTURE(bytes);
+        CHECK(select::choose(s).algorithm == name);
+        CHECK(contains(select::choose(s).why, "between hosts"));
+    }
+}
+
 TEST_CASE("ranks with a core each reduce for the root") {
     Situation s = allreduce(4, 4, 64 << 10);
     s.collective = Collective::reduce;
@@ -82,9 +120,11 @@ TEST_CASE("whatever the call needs, what is chosen has it") {
                         s.commutative = commutative;
                         s.consistent = true;
                         s.reproducible = mode;
-                        const std::string name = select::choose(s).algorithm;
-                        CAPTURE(name);
-                        CHECK(select::obstacle(algorithms::find(s.collective, name), s) == "");
+                        for (s.hosts = 1; s.hosts <= std::min(ranks, 2); ++s.hosts) {
+                            const std::string name = select::choose(s).algorithm;
+                            CAPTURE(name);
+                            CHECK(select::obstacle(algorithms::find(s.collective, name), s) == "");
+                        }
                     }
 }
 

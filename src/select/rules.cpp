@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/rules.hpp"
+
+#include <algorithm>
+
+namespace stretto::select {
+
+using schedule::Collective;
+
+namespace {
+
+// Measured in shared memory (docs/performance.md): while a vector is small, one exchange of all
+// with all beats everything, as a second phase costs a second latency; then the owner of a block
+// reduces it in one n-ary pass (direct) and everybody reads the result.  With several ranks on a
+// core the second phase costs a round of context switches: up to 48 KiB at 4 ranks on 2 cores, and
+// 12 KiB at 8, what all ranks read in one phase, P^2 vectors, is cheaper.
+std::size_t one_phase_most(const Situation &s) {
+    if (s.ranks <= 2)
+        return 24 << 10;
+    const auto ranks = static_cast<std::size_t>(s.ranks);
+    if (ranks > s.cores)
+        return std::min<std::size_t>(48 << 10, (768 << 10) / (ranks * ranks));
+    return s.ranks <= 4 ? 12 << 10 : 4 << 10;
+}
+
+std::string sizes(std::size_t bytes) {
+    return bytes >= 1024 && bytes % 1024 == 0 ? std::to_string(bytes / 1024) + " KiB"
+                                              : std::to_string(bytes) + " B";
+}
+
+Rule in_shared_memory(const Situation &s) {
+    switch (s.collective) {
+    case Collective::allreduce: {
+        const std::size_t most = one_phase_most(s);
+        const std::string at = " " + sizes(most) + " at " + std::to_string(s.ranks) + " ranks on " +
+                               std::to_string(s.cores) + (s.cores == 1 ? " core" : " cores");
+        if (s.bytes <= most)
+            return {{"one_shot", "one_shot_canonical"},
+                    "measured rule: up to" + at + " one exchange of all with all is fastest"};
+        return {{"direct", "direct_canonical"},
+                "measured rule: beyond" + at + " the owner of a block best reduces it for all"};
+    }
+    case Collective::reduce:
+        // The root alone reads P vectors, or every rank P parts and the root what they make of
+        // them: with a core for each the second is predicted to take 0.8 of the time at 4 ranks,
+        // half of it at 8.
+        if (s.ranks >= 4 && static_cast<unsigned>(s.ranks) <= s.cores && s.bytes >= 64 << 10)
+            return {
+                {"direct", "direct_canonical"},
+                "rule: where all have a core, they reduce together what the root then collects"};
+        return {{"linear", "binomial"}, "rule: in shared memory all read what one has written"};
+    case Collective::reduce_scatter:
+        return {{"direct", "direct_canonical"},
+                "rule: one step, and the owner of a block reduces it in one pass"};
+    case Collective::allgather:
+        return {{"direct", ""}, "rule: one step, and each byte is read once"};
+    case Collective::alltoall:
+        return {{"direct", ""}, "rule: one step, and each byte is read once"};
+    case Collective::barrier: return {{"one_shot", ""}, "rule: one step"};
+    default:
+        return {{"linear", "binomial"}, "rule: in shared memory all read what one has written"};
+    }
+}
+
+// Measured over TCP on 4, 6 and 8 hosts with links of 1 Gbit/s (docs/performance.md): a small
+// vector is worth as few messages one after another as possible, a large one as few bytes, in a
+// stream to one neighbour that never stands still.  Between them there are algorithms with few of
+// both.
+Rule between_hosts(const Situation &s) {
+    const std::size_t block = s.bytes / static_cast<unsigned>(s.ranks);
+    const std::string between = "measured rule between hosts: ";
+    switch (s.collective) {
+    case Collective::allreduce:
+        if (s.bytes <= 12 << 10)
+            return {{"recursive_doubling", "binomial"},
+                    between + "up to 12 KiB the fewest messages one after another are fastest"};
+        if (s.bytes <= 32 << 10)
+            return {{"rabenseifner_32", "binomial"},
+                    between + "up to 32 KiB halving and doubling are fastest"};
+        if (block <= 64 << 10)
+            return {{"circulant", "direct_canonical"},
+                    between + "blocks of up to 64 KiB best go a logarithmic number of steps"};
+        return {{"ring", "direct_canonical"},
+                between + "blocks beyond 64 KiB best go round in a ring"};
+    case Collective::broadcast:
+    case Collective::reduce:
+        if (s.bytes <= 48 << 10)
+            return {{"binomial", ""}, between + "up to 48 KiB a tree is fastest"};
+        return {{"chain", "binomial"},
+                between + "beyond 48 KiB each byte best goes once, in a chain"};
+    case Collective::reduce_scatter:
+        if (s.bytes <= 256 << 10)
+            return {{"circulant", "direct_canonical"},
+                    between + "up to 256 KiB a logarithmic number of steps is fastest"};
+        return {{"ring", "direct_canonical"}, between + "beyond 256 KiB a ring is fastest"};
+    case Collective::allgather:
+        if (s.bytes <= 256 << 10)
+            return {{"circulant", ""},
+                    between + "up to 256 KiB a logarithmic number of steps is fastest"};
+        return {{"ring", ""}, between + "beyond 256 KiB a ring is fastest"};
+    case Collective::gather:
+    case Collective::scatter:
+        return {{s.bytes <= 4 << 10 ? "binomial" : "linear", ""},
+                between + "up to 4 KiB a tree is fastest, beyond it each byte best goes once"};
+    case Collective::alltoall:
+        return {{s.bytes <= 256 << 10 ? "pairwise" : "direct", ""},
+                between + "up to 256 KiB one pair after another, beyond it all at once"};
+    case Collective::barrier:
+        return {{s.ranks <= 8 ? "one_shot" : "recursive_doubling", ""},
+                between + "up to 8 ranks one step is fastest"};
+    default: return in_shared_memory(s);
+    }
+}
+
+} // namespace
+
+Rule rule(const Situation &s) {
+    return s.hosts > 1 ? between_hosts(s) : in_shared_memory(s);
+}
+
+} // namespace stretto::select
