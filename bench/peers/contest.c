@@ -9,7 +9,7 @@
 void check(stretto_status status) {
     if (status == STRETTO_OK)
         return;
-    fprintf(stderr, "peer_bench: %s: %s\n", stretto_status_name(status), stretto_last_error());
+    fprintf(stderr, "stretto: %s: %s\n", stretto_status_name(status), stretto_last_error());
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
@@ -127,7 +127,9 @@ static float *results(const Ranks *ranks, int contestant) {
 
 void contest_fill(const Ranks *ranks, size_t count) {
     for (size_t i = 0; i < count; i++)
-        ranks->send[i] = ranks->shared_send[i] = (float)(ranks->rank + 1) * hashed(i);
+        ranks->send[i] = (float)(ranks->rank + 1) * hashed(i);
+    if (ranks->shared_send != NULL)
+        memcpy(ranks->shared_send, ranks->send, count * sizeof(float));
 }
 
 void contest_poison(const Contest *contest, const Ranks *ranks, int contestant, size_t count) {

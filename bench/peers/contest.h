@@ -15,7 +15,7 @@ typedef struct {
     int rank, size;
     stretto_comm comm;
     float *send, *recv;               /* from malloc */
-    float *shared_send, *shared_recv; /* from stretto_alloc */
+    float *shared_send, *shared_recv; /* from stretto_alloc; or NULL */
 } Ranks;
 
 /* A vector has `count` elements: what reduce-scatter takes from a rank and allgather gives to it.
@@ -35,7 +35,7 @@ const Contest *contest_named(const char *name);
 /* "allreduce, reduce, ..." */
 const char *contest_names(void);
 
-/* Fills what the ranks send, in both kinds of buffers. */
+/* Fills what the ranks send, in both kinds of buffers if there are both. */
 void contest_fill(const Ranks *ranks, size_t count);
 /* Makes the buffer of results ready for one call: poisoned, so that what is not written shows. */
 void contest_poison(const Contest *contest, const Ranks *ranks, int contestant, size_t count);

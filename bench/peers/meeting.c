@@ -41,6 +41,13 @@ static void fail(const char *what) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static int allowed_cores(void) {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+        fail("sched_getaffinity");
+    return CPU_COUNT(&allowed);
+}
+
 static int pin(int rank) {
     cpu_set_t allowed, mine;
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
@@ -56,18 +63,12 @@ static int pin(int rank) {
     return cores;
 }
 
-Meeting *meeting_open(int rank, int size) {
-    Meeting *meeting = calloc(1, sizeof(*meeting));
-    if (meeting == NULL || size > MAX_RANKS)
-        fail("meeting_open");
-    meeting->rank = rank;
-    meeting->size = size;
-    meeting->cores = pin(rank);
-    /* A file without a name: it leaves nothing behind, however the job ends. */
+/* A file without a name: it leaves nothing behind, however the job ends. */
+static int open_unnamed(int rank) {
     int where[2] = {getpid(), -1};
     if (rank == 0) {
         where[1] = memfd_create("meeting", 0);
-        if (where[1] < 0 || ftruncate(where[1], sizeof(Floor)) != 0)
+        if (where[1] < 0)
             fail("memfd_create");
     }
     MPI_Bcast(where, 2, MPI_INT, 0, MPI_COMM_WORLD);
@@ -76,6 +77,27 @@ Meeting *meeting_open(int rank, int size) {
     const int file = rank == 0 ? where[1] : open(path, O_RDWR);
     if (file < 0)
         fail(path);
+    return file;
+}
+
+static int open_named(const char *path) {
+    const int file = open(path, O_RDWR);
+    if (file < 0)
+        fail(path);
+    return file;
+}
+
+Meeting *meeting_open(int rank, int size, const char *path) {
+    Meeting *meeting = calloc(1, sizeof(*meeting));
+    if (meeting == NULL || size > MAX_RANKS)
+        fail("meeting_open");
+    meeting->rank = rank;
+    meeting->size = size;
+    meeting->cores = path == NULL ? pin(rank) : allowed_cores();
+    const int file = path == NULL ? open_unnamed(rank) : open_named(path);
+    if (rank == 0 && ftruncate(file, sizeof(Floor)) != 0)
+        fail("ftruncate");
+    MPI_Barrier(MPI_COMM_WORLD); /* it is long enough now */
     meeting->floor = mmap(NULL, sizeof(Floor), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (meeting->floor == MAP_FAILED)
         fail("mmap");
@@ -100,20 +122,41 @@ static void wait_a_little(const Meeting *meeting) {
 #endif
 }
 
-void meeting_barrier(Meeting *meeting) {
-    Line *arrived = meeting->floor->arrived;
+/* An MPI may have returned from a call of which a peer still needs a part, and moves it only when
+ * called again. */
+static void let_mpi_move(void) {
+    int any;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
+}
+
+static uint64_t arrive(Meeting *meeting) {
     const uint64_t now = ++meeting->barriers;
-    atomic_store_explicit(&arrived[meeting->rank].value, now, memory_order_release);
+    atomic_store_explicit(&meeting->floor->arrived[meeting->rank].value, now, memory_order_release);
+    return now;
+}
+
+static int has_come(const Meeting *meeting, int rank, uint64_t barrier) {
+    return atomic_load_explicit(&meeting->floor->arrived[rank].value, memory_order_acquire) >=
+           barrier;
+}
+
+void meeting_barrier(Meeting *meeting) {
+    const uint64_t now = arrive(meeting);
     unsigned polls = 0;
     for (int r = 0; r < meeting->size; r++)
-        while (atomic_load_explicit(&arrived[r].value, memory_order_acquire) < now) {
+        while (!has_come(meeting, r, now)) {
             wait_a_little(meeting);
-            /* An MPI may have returned from a call of which a peer still needs a part, and moves it
-             * only when called again.  So rarely (after milliseconds) that no timing notices. */
-            if (++polls % 65536 == 0) {
-                int any;
-                MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
-            }
+            if (++polls % 65536 == 0) /* so rarely (after milliseconds) that no timing notices */
+                let_mpi_move();
+        }
+}
+
+void meeting_gather(Meeting *meeting) {
+    const uint64_t now = arrive(meeting);
+    for (int r = 0; r < meeting->size; r++)
+        while (!has_come(meeting, r, now)) {
+            usleep(200);
+            let_mpi_move();
         }
 }
 

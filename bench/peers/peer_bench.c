@@ -119,7 +119,7 @@ static int read_sizes(char *list, size_t unit, size_t *sizes, size_t *largest) {
 
 static void open_bench(Bench *bench, size_t largest) {
     Ranks *ranks = &bench->ranks;
-    bench->meeting = meeting_open(ranks->rank, ranks->size);
+    bench->meeting = meeting_open(ranks->rank, ranks->size, NULL);
     char job[32];
     snprintf(job, sizeof(job), "peer-bench-%d", (int)getpid());
     MPI_Bcast(job, sizeof(job), MPI_CHAR, 0, MPI_COMM_WORLD);

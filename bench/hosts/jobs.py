@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launches of peers with Stretto in their processes, and what they measured."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cluster import Cluster
+from recipes import KIB, MIB, Job, Recipe, Variant
+
+# With the first peer only: plain sockets need no library beside them.
+PLAIN = ("ring", "exchange", "tree")
+SMALL = 64 * KIB  # up to here the processor and the kernel are measured, not the links
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One contestant at one size in one launch."""
+
+    hosts: int
+    ranks_per_host: int
+    bytes: int
+    peer: str
+    variant: str
+    who: str  # "peer", "stretto" or one of PLAIN
+    us: list[float]  # the slowest rank of each call, in the order of calls
+    cpu_us: list[float]  # of a call, all ranks together
+    wrong: int
+
+
+def plan(sizes: list[int], patience: float = 1.0) -> str:
+    """How often each size is called, for hosts_bench: BYTES/TURNS/CALLS, + for back to back."""
+
+    def times(number: int) -> int:
+        return max(1, round(number * patience))
+
+    def item(size: int) -> str:
+        if size <= SMALL:
+            return f"{size}/{times(10)}/40"
+        if size < 16 * MIB:
+            return f"{size}/{times(4)}/8+"
+        return f"{size}/{times(3 if size < 128 * MIB else 2)}/1"
+
+    return ",".join(item(size) for size in sizes)
+
+
+def launches(
+    cluster: Cluster, hosts: int, ranks_per_host: int, recipes: list[Recipe], sizes: list[int],
+    patience: float, every_variant: bool,
+) -> Iterator[tuple[Job, Recipe, Variant]]:  # fmt: skip
+    """All launches of a number of hosts: each variant with the sizes that are its own.  Large and
+    small ones are apart, since plain sockets go with both in other roles."""
+    for number, recipe in enumerate(recipes):
+        for variant in recipe.variants:
+            if not (variant.usual or every_variant):
+                continue
+            mine = [s for s in sizes if variant.from_bytes <= s <= variant.to_bytes]
+            for small, group in itertools.groupby(mine, lambda size: size <= SMALL):
+                who = ["stretto", "peer"]
+                if number == 0 and recipe.takes_plain_sockets:
+                    who += PLAIN if small else PLAIN[:1]
+                job = Job(cluster, hosts, ranks_per_host, tuple(who), plan(list(group), patience))
+                yield job, recipe, variant
+
+
+def measure(job: Job, recipe: Recipe, variant: Variant, limit: float = 120) -> Iterator[Measured]:
+    """Yields what is measured, size by size.  Raises LaunchError."""
+    with tempfile.NamedTemporaryFile(prefix="hosts-bench-") as meeting:
+        command, environment = recipe.start(job, variant, meeting.name)
+        for record in job.cluster.lines(command, environment, limit):
+            for who in job.contestants:
+                found = record[who]
+                yield Measured(
+                    job.hosts,
+                    job.ranks_per_host,
+                    record["bytes"],
+                    recipe.name,
+                    variant.name,
+                    who,
+                    [ns / 1e3 for ns in found["ns"]],
+                    [ns / 1e3 for ns in found["cpu_ns"]],
+                    found["wrong"],
+                )
