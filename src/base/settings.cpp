@@ -79,7 +79,7 @@ constexpr std::array kSettings{
                 .kind = bytes,
                 .fallback = "",
                 .meaning = "each of the two rings of a rank in shared memory, a power of two; by "
-                           "default 512K to 2M by number of ranks",
+                           "default 512K to 2M by number of ranks, 512K to 4M between hosts",
                 .least = 4096,
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::slice_bytes,
@@ -145,6 +145,14 @@ constexpr std::array kSettings{
                 .meaning =
                     "names, by turns of ranks 0, 1, ..., as a,a,b: ranks with different ones "
                     "share no memory even if they could; to try several hosts on one"},
+    SettingInfo{.setting = Setting::sockets,
+                .variable = "STRETTO_SOCKETS",
+                .kind = count,
+                .fallback = "1",
+                .meaning = "TCP connections for data between two ranks on different hosts, for "
+                           "networks on which one does not carry all; rank 0's counts",
+                .least = 1,
+                .most = 16},
     SettingInfo{.setting = Setting::delay,
                 .variable = "STRETTO_DELAY",
                 .kind = duration,

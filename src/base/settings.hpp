@@ -33,6 +33,7 @@ enum class Setting {
     addr,
     iface,
     hosts,
+    sockets,
     delay,
     secret_file,
     secret,

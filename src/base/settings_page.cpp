@@ -29,7 +29,8 @@ std::string settings_page() {
         "warned of, once, by rank 0. `stretto info` shows the values in force here and where they "
         "come from.\n\n"
         "All ranks of a job take those that shape it from rank 0's environment (`RING_BYTES`, "
-        "`SLICE_BYTES`, `HEAP_BYTES`). `STRETTO_ALGORITHM` must be the same on all ranks: if it "
+        "`SLICE_BYTES`, `HEAP_BYTES`, `SOCKETS`). `STRETTO_ALGORITHM` must be the same on all "
+        "ranks: if it "
         "is not, calls end in a mismatch that names who differs.\n\n"
         "## For users\n\n";
     append_table(page, SettingGroup::user);

@@ -20,6 +20,7 @@ Table table_of(const transport::SegmentShape &shape) {
     table.ring_bytes = shape.ring_bytes;
     table.slice_bytes = shape.slice_bytes;
     table.heap_bytes = shape.heap_bytes;
+    table.sockets = static_cast<std::uint32_t>(number(Setting::sockets));
     const net::Bytes32 random = net::random_bytes();
     table.key = net::get<std::uint64_t>(random, 0) | 1; // not 0
     return table;
@@ -60,7 +61,8 @@ void HostMeeting::take_table(const Table &table) {
 Mesh HostMeeting::connect() {
     if (placement_.one_host())
         return {};
-    reach_.lobby = std::make_shared<Lobby>(key_, me_.rank, table_.addresses, std::move(socket_));
+    reach_.lobby = std::make_shared<Lobby>(key_, me_.rank, table_.addresses, std::move(socket_),
+                                           static_cast<int>(table_.sockets));
     reach_.ranks.resize(table_.addresses.size());
     std::iota(reach_.ranks.begin(), reach_.ranks.end(), 0);
     return connect_all(me_, reach_, table_.key, placement_, Kinds::data_and_control,

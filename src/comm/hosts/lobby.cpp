@@ -42,8 +42,9 @@ bool is_over(const net::Opened &opened) {
 
 } // namespace
 
-Lobby::Lobby(const net::Key &key, int rank, std::vector<net::Address> addresses, Descriptor socket)
-    : key_(key), rank_(rank), addresses_(std::move(addresses)),
+Lobby::Lobby(const net::Key &key, int rank, std::vector<net::Address> addresses, Descriptor socket,
+             int channels)
+    : key_(key), rank_(rank), channels_(channels), addresses_(std::move(addresses)),
       listener_(std::move(socket), key, station(rank, addresses_.size()), for_communicators()) {}
 
 std::uint64_t Lobby::epoch_named(std::string_view name) const {
@@ -51,10 +52,10 @@ std::uint64_t Lobby::epoch_named(std::string_view name) const {
     return net::get<std::uint64_t>(hash, 0) | 1; // not 0
 }
 
-std::unique_ptr<net::Dialer> Lobby::call(net::ConnectionKind kind, int rank,
-                                         std::uint64_t epoch) const {
+std::unique_ptr<net::Dialer> Lobby::call(Line line, int rank, std::uint64_t epoch) const {
     net::Purpose purpose;
-    purpose.kind = kind;
+    purpose.kind = line.kind;
+    purpose.channel = line.channel;
     purpose.from = static_cast<std::uint32_t>(rank_);
     purpose.to = static_cast<std::uint32_t>(rank);
     purpose.epoch = epoch;
@@ -66,14 +67,15 @@ void Lobby::progress() {
     listener_.progress(now_ns());
     while (auto opened = listener_.take()) {
         const net::Purpose &purpose = opened->agreement.purpose;
-        waiting_.insert_or_assign({purpose.epoch, purpose.kind, purpose.from}, std::move(*opened));
+        waiting_.insert_or_assign({purpose.epoch, {purpose.kind, purpose.channel}, purpose.from},
+                                  std::move(*opened));
     }
     std::erase_if(waiting_, [](const auto &each) { return is_over(each.second); });
 }
 
-std::optional<net::Opened> Lobby::take(net::ConnectionKind kind, int rank, std::uint64_t epoch) {
+std::optional<net::Opened> Lobby::take(Line line, int rank, std::uint64_t epoch) {
     const std::lock_guard lock(mutex_);
-    auto node = waiting_.extract({epoch, kind, static_cast<std::uint32_t>(rank)});
+    auto node = waiting_.extract({epoch, line, static_cast<std::uint32_t>(rank)});
     if (node.empty())
         return std::nullopt;
     return std::move(node.mapped());

@@ -8,6 +8,7 @@
 // and those that nobody waits for yet.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,11 +24,21 @@
 
 namespace stretto::comm {
 
+// One of the connections between two ranks.
+struct Line {
+    net::ConnectionKind kind = net::ConnectionKind::data;
+    std::uint16_t channel = 0; // of several for data
+    friend auto operator<=>(const Line &, const Line &) = default;
+};
+
 // Ranks here are those of the job.
 class Lobby {
 public:
-    // `socket` listens at the address of `rank`.
-    Lobby(const net::Key &key, int rank, std::vector<net::Address> addresses, Descriptor socket);
+    // `socket` listens at the address of `rank`.  `channels`: connections for data between two
+    // ranks, in this job.
+    Lobby(const net::Key &key, int rank, std::vector<net::Address> addresses, Descriptor socket,
+          int channels = 1);
+    int channels() const { return channels_; }
 
     const net::Address &address(int rank) const {
         return addresses_[static_cast<std::size_t>(rank)];
@@ -35,21 +46,20 @@ public:
     // An epoch that only those know who know the job's key, from what its ranks agree on.
     std::uint64_t epoch_named(std::string_view name) const;
 
-    std::unique_ptr<net::Dialer> call(net::ConnectionKind kind, int rank,
-                                      std::uint64_t epoch) const;
+    std::unique_ptr<net::Dialer> call(Line line, int rank, std::uint64_t epoch) const;
     // Lets in who has come.
     void progress();
     // The last connection that `rank` has opened for that, if it has.
-    std::optional<net::Opened> take(net::ConnectionKind kind, int rank, std::uint64_t epoch);
+    std::optional<net::Opened> take(Line line, int rank, std::uint64_t epoch);
     // Readable when there is something to let in.
     int descriptor() const { return listener_.descriptor(); }
 
 private:
-    // Epoch, kind, and who has opened it.
-    using Whose = std::tuple<std::uint64_t, net::ConnectionKind, std::uint32_t>;
+    // Epoch, line, and who has opened it.
+    using Whose = std::tuple<std::uint64_t, Line, std::uint32_t>;
 
     const net::Key key_;
-    const int rank_;
+    const int rank_, channels_;
     const std::vector<net::Address> addresses_;
     std::mutex mutex_; // of what follows
     net::Listener listener_;

@@ -19,36 +19,38 @@ namespace {
 
 using net::ConnectionKind;
 
-constexpr ConnectionKind kKinds[] = {ConnectionKind::data, ConnectionKind::control};
-
 class Weaver {
 public:
     Weaver(const Identity &me, const Reach &reach, std::uint64_t epoch,
            const transport::Placement &placement, Kinds kinds)
-        : me_(me), reach_(reach), epoch_(epoch), placement_(placement),
-          control_(kinds == Kinds::data_and_control) {
-        for (const ConnectionKind kind : kKinds) {
-            of(kind).resize(static_cast<std::size_t>(me.size));
+        : me_(me), reach_(reach), epoch_(epoch), placement_(placement) {
+        mesh_.data.resize(static_cast<std::size_t>(reach.lobby->channels()));
+        for (int channel = 0; channel < reach.lobby->channels(); ++channel)
+            lines_.push_back({ConnectionKind::data, static_cast<std::uint16_t>(channel)});
+        if (kinds == Kinds::data_and_control)
+            lines_.push_back({ConnectionKind::control, 0});
+        for (const Line line : lines_) {
+            of(line).resize(static_cast<std::size_t>(me.size));
             for (int rank = 0; rank < me.rank; ++rank)
-                if (wanted(kind, rank))
-                    calls_.push_back({kind, rank, reach.lobby->call(kind, in_job(rank), epoch)});
+                if (wanted(line, rank))
+                    calls_.push_back({line, rank, reach.lobby->call(line, in_job(rank), epoch)});
         }
     }
 
     void go_on() {
         reach_.lobby->progress();
-        for (const ConnectionKind kind : kKinds)
+        for (const Line line : lines_)
             for (int rank = me_.rank + 1; rank < me_.size; ++rank)
-                if (wanted(kind, rank))
-                    if (auto opened = reach_.lobby->take(kind, in_job(rank), epoch_))
-                        add(kind, rank, std::move(*opened));
+                if (wanted(line, rank))
+                    if (auto opened = reach_.lobby->take(line, in_job(rank), epoch_))
+                        add(line, rank, std::move(*opened));
         for (Call &call : calls_) {
             switch (call.dialer->progress(now_ns())) {
             case net::Dialer::State::trying: continue;
             case net::Dialer::State::failed: throw call.dialer->failure();
             case net::Dialer::State::open: break;
             }
-            add(call.kind, call.rank, call.dialer->take());
+            add(call.line, call.rank, call.dialer->take());
             call.dialer.reset();
         }
         std::erase_if(calls_, [](const Call &call) { return call.dialer == nullptr; });
@@ -62,14 +64,14 @@ public:
         (void)poll(descriptors.data(), descriptors.size(), milliseconds);
     }
 
-    std::vector<int> missing() const {
+    std::vector<int> missing() {
         std::vector<int> ranks;
-        for (int rank = 0; rank < me_.size; ++rank) {
-            const auto index = static_cast<std::size_t>(rank);
-            if ((wanted(ConnectionKind::data, rank) && mesh_.data[index] == nullptr) ||
-                (wanted(ConnectionKind::control, rank) && mesh_.control[index] == nullptr))
+        for (int rank = 0; rank < me_.size; ++rank)
+            if (std::any_of(lines_.begin(), lines_.end(), [&](Line line) {
+                    return wanted(line, rank) &&
+                           of(line)[static_cast<std::size_t>(rank)] == nullptr;
+                }))
                 ranks.push_back(rank);
-        }
         return ranks;
     }
     const net::Address &address(int rank) const { return reach_.lobby->address(in_job(rank)); }
@@ -78,26 +80,25 @@ public:
 
 private:
     struct Call {
-        ConnectionKind kind;
+        Line line;
         int rank;
         std::unique_ptr<net::Dialer> dialer;
     };
 
     int in_job(int rank) const { return reach_.ranks[static_cast<std::size_t>(rank)]; }
-    Connections &of(ConnectionKind kind) {
-        return kind == ConnectionKind::data ? mesh_.data : mesh_.control;
+    Connections &of(Line line) {
+        return line.kind == ConnectionKind::data ? mesh_.data[line.channel] : mesh_.control;
     }
-    bool wanted(ConnectionKind kind, int rank) const {
-        return rank != me_.rank &&
-               (kind == ConnectionKind::control ? control_ : !placement_.here(rank));
+    bool wanted(Line line, int rank) const {
+        return rank != me_.rank && (line.kind == ConnectionKind::control || !placement_.here(rank));
     }
 
     // Who calls a second time has given up the first call.
-    void add(ConnectionKind kind, int rank, net::Opened opened) {
-        const net::ConnectionLimits limits = kind == ConnectionKind::control
+    void add(Line line, int rank, net::Opened opened) {
+        const net::ConnectionLimits limits = line.kind == ConnectionKind::control
                                                  ? control::NetLinks::limits(me_.size)
                                                  : net::ConnectionLimits{};
-        of(kind)[static_cast<std::size_t>(rank)] = std::make_unique<net::Connection>(
+        of(line)[static_cast<std::size_t>(rank)] = std::make_unique<net::Connection>(
             std::move(opened.socket),
             net::Peer{static_cast<std::uint32_t>(rank), host_named(in_job(rank)), opened.peer},
             limits);
@@ -107,7 +108,7 @@ private:
     const Reach &reach_;
     const std::uint64_t epoch_;
     const transport::Placement &placement_;
-    const bool control_;
+    std::vector<Line> lines_;
     std::vector<Call> calls_;
     Mesh mesh_;
 };

@@ -18,7 +18,7 @@ namespace stretto::comm {
 using Connections = std::vector<std::unique_ptr<net::Connection>>; // by rank
 
 struct Mesh {
-    Connections data; // null for those that share this rank's memory
+    std::vector<Connections> data; // by channel; null for those that share this rank's memory
     // Of the job alone, for its agents.  Null for this rank itself: those of one host agree as all
     // others do.
     Connections control;

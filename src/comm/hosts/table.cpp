@@ -106,6 +106,7 @@ std::vector<std::byte> write(const Table &table) {
     net::put(all, 24, table.heap_bytes);
     net::put(all, 32, table.key);
     net::put(all, 40, table.cores);
+    net::put(all, 44, table.sockets);
     for (std::size_t rank = 0; rank < table.host_of.size(); ++rank) {
         const std::span<std::byte> entry = all.subspan(kTableHead + kEntryBytes * rank);
         net::put(entry, 0, static_cast<std::uint32_t>(table.host_of[rank]));
@@ -127,7 +128,9 @@ std::optional<Table> parse_table(std::span<const std::byte> bytes) {
     table.heap_bytes = net::get<std::uint64_t>(bytes, 24);
     table.key = net::get<std::uint64_t>(bytes, 32);
     table.cores = net::get<std::uint32_t>(bytes, 40);
-    if (ranks == 0 || table.key == 0 || table.cores == 0 || !is_shape(table))
+    table.sockets = net::get<std::uint32_t>(bytes, 44);
+    if (ranks == 0 || table.key == 0 || table.cores == 0 || table.sockets == 0 ||
+        table.sockets > kMostSockets || !is_shape(table))
         return std::nullopt;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         const std::span<const std::byte> entry = bytes.subspan(kTableHead + kEntryBytes * rank);

@@ -10,7 +10,7 @@
 namespace stretto::comm {
 
 std::unique_ptr<transport::Carrier> tcp_carrier(transport::Segment &segment, int rank,
-                                                Connections connections) {
+                                                std::vector<Connections> connections) {
     auto poll = std::make_unique<transport::Poll>();
     std::unique_ptr<transport::Links> links =
         std::make_unique<transport::TcpLinks>(*poll, std::move(connections));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/tcp/tcp_links.hpp"
 
+#include <algorithm>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <utility>
@@ -47,62 +48,80 @@ private:
     bool refused_ = false, any_ = false;
 };
 
-TcpLinks::TcpLinks(Poll &poll, std::vector<std::unique_ptr<net::Connection>> connections)
-    : poll_(poll) {
-    for (std::unique_ptr<net::Connection> &connection : connections) {
-        if (connection != nullptr)
-            poll_.add(connection->descriptor(), links_.size());
-        links_.push_back({std::move(connection)});
-    }
+TcpLinks::TcpLinks(Poll &poll, std::vector<std::vector<std::unique_ptr<net::Connection>>> channels)
+    : poll_(poll), links_(channels.front().size()) {
+    for (std::size_t channel = 0; channel < channels.size(); ++channel)
+        for (std::size_t rank = 0; rank < links_.size(); ++rank)
+            if (std::unique_ptr<net::Connection> &connection = channels[channel][rank]) {
+                poll_.add(connection->descriptor(), tag(rank, channel));
+                links_[rank].channels.push_back({std::move(connection)});
+            }
 }
 
 TcpLinks::~TcpLinks() {
     for (const Link &link : links_)
-        if (link.connection != nullptr)
-            poll_.remove(link.connection->descriptor());
+        for (const Channel &channel : link.channels)
+            poll_.remove(channel.connection->descriptor());
 }
 
 std::string TcpLinks::place(int rank) const {
-    return net::place(links_[static_cast<std::size_t>(rank)].connection->peer());
+    const Link &link = links_[static_cast<std::size_t>(rank)];
+    return net::place(link.channels.front().connection->peer());
+}
+
+std::size_t TcpLinks::channel_for(const Link &link, const Parcel &parcel) const {
+    if (parcel.kind != Parcel::cell || (parcel.flags & Parcel::kBulk) == 0)
+        return 0;
+    const auto load = [](const Channel &channel) {
+        return std::pair(channel.connection->queued_bytes(), channel.bytes);
+    };
+    const auto least =
+        std::min_element(link.channels.begin(), link.channels.end(),
+                         [&](const Channel &a, const Channel &b) { return load(a) < load(b); });
+    return static_cast<std::size_t>(least - link.channels.begin());
 }
 
 void TcpLinks::send(int to, const Parcel &parcel, const std::byte *payload) {
-    const auto rank = static_cast<std::uint64_t>(to);
-    net::Connection &connection = *link(rank).connection;
-    if (link(rank).broken || connection.failure())
+    const auto rank = static_cast<std::size_t>(to);
+    Link &link = links_[rank];
+    const std::size_t channel = channel_for(link, parcel);
+    net::Connection &connection = *link.channels[channel].connection;
+    if (link.broken || connection.failure())
         return;
+    link.channels[channel].bytes += parcel.length;
     // The writer does not write through it.
     const iovec piece{const_cast<std::byte *>(payload), parcel.length};
     connection.queue(frame_of(parcel),
                      {&piece, parcel.length == 0 ? std::size_t{0} : std::size_t{1}});
-    flush(rank);
+    flush(rank, channel);
 }
 
-void TcpLinks::flush(std::uint64_t rank) {
-    Link &link = this->link(rank);
-    (void)link.connection->flush(); // a failure is found by receiving, after what came before it
-    if (const bool writing = link.connection->wants_to_send(); writing != link.writing) {
-        link.writing = writing;
+void TcpLinks::flush(std::size_t rank, std::size_t which) {
+    Channel &channel = links_[rank].channels[which];
+    (void)channel.connection->flush(); // a failure is found by receiving, after what came before it
+    if (const bool writing = channel.connection->wants_to_send(); writing != channel.writing) {
+        channel.writing = writing;
         unsent_ += writing ? 1 : -1;
-        poll_.set_writing(link.connection->descriptor(), rank, writing);
+        poll_.set_writing(channel.connection->descriptor(), tag(rank, which), writing);
     }
 }
 
 bool TcpLinks::progress(Receiver &receiver, const Poll::Ready &ready) {
     bool any = false;
     for (const epoll_event &event : ready.events()) {
-        const std::uint64_t rank = event.data.u64;
-        if (rank >= links_.size() || link(rank).broken)
+        const std::size_t rank = event.data.u64 % links_.size();
+        const std::size_t channel = event.data.u64 / links_.size();
+        if (event.data.u64 >= Poll::kFirstOwn || links_[rank].broken)
             continue;
         if ((event.events & EPOLLOUT) != 0)
-            flush(rank);
+            flush(rank, channel);
         if ((event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0)
             continue;
         Incoming incoming(static_cast<int>(rank), receiver);
-        const auto received = link(rank).connection->receive(incoming);
+        const auto received = links_[rank].channels[channel].connection->receive(incoming);
         any = any || incoming.any();
         if (received == net::Connection::Received::broken || incoming.refused())
-            any = tell_broken(rank, receiver) || any;
+            any = tell_broken(rank, channel, receiver) || any;
     }
     return any;
 }
@@ -110,35 +129,46 @@ bool TcpLinks::progress(Receiver &receiver, const Poll::Ready &ready) {
 bool TcpLinks::delivered() const {
     if (unsent_ != 0)
         return false;
-    for (const Link &link : links_) {
-        int unacknowledged = 0;
-        if (link.connection != nullptr && !link.broken &&
-            ioctl(link.connection->descriptor(), SIOCOUTQ, &unacknowledged) == 0 &&
-            unacknowledged != 0)
-            return false;
-    }
+    for (const Link &link : links_)
+        for (const Channel &channel : link.channels) {
+            int unacknowledged = 0;
+            if (!link.broken &&
+                ioctl(channel.connection->descriptor(), SIOCOUTQ, &unacknowledged) == 0 &&
+                unacknowledged != 0)
+                return false;
+        }
     return true;
 }
 
 // False if it was before.
-bool TcpLinks::give_up(std::uint64_t rank) {
-    Link &link = this->link(rank);
+bool TcpLinks::give_up(std::size_t rank) {
+    Link &link = links_[rank];
     if (std::exchange(link.broken, true))
         return false;
-    poll_.remove(link.connection->descriptor());
-    if (std::exchange(link.writing, false))
-        --unsent_;
+    for (Channel &channel : link.channels) {
+        poll_.remove(channel.connection->descriptor());
+        if (std::exchange(channel.writing, false))
+            --unsent_;
+    }
     return true;
 }
 
-bool TcpLinks::tell_broken(std::uint64_t rank, Receiver &receiver) {
+bool TcpLinks::tell_broken(std::size_t rank, std::size_t culprit, Receiver &receiver) {
     if (!give_up(rank))
         return false;
-    const Link &link = this->link(rank);
-    const auto &failure = link.connection->failure();
+    const Link &link = links_[rank];
+    // What has come by the others counts: the word that the rank leaves, perhaps.
+    for (const Channel &channel : link.channels) {
+        Incoming incoming(static_cast<int>(rank), receiver);
+        while (!incoming.refused() &&
+               channel.connection->receive(incoming) == net::Connection::Received::some)
+            continue;
+    }
+    const net::Connection &connection = *link.channels[culprit].connection;
+    const auto &failure = connection.failure();
     receiver.broken(static_cast<int>(rank),
                     failure ? failure->what()
-                            : in_words(link.connection->peer()) + " sent what is none of ours");
+                            : in_words(connection.peer()) + " sent what is none of ours");
     return true;
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links over TCP: a connection to each rank of another host.
+// Links over TCP: one or several connections to each rank of another host.
 //
 // What is sent goes out at once, header and payload in one system call, right from where it lies;
 // what the kernel does not take waits, by reference, until the socket can be written.  What comes
 // is put where the receiver wants it: a short payload by way of the connection's buffer, in which
 // it came together with its header, a long one by the kernel itself.
+//
+// Of several connections the first takes everything but long cells, which go by the one that has
+// the least to send, or had so far.  That breaks no order that matters: whoever reads a cell waits
+// for its own flag, and its place is written again only when its reader has taken it.
 #pragma once
 
 #include <memory>
@@ -18,8 +22,9 @@ namespace stretto::transport {
 
 class TcpLinks final : public Links {
 public:
-    // By rank; null where there is no connection: this rank, and those that share its memory.
-    TcpLinks(Poll &poll, std::vector<std::unique_ptr<net::Connection>> connections);
+    // By channel and rank; null where there is no connection: this rank, and those that share its
+    // memory.
+    TcpLinks(Poll &poll, std::vector<std::vector<std::unique_ptr<net::Connection>>> connections);
     ~TcpLinks() override;
 
     std::string place(int rank) const override;
@@ -30,21 +35,29 @@ public:
     bool delivered() const override;
 
 private:
-    struct Link {
+    struct Channel {
         std::unique_ptr<net::Connection> connection;
-        bool writing = false; // it waits for room
-        bool broken = false;  // or given up: the receiver knows
+        std::uint64_t bytes = 0; // of all that it was given
+        bool writing = false;    // it waits for room
+    };
+    struct Link {
+        std::vector<Channel> channels; // none: no link
+        bool broken = false;           // the receiver has been told, or shall not be
     };
     class Incoming;
 
-    Link &link(std::uint64_t rank) { return links_[rank]; }
-    void flush(std::uint64_t rank);
-    bool give_up(std::uint64_t rank);
-    bool tell_broken(std::uint64_t rank, Receiver &receiver);
+    std::size_t channel_for(const Link &link, const Parcel &parcel) const;
+    // What the events of a connection are known by.
+    std::uint64_t tag(std::size_t rank, std::size_t channel) const {
+        return channel * links_.size() + rank;
+    }
+    void flush(std::size_t rank, std::size_t channel);
+    bool give_up(std::size_t rank);
+    bool tell_broken(std::size_t rank, std::size_t culprit, Receiver &receiver);
 
     Poll &poll_;
-    std::vector<Link> links_;
-    int unsent_ = 0; // links with something to send
+    std::vector<Link> links_; // by rank
+    int unsent_ = 0;          // connections with something to send
 };
 
 } // namespace stretto::transport

@@ -40,12 +40,12 @@ struct Pair {
     }
 
     net::Opened call(std::uint64_t epoch) {
-        const auto dialer = calling.call(ConnectionKind::data, 0, epoch);
+        const auto dialer = calling.call({ConnectionKind::data, 3}, 0, epoch);
         REQUIRE(until([&] { return dialer->progress(now_ns()) == net::Dialer::State::open; }));
         return dialer->take();
     }
     std::optional<net::Opened> take(std::uint64_t epoch, int rank = 1) {
-        return called.take(ConnectionKind::data, rank, epoch);
+        return called.take({ConnectionKind::data, 3}, rank, epoch);
     }
 };
 
@@ -61,7 +61,8 @@ TEST_CASE("a connection waits for whom it is for") {
     const net::Opened one = pair.call(kEpoch), other = pair.call(kOther);
     CHECK_FALSE(pair.take(kEpoch, 2));
     CHECK_FALSE(pair.take(9));
-    CHECK_FALSE(pair.called.take(ConnectionKind::control, 1, kEpoch));
+    CHECK_FALSE(pair.called.take({ConnectionKind::control, 3}, 1, kEpoch));
+    CHECK_FALSE(pair.called.take({ConnectionKind::data, 0}, 1, kEpoch));
     const auto second = pair.take(kOther), first = pair.take(kEpoch);
     REQUIRE(first);
     REQUIRE(second);

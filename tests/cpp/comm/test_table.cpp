@@ -32,6 +32,7 @@ Table a_table() {
     table.heap_bytes = 1 << 24;
     table.key = 0x123456789abcdef0;
     table.cores = 3;
+    table.sockets = 4;
     table.host_of = {0, 1, 0};
     table.addresses = {*net::Address::numeric("10.0.0.1", 1001),
                        *net::Address::numeric("fd00::7", 1002),
@@ -91,6 +92,7 @@ TEST_CASE("a table is read as it was written, and nothing else is one") {
     CHECK(read->heap_bytes == table.heap_bytes);
     CHECK(read->key == table.key);
     CHECK(read->cores == table.cores);
+    CHECK(read->sockets == table.sockets);
     CHECK(read->host_of == table.host_of);
     CHECK(read->addresses == table.addresses);
     CHECK(write(table).size() <= most_table_bytes(3));
@@ -108,6 +110,8 @@ TEST_CASE("a table of what cannot be is none") {
     CHECK(refused([](Table &table) { table.slice_bytes = ~std::uint64_t{0}; }));
     CHECK(refused([](Table &table) { table.key = 0; }));
     CHECK(refused([](Table &table) { table.cores = 0; }));
+    CHECK(refused([](Table &table) { table.sockets = 0; }));
+    CHECK(refused([](Table &table) { table.sockets = kMostSockets + 1; }));
     CHECK(refused([](Table &table) { table.host_of[1] = 3; }));
     CHECK(refused([](Table &table) { table.host_of[1] = -1; }));
     CHECK(refused([](Table &table) { table.addresses[1] = {}; }));

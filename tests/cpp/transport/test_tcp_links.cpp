@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Links over one or several connections: what goes where, and what becomes of it when one breaks.
+#include "doctest.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <sys/socket.h>
+#include <vector>
+
+#include "net/tcp_pair.hpp"
+#include "transport/tcp/tcp_links.hpp"
+
+using namespace stretto;
+using transport::Links;
+using transport::Parcel;
+using transport::Poll;
+using transport::TcpLinks;
+
+namespace {
+
+constexpr std::size_t kLong = 8 << 10;
+
+std::unique_ptr<net::Connection> connection(Descriptor socket, std::uint32_t rank) {
+    return std::make_unique<net::Connection>(
+        std::move(socket), net::Peer{rank, "node", *net::Address::numeric("10.0.0.7", 29400)});
+}
+
+// What comes, by position.
+class Inbox final : public Links::Receiver {
+public:
+    std::byte *place(int, const Parcel &parcel) override {
+        std::vector<std::byte> &payload = payloads[parcel.position];
+        payload.resize(parcel.length);
+        return payload.data();
+    }
+    void arrived(int, const Parcel &parcel) override { order.push_back(parcel); }
+    void broken(int rank, const std::string &why) override {
+        culprits.push_back(rank);
+        reason = why;
+    }
+
+    std::map<std::uint64_t, std::vector<std::byte>> payloads;
+    std::vector<Parcel> order;
+    std::vector<int> culprits;
+    std::string reason;
+};
+
+std::vector<std::byte> numbered(std::uint64_t position) {
+    std::vector<std::byte> bytes(kLong);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::byte>((i * 7 + position * 31) & 0xff);
+    return bytes;
+}
+
+// Rank 0 with links to rank 1, over so many connections; the other ends are here.
+struct World {
+    Poll poll;
+    std::vector<Descriptor> others;
+    std::unique_ptr<TcpLinks> links;
+
+    explicit World(int channels) {
+        std::vector<std::vector<std::unique_ptr<net::Connection>>> connections;
+        for (int channel = 0; channel < channels; ++channel) {
+            test::Sockets sockets = test::tcp_pair();
+            connections.emplace_back(2);
+            connections.back()[1] = connection(std::move(sockets.one), 1);
+            others.push_back(std::move(sockets.two));
+        }
+        links = std::make_unique<TcpLinks>(poll, std::move(connections));
+    }
+
+    void send_cell(std::uint64_t position, const std::vector<std::byte> &payload) const {
+        links->send(1,
+                    {Parcel::cell, Parcel::kBulk, static_cast<std::uint32_t>(payload.size()),
+                     position, 0, 0},
+                    payload.data());
+    }
+    void send_word(std::uint64_t position) const {
+        links->send(1, {Parcel::progress, 0, 0, position, 0, 0}, nullptr);
+    }
+    void progress(Inbox &inbox, int milliseconds = 1000) {
+        Poll::Ready ready;
+        poll.wait(ready, milliseconds);
+        links->progress(inbox, ready);
+    }
+};
+
+// Bytes that have come to this end, all that will come.
+std::size_t drain(int socket) {
+    std::vector<char> buffer(1 << 20);
+    std::size_t bytes = 0;
+    for (ssize_t got; (got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0;)
+        bytes += static_cast<std::size_t>(got);
+    return bytes;
+}
+
+} // namespace
+
+TEST_CASE("long cells are dealt out evenly, all else goes by the first connection") {
+    for (const int channels : {1, 2, 3}) {
+        World world(channels);
+        std::vector<std::vector<std::byte>> payloads;
+        for (std::uint64_t position = 0; position < 6; ++position)
+            payloads.push_back(numbered(position));
+        for (std::uint64_t position = 0; position < 6; ++position) {
+            world.send_cell(position, payloads[position]);
+            world.send_word(position);
+        }
+        REQUIRE(world.links->sent());
+        while (!world.links->delivered())
+            continue;
+        const std::size_t cells = 6 / static_cast<std::size_t>(channels);
+        for (std::size_t channel = 0; channel < world.others.size(); ++channel) {
+            CAPTURE(channel);
+            const std::size_t words = channel == 0 ? 6 * net::kFrameHeader : 0;
+            CHECK(drain(world.others[channel].get()) ==
+                  cells * (net::kFrameHeader + kLong) + words);
+        }
+    }
+}
+
+TEST_CASE("a connection that stands still does not hold up the others' cells") {
+    World world(2);
+    // The second one is not read: in the end all that it has taken waits, and the first gets the
+    // rest.
+    const std::vector<std::byte> payload = numbered(0);
+    std::size_t first = 0;
+    constexpr int kCells = 2000; // 16 MB, more than sockets hold
+    for (int cell = 0; cell < kCells; ++cell) {
+        world.send_cell(0, payload);
+        first += drain(world.others[0].get());
+    }
+    Inbox inbox;
+    for (std::size_t before = ~std::size_t{0}; before != first;) {
+        before = first;
+        world.progress(inbox, 50);
+        first += drain(world.others[0].get());
+    }
+    CHECK_FALSE(world.links->sent());
+    CHECK(first / (net::kFrameHeader + kLong) > kCells / 2);
+}
+
+TEST_CASE("what comes over several connections arrives whole") {
+    World world(3);
+    std::vector<std::vector<std::unique_ptr<net::Connection>>> ends;
+    for (Descriptor &other : world.others) {
+        ends.emplace_back(2);
+        ends.back()[0] = connection(std::move(other), 0);
+    }
+    Poll poll;
+    Inbox inbox;
+    std::vector<std::vector<std::byte>> payloads;
+    for (std::uint64_t position = 0; position < 50; ++position)
+        payloads.push_back(numbered(position));
+    {
+        TcpLinks other(poll, std::move(ends));
+        for (std::uint64_t position = 0; position < 50; ++position)
+            other.send(0, {Parcel::cell, Parcel::kBulk, kLong, position, 0, 0},
+                       payloads[position].data());
+        other.send(0, {Parcel::leave, 0, 0, 99, 0, 0}, nullptr);
+        Inbox nothing;
+        while (inbox.order.size() < 51) {
+            Poll::Ready ready;
+            poll.wait(ready, 0);
+            other.progress(nothing, ready);
+            world.progress(inbox, 10);
+        }
+        for (std::uint64_t position = 0; position < 50; ++position)
+            CHECK(inbox.payloads[position] == payloads[position]);
+        // Said by the first, and then all close: the word counts, whichever is looked at first.
+        other.send(0, {Parcel::leave, 0, 0, 100, 0, 0}, nullptr);
+        while (!other.delivered())
+            continue;
+    }
+    while (inbox.culprits.empty())
+        world.progress(inbox);
+    CHECK(inbox.culprits == std::vector<int>{1});
+    CHECK(inbox.order.back().position == 100);
+    CHECK(inbox.reason.find("rank 1") != std::string::npos);
+}
+
+TEST_CASE("when one connection breaks, the rank is told broken once and gets nothing more") {
+    World world(3);
+    world.others[2] = Descriptor();
+    Inbox inbox;
+    while (inbox.culprits.empty())
+        world.progress(inbox);
+    for (int i = 0; i < 3; ++i) {
+        world.send_word(0);
+        world.progress(inbox, 10);
+    }
+    CHECK(inbox.culprits == std::vector<int>{1});
+    CHECK(world.links->sent());
+    CHECK(drain(world.others[0].get()) == 0);
+}
