@@ -5,6 +5,7 @@ it makes for that: builds, measures, reports.  Needs root."""
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import signal
@@ -148,10 +149,11 @@ def main() -> int:
         "rates": rates,
         "rows": summary.rows(found, rates),
         "wrong": summary.wrong(found),
+        "measured": [dataclasses.asdict(each) for each in found],
     }
     for path in (arguments.json, arguments.markdown, arguments.plot):
         path.parent.mkdir(parents=True, exist_ok=True)
-    arguments.json.write_text(json.dumps(results, indent=1))
+    arguments.json.write_text(json.dumps(results))
     pages.write_markdown(results, arguments.markdown)
     draw(results, arguments.plot)
     pages.show(results, console)

@@ -51,18 +51,17 @@ def launches(
     cluster: Cluster, hosts: int, ranks_per_host: int, recipes: list[Recipe], sizes: list[int],
     patience: float, every_variant: bool,
 ) -> Iterator[tuple[Job, Recipe, Variant]]:  # fmt: skip
-    """All launches of a number of hosts: each variant with the sizes that are its own.  Large and
-    small ones are apart, since plain sockets go with both in other roles."""
+    """All launches of a number of hosts: each variant with the sizes that are its own.  Where plain
+    sockets go with them, small and large ones are apart: their roles are others."""
     for number, recipe in enumerate(recipes):
+        plain = number == 0 and recipe.takes_plain_sockets
         for variant in recipe.variants:
             if not (variant.usual or every_variant):
                 continue
             mine = [s for s in sizes if variant.from_bytes <= s <= variant.to_bytes]
-            for small, group in itertools.groupby(mine, lambda size: size <= SMALL):
-                who = ["stretto", "peer"]
-                if number == 0 and recipe.takes_plain_sockets:
-                    who += PLAIN if small else PLAIN[:1]
-                job = Job(cluster, hosts, ranks_per_host, tuple(who), plan(list(group), patience))
+            for small, group in itertools.groupby(mine, lambda s: plain and s <= SMALL):  # noqa: B023
+                who = ("stretto", "peer", *(PLAIN if small else PLAIN[:1] if plain else ()))
+                job = Job(cluster, hosts, ranks_per_host, who, plan(list(group), patience))
                 yield job, recipe, variant
 
 
