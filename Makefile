@@ -64,7 +64,7 @@ ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2
 sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
 	-DSTRETTO_SANITIZE=$(1)
 # What runs under sanitizers always: where ranks share memory, or threads do.  The rest: make test-full.
-shared_tests := net engine hosts api_collectives api_nonblocking api_errors api_costs api_messages api_ops \
+shared_tests := net transport engine hosts api_collectives api_nonblocking api_errors api_costs api_messages api_ops \
 	api_parts api_communicators api_exchanges api_message_programs api_reproducible api_arguments \
 	api_failures api_peers api_memory api_memory_messages programs control control_agent
 only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests))))$$'
