@@ -29,5 +29,6 @@ install(FILES ${PROJECT_BINARY_DIR}/strettoConfig.cmake
   ${PROJECT_BINARY_DIR}/strettoConfigVersion.cmake DESTINATION ${STRETTO_CMAKE_DIR})
 install(FILES ${PROJECT_BINARY_DIR}/stretto.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES
+  ${PROJECT_SOURCE_DIR}/include/stretto/communicators.h
   ${PROJECT_SOURCE_DIR}/include/stretto/machine.h ${PROJECT_SOURCE_DIR}/include/stretto/stretto.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stretto)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stretto: collectives that do not wait.  The C API; this header brings machine.h with it.
+ * Stretto: collectives that do not wait.  The C API; this header brings communicators.h and
+ * machine.h with it.
  *
  * Every function returns a stretto_status.  On anything but STRETTO_OK, stretto_last_error() gives
  * the message of the calling thread's last failure: the rank, the peer, the operation, the remedy.
@@ -14,8 +15,8 @@
  * with the same count or counts, dtype, op and root; a disagreement is an error that names who
  * differs in what, at the latest in the next call in which ranks wait for one another.
  * What is wrong in the arguments of one rank alone is its own error; the others wait for it.  Any
- * other failure, also of a message, ends the calls of all ranks, and the communicator: it can then
- * be finalized.
+ * other failure, also of a message, ends the calls of all ranks, and the communicator: those who
+ * are left can go on by stretto_comm_shrink, and it can be finalized.
  */
 #ifndef STRETTO_H
 #define STRETTO_H
@@ -52,7 +53,8 @@ typedef enum stretto_status {
     STRETTO_ERR_REVOKED = 8,     /* the communicator failed in an earlier call */
     STRETTO_ERR_INTERNAL = 9,    /* a bug in Stretto */
     STRETTO_ERR_TRUNCATED = 10,  /* a message is longer than the buffer; its beginning is there */
-    STRETTO_ERR_OPERATION = 11   /* a user-defined operation failed */
+    STRETTO_ERR_OPERATION = 11,  /* a user-defined operation failed */
+    STRETTO_ERR_EXCLUDED = 12    /* others go on without this rank, or may: stretto_comm_shrink */
 } stretto_status;
 
 typedef enum stretto_dtype {
@@ -122,27 +124,6 @@ STRETTO_API int stretto_size(stretto_comm comm); /* -1 of NULL */
 STRETTO_API const char *stretto_last_error(void);
 STRETTO_API const char *stretto_status_name(stretto_status status);
 STRETTO_API const char *stretto_version(void);
-
-/* ---- communicators made of others ------------------------------------------------------- */
-
-/* A child is as good as a communicator of stretto_init: it is used and finalized by itself, before
- * or after its parent, and what fails in one does not fail in the other; but on several hosts all
- * fail when a rank of the job dies or its own communicator fails.  Creation ends with an error at
- * all if one has died, has no memory for it (then the parent has failed as well) or is too late. */
-
-/* Ranks that give the same color (not negative) are together, in the order of `key` and then of
- * their ranks; STRETTO_UNDEFINED gives NULL.  A collective. */
-#define STRETTO_UNDEFINED (-1)
-STRETTO_API stretto_status stretto_comm_split(stretto_comm comm, int color, int key,
-                                              stretto_comm *result);
-/* The same ranks again, with a forced algorithm and all else that was set.  A collective. */
-STRETTO_API stretto_status stretto_comm_dup(stretto_comm comm, stretto_comm *result);
-/* The `count` listed ranks, in this order.  Only they call, with the same list and tag; several
- * threads may at once, as long as their lists or tags differ. */
-STRETTO_API stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int count,
-                                               int tag, stretto_comm *result);
-/* Which rank of its parent a rank of a child is; -1 if there is none, or comm is NULL. */
-STRETTO_API int stretto_comm_parent_rank(stretto_comm comm, int rank);
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
@@ -396,5 +377,6 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
 }
 #endif
 
+#include "communicators.h"
 #include "machine.h"
 #endif

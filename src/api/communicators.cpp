@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: communicators made of others.
 #include "comm/family.hpp"
+#include "comm/shrink.hpp"
 #include "handles.hpp"
 
 using stretto::Status;
@@ -11,16 +12,20 @@ namespace {
 
 static_assert(STRETTO_UNDEFINED == stretto::comm::kNoColor);
 
+std::unique_ptr<stretto_comm_s> make(const stretto_comm_s &parent, const Child &child) {
+    auto made = std::make_unique<stretto_comm_s>(child.identity, &child.origin);
+    made->communicator.settle(child.origin);
+    made->communicator.inherit(parent.communicator, child.same_terms);
+    inherit_note(made.get(), parent, stretto::Setting::reproducible);
+    if (child.same_terms)
+        inherit_note(made.get(), parent, stretto::Setting::algorithm);
+    made->parent_ranks = child.ranks;
+    return made;
+}
+
 stretto_comm join(stretto_comm parent, const Child &child) {
     try {
-        auto made = std::make_unique<stretto_comm_s>(child.identity, &child.origin);
-        made->communicator.settle(child.origin);
-        made->communicator.inherit(parent->communicator, child.same_terms);
-        inherit_note(made.get(), *parent, stretto::Setting::reproducible);
-        if (child.same_terms)
-            inherit_note(made.get(), *parent, stretto::Setting::algorithm);
-        made->parent_ranks = child.ranks;
-        return made.release();
+        return make(*parent, child).release();
     } catch (const std::bad_alloc &) { // the other members wait for this one, or find it gone
         parent->communicator.fail_together();
     } catch (const stretto::Error &error) {
@@ -67,6 +72,23 @@ stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int cou
         require(tag >= 0, "a tag lies in 0 ... INT_MAX");
         *result = join(comm, stretto::comm::group(comm->communicator,
                                                   {ranks, static_cast<std::size_t>(count)}, tag));
+    });
+}
+
+stretto_status stretto_comm_shrink(stretto_comm comm, uint64_t *completed, stretto_comm *result) {
+    return guarded([&] {
+        check(comm, result);
+        require(!comm->shrunk, "the communicator has shrunk already; go on with what came of it");
+        std::unique_ptr<stretto_comm_s> made;
+        const std::uint64_t calls =
+            stretto::comm::shrink(comm->communicator, [&](const Child &child) {
+                made.reset();
+                made = make(*comm, child);
+            });
+        comm->shrunk = true;
+        if (completed != nullptr)
+            *completed = calls;
+        *result = made.release();
     });
 }
 

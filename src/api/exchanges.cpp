@@ -146,7 +146,9 @@ stretto_request start(stretto_comm comm, const Describe &describe) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
     return launch(comm, [&](stretto_request_s &made) {
         const Exchange what = comm->communicator.together([&] { return describe(made); });
-        made.transfers = comm->communicator.exchange(what);
+        auto begun = comm->communicator.exchange(what);
+        made.transfers = std::move(begun.transfers);
+        made.exchange = begun.call;
     });
 }
 

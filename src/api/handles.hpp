@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <vector>
@@ -31,6 +32,7 @@ struct stretto_comm_s {
     stretto::comm::Communicator communicator;
     std::vector<stretto::SettingState> settings; // that it goes by
     std::vector<int> parent_ranks; // of a communicator made of another, by its own ranks
+    bool shrunk = false;           // another one is in its place
     std::mutex mutex;              // of requests
     std::set<stretto_request_s *> requests;
     stretto::comm::Stats shown; // keeps the names of the last stretto_stats alive
@@ -43,8 +45,9 @@ struct stretto_request_s {
     stretto::engine::Queue::Flight *flight = nullptr; // null when not running
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::messages::Transfer *, 1> transfers = {};
-    stretto_message *message = nullptr; // where to tell what was received; may be null
-    std::vector<std::byte> aside = {};  // contributions that are overwritten while they are sent
+    std::optional<std::uint64_t> exchange = {}; // the number of the collective that they are
+    stretto_message *message = nullptr;         // where to tell what was received; may be null
+    std::vector<std::byte> aside = {}; // contributions that are overwritten while they are sent
     std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
 };
 

@@ -71,6 +71,8 @@ void stretto::api::land(stretto_request request) {
                 first = error;
         }
     }
+    if (request->exchange)
+        request->comm->communicator.exchanged(*request->exchange);
     release(request);
     if (first)
         throw *first;

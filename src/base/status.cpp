@@ -20,6 +20,7 @@ const char *name(Status status) {
     case Status::internal: return "internal error";
     case Status::truncated: return "message truncated";
     case Status::operation: return "operation failed";
+    case Status::excluded: return "excluded";
     }
     return "unknown status";
 }

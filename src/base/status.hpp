@@ -20,8 +20,9 @@ enum class Status {
     internal = 9,
     truncated = 10,
     operation = 11,
+    excluded = 12,
 };
-inline constexpr Status kLastStatus = Status::operation;
+inline constexpr Status kLastStatus = Status::excluded;
 
 const char *name(Status status);
 

@@ -110,12 +110,25 @@ Joined join_here(const Identity &me, const Origin *origin, const std::string &na
         segment.hold_life(me.rank);
         enter(me, origin, meeting);
         Joined joined{meeting.segment, nullptr, origin == nullptr ? Reach() : origin->reach};
-        watch(joined, me.rank, Ward::Kind::child);
+        watch(joined, me.rank, origin == nullptr ? Ward::Kind::job : origin->kind);
         return joined;
     } catch (...) {
         segment.leave(me.rank);
         throw engine::post_exception(segment, me.rank, exhausted);
     }
+}
+
+// What is the same on all hosts.
+transport::SegmentShape shape_of(const Segment &segment) {
+    const transport::SegmentHeader &header = segment.header();
+    transport::SegmentShape shape;
+    shape.ranks = segment.ranks();
+    shape.cores = header.cores;
+    shape.ring_bytes = header.ring_bytes;
+    shape.slice_bytes = header.slice_bytes;
+    shape.heap_bytes = header.heap_bytes;
+    shape.placement = segment.placement();
+    return shape;
 }
 
 Joined join_hosts(const Identity &me) {
@@ -132,8 +145,10 @@ Joined join_hosts(const Identity &me) {
         const Origin origin{"", 0, [&hosts] { hosts.watch(); }};
         enter(me, &origin, hosts.meeting());
         hosts.complete();
-        if (joined.carrier != nullptr)
+        if (joined.carrier != nullptr) {
             joined.reach.watch = std::make_shared<PeerWatch>(me.rank, std::move(mesh.control));
+            joined.reach.job = std::make_shared<transport::SegmentShape>(shape_of(segment));
+        }
         watch(joined, me.rank, Ward::Kind::job);
         return joined;
     } catch (...) {
@@ -158,7 +173,7 @@ Joined join_across(const Identity &me, const Origin &origin) {
         segment.hold_life(me.rank);
         joined.carrier = tcp_carrier(segment, me.rank, std::move(mesh.data));
         enter(me, &origin, meeting);
-        watch(joined, me.rank, Ward::Kind::child);
+        watch(joined, me.rank, origin.kind);
         return joined;
     } catch (...) {
         const Error failure = engine::post_exception(segment, me.rank, exhausted);

@@ -22,6 +22,7 @@ struct Origin {
     // Throws if one of those who are awaited will not come.
     std::function<void()> watch;
     Reach reach = {};
+    Ward::Kind kind = Ward::Kind::child;
     // If its ranks are on several hosts.
     transport::SegmentShape shape = {};
 

@@ -32,7 +32,8 @@ engine::EngineOptions engine_options(const transport::Segment &segment, int rank
 } // namespace
 
 Communicator::Communicator(const Identity &identity, const Origin *origin)
-    : me_(identity), joined_(join(identity, origin)), segment_(joined_.segment),
+    : me_(identity), of_job_(origin == nullptr || origin->kind == Ward::Kind::job),
+      joined_(join(identity, origin)), segment_(joined_.segment),
       membership_{joined_, identity.rank}, heap_(segment_, identity.rank),
       messenger_(segment_, identity.rank, heap_, engine_options(*segment_, identity.rank),
                  [this](std::uint64_t call) { engine_.judge(call); }),
@@ -138,6 +139,20 @@ void Communicator::settle(const Origin &origin) {
         throw;
     }
     reset_stats();
+    first_call_ = engine_.calls();
+}
+
+void Communicator::quiesce() {
+    queue_.abandon();
+    messenger_.abandon();
+}
+
+std::uint64_t Communicator::completed() {
+    const std::lock_guard lock(exchanges_mutex_);
+    std::uint64_t calls = engine_.completed();
+    if (!exchanges_.empty())
+        calls = std::min(calls, *exchanges_.begin());
+    return calls - std::min(calls, first_call_);
 }
 
 void Communicator::inherit(const Communicator &other, bool algorithm) {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -84,6 +86,12 @@ public:
     const Reach &reach() const { return joined_.reach; }
     // Calls of collectives so far: the same on all ranks after each.
     std::uint64_t calls() const { return engine_.calls(); }
+    // Of those, from the first on, how many this rank has completed; to be asked after quiesce().
+    std::uint64_t completed();
+    // Whether it is the job's own: that of stretto_init, or what is left of it.
+    bool of_job() const { return of_job_; }
+    // It has failed: when this returns, nobody here writes into a caller's memory any more.
+    void quiesce();
 
     void play(const Request &request);
     // Plans a call, so that making it costs nothing more.
@@ -114,9 +122,14 @@ public:
     void share(Request &request, std::span<const std::size_t> counts);
     // exchange.cpp
     using Transfers = InlineVector<messages::Transfer *, 1>;
+    struct Begun {
+        Transfers transfers;
+        std::uint64_t call = 0; // its number
+    };
     // Takes its turn among the collectives and starts what must travel; to be waited for and landed
-    // by the messenger.  Throws what ends the communicator.
-    Transfers exchange(const Exchange &what);
+    // by the messenger, after which it is over.  Throws what ends the communicator.
+    Begun exchange(const Exchange &what);
+    void exchanged(std::uint64_t call);
     // Who waited for one adds the time that it took.
     void spent(Collective collective, double seconds);
     engine::Queue &queue() { return queue_; }
@@ -192,7 +205,7 @@ private:
     const engine::Plan &plan(const Request &request);
     engine::Call call(const Request &request, const Site &site, bool overlaps);
     std::uint64_t take_turn(const Exchange &what);
-    Transfers start_exchange(const Exchange &what);
+    Begun start_exchange(const Exchange &what);
 
     // Leaves the job also when the communicator could not be made.
     struct Membership {
@@ -204,6 +217,7 @@ private:
     [[noreturn]] void tell();
 
     const Identity me_;
+    const bool of_job_;
     Joined joined_;
     const std::shared_ptr<transport::Segment> segment_;
     const Membership membership_;
@@ -223,8 +237,11 @@ private:
     const std::size_t most_plan_bytes_;
     Stats past_; // of sites that were forgotten, and of exchanges
     std::unique_ptr<const engine::Plan>
-        turn_;                       // the plan of a call in which the engine moves nothing
-    std::int32_t token_[2] = {0, 0}; // what a barrier reduces
+        turn_;                          // the plan of a call in which the engine moves nothing
+    std::mutex exchanges_mutex_;        // of what follows
+    std::set<std::uint64_t> exchanges_; // numbers of those that are not over
+    std::uint64_t first_call_ = 0;      // of callers: those before were made while it was created
+    std::int32_t token_[2] = {0, 0};    // what a barrier reduces
     const Error exhausted_;
     std::atomic<bool> told_{false}; // of the failure: from now on calls are refused for it
 };

@@ -31,12 +31,16 @@ std::uint64_t Communicator::take_turn(const Exchange &what) {
     return engine_.calls() - 1;
 }
 
-Communicator::Transfers Communicator::exchange(const Exchange &what) {
+Communicator::Begun Communicator::exchange(const Exchange &what) {
     return together([&] { return start_exchange(what); });
 }
 
-Communicator::Transfers Communicator::start_exchange(const Exchange &what) {
+Communicator::Begun Communicator::start_exchange(const Exchange &what) {
     const messages::Purpose purpose{what.name, take_turn(what)};
+    {
+        const std::lock_guard lock(exchanges_mutex_);
+        exchanges_.insert(purpose.call);
+    }
     const int tag = static_cast<int>(purpose.call & INT_MAX);
     Stat &stat = past_[{what.collective, turn_->algorithm}];
     Transfers transfers;
@@ -64,7 +68,15 @@ Communicator::Transfers Communicator::start_exchange(const Exchange &what) {
     stat.messages += what.sends.size();
     for (const Exchange::Part &part : what.sends)
         stat.bytes += part.bytes;
-    return transfers;
+    return {std::move(transfers), purpose.call};
+}
+
+// Of a communicator that has failed meanwhile, it may not be complete.
+void Communicator::exchanged(std::uint64_t call) {
+    if (segment_->failed())
+        return;
+    const std::lock_guard lock(exchanges_mutex_);
+    exchanges_.erase(call);
 }
 
 void Communicator::spent(Collective collective, double seconds) {

@@ -36,79 +36,13 @@ std::function<void()> watch(const Communicator &parent, const std::vector<int> &
     };
 }
 
-// Of the ranks of a child, seen from this host.
-transport::Placement placement(const transport::Placement &parents, const std::vector<int> &ranks,
-                               int own) {
-    std::vector<std::int32_t> numbers(static_cast<std::size_t>(parents.hosts()), -1), host_of;
-    std::int32_t next = 0;
-    for (const int rank : ranks) {
-        std::int32_t &number = numbers[static_cast<std::size_t>(parents.host_of(rank))];
-        if (number < 0)
-            number = next++;
-        host_of.push_back(number);
-    }
-    const std::int32_t here = host_of[static_cast<std::size_t>(own)];
-    return transport::Placement(std::move(host_of), here);
-}
-
-// As many cores as a single host would need to be as crowded with the child's ranks as that of its
-// hosts which is most: each has what the parent's ranks there have.
-unsigned cores(const Communicator &parent, const std::vector<int> &ranks) {
-    const transport::Placement &placement = parent.segment()->placement();
-    const transport::SegmentHeader &header = parent.segment()->header();
-    std::vector<int> before(static_cast<std::size_t>(placement.hosts())), now = before;
-    for (int rank = 0; rank < parent.size(); ++rank)
-        ++before[static_cast<std::size_t>(placement.host_of(rank))];
-    for (const int rank : ranks)
-        ++now[static_cast<std::size_t>(placement.host_of(rank))];
-    double each = 1; // cores for each rank
-    for (std::size_t host = 0; host < now.size(); ++host)
-        if (now[host] != 0)
-            each = std::min(each, static_cast<double>(header.cores) / parent.size() * before[host] /
-                                      now[host]);
-    return std::max(1u, static_cast<unsigned>(each * static_cast<double>(ranks.size())));
-}
-
-// The child has ranks on several hosts.  All of this is the same on all of them.
-void spread(const Communicator &parent, Child &child) {
-    Origin &origin = child.origin;
-    const transport::Segment &segment = *parent.segment();
-    origin.shape.ranks = child.identity.size;
-    origin.shape.cores = cores(parent, child.ranks);
-    origin.shape.ring_bytes = segment.ring_bytes();
-    origin.shape.slice_bytes = segment.header().slice_bytes;
-    origin.shape.heap_bytes = segment.header().heap_bytes;
-    origin.shape.key = parent.reach().lobby->epoch_named(origin.place);
-    // Hosts that are tried on one machine must not take one another's segments.
-    origin.place += " host " + std::to_string(segment.placement().host_of(parent.rank()));
-}
-
-// `ranks` of the parent, in the order of the child's.  What `agreed` says is known to all of them,
-// and differs between children of this parent that are made at the same time.
+// What `agreed` says is known to all `ranks` of the parent, and differs between children of this
+// parent that are made at the same time.
 Child child(const Communicator &parent, std::vector<int> ranks, const std::string &agreed,
             const std::string &call) {
     const std::string key = std::to_string(parent.segment()->header().key);
-    Child result;
-    result.identity.rank =
-        static_cast<int>(std::find(ranks.begin(), ranks.end(), parent.rank()) - ranks.begin());
-    result.identity.size = static_cast<int>(ranks.size());
-    result.identity.job = agreed + " of " + parent.job();
-    result.identity.launcher = call;
-    result.origin.place = key + " " + agreed;
-    result.origin.ring_bytes = parent.segment()->ring_bytes();
-    result.origin.watch = watch(parent, ranks, call);
-    result.ranks = std::move(ranks);
-    if (const Reach &reach = parent.reach(); reach.lobby != nullptr) {
-        result.origin.reach = {reach.lobby, reach.watch, reach.epoch, {}};
-        for (const int rank : result.ranks)
-            result.origin.reach.ranks.push_back(reach.ranks[static_cast<std::size_t>(rank)]);
-    }
-    transport::Placement seen =
-        placement(parent.segment()->placement(), result.ranks, result.identity.rank);
-    if (!seen.one_host()) {
-        result.origin.shape.placement = std::move(seen);
-        spread(parent, result);
-    }
+    Child result = child_of(parent, std::move(ranks), agreed, key + " " + agreed, call);
+    result.origin.watch = watch(parent, result.ranks, call);
     return result;
 }
 

@@ -7,20 +7,10 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <vector>
 
-#include "comm/bootstrap.hpp"
-#include "comm/communicator.hpp"
+#include "comm/child.hpp"
 
 namespace stretto::comm {
-
-// All that a rank needs to join a child.
-struct Child {
-    Identity identity;
-    Origin origin;
-    std::vector<int> ranks;  // of the parent, by rank of the child
-    bool same_terms = false; // the parent's forced algorithm holds as well
-};
 
 // Collectives of the parent: each takes its turn among them.  Ranks of one color are together,
 // ordered by key and then by rank in the parent; nothing for a rank of color kNoColor.

@@ -330,6 +330,7 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
     // Nobody succeeds on memory that is no longer meant.
     if (segment_->failed()) [[unlikely]]
         interrupt(run);
+    completed_ = oldest_;
 }
 
 // Progress has no gap: of a call whose predecessor is not complete, nobody hears yet.

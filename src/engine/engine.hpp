@@ -72,6 +72,9 @@ public:
     void judge(std::uint64_t sequence);
     // Calls begun.
     std::uint64_t calls() const { return sequence_; }
+    // Calls that are complete, without a gap.  Those of the last moment, of which nobody may have
+    // the result, are not among them once the communicator has failed.
+    std::uint64_t completed() const { return completed_; }
 
     // Forgets the plans of all calls that were made; false if other ranks still need one.
     bool forget();
@@ -133,9 +136,10 @@ private:
     const int rank_;
     std::uint64_t sequence_ = 0; // calls begun
     std::uint64_t oldest_ = 0;   // the first of them that is not complete
-    std::uint64_t history_ = 0;  // signature of the last call
-    const bool strings_;         // copies go by the string instruction
-    const bool spins_;           // on what others write: not where a bridge must bring it
+    std::uint64_t completed_ = 0;
+    std::uint64_t history_ = 0; // signature of the last call
+    const bool strings_;        // copies go by the string instruction
+    const bool spins_;          // on what others write: not where a bridge must bring it
     const reduce::Pass copy_;
     const EngineOptions options_;
     const std::uint64_t patience_ticks_;

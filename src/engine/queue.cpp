@@ -166,7 +166,15 @@ bool Queue::drive() {
 
 // Where an exception is handled: the communicator has failed, and so has everything in flight.
 void Queue::fail_all() {
-    const Error error = post_exception(segment_, rank_, exhausted_);
+    end_all(post_exception(segment_, rank_, exhausted_));
+}
+
+void Queue::abandon() {
+    const Driver driver(*this);
+    end_all(posted(segment_, exhausted_));
+}
+
+void Queue::end_all(const Error &error) {
     for (Flight *flight : active_) {
         flight->error = error;
         flight->complete = true;

@@ -44,6 +44,9 @@ public:
     // whomever, is the error of all of them and of the communicator.
     void land(Flight *flight);
 
+    // The communicator has failed: when this returns nothing in flight moves any more.
+    void abandon();
+
     // Forgets the plans of all calls that were made; false if one is still needed.
     bool forget();
 
@@ -56,6 +59,7 @@ private:
     void run_thread();
     bool drive();
     void fail_all();
+    void end_all(const Error &error);
     void wait_locked(Flight &flight);
     void land_locked(Flight *flight);
     Flight *launch(const Call &call, Tally &tally);

@@ -198,6 +198,11 @@ void Messenger::lose(std::initializer_list<Transfer *> transfers) {
     throw error;
 }
 
+void Messenger::abandon() {
+    const std::lock_guard lock(mutex_);
+    abandon_all(engine::posted(*segment_, exhausted_));
+}
+
 // The communicator has failed: nobody's buffer is touched any more.
 void Messenger::abandon_all(const Error &error) {
     if (failure_)

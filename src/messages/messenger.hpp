@@ -76,6 +76,9 @@ public:
     // Waits until what this rank still has to say is said, to those who are still there.
     void close();
 
+    // The communicator has failed: when this returns no message moves any more.
+    void abandon();
+
     // What a receive would take, without taking it.
     std::optional<Taken> probe(int source, int tag);
     Taken wait_for(int source, int tag);

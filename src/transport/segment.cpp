@@ -18,7 +18,7 @@
 
 namespace stretto::transport {
 
-static constexpr std::uint64_t kMagic = 0x6f74746572747303; // "\3strett o" and the layout's version
+static constexpr std::uint64_t kMagic = 0x6f74746572747304; // "\4strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
     return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
@@ -30,7 +30,7 @@ static std::size_t words_of_news(int ranks) {
 
 static std::size_t head_bytes(int ranks) {
     const std::size_t header = round_up(sizeof(SegmentHeader), kLine);
-    const std::size_t each = sizeof(LineBlock) + words_of_news(ranks) * sizeof(std::uint64_t);
+    const std::size_t each = sizeof(LineBlock) + 2 * words_of_news(ranks) * sizeof(std::uint64_t);
     return page_up(header + each * static_cast<std::size_t>(ranks));
 }
 

@@ -4,7 +4,7 @@
 // One segment per communicator, created by descriptor, so that no name can be left behind: the
 // kernel frees it with the last process, however that dies.
 //
-//     | header | line block of rank 0 | ... | news of rank 0 | ...
+//     | header | line block of rank 0 | ... | news of rank 0 | ... | roll of rank 0 | ...
 //     | cells, bulk of rank 0 | cells, bulk of rank 1 | ...
 //     | mailbox 0 -> 0 | 0 -> 1 | ... | P-1 -> P-1 |
 //
@@ -49,6 +49,14 @@ struct alignas(kLine) Entry {
 static_assert(sizeof(Entry) == kLine);
 inline constexpr std::size_t kEntries = 8;
 
+// What a rank says when the roll is called (roll_call.hpp).
+struct alignas(kLine) Roll {
+    std::atomic<std::uint32_t> come;      // the round to which it has come
+    std::atomic<std::uint32_t> listed;    // the round of its list of members; 0: while it writes
+    std::atomic<std::uint64_t> completed; // its calls
+    std::atomic<std::uint64_t> least;     // completed calls of all who are on its list
+};
+
 // What is a rank's own, each line written by that rank.
 struct LineBlock {
     // Call number << 24 | steps of it that are complete, without a gap.
@@ -61,6 +69,7 @@ struct LineBlock {
     std::atomic<std::uint32_t> lost;     // of another host, and nothing comes from there any more
     std::atomic<std::uint64_t> standing; // where it has waited long (standing.hpp); 0: nowhere
     Entry entries[kEntries];
+    Roll roll;
 };
 
 // Whether a rank still takes part.
@@ -92,6 +101,7 @@ struct SegmentHeader {
     std::uint64_t heap_bytes;  // window of each rank
     std::uint64_t key;         // random: part of every signature
     Signals signals;
+    std::atomic<std::uint64_t> verdict; // of the roll call
     Board board;
 };
 
@@ -145,6 +155,11 @@ public:
     // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
     std::atomic<std::uint64_t> *news(int rank) const {
         return news_ + news_words_ * static_cast<std::size_t>(rank);
+    }
+
+    // Bit s of word s / 64: rank s is on the list of members that `rank` has made.
+    std::atomic<std::uint64_t> *roll(int rank) const {
+        return news(ranks()) + news_words_ * static_cast<std::size_t>(rank);
     }
 
     // The mailbox of a pair; all are mapped on the first use of one.

@@ -53,6 +53,32 @@ std::optional<Error> PeerWatch::ended(std::uint32_t epoch) const {
     return std::nullopt;
 }
 
+void PeerWatch::fail(std::uint32_t epoch, const Error &failure) {
+    (void)agent_->revoke(epoch, failure.status(), failure.what());
+}
+
+control::View PeerWatch::shrink(std::uint32_t epoch, const Error &failure,
+                                std::uint64_t completed) {
+    fail(epoch, failure);
+    const control::action::Shrunk shrunk = agent_->shrink(completed);
+    const std::string who = "rank " + std::to_string(rank_) + " of the job";
+    switch (shrunk.outcome) {
+    case control::action::Outcome::succeeded: return shrunk.view;
+    case control::action::Outcome::excluded:
+        throw Error(Status::excluded, who + " is excluded: ranks " +
+                                          control::to_text(shrunk.view.members) +
+                                          " went on without it, after they had heard nothing of it "
+                                          "for too long (STRETTO_PEER_TIMEOUT)");
+    case control::action::Outcome::no_majority: break;
+    }
+    const auto reason = agent_->reason();
+    throw Error(Status::excluded,
+                who + " cannot go on: those whom it hears are no majority of ranks " +
+                    control::to_text(shrunk.view.members) +
+                    ", and the others may go on without it" +
+                    (reason ? "; the failure was: " + reason->text : std::string()));
+}
+
 void PeerWatch::add(Ward &ward) {
     const std::lock_guard lock(mutex_);
     wards_.push_back(&ward);

@@ -36,6 +36,11 @@ public:
 
     // Why the epoch is over, if it is.
     std::optional<Error> ended(std::uint32_t epoch) const;
+    // Ends the epoch, for all, unless it is over.
+    void fail(std::uint32_t epoch, const Error &failure);
+    // Ends the epoch and agrees with the other ranks on who is left for the next.  Throws
+    // Error(excluded) if those whom this rank hears are no majority, or went on without it.
+    control::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
 
 private:
     friend class Ward;

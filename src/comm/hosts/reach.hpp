@@ -8,16 +8,18 @@
 #include <vector>
 
 #include "comm/hosts/lobby.hpp"
+#include "transport/segment.hpp"
 
 namespace stretto::comm {
 
 class PeerWatch;
 
 struct Reach {
-    std::shared_ptr<Lobby> lobby;     // null: all ranks of the job are on one host
-    std::shared_ptr<PeerWatch> watch; // null likewise
-    std::uint32_t epoch = 0;          // of the job's life, in which the communicator was made
-    std::vector<int> ranks;           // of the job, by rank of the communicator
+    std::shared_ptr<Lobby> lobby; // null, and so are the next two: the job is on one host
+    std::shared_ptr<PeerWatch> watch;
+    std::shared_ptr<const transport::SegmentShape> job; // of the communicator of all its ranks
+    std::uint32_t epoch = 0; // of the job's life, in which the communicator was made
+    std::vector<int> ranks;  // of the job, by rank of the communicator
 };
 
 } // namespace stretto::comm

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/child.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace stretto::comm {
+
+namespace {
+
+// Of ranks of the job, seen from the host of the one at `own`.
+transport::Placement placement(const transport::Placement &job, const std::vector<int> &ranks,
+                               std::size_t own) {
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(job.hosts()), -1), host_of;
+    std::int32_t next = 0;
+    for (const int rank : ranks) {
+        std::int32_t &number = numbers[static_cast<std::size_t>(job.host_of(rank))];
+        if (number < 0)
+            number = next++;
+        host_of.push_back(number);
+    }
+    const std::int32_t here = host_of[own];
+    return transport::Placement(std::move(host_of), here);
+}
+
+// As many cores as a single host would need to be as crowded with these ranks of the job as that of
+// its hosts which is most: each has what the job's ranks there have.
+unsigned cores(const transport::SegmentShape &job, const std::vector<int> &ranks) {
+    std::vector<int> before(static_cast<std::size_t>(job.placement.hosts())), now = before;
+    for (int rank = 0; rank < job.ranks; ++rank)
+        ++before[static_cast<std::size_t>(job.placement.host_of(rank))];
+    for (const int rank : ranks)
+        ++now[static_cast<std::size_t>(job.placement.host_of(rank))];
+    double each = 1; // cores for each rank
+    for (std::size_t host = 0; host < now.size(); ++host)
+        if (now[host] != 0)
+            each = std::min(each,
+                            static_cast<double>(job.cores) / job.ranks * before[host] / now[host]);
+    return std::max(1u, static_cast<unsigned>(each * static_cast<double>(ranks.size())));
+}
+
+// The job has ranks on several hosts, the child perhaps.  All of this follows from what holds for
+// the job and from who the child's ranks are, so it is the same on all of them.
+void place_on_hosts(const Reach &parents, Child &child) {
+    Origin &origin = child.origin;
+    origin.reach = parents;
+    origin.reach.ranks.clear();
+    for (const int rank : child.ranks)
+        origin.reach.ranks.push_back(parents.ranks[static_cast<std::size_t>(rank)]);
+    const std::vector<int> &ranks = origin.reach.ranks;
+    const transport::SegmentShape &job = *parents.job;
+    const transport::Placement seen =
+        placement(job.placement, ranks, static_cast<std::size_t>(child.identity.rank));
+    if (!seen.one_host()) {
+        origin.shape = job;
+        origin.shape.ranks = child.identity.size;
+        origin.shape.cores = cores(job, ranks);
+        origin.shape.key = parents.lobby->epoch_named(origin.place);
+        origin.shape.placement = seen;
+    }
+    // Hosts that are tried on one machine must not take one another's segments.
+    std::size_t first = 0;
+    while (!seen.here(static_cast<int>(first)))
+        ++first;
+    origin.place += " at rank " + std::to_string(ranks[first]);
+}
+
+} // namespace
+
+Child child_of(const Communicator &parent, std::vector<int> ranks, const std::string &name,
+               const std::string &place, const std::string &call) {
+    Child child;
+    child.identity.rank =
+        static_cast<int>(std::find(ranks.begin(), ranks.end(), parent.rank()) - ranks.begin());
+    child.identity.size = static_cast<int>(ranks.size());
+    child.identity.job = name + " of " + parent.job();
+    child.identity.launcher = call;
+    child.origin.place = place;
+    child.origin.ring_bytes = parent.segment()->ring_bytes();
+    child.ranks = std::move(ranks);
+    if (parent.reach().lobby != nullptr)
+        place_on_hosts(parent.reach(), child);
+    return child;
+}
+
+} // namespace stretto::comm

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/shrink.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "base/settings.hpp"
+#include "comm/hosts/peer_watch.hpp"
+#include "transport/roll_call.hpp"
+
+namespace stretto::comm {
+
+namespace {
+
+constexpr const char *kCall = "stretto_comm_shrink";
+
+// What keeps the same ranks from making a communicator again and again will do so once more.  All
+// of them count alike, since all see the same lists of members.
+class Attempts {
+public:
+    // To be called where an exception is handled: rethrows it when it was one too many.
+    void failed(const std::vector<int> &members) {
+        constexpr int kMost = 3;
+        failures_ = members == members_ ? failures_ + 1 : 1;
+        members_ = members;
+        if (failures_ == kMost)
+            throw;
+    }
+
+private:
+    std::vector<int> members_;
+    int failures_ = 0;
+};
+
+// ---- on one host, by the roll call
+
+// Ends the wait for a member that will not come, unless all have come and one of them has seen it.
+std::function<void()> watch(const std::shared_ptr<transport::Segment> &segment, int me,
+                            const std::vector<int> &members,
+                            const std::shared_ptr<transport::RollCall> &roll) {
+    return [=] {
+        if (roll->given_up())
+            throw Error(Status::peer, "another rank has found that not all who are left come to " +
+                                          std::string(kCall));
+        for (const int rank : members)
+            if (const auto presence = segment->presence(rank);
+                rank != me && presence != transport::Presence::here && roll->give_up())
+                throw Error(Status::peer, "rank " + std::to_string(rank) + " " + words(presence) +
+                                              " during " + kCall);
+    };
+}
+
+std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
+                          const std::function<void(const Child &)> &join) {
+    const std::shared_ptr<transport::Segment> &segment = old.segment();
+    const auto roll = std::make_shared<transport::RollCall>(*segment, old.rank(), completed);
+    const std::string key = std::to_string(segment->header().key);
+    for (Attempts attempts;;) {
+        const transport::RollCall::List list = roll->hold(nanoseconds(Setting::timeout));
+        const std::string name = "shrink " + std::to_string(list.round);
+        try {
+            Child child = child_of(old, list.members, name, key + " " + name, kCall);
+            child.origin.kind = Ward::Kind::job;
+            child.same_terms = true;
+            child.origin.watch = watch(segment, old.rank(), list.members, roll);
+            join(child);
+            if (roll->confirm())
+                return list.completed;
+            throw Error(Status::peer, "another rank was lost during " + std::string(kCall));
+        } catch (...) {
+            if (!roll->give_up())
+                throw; // the others have it, without this rank
+            attempts.failed(list.members);
+        }
+    }
+}
+
+// ---- among hosts, by the control agents
+
+// The error that is being handled, for the others.
+Error current_error() {
+    try {
+        throw;
+    } catch (const Error &error) {
+        return error;
+    } catch (const std::bad_alloc &) {
+        return {Status::memory, "no memory to go on after a failure"};
+    } catch (const std::exception &error) {
+        return {Status::system, error.what()};
+    }
+}
+
+std::vector<int> members_of(const Communicator &old, const control::View &view) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < old.size(); ++rank)
+        if (view.members.has(old.reach().ranks[static_cast<std::size_t>(rank)]))
+            ranks.push_back(rank);
+    return ranks;
+}
+
+// Whoever is through with this returns, and may find that the new communicator has failed already;
+// then it shrinks that one, while others are still at it here.  They meet in the next epoch all the
+// same: where they meet depends on the epoch alone, not on the communicator that they come from.
+// Nobody has completed a call in between, as those who are still here say.
+std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
+                          const std::function<void(const Child &)> &join) {
+    const std::shared_ptr<PeerWatch> watch = old.reach().watch;
+    std::uint32_t epoch = old.reach().epoch;
+    Error failure = old.segment()->failure();
+    std::optional<std::uint64_t> least;
+    for (Attempts attempts;;) {
+        const control::View view = watch->shrink(epoch, failure, least ? 0 : completed);
+        least = least.value_or(view.completed);
+        epoch = view.epoch;
+        const std::vector<int> members = members_of(old, view);
+        try {
+            const std::string name = "shrink " + std::to_string(epoch);
+            Child child = child_of(old, members, name, name, kCall);
+            child.origin.kind = Ward::Kind::job;
+            child.same_terms = true;
+            child.origin.reach.epoch = epoch;
+            child.origin.watch = [watch, epoch] {
+                if (const auto ended = watch->ended(epoch))
+                    throw *ended;
+            };
+            join(child);
+            return *least;
+        } catch (...) {
+            failure = current_error();
+            watch->fail(epoch, failure);
+            attempts.failed(members);
+        }
+    }
+}
+
+} // namespace
+
+std::uint64_t shrink(Communicator &old, const std::function<void(const Child &)> &join) {
+    if (!old.of_job())
+        throw Error(Status::unsupported,
+                    std::string("a communicator that was made of another cannot shrink; shrink the "
+                                "one of stretto_init (or what an earlier ") +
+                        kCall + " gave), and make this one of the result again");
+    if (!old.segment()->failed())
+        throw Error(Status::argument,
+                    "the communicator has not failed: there is nothing to go on from");
+    old.quiesce();
+    const std::uint64_t completed = old.completed();
+    return old.reach().watch != nullptr ? among_hosts(old, completed, join)
+                                        : on_one_host(old, completed, join);
+}
+
+} // namespace stretto::comm
