@@ -89,9 +89,9 @@ class Momentum:
         self._parameters = model.parameters
         self._rate = self._parameters.dtype.type(rate)
         self._keep = self._parameters.dtype.type(keep)
-        self._velocity = np.zeros_like(model.parameters)
+        self.velocity = np.zeros_like(model.parameters)
 
     def step(self, gradient: np.ndarray) -> None:
-        self._velocity *= self._keep
-        self._velocity += gradient
-        self._parameters -= self._rate * self._velocity
+        self.velocity *= self._keep
+        self.velocity += gradient
+        self._parameters -= self._rate * self.velocity

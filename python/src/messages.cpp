@@ -212,6 +212,14 @@ nb::object create_group(const Communicator &self, const std::vector<int> &ranks,
     return adopt(child);
 }
 
+nb::tuple shrink(const Communicator &self) {
+    stretto_comm left = nullptr;
+    std::uint64_t completed = 0;
+    self.handle->call(
+        [&](stretto_comm comm) { return stretto_comm_shrink(comm, &completed, &left); });
+    return nb::make_tuple(adopt(left), completed);
+}
+
 int parent_rank(const Communicator &self, int rank) {
     int result = -1;
     self.handle->share([&](stretto_comm comm) {
@@ -243,6 +251,7 @@ void bind_messages(nb::module_ &module, nb::class_<Communicator> &communicator) 
         .def("split", &split, "color"_a, "key"_a)
         .def("dup", &dup)
         .def("create_group", &create_group, "ranks"_a, "tag"_a)
+        .def("shrink", &shrink)
         .def("parent_rank", &parent_rank, "rank"_a);
 }
 

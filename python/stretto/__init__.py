@@ -18,6 +18,7 @@ from stretto.communicator import Communicator, Stat
 from stretto.errors import (
     ArgumentError,
     Error,
+    ExcludedError,
     InternalError,
     MismatchError,
     OperationError,
@@ -41,6 +42,7 @@ __all__ = [
     "ArgumentError",
     "Communicator",
     "Error",
+    "ExcludedError",
     "InternalError",
     "Machine",
     "Message",

@@ -57,6 +57,10 @@ class OperationError(Error):
     """An operation of the program's own failed, here or on another rank."""
 
 
+class ExcludedError(Error):
+    """Others go on without this rank, or may: `Communicator.shrink`."""
+
+
 BY_STATUS: dict[int, type[Error]] = dict(
     enumerate(
         (
@@ -71,6 +75,7 @@ BY_STATUS: dict[int, type[Error]] = dict(
             InternalError,
             TruncatedError,
             OperationError,
+            ExcludedError,
         ),
         start=1,
     )

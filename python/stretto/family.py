@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Communicators made of others: a part of the communicator."""
+"""Communicators made of others, and what is left of one after a failure: a part of the
+communicator."""
 
 from __future__ import annotations
 
@@ -47,6 +48,29 @@ class Family:
         lists or tags differ.
         """
         return type(self)(self._core.create_group(list(ranks), tag))
+
+    def shrink(self: Self) -> tuple[Self, int]:
+        """What is left of a job after a failure: a communicator of the ranks that call this, in
+        their old order, and how many collectives of the old one every one of them has completed.
+        What came after those is to be repeated, also by ranks that had its result already.
+
+        The communicator has failed; it is that of `init`, or what an earlier call of this gave
+        (UnsupportedError for those made of others: shrink that one and make them again).  Every
+        rank that was told of the failure calls this.  Dead ranks are not waited for; who lives and
+        does not call is, for STRETTO_TIMEOUT.  If another rank is lost meanwhile, the rest starts
+        over by itself.  What was in flight writes into no array any more, and what was set holds
+        for the result.  The old communicator refuses further calls, but can be finalized.
+
+        ExcludedError: the others went on without this rank, which was stopped or cut off; or, in a
+        job on several hosts, too few are left here, so that others may go on elsewhere.
+
+            try:
+                step(comm)
+            except stretto.PeerError:
+                comm, completed = comm.shrink()
+        """
+        core, completed = self._core.shrink()
+        return type(self)(core), completed
 
     def parent_rank(self, rank: int) -> int | None:
         """Which rank of its parent a rank of a child is; None if there is none."""

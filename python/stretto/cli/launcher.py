@@ -18,6 +18,7 @@ class Options:
     prefix: bool = True  # "[3] " before each line, and stdout and stderr through this process
     pin: bool = False  # rank r on core r mod cores
     grace: float = 5.0  # seconds between asking a rank to end and ending it
+    keep_going: bool = False  # a rank that fails ends no other
 
 
 def launch(command: Sequence[str], options: Options) -> int:
@@ -45,7 +46,7 @@ def launch(command: Sequence[str], options: Options) -> int:
     width = len(str(ranks - 1))
     labels = [f"[{rank:{width}}]" for rank in range(ranks)] if options.prefix else None
     names = [f"rank {rank}" for rank in range(ranks)]
-    return Job("stretto run", names, start, labels, options.grace).run()
+    return Job("stretto run", names, start, labels, options.grace, options.keep_going).run()
 
 
 def _environment(rank: int, ranks: int, job: str) -> dict[str, str]:

@@ -22,8 +22,13 @@ from stretto.cli.launcher import Options, launch
     metavar="SECONDS",
     help="How long a rank may take to end before it is killed.",
 )
+@click.option(
+    "--keep-going", is_flag=True, help="A rank that fails ends no other: they may go on without it."
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(ranks: int, prefix: bool, pin: bool, grace: float, command: tuple[str, ...]) -> None:
+def run(
+    ranks: int, prefix: bool, pin: bool, grace: float, keep_going: bool, command: tuple[str, ...]
+) -> None:
     """Runs COMMAND as so many ranks of one job.
 
     \b
@@ -31,11 +36,12 @@ def run(ranks: int, prefix: bool, pin: bool, grace: float, command: tuple[str, .
     stretto run -n 2 --pin ./a.out
 
     Rank 0 reads the standard input, the others have none.  The first rank that fails ends the job:
-    it is named, the others are asked to end (SIGTERM) and after a while killed, and its exit status
-    is that of this command (128 + the signal's number if a signal ended it).  SIGINT, SIGTERM and
+    it is named, the others are asked to end (SIGTERM) and after a while killed (not so with
+    --keep-going), and its exit status is that of this command (128 + the signal's number if a
+    signal ended it).  SIGINT, SIGTERM and
     SIGHUP are passed on to all ranks and their children; a second one kills.
 
     Each rank finds STRETTO_RANK, STRETTO_SIZE, STRETTO_LOCAL_RANK, STRETTO_LOCAL_SIZE and
     STRETTO_JOB in its environment.
     """
-    sys.exit(launch(command, Options(ranks, prefix, pin, grace)))
+    sys.exit(launch(command, Options(ranks, prefix, pin, grace, keep_going)))
