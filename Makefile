@@ -26,10 +26,10 @@ python_sources := $(shell find python -type f -not -name '*.pyc')
 c_files := $(shell find src include python tests bench examples lab -type f \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
 	-not -path '*/.venv/*' -not -path '*/.build/*')
-python_files := python tests bench examples docs tools lab lab/cluster lab/rsh
+python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh
 
-.PHONY: demo test test-full test-cpp test-python test-lab test-asan test-tsan bench format \
-	format-check lint install clean
+.PHONY: demo test test-full test-cpp test-python test-lab test-asan test-tsan reliability bench \
+	format format-check lint install clean
 .DELETE_ON_ERROR:
 
 demo: install
@@ -99,6 +99,12 @@ test-asan: $(TOOLS)
 test-tsan: $(TOOLS)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(shared_tests:%=test_%))
 	$(call ctest,tsan,$(only_shared))
+
+# What docs/reliability.md shows: about an hour, as root.
+reliability: $(INSTALLED)
+	lab/reliability failures
+	lab/reliability splits
+	lab/reliability strangers
 
 # ---- the rest
 

@@ -88,6 +88,18 @@ def children_in(pid_namespace_of: int) -> Iterator[None]:
         os.close(own)
 
 
+@contextlib.contextmanager
+def inside_network(of: int) -> Iterator[None]:
+    """Sockets made within are in the network of that process, and stay there."""
+    own = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        enter(of, "net")
+        yield
+    finally:
+        setns(own, CLONE_NEWNET)
+        os.close(own)
+
+
 def tool(arguments: list[str], lines: list[str] | None = None, inside: int | None = None) -> str:
     """Runs `ip` or `tc`, in the network of the process `inside`, with lines for its -batch."""
     done = subprocess.run(

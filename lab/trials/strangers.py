@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A job that is starting, then running, is attacked by a host that does not belong to it."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import random
+import re
+import resource
+
+import names
+
+from . import protocol
+from .attacks import ATTACKS, CROWD, Stranger, Tally, Target, let_go
+from .capture import Capture
+from .crew import Rank
+from .trial import Deadlines, Ground, Shape, Trial
+
+CHILDREN_EVERY = 4  # calls: so often the doors of the ranks are open
+DOORS = 2  # of the running job are attacked
+LISTENS = "0A"  # in /proc/net/tcp
+# Attacks of seconds must not become the job's end: it waits as long as usual.
+DEADLINES = Deadlines(peer=10.0, call=60.0, start=60.0)
+REFUSAL = r"stretto: (rank \d+ on h\d+, listening at \S+), refused a connection from \S+: ([^;(]*)"
+
+
+def play(ground: Ground, seed: int, tallies: dict[str, Tally]) -> Trial:
+    """The attacker is the last host of the cluster.  `tallies`: by attack; counts are added."""
+    chance = random.Random(seed)
+    size = ground.cluster.size
+    shape = Shape.by_chance(chance, size - 1, (2, min(4, size - 1)))
+    trial = Trial(ground, seed, shape, mark=0, children=CHILDREN_EVERY)
+    crew, first, last = trial.crew, shape.hosts[0], len(shape.hosts) - 1
+    stranger = Stranger(ground.cluster.host(size), chance)
+
+    def attack(targets: list[Target]) -> None:
+        for name in chance.sample(list(tallies), len(tallies)):
+            for target in targets:
+                ATTACKS[name](stranger, target, tallies[name])
+
+    allow_descriptors((DOORS + 1) * (CROWD + 100))
+    crew.hold_back(last)
+    with Capture(ground.cluster.host(first)) as capture, trial.running():
+        place = Target(0, names.ipv4(first), crew.run.port, protocol.RENDEZVOUS, len(shape.hosts))
+        if trial.within("listens", lambda: place.port in _listeners(crew.ranks[0])):
+            crew.listen(1.0)  # others come, all but the last: the job is starting
+            stranger.recorded = capture.recordings(first)
+            attack([place])
+            crew.start(last)
+        if trial.within("joins", lambda: all(rank.said("going") for rank in crew)):
+            stranger.recorded += capture.recordings(first)
+            doors = [door for rank in crew for door in _doors(rank, len(shape.hosts))]
+            attack(chance.sample(doors, min(DOORS, len(doors))))
+            _check_ourselves(trial, stranger, chance.choice(doors))
+        for tally in tallies.values():
+            let_go(tally)
+        trial.see_to_the_end()
+    told = [rank for rank in crew if re.search(REFUSAL, rank.errors)]
+    if not told:
+        trial.complaints.append("no rank has told of strangers")
+    for rank in crew:
+        trial.complaints += _logged_twice(rank)
+        rank.errors = re.sub(REFUSAL + ".*\n", "", rank.errors)
+    return trial
+
+
+def _check_ourselves(trial: Trial, stranger: Stranger, door: Target) -> None:
+    """Who knows the secret is believed, and told that this job has no such rank: so it is for the
+    secret that others are refused, and not for how they speak."""
+    key = protocol.job_key(trial.crew.run.secret, trial.crew.run.rendezvous)
+    hello = protocol.greeting(door.kind, door.ranks, door.rank)
+    with stranger.connect(door) as connection:
+        verdict = protocol.open_connection(connection, key, hello)
+    if verdict != protocol.RANK:
+        trial.complaints.append(f"the secret is not believed: verdict {verdict}")
+
+
+def allow_descriptors(count: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), max(hard, count)))
+
+
+def _doors(rank: Rank, ranks: int) -> list[Target]:
+    address = names.ipv4(rank.host)
+    return [Target(rank.rank, address, port, protocol.DATA, ranks) for port in _listeners(rank)]
+
+
+def _listeners(rank: Rank) -> list[int]:
+    """The ports at which its process listens."""
+    sockets = set()
+    for descriptor in os.listdir(f"/proc/{rank.process.pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            sockets.add(os.readlink(f"/proc/{rank.process.pid}/fd/{descriptor}"))
+    ports = []
+    for file in ("tcp", "tcp6"):
+        with open(f"/proc/{rank.process.pid}/net/{file}") as lines:
+            for line in list(lines)[1:]:
+                fields = line.split()
+                if fields[3] == LISTENS and f"socket:[{fields[9]}]" in sockets:
+                    ports.append(int(fields[1].rpartition(":")[2], 16))
+    return ports
+
+
+def _logged_twice(rank: Rank) -> list[str]:
+    """Each listener tells of the first refusal of a kind, and counts the others."""
+    told = collections.Counter(
+        (where, re.sub(r"\d+", "N", why)) for where, why in re.findall(REFUSAL, rank.errors)
+    )
+    return [f"{where} has told {n} times: {why}" for (where, why), n in told.items() if n > 1]
