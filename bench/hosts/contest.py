@@ -58,7 +58,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--peers", type=recipes, default=",".join(RECIPES), help=f"of {','.join(RECIPES)} (all)")
     add("--patience", type=float, default=1.0, help="2 makes twice as many calls (1)")
     add("--every-variant", action="store_true",
-        help="also the settings of peers that were tried and never were their best")  # fmt: skip
+        help="also the settings of peers that were not their best in trials")  # fmt: skip
     results = {"json": "json", "markdown": "md", "plot": "png"}
     for option, suffix in results.items():
         default = ROOT / "results" / f"hosts-allreduce.{suffix}"

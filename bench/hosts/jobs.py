@@ -65,8 +65,13 @@ def launches(
                 yield job, recipe, variant
 
 
-def measure(job: Job, recipe: Recipe, variant: Variant, limit: float = 120) -> Iterator[Measured]:
-    """Yields what is measured, size by size.  Raises LaunchError."""
+def measure(
+    job: Job, recipe: Recipe, variant: Variant, limit: float | None = None
+) -> Iterator[Measured]:
+    """Yields what is measured, size by size.  Raises LaunchError, also if it takes longer than
+    `limit` seconds."""
+    if limit is None:
+        limit = 120 + 5 * job.ranks
     with tempfile.NamedTemporaryFile(prefix="hosts-bench-") as meeting:
         command, environment = recipe.start(job, variant, meeting.name)
         for record in job.cluster.lines(command, environment, limit):

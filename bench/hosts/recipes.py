@@ -31,7 +31,7 @@ class Variant:
     environment: dict[str, str] = field(default_factory=dict)
     from_bytes: int = 0
     to_bytes: int = 1 << 40
-    usual: bool = True  # else measured with --every-variant only: it was tried and never won
+    usual: bool = True  # else measured with --every-variant only: it won in no trial
 
 
 @dataclass(frozen=True)
