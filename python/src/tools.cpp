@@ -11,6 +11,7 @@
 #include "schedule/json.hpp"
 #include "schedule/layout.hpp"
 #include "schedule/verify.hpp"
+#include "trace/events.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -129,6 +130,13 @@ void bind_tools(nb::module_ &module) {
         .def("prove", &prove, "count"_a, "element"_a)
         .def("simulate", &simulate_schedule, "count"_a, "element"_a, "arrivals"_a, "alpha"_a,
              "beta"_a, "gamma"_a, "mode"_a, "events"_a = false);
+    // What a rank that was killed has left, as the JSON that it would have written.
+    module.def(
+        "write_trace",
+        [](const std::string &raw, const std::string &path) {
+            trace::write_events(trace::read_log(raw), path);
+        },
+        "raw"_a, "path"_a);
     module.def("schedule", &make, "collective"_a, "algorithm"_a, "ranks"_a, "root"_a);
     module.def("schedule_from_json", &schedule::from_json, "text"_a);
     module.def("algorithms", &list_algorithms);

@@ -79,6 +79,7 @@ stretto_status stretto_finalize(stretto_comm *comm) {
         while (!owned->requests.empty())
             end(*owned->requests.begin());
         owned->communicator.messenger().close();
+        owned->communicator.finish_trace();
     });
 }
 

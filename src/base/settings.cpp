@@ -123,6 +123,20 @@ constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
                            "that does not exist, of a connection that was refused"},
+    SettingInfo{.setting = Setting::trace,
+                .variable = "STRETTO_TRACE",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "a folder into which each rank writes a trace of its calls, steps and "
+                           "waits, for Perfetto (docs/trace.md); by default there is none"},
+    SettingInfo{.setting = Setting::trace_bytes,
+                .variable = "STRETTO_TRACE_BYTES",
+                .kind = bytes,
+                .fallback = "16M",
+                .meaning = "memory of each rank for its trace, 64 bytes a record; when it is full, "
+                           "the oldest records are dropped",
+                .least = 4096,
+                .most = std::uint64_t{1} << 36},
     SettingInfo{.setting = Setting::addr,
                 .variable = "STRETTO_ADDR",
                 .kind = SettingKind::text,

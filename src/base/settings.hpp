@@ -30,6 +30,8 @@ enum class Setting {
     isa,
     string_copies,
     warn,
+    trace,
+    trace_bytes,
     addr,
     iface,
     hosts,

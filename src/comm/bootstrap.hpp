@@ -10,6 +10,7 @@
 #include "comm/environment.hpp"
 #include "comm/hosts/peer_watch.hpp"
 #include "comm/hosts/reach.hpp"
+#include "trace/buffer.hpp"
 #include "transport/carrier.hpp"
 #include "transport/segment.hpp"
 
@@ -25,6 +26,7 @@ struct Origin {
     Ward::Kind kind = Ward::Kind::child;
     // If its ranks are on several hosts.
     transport::SegmentShape shape = {};
+    std::shared_ptr<trace::Buffer> trace = nullptr; // of this rank, if one is wanted
 
     // What the ranks of a host share; all of them, if there are no others.
     const transport::Placement &placement() const { return shape.placement; }

@@ -14,10 +14,12 @@ namespace stretto::comm {
 
 namespace {
 
-engine::EngineOptions engine_options(const transport::Segment &segment, int rank) {
+engine::EngineOptions engine_options(const transport::Segment &segment, int rank,
+                                     trace::Recorder *recorder) {
     const transport::SegmentHeader &header = segment.header();
     const bool one_host = segment.placement().one_host();
     engine::EngineOptions options;
+    options.recorder = recorder;
     options.who = "rank " + std::to_string(rank);
     if (!one_host)
         options.who += " on " + net::host_name();
@@ -34,11 +36,12 @@ engine::EngineOptions engine_options(const transport::Segment &segment, int rank
 Communicator::Communicator(const Identity &identity, const Origin *origin)
     : me_(identity), of_job_(origin == nullptr || origin->kind == Ward::Kind::job),
       joined_(join(identity, origin)), segment_(joined_.segment),
-      membership_{joined_, identity.rank}, heap_(segment_, identity.rank),
-      messenger_(segment_, identity.rank, heap_, engine_options(*segment_, identity.rank),
+      membership_{joined_, identity.rank}, tracing_(start_trace(origin)),
+      heap_(segment_, identity.rank),
+      messenger_(segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, tracing_),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
-          segment_, identity.rank, heap_, engine_options(*segment_, identity.rank),
+          segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, tracing_),
           [this](const engine::Said &said) { return describe(said); }, &messenger_),
       queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)),
       exhausted_(engine::no_memory(identity.rank)) {
@@ -101,6 +104,7 @@ void Communicator::tell() {
     if (told_.exchange(true))
         throw Error(Status::revoked,
                     std::string("the communicator failed in an earlier call: ") + failure.what());
+    trace_failure(failure);
     throw failure;
 }
 

@@ -24,6 +24,7 @@
 #include "schedule/contract.hpp"
 #include "schedule/layout.hpp"
 #include "select/select.hpp"
+#include "trace/recorder.hpp"
 #include "transport/heap.hpp"
 #include "transport/segment.hpp"
 
@@ -132,6 +133,12 @@ public:
     void exchanged(std::uint64_t call);
     // Who waited for one adds the time that it took.
     void spent(Collective collective, double seconds);
+    // The trace of this rank, which communicators made of this one share; null: none is wanted.
+    std::shared_ptr<trace::Buffer> trace() const {
+        return recorder_ ? recorder_->shared_buffer() : nullptr;
+    }
+    // Writes it, of a communicator of the whole job.  Throws Error.
+    void finish_trace();
     engine::Queue &queue() { return queue_; }
     messages::Messenger &messenger() { return messenger_; }
     transport::Heap &heap() { return heap_; }
@@ -190,6 +197,7 @@ private:
     static constexpr std::uint64_t kByPairs = 1u << 27;
 
     static std::uint64_t pack(const Request &request);
+    static trace::CallWords words(std::uint64_t what);
     const Terms &terms() const { return all_terms_[terms_now_]; }
     void agree(Terms terms);
     std::uint64_t what(const Request &request) const;
@@ -215,12 +223,20 @@ private:
     };
 
     [[noreturn]] void tell();
+    // tracing.cpp
+    trace::Recorder *start_trace(const Origin *origin);
+    void note_clock();
+    void trace_failure(const Error &failure) noexcept;
 
     const Identity me_;
     const bool of_job_;
+    // Of the trace, if one is wanted.  The carrier's thread may use it.
+    std::unique_ptr<trace::Recorder> recorder_;
+    std::unique_ptr<transport::Traffic> traffic_;
     Joined joined_;
     const std::shared_ptr<transport::Segment> segment_;
     const Membership membership_;
+    trace::Recorder *const tracing_; // null: no trace is wanted
     transport::Heap heap_;
     messages::Messenger messenger_;
     engine::Engine engine_;

@@ -4,21 +4,17 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "engine/step.inl"
 
 namespace stretto::engine {
 
 using transport::Cell;
-using transport::Where;
-using Way = StoreChoice::Way;
 
 namespace {
 
 // Nanoseconds that a rank with a core of its own waits for the step whose turn it is before it runs
 // later ones: disorder costs cache, so ranks that are merely out of phase should not pay it.
 constexpr double kPatience = 20'000;
-
-// Bytes of a slice from which results of reductions go to their cells by strings.
-constexpr std::uint32_t kLeastReducedString = 48u << 10;
 
 inline void fetch_to_write(const void *line) {
 #if defined(__x86_64__)
@@ -44,27 +40,40 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
       ring_mask_(segment_->ring_bytes() - 1), mine_(segment_->lines(rank)), rank_(rank),
       strings_(reduce::string_copies()),
       spins_(options.spin_ns != 0 && segment_->placement().one_host()), copy_(reduce::copy_pass()),
-      options_(options), patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())),
+      options_(options), recorder_(options.recorder), patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())),
       stream_(*segment_), heap_(heap), describe_(std::move(describe)), companion_(companion) {
     for (Bases &bases : bases_)
         bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
 }
 
-void Engine::play(const Call &call, Tally &tally) {
+template<bool traced>
+[[gnu::always_inline]] inline void Engine::play_as(const Call &call, Tally &tally) {
     begin(own_, call, tally);
     own_.bases = bases_[now_].data();
+    if constexpr (traced)
+        trace_begin(own_);
     // Whoever waits for our first cells need not wait for our bookkeeping, which is done while
     // theirs are on the way; but a rank that stores into our output must know before where that is.
     if (call.output_heap == 0)
-        proceed(own_, call.plan->leading);
+        proceed<traced>(own_, call.plan->leading);
     announce(own_);
     pass_by(*call.plan);
     if (spins_)
         let_them_write(*call.plan);
-    while (!advance(own_))
-        if (!spin(own_))
-            wait(own_, [this] { return attempt(own_); }, true);
-    end(own_, tally);
+    while (!advance<traced>(own_))
+        if (!spin<traced>(own_))
+            wait(own_, [this] { return attempt_as<traced>(own_); }, true);
+    close(own_, tally, nullptr);
+    if constexpr (traced)
+        recorder_->call_ends(own_.sequence);
+}
+
+void Engine::play(const Call &call, Tally &tally) {
+    play_as<false>(call, tally);
+}
+
+void Engine::play_traced(const Call &call, Tally &tally) {
+    play_as<true>(call, tally);
 }
 
 void Engine::launch(Run &run, const Call &call, const Tally &tally) {
@@ -72,6 +81,8 @@ void Engine::launch(Run &run, const Call &call, const Tally &tally) {
     run.kept_bases.assign(bases_[now_].begin(), bases_[now_].end());
     begin(run, run.kept, tally);
     run.bases = run.kept_bases.data();
+    if (recorder_ != nullptr)
+        trace_begin(run);
     announce(run);
     pass_by(*call.plan);
 }
@@ -147,128 +158,22 @@ void Engine::announce(const Run &run) {
     entry.sequence.store(run.sequence + 1, std::memory_order_release);
 }
 
-// Everything a step needs of other ranks: its cells are published, its own cell has room, and what
-// it overwrites is no longer read in place.
-[[gnu::always_inline]] inline bool Engine::ready(Run &run, const Step &step) {
-    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
-    for (std::uint32_t k = 0; k < step.operands; ++k)
-        if (operand[k].space == Space::cell) {
-            const std::uint64_t position = run.bases[operand[k].rank] + operand[k].offset;
-            if (!transport::published(cell(operand[k].rank, position), run.signature + position))
-                return false;
-        }
-    if (step.publishes) {
-        if (step.length >= kLeastDirect) {
-            if (!storable(run, step))
-                return false;
-        } else if (!stream_.room(
-                       {run.bases[rank_] + step.place.cells + transport::extent(step.length).cells,
-                        0}))
-            return false;
-    }
-    return run.lent == 0 || !run.call->in_place || released(run, step);
+template<bool traced>
+[[gnu::always_inline]] inline void Engine::perform(Run &run, const Step &step) {
+    if constexpr (traced)
+        execute_traced(run, step);
+    else
+        execute(run, step);
 }
 
-[[gnu::always_inline]] inline void Engine::execute(Run &run, const Step &step) {
-    if (lends(run, step))
-        return lend(run, step);
-    if (step.fill && run.call->in_place)
-        return;
-    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
-    const void **ins = run.ins.data();
-    for (std::uint32_t k = 0; k < step.operands; ++k) {
-        if (operand[k].space != Space::cell) {
-            ins[k] = reinterpret_cast<const void *>(run.base[static_cast<int>(operand[k].space)] +
-                                                    operand[k].offset);
-            continue;
-        }
-        Cell &header = cell(operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
-        switch (static_cast<Where>(header.where & 3)) {
-        case Where::here: ins[k] = header.payload(); break;
-        case Where::bulk: ins[k] = segment_->bulk(operand[k].rank) + (header.where >> 2); break;
-        case Where::heap: ins[k] = segment_->heap(operand[k].rank) + (header.where >> 2); break;
-        case Where::delivered: return; // the publisher has stored it where this step would
-        }
-    }
-
-    void **outs = run.outs.data();
-    int count = 0;
-    std::uint32_t streaming = 0;
-    if (step.has_result) {
-        outs[count++] = reinterpret_cast<void *>(run.base[static_cast<int>(step.result_space)] +
-                                                 step.result_offset);
-        if (step.result_space == Space::output && run.plan->streams_output)
-            streaming = 1;
-    }
-    Cell *own = nullptr;
-    std::uint64_t position = 0;
-    bool to_cell = false;
-    bool timed = false;
-    std::uint64_t before = 0;
-    std::uint64_t where = 0;
-    // Copies alone go by strings always.  With reductions among them only long ones do (short ones
-    // took twice the time in some runs), and only while that does better than streaming.
-    const bool long_enough = step.length >= StoreChoice::kLeast;
-    const bool reduces = run.plan->bytes_reduced != 0;
-    const bool able = long_enough && strings_ && !run.plan->streams_output &&
-                      (!reduces || step.length >= kLeastReducedString);
-    Way way = Way::plain;
-    if (long_enough)
-        way = able && !reduces ? Way::strings : store_.favoured(able);
-    if (step.publishes) {
-        position = run.bases[rank_] + step.place.cells;
-        own = &cell(rank_, position);
-        if (step.length >= kLeastDirect && run.pushed != 0) {
-            where = transport::at(Where::delivered);
-            if (streaming != 0)
-                streaming = (2u << run.pushed) - 1;
-            count += run.pushed;
-        } else {
-            outs[count] = own->payload();
-            if (step.length >= transport::kLeastBulk) {
-                const std::uint64_t offset =
-                    ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeader;
-                outs[count] = segment_->bulk(rank_) + offset;
-                where = transport::at(Where::bulk, offset);
-            }
-            if (long_enough && (!able || reduces)) {
-                if (step.operands == 1 && count == 0 && operand[0].space != Space::cell &&
-                    store_.times(step.length)) {
-                    before = now_ticks();
-                    way = store_.way(before, able);
-                    timed = way != Way::strings;
-                }
-                if (way == Way::streaming)
-                    streaming |= 1u << count;
-            }
-            to_cell = true;
-            ++count;
-        }
-    }
-
-    const bool strings = way == Way::strings;
-    if (step.operands == 1)
-        (strings ? &reduce::copy_by_strings : copy_)(outs, count, ins, 1, step.length, streaming);
-    else if (strings && to_cell && run.call->reduce != nullptr)
-        reduce::pass_to_string(run.call->reduce, run.plan->element, outs, count, ins, step.operands,
-                               step.length / run.plan->element);
-    else if (run.call->reduce != nullptr) [[likely]]
-        run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element,
-                         streaming);
-    else
-        reduce_by_user(run, step, count);
-    if (timed)
-        store_.saw(way, step.length, now_ticks() - before);
-
-    if (step.publishes) {
-        own->where = where;
-        transport::publish(*own, run.signature + position);
-        if (anybody_sleeps(signals_)) [[unlikely]]
-            ring_readers(run, step);
-    }
+[[gnu::noinline]] void Engine::execute_traced(Run &run, const Step &step) {
+    const std::uint64_t begin = recorder_->step_begins();
+    execute(run, step);
+    trace_step(run, step, begin);
 }
 
 // Steps before `end`, as far as they can run now.
+template<bool traced>
 [[gnu::always_inline]] inline bool Engine::proceed(Run &run, std::uint32_t end) {
     const Plan &plan = *run.plan;
     while (run.next < end) {
@@ -277,9 +182,12 @@ void Engine::announce(const Run &run) {
             --run.ahead;
         } else {
             const Step &step = plan.steps[run.next];
-            if (!ready(run, step))
+            if (!ready(run, step)) {
+                if constexpr (traced)
+                    trace_wait(run);
                 return false;
-            execute(run, step);
+            }
+            perform<traced>(run, step);
         }
         ++run.next;
         if (plan.reports)
@@ -288,28 +196,43 @@ void Engine::announce(const Run &run) {
     return true;
 }
 
+template<bool traced>
 bool Engine::advance(Run &run) {
     const Plan &plan = *run.plan;
-    if (!proceed(run, static_cast<std::uint32_t>(plan.steps.size())))
+    if (!proceed<traced>(run, static_cast<std::uint32_t>(plan.steps.size())))
         return false;
     // Memory that others read in place is the caller's again when they are done with it.
     for (; run.lent != 0; ++run.settled) {
         if (run.lends[run.settled] == 0)
             continue;
-        if (!stream_.taken(plan, run.sequence, plan.steps[run.settled]))
+        if (!stream_.taken(plan, run.sequence, plan.steps[run.settled])) {
+            if constexpr (traced)
+                trace_wait(run);
             return false;
+        }
         run.lends[run.settled] = 0;
         --run.lent;
     }
     return true;
 }
 
-bool Engine::attempt(Run &run) {
+template<bool traced>
+bool Engine::attempt_as(Run &run) {
     const std::uint64_t before = run.moves();
-    return advance(run) || look_ahead(run) || run.moves() != before;
+    return advance<traced>(run) || look_ahead<traced>(run) || run.moves() != before;
+}
+
+bool Engine::attempt(Run &run) {
+    return recorder_ != nullptr ? attempt_as<true>(run) : attempt_as<false>(run);
 }
 
 void Engine::end(Run &run, Tally &tally, const Run *oldest) {
+    close(run, tally, oldest);
+    if (recorder_ != nullptr)
+        recorder_->call_ends(run.sequence);
+}
+
+void Engine::close(Run &run, Tally &tally, const Run *oldest) {
     const Plan &plan = *run.plan;
     oldest_ = oldest != nullptr ? oldest->sequence : sequence_;
     mine_.progress.store(progress_of(oldest_, oldest != nullptr ? oldest->next : 0),
@@ -343,6 +266,7 @@ void Engine::report(const Run &run) {
 }
 
 // Runs steps after the one that waits, if their own predecessors are complete.
+template<bool traced>
 bool Engine::look_ahead(Run &run) {
     constexpr std::uint32_t kWindow = 256;
     const Plan &plan = *run.plan;
@@ -359,7 +283,7 @@ bool Engine::look_ahead(Run &run) {
         const std::uint32_t *before = plan.before.data() + step.first_before;
         if (!std::all_of(before, before + step.befores, complete) || !ready(run, step))
             continue;
-        execute(run, step);
+        perform<traced>(run, step);
         run.done[i / 64] |= 1ull << (i % 64);
         ++run.ahead;
         moved = true;
@@ -370,6 +294,7 @@ bool Engine::look_ahead(Run &run) {
 }
 
 // Waits a little without giving up the core; true if there is something to do again.
+template<bool traced>
 bool Engine::spin(Run &run) {
     if (spins_ && run.next < run.plan->steps.size()) {
         const Step &step = run.plan->steps[run.next];
@@ -394,7 +319,7 @@ bool Engine::spin(Run &run) {
         if (success)
             return true;
     }
-    return look_ahead(run);
+    return look_ahead<traced>(run);
 }
 
 } // namespace stretto::engine

@@ -20,6 +20,7 @@
 #include "reduce/strings.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/heap.hpp"
+#include "trace/recorder.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::engine {
@@ -28,6 +29,7 @@ struct EngineOptions {
     std::uint64_t spin_ns = 0;    // before yielding
     std::uint64_t timeout_ns = 0; // 0: wait for ever
     std::string who;              // this rank, as it is called in errors: "rank 3 on node7"
+    trace::Recorder *recorder = nullptr; // of the trace; null: none is wanted
 };
 
 // What else a rank gets done while it waits in a call.
@@ -48,13 +50,13 @@ public:
 
     // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
     void play(const Call &call, Tally &tally);
+    // The same with a trace: so that without one nothing need be asked.
+    void play_traced(const Call &call, Tally &tally);
+    bool traced() const { return recorder_ != nullptr; }
 
     // The same in parts, for calls that outlive their caller: launch() gives the call its place in
-    // the order of all calls, advance() does what can be done now and tells whether the call is
-    // complete.
+    // the order of all calls, attempt() does what can be done now; true if that was anything.
     void launch(Run &run, const Call &call, const Tally &tally);
-    bool advance(Run &run);
-    // advance(), and steps out of order; true if anything was done.
     bool attempt(Run &run);
     static bool complete(const Run &run) {
         return run.next == run.plan->steps.size() && run.lent == 0;
@@ -88,13 +90,31 @@ private:
     void announce(const Run &run);
     void pass_by(const Plan &plan);
     void let_them_write(const Plan &plan);
+    template<bool traced>
+    void play_as(const Call &call, Tally &tally);
+    template<bool traced>
     bool proceed(Run &run, std::uint32_t end);
+    template<bool traced>
+    bool advance(Run &run);
+    template<bool traced>
+    bool attempt_as(Run &run);
+    template<bool traced>
+    bool look_ahead(Run &run);
+    template<bool traced>
+    bool spin(Run &run);
+    template<bool traced>
+    void perform(Run &run, const Step &step);
     bool ready(Run &run, const Step &step);
     void execute(Run &run, const Step &step);
+    void close(Run &run, Tally &tally, const Run *oldest);
     void reduce_by_user(const Run &run, const Step &step, int outs);
     void report(const Run &run);
-    bool look_ahead(Run &run);
-    bool spin(Run &run);
+
+    // tracing.cpp
+    void execute_traced(Run &run, const Step &step);
+    void trace_begin(const Run &run);
+    void trace_step(const Run &run, const Step &step, std::uint64_t begin);
+    void trace_wait(const Run &run);
 
     // sharing.cpp
     bool storable(Run &run, const Step &step);
@@ -142,6 +162,7 @@ private:
     const bool spins_;          // on what others write: not where a bridge must bring it
     const reduce::Pass copy_;
     const EngineOptions options_;
+    trace::Recorder *const recorder_; // null: no trace is wanted
     const std::uint64_t patience_ticks_;
     Run own_; // of blocking calls
     using Bases = InlineVector<std::uint64_t, 4>;

@@ -43,13 +43,17 @@ Queue::~Queue() {
 }
 
 void Queue::play(const Call &call, Tally &tally) {
-    if (!thread_.joinable()) {
+    if (plain_) {
         engine_.play(call, tally);
+        return;
+    }
+    if (!thread_.joinable()) {
+        engine_.play_traced(call, tally);
         return;
     }
     const Driver driver(*this);
     if (active_.empty()) {
-        engine_.play(call, tally);
+        engine_.traced() ? engine_.play_traced(call, tally) : engine_.play(call, tally);
         return;
     }
     Flight *flight = launch(call, tally);
@@ -77,8 +81,10 @@ Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
 }
 
 Queue::Flight *Queue::start(const Call &call, Tally &tally) {
-    if (!thread_.joinable())
+    if (!thread_.joinable()) {
         thread_ = std::thread([this] { run_thread(); });
+        plain_ = false;
+    }
     const Driver driver(*this);
     Flight *flight = launch(call, tally);
     drive(); // what needs nobody is done at once, and others can go on with it

@@ -30,7 +30,8 @@ public:
     };
 
     explicit Queue(Engine &engine, transport::Segment &segment, int rank)
-        : engine_(engine), segment_(segment), rank_(rank), exhausted_(no_memory(rank)) {}
+        : engine_(engine), segment_(segment), rank_(rank), exhausted_(no_memory(rank)),
+          plain_(!engine.traced()) {}
     // Abandons what is still in flight.
     ~Queue();
 
@@ -68,6 +69,7 @@ private:
     transport::Segment &segment_;
     const int rank_;
     const Error exhausted_;
+    bool plain_; // there is neither a thread nor a trace: all that a blocking call asks
     std::thread thread_;
     std::mutex mutex_;
     std::condition_variable work_;

@@ -81,6 +81,8 @@ void Engine::stand(const Run &run) {
     const transport::Standing standing{transport::Standing::step, awaited(run),
                                        std::min(run.next + 1, of), of};
     mine_.standing.store(standing.packed(), std::memory_order_relaxed);
+    if (recorder_ != nullptr)
+        recorder_->waits_long();
 }
 
 // Whom the first step that is not complete waits for; after the last step, who still reads in our

@@ -56,6 +56,9 @@ std::byte *Carrier::place(int from, const Parcel &parcel) {
 void Carrier::arrived(int from, const Parcel &parcel) {
     Peer &sender = peer(from);
     LineBlock &lines = segment_.lines(from);
+    sender.received += parcel.length;
+    if (traffic_ != nullptr && parcel.length != 0)
+        traffic_->received(from, parcel.length, sender.received);
     switch (parcel.kind) {
     case Parcel::cell: take_cell(from, parcel); break;
     case Parcel::want:

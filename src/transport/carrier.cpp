@@ -67,9 +67,30 @@ void Carrier::locked(Body &&body) {
         courier_.unsent();
 }
 
+void Carrier::send(int rank, const Parcel &parcel, const std::byte *payload) {
+    links_->send(rank, parcel, payload);
+    if (parcel.length == 0)
+        return;
+    peer(rank).sent += parcel.length;
+    if (traffic_ != nullptr)
+        traffic_->sent(rank, parcel.length, peer(rank).sent);
+}
+
+void Carrier::observe(Traffic &traffic) {
+    locked([&] {
+        traffic_ = &traffic;
+        for (int rank = 0; rank < segment_.ranks(); ++rank) {
+            if (const std::uint64_t bytes = peer(rank).sent)
+                traffic.sent(rank, static_cast<std::uint32_t>(bytes), bytes);
+            if (const std::uint64_t bytes = peer(rank).received)
+                traffic.received(rank, static_cast<std::uint32_t>(bytes), bytes);
+        }
+    });
+}
+
 // A parcel without payload.
 void Carrier::send(int rank, Parcel::Kind kind, std::uint64_t position, std::uint64_t flag) {
-    links_->send(rank, {kind, 0, 0, position, flag, 0}, nullptr);
+    send(rank, Parcel{kind, 0, 0, position, flag, 0}, nullptr);
 }
 
 void Carrier::ship(int rank, const Shipment &cell) {
@@ -82,7 +103,7 @@ void Carrier::ship(int rank, const Shipment &cell) {
             to.asked_at = to.shipped;
             send(rank, Parcel::want, cell.taken);
         }
-        links_->send(rank,
+        send(rank,
                      {Parcel::cell, bulk ? Parcel::kBulk : std::uint8_t{0},
                       static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
                       bulk ? cell.where >> 2 : 0},
@@ -120,7 +141,7 @@ void Carrier::answer(int rank) {
             account.calls[i] = {};
     }
     account.standing = mine.standing.load(std::memory_order_relaxed);
-    links_->send(
+    send(
         rank,
         {Parcel::entries, 0, sizeof(Account), mine.progress.load(std::memory_order_acquire), 0, 0},
         reinterpret_cast<const std::byte *>(&account));
@@ -165,7 +186,7 @@ void Carrier::post_mail(int rank) {
         const auto length =
             static_cast<std::uint32_t>(std::min(written - to.mailed, kMailRing - at));
         const std::uint8_t more = to.mailed + length != written ? Parcel::kMore : 0;
-        links_->send(rank, {Parcel::mail, more, length, to.mailed, 0, 0}, ring + at);
+        send(rank, {Parcel::mail, more, length, to.mailed, 0, 0}, ring + at);
         to.mailed += length;
     }
 }
@@ -260,7 +281,7 @@ void Carrier::spread_failure() {
                         0};
     for (int rank = 0; rank < segment_.ranks(); ++rank)
         if (!segment_.here(rank))
-            links_->send(rank, parcel, reinterpret_cast<const std::byte *>(failure_.data()));
+            send(rank, parcel, reinterpret_cast<const std::byte *>(failure_.data()));
     if (on_failure_)
         on_failure_(error);
 }

@@ -17,6 +17,7 @@
 #include "transport/links.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/segment.hpp"
+#include "transport/traffic.hpp"
 
 namespace stretto::transport {
 
@@ -37,6 +38,8 @@ public:
     void open_mailbox(int rank) override;
     void failed() noexcept override;
 
+    // Is told of what is sent and received, of what was so far at once; outlives this.
+    void observe(Traffic &traffic);
     // Is told of the failure of the communicator, once, when other hosts are; with a lock held, so
     // it must not wait.  Once this returns, nobody else is.
     void on_failure(std::function<void(const Error &)> told);
@@ -63,6 +66,7 @@ private:
         std::uint64_t awaited = 0, wanted = 0;
         std::uint64_t mailed = 0; // bytes of our mailbox
         std::uint64_t told_read = 0, told_released = 0;
+        std::uint64_t sent = 0, received = 0; // bytes of payload
         bool mirrored = false;                     // its streams have memory
         MailboxHead *out = nullptr, *in = nullptr; // the mailboxes, once they are used
         std::string failure;                       // while it comes
@@ -78,6 +82,7 @@ private:
     bool carry(int milliseconds);
 
     // All below with the lock.
+    void send(int rank, const Parcel &parcel, const std::byte *payload);
     void send(int rank, Parcel::Kind kind, std::uint64_t position, std::uint64_t flag = 0);
     void tell(int rank);
     void post_mail(int rank);
@@ -103,6 +108,7 @@ private:
     std::string failure_; // what we tell
     bool told_failure_ = false;
     std::function<void(const Error &)> on_failure_;
+    Traffic *traffic_ = nullptr;
     std::mutex sleeping_; // held by the thread that sleeps on descriptors
     Courier courier_;     // last: its thread uses all of the above
 };

@@ -18,6 +18,7 @@ from stretto.cli.run import run
 from stretto.cli.secret import secret
 from stretto.cli.show import show
 from stretto.cli.simulate import simulate
+from stretto.cli.trace import trace
 from stretto.cli.verify import verify
 
 
@@ -36,11 +37,12 @@ def cli() -> None:
     stretto bench -n 4 --sizes 4:64M --plot out.png  measure on this machine
     stretto info                                     this machine, and all settings
     stretto secret                                   for jobs on several hosts
+    stretto trace merge DIR -o all.json              what the ranks did, for Perfetto
     """
 
 
 for command in (
-    run, list_command, verify, explain, simulate, draw, show, bench, info, config, secret
+    run, list_command, verify, explain, simulate, draw, show, bench, info, config, secret, trace
 ):  # fmt: skip
     cli.add_command(command)
 

@@ -43,11 +43,8 @@ class Panel:
     timeline: dict[str, Any]
 
 
-def draw(panels: list[Panel], note: str, path: str, block: int | None) -> None:
-    """Draws the panels below each other on one axis of time; the ending of `path` says the format.
-
-    block: stands out, with arrows along its way; the others go pale.
-    """
+def pyplot() -> tuple[Any, Any]:
+    """Matplotlib's, which is loaded only when there is something to draw, and Matplotlib."""
     try:
         import matplotlib
     except ImportError:
@@ -57,6 +54,15 @@ def draw(panels: list[Panel], note: str, path: str, block: int | None) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
+    return plt, matplotlib
+
+
+def draw(panels: list[Panel], note: str, path: str, block: int | None) -> None:
+    """Draws the panels below each other on one axis of time; the ending of `path` says the format.
+
+    block: stands out, with arrows along its way; the others go pale.
+    """
+    plt, matplotlib = pyplot()
     heights = [ROW * panel.ranks for panel in panels]
     whole = HEAD + sum(heights) + BETWEEN * (len(panels) - 1) + FOOT
     end = max([panel.timeline["makespan"] for panel in panels]) or 1e-9

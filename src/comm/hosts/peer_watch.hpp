@@ -41,6 +41,8 @@ public:
     // Ends the epoch and agrees with the other ranks on who is left for the next.  Throws
     // Error(excluded) if those whom this rank hears are no majority, or went on without it.
     control::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
+    // What the clocks of the job's ranks are apart, once that is known.
+    std::optional<control::Offsets> clocks() const { return agent_->clocks(); }
 
 private:
     friend class Ward;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One step: whether it can run, and what it does.  Part of engine.cpp, where it is inlined into
+// whatever plays steps.
+#pragma once
+
+#include "base/clock.hpp"
+#include "engine/engine.hpp"
+
+namespace stretto::engine {
+
+// Bytes of a slice from which results of reductions go to their cells by strings.
+inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
+
+// Everything a step needs of other ranks: its cells are published, its own cell has room, and what
+// it overwrites is no longer read in place.
+[[gnu::always_inline]] inline bool Engine::ready(Run &run, const Step &step) {
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    for (std::uint32_t k = 0; k < step.operands; ++k)
+        if (operand[k].space == Space::cell) {
+            const std::uint64_t position = run.bases[operand[k].rank] + operand[k].offset;
+            if (!transport::published(cell(operand[k].rank, position), run.signature + position))
+                return false;
+        }
+    if (step.publishes) {
+        if (step.length >= kLeastDirect) {
+            if (!storable(run, step))
+                return false;
+        } else if (!stream_.room(
+                       {run.bases[rank_] + step.place.cells + transport::extent(step.length).cells,
+                        0}))
+            return false;
+    }
+    return run.lent == 0 || !run.call->in_place || released(run, step);
+}
+
+[[gnu::always_inline]] inline void Engine::execute(Run &run, const Step &step) {
+    if (lends(run, step))
+        return lend(run, step);
+    if (step.fill && run.call->in_place)
+        return;
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    const void **ins = run.ins.data();
+    for (std::uint32_t k = 0; k < step.operands; ++k) {
+        if (operand[k].space != Space::cell) {
+            ins[k] = reinterpret_cast<const void *>(run.base[static_cast<int>(operand[k].space)] +
+                                                    operand[k].offset);
+            continue;
+        }
+        transport::Cell &header = cell(operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
+        switch (static_cast<transport::Where>(header.where & 3)) {
+        case transport::Where::here: ins[k] = header.payload(); break;
+        case transport::Where::bulk: ins[k] = segment_->bulk(operand[k].rank) + (header.where >> 2); break;
+        case transport::Where::heap: ins[k] = segment_->heap(operand[k].rank) + (header.where >> 2); break;
+        case transport::Where::delivered: return; // the publisher has stored it where this step would
+        }
+    }
+
+    void **outs = run.outs.data();
+    int count = 0;
+    std::uint32_t streaming = 0;
+    if (step.has_result) {
+        outs[count++] = reinterpret_cast<void *>(run.base[static_cast<int>(step.result_space)] +
+                                                 step.result_offset);
+        if (step.result_space == Space::output && run.plan->streams_output)
+            streaming = 1;
+    }
+    transport::Cell *own = nullptr;
+    std::uint64_t position = 0;
+    bool to_cell = false;
+    bool timed = false;
+    std::uint64_t before = 0;
+    std::uint64_t where = 0;
+    // Copies alone go by strings always.  With reductions among them only long ones do (short ones
+    // took twice the time in some runs), and only while that does better than streaming.
+    const bool long_enough = step.length >= StoreChoice::kLeast;
+    const bool reduces = run.plan->bytes_reduced != 0;
+    const bool able = long_enough && strings_ && !run.plan->streams_output &&
+                      (!reduces || step.length >= kLeastReducedString);
+    using Way = StoreChoice::Way;
+    Way way = Way::plain;
+    if (long_enough)
+        way = able && !reduces ? Way::strings : store_.favoured(able);
+    if (step.publishes) {
+        position = run.bases[rank_] + step.place.cells;
+        own = &cell(rank_, position);
+        if (step.length >= kLeastDirect && run.pushed != 0) {
+            where = transport::at(transport::Where::delivered);
+            if (streaming != 0)
+                streaming = (2u << run.pushed) - 1;
+            count += run.pushed;
+        } else {
+            outs[count] = own->payload();
+            if (step.length >= transport::kLeastBulk) {
+                const std::uint64_t offset =
+                    ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeader;
+                outs[count] = segment_->bulk(rank_) + offset;
+                where = transport::at(transport::Where::bulk, offset);
+            }
+            if (long_enough && (!able || reduces)) {
+                if (step.operands == 1 && count == 0 && operand[0].space != Space::cell &&
+                    store_.times(step.length)) {
+                    before = now_ticks();
+                    way = store_.way(before, able);
+                    timed = way != Way::strings;
+                }
+                if (way == Way::streaming)
+                    streaming |= 1u << count;
+            }
+            to_cell = true;
+            ++count;
+        }
+    }
+
+    const bool strings = way == Way::strings;
+    if (step.operands == 1)
+        (strings ? &reduce::copy_by_strings : copy_)(outs, count, ins, 1, step.length, streaming);
+    else if (strings && to_cell && run.call->reduce != nullptr)
+        reduce::pass_to_string(run.call->reduce, run.plan->element, outs, count, ins, step.operands,
+                               step.length / run.plan->element);
+    else if (run.call->reduce != nullptr) [[likely]]
+        run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element,
+                         streaming);
+    else
+        reduce_by_user(run, step, count);
+    if (timed)
+        store_.saw(way, step.length, now_ticks() - before);
+
+    if (step.publishes) {
+        own->where = where;
+        transport::publish(*own, run.signature + position);
+        if (anybody_sleeps(signals_)) [[unlikely]]
+            ring_readers(run, step);
+    }
+}
+
+} // namespace stretto::engine

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The trace of a rank while it runs, shared by all of its communicators.
+//
+// Writing a record takes a place by one atomic addition and stores eight words there: no lock, no
+// system call, and any thread may.  The memory is that of a file, so nothing that was written is
+// lost when the process is killed; `stretto trace` reads such files, too.  When the rank has ended,
+// or failed, what is there becomes a JSON file beside it (events.hpp).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "trace/format.hpp"
+
+namespace stretto::trace {
+
+struct Identity {
+    std::string job;
+    std::uint64_t job_id = 0; // the same on all ranks, different between jobs
+    int rank = 0, ranks = 1;
+};
+
+class Buffer {
+public:
+    // As STRETTO_TRACE and STRETTO_TRACE_BYTES say; null if no trace is wanted.  Throws Error if
+    // its file cannot be made, or has no room.
+    static std::shared_ptr<Buffer> open(const Identity &me);
+
+    Buffer(const std::string &folder, std::size_t bytes, const Identity &me);
+    // Writes the JSON file, if anything is new, and removes the other.
+    ~Buffer();
+    Buffer(const Buffer &) = delete;
+    Buffer &operator=(const Buffer &) = delete;
+
+    void add(const Record &record);
+    // The number of a text that records name; 0, which is "", if there is no more room.
+    std::uint32_t name(std::string_view text);
+    // The number by which records name a communicator.
+    std::uint16_t add_communicator(int rank, int size, std::string_view name);
+    // What to add to this clock to get that of the job's first rank.
+    void set_offset(std::int64_t nanoseconds);
+
+    // Throws Error.
+    void write_json();
+    const std::string &json_path() const { return json_path_; }
+
+private:
+    std::string raw_path_, json_path_;
+    std::size_t bytes_ = 0;
+    std::byte *memory_ = nullptr;
+    Header *header_ = nullptr;
+    char *names_ = nullptr;
+    Slot *slots_ = nullptr;
+    std::uint64_t mask_ = 0;
+    std::mutex mutex_; // of what follows
+    std::map<std::string, std::uint32_t, std::less<>> known_;
+    std::uint64_t written_ = 0; // records that the JSON file has seen
+};
+
+} // namespace stretto::trace

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a trace holds while its rank runs: a file that is mapped, so that what was written is there
+// however the process ends.
+//
+//     | header | names, each ended by a zero | records: a ring, of which the oldest are overwritten
+//
+// The reader is a process of the same machine type and version, or the same process.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace stretto::trace {
+
+inline constexpr std::uint64_t kMagic = 0x3145434152545453; // "STTRACE1"
+inline constexpr std::size_t kNameBytes = 65536;            // names are told by their place in them
+inline constexpr std::size_t kCommunicators = 128;          // that are told apart
+
+enum class Kind : std::uint8_t {
+    call_begins = 1, // a: collective | algorithm << 16, names; then its number, count, bytes, and
+                     // dtype | op << 8 | (1 + root) << 32
+    call_ends,       // its number
+    step,            // a: bytes; then call << 32 | step, sources | readers << 16 | operands << 32,
+                     // and the first four of both, 16 bits each
+    wait,            // a: 1 + the rank that is waited for, 0: some rank; then call << 32 | step
+    waits,           // the same, of a wait that is long and not over
+    sent,            // to another host; a: bytes; then the rank, and all bytes so far
+    received,        // from there
+    failure,         // a: its message, a name
+};
+
+// Of a step, in Record::flags.
+inline constexpr std::uint8_t kStores = 1;    // has a result in this rank's memory
+inline constexpr std::uint8_t kPublishes = 2; // has one that other ranks read
+// Of a call.
+inline constexpr std::uint8_t kNonblocking = 1;
+inline constexpr std::uint8_t kSynchronizing = 2; // nobody leaves before all have entered
+inline constexpr std::uint8_t kByPairs = 4;       // gatherv and its like
+inline constexpr std::uint8_t kReduces = 8, kHasData = 16;
+
+// As words, each of which is written and read by itself: readers may look at any time.
+struct Record {
+    std::uint64_t begin = 0, end = 0; // nanoseconds of CLOCK_MONOTONIC
+    Kind kind{};
+    std::uint8_t flags = 0;
+    std::uint16_t communicator = 0;
+    std::uint32_t a = 0;
+    std::uint64_t first = 0, second = 0, third = 0, fourth = 0;
+};
+inline constexpr std::size_t kWords = sizeof(Record) / 8;
+
+struct Slot {
+    std::atomic<std::uint64_t> stamp; // 1 + index of the record; 0: it is being written
+    std::array<std::atomic<std::uint64_t>, kWords> words;
+};
+static_assert(sizeof(Record) == 56 && sizeof(Slot) == 64);
+
+struct CommunicatorLine {
+    std::atomic<std::int32_t> rank, size; // size 0: none
+    std::atomic<std::uint32_t> name;
+};
+
+struct Header {
+    std::uint64_t magic;
+    std::uint64_t records; // places for them, a power of two
+    std::uint64_t job_id;
+    std::int32_t rank, ranks, pid;
+    std::array<char, 256> host, job;
+    // Whose nanoseconds these are: ranks with the same words share a clock.
+    std::array<char, 128> clock;
+    std::atomic<std::uint64_t> head;       // records so far
+    std::atomic<std::uint64_t> name_bytes; // so far
+    std::atomic<std::uint32_t> communicators;
+    // What to add to this clock to get that of the job's first rank, once the ranks have found out.
+    std::atomic<std::uint32_t> offset_known;
+    std::atomic<std::int64_t> offset_ns;
+    std::array<CommunicatorLine, kCommunicators> lines;
+};
+inline constexpr std::size_t kHeaderBytes = 4096;
+static_assert(sizeof(Header) <= kHeaderBytes);
+
+} // namespace stretto::trace

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one communicator puts into its rank's trace.
+//
+// Calls, steps and waits are recorded by whoever plays them, which is one thread at a time; what
+// goes over links, and failures, by anybody.  None of it fails: without memory for a name a call
+// has none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/types.hpp"
+#include "trace/buffer.hpp"
+
+namespace stretto::trace {
+
+// A call in words that others understand.
+struct CallWords {
+    std::string_view collective;
+    Dtype dtype = Dtype::i8;
+    ReduceOp op = ReduceOp::sum;
+    bool reduces = false, has_data = true;
+    int root = -1; // none
+    bool nonblocking = false, by_pairs = false;
+};
+
+class Recorder {
+public:
+    static constexpr int kSomebody = -1;
+
+    // What a rank says of its call, as the communicator packs it.
+    using Translate = std::function<CallWords(std::uint64_t what)>;
+
+    Recorder(std::shared_ptr<Buffer> buffer, int rank, int size, std::string_view name,
+             Translate translate);
+    // What is not over has ended with the communicator.
+    ~Recorder();
+    Recorder(const Recorder &) = delete;
+    Recorder &operator=(const Recorder &) = delete;
+
+    struct Call {
+        std::uint64_t sequence, what, count, bytes;
+        std::string_view algorithm;
+        bool synchronizing;
+    };
+    void call_begins(const Call &call);
+    void call_ends(std::uint64_t sequence);
+
+    struct Step {
+        std::uint64_t call;
+        std::uint32_t step, bytes, operands;
+        bool stores, publishes;
+    };
+    // How many they are, and the first four of them.
+    struct Ranks {
+        std::uint64_t count = 0, word = 0;
+        void add(int rank) {
+            if (count < 4)
+                word |= static_cast<std::uint64_t>(rank & 0xffff) << (16 * count);
+            ++count;
+        }
+    };
+    // `begin` is step_begins().
+    std::uint64_t step_begins();
+    void step_ends(std::uint64_t begin, const Step &step, const Ranks &sources,
+                   const Ranks &readers);
+
+    // The call cannot go on before `rank` has done something.  Said again and again while it waits;
+    // the next step, or the end of the call, ends it.
+    void waits(std::uint64_t call, std::uint32_t step, int rank) {
+        if (wait_.begin == 0 || wait_.call != call || wait_.step != step || wait_.rank != rank)
+            wait_begins(call, step, rank);
+    }
+    // It is long: what a killed rank was waiting for is to be seen.
+    void waits_long();
+
+    // To and from other hosts; `total`: all so far.
+    void sent(int rank, std::uint32_t bytes, std::uint64_t total);
+    void received(int rank, std::uint32_t bytes, std::uint64_t total);
+    void failed(std::string_view message);
+
+    Buffer &buffer() { return *buffer_; }
+    const std::shared_ptr<Buffer> &shared_buffer() const { return buffer_; }
+
+private:
+    struct Wait {
+        std::uint64_t begin = 0; // 0: none
+        std::uint64_t call = 0;
+        std::uint32_t step = 0;
+        int rank = kSomebody;
+        bool told = false;
+    };
+
+    void wait_begins(std::uint64_t call, std::uint32_t step, int rank);
+    void wait_ends(std::uint64_t now);
+    Record record_of(const Wait &wait, Kind kind, std::uint64_t end) const;
+    struct Name {
+        std::string text;
+        std::uint32_t number = 0;
+    };
+    std::uint32_t number_of(std::string_view text, Name &last) noexcept;
+
+    const std::shared_ptr<Buffer> buffer_;
+    const std::uint16_t communicator_;
+    const Translate translate_;
+    Wait wait_;
+    // The names of the last call, which the next is likely to have again.
+    Name collective_, algorithm_;
+};
+
+} // namespace stretto::trace
