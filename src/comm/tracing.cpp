@@ -47,10 +47,9 @@ trace::Recorder *Communicator::start_trace(const Origin *origin) {
         // Of the key no more is told than tells jobs apart.
         constexpr std::uint64_t kName = 0x7472616365;
         const std::shared_ptr<trace::Buffer> buffer =
-            origin != nullptr
-                ? origin->trace
-                : trace::Buffer::open(
-                      {me_.job, mix(segment_->header().key, kName), me_.rank, me_.size});
+            origin != nullptr ? origin->trace
+                              : trace::Buffer::open({me_.job, mix(segment_->header().key, kName),
+                                                     me_.rank, me_.size});
         if (buffer == nullptr)
             return nullptr;
         recorder_ = std::make_unique<trace::Recorder>(buffer, me_.rank, me_.size, me_.job, &words);
@@ -69,8 +68,8 @@ void Communicator::note_clock() {
     if (joined_.reach.watch == nullptr)
         return;
     const auto clocks = joined_.reach.watch->clocks();
-    const auto rank = static_cast<std::size_t>(
-        joined_.reach.ranks[static_cast<std::size_t>(me_.rank)]);
+    const auto rank =
+        static_cast<std::size_t>(joined_.reach.ranks[static_cast<std::size_t>(me_.rank)]);
     if (clocks && rank < clocks->of_rank.size())
         recorder_->buffer().set_offset(clocks->of_rank[rank]);
 }

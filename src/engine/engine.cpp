@@ -40,8 +40,9 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
       ring_mask_(segment_->ring_bytes() - 1), mine_(segment_->lines(rank)), rank_(rank),
       strings_(reduce::string_copies()),
       spins_(options.spin_ns != 0 && segment_->placement().one_host()), copy_(reduce::copy_pass()),
-      options_(options), recorder_(options.recorder), patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())),
-      stream_(*segment_), heap_(heap), describe_(std::move(describe)), companion_(companion) {
+      options_(options), recorder_(options.recorder),
+      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), stream_(*segment_),
+      heap_(heap), describe_(std::move(describe)), companion_(companion) {
     for (Bases &bases : bases_)
         bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
 }

@@ -18,17 +18,17 @@
 #include "engine/stream.hpp"
 #include "reduce/kernels.hpp"
 #include "reduce/strings.hpp"
+#include "trace/recorder.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/heap.hpp"
-#include "trace/recorder.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::engine {
 
 struct EngineOptions {
-    std::uint64_t spin_ns = 0;    // before yielding
-    std::uint64_t timeout_ns = 0; // 0: wait for ever
-    std::string who;              // this rank, as it is called in errors: "rank 3 on node7"
+    std::uint64_t spin_ns = 0;           // before yielding
+    std::uint64_t timeout_ns = 0;        // 0: wait for ever
+    std::string who;                     // this rank, as it is called in errors: "rank 3 on node7"
     trace::Recorder *recorder = nullptr; // of the trace; null: none is wanted
 };
 

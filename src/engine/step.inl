@@ -46,12 +46,18 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
                                                     operand[k].offset);
             continue;
         }
-        transport::Cell &header = cell(operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
+        transport::Cell &header =
+            cell(operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
         switch (static_cast<transport::Where>(header.where & 3)) {
         case transport::Where::here: ins[k] = header.payload(); break;
-        case transport::Where::bulk: ins[k] = segment_->bulk(operand[k].rank) + (header.where >> 2); break;
-        case transport::Where::heap: ins[k] = segment_->heap(operand[k].rank) + (header.where >> 2); break;
-        case transport::Where::delivered: return; // the publisher has stored it where this step would
+        case transport::Where::bulk:
+            ins[k] = segment_->bulk(operand[k].rank) + (header.where >> 2);
+            break;
+        case transport::Where::heap:
+            ins[k] = segment_->heap(operand[k].rank) + (header.where >> 2);
+            break;
+        case transport::Where::delivered:
+            return; // the publisher has stored it where this step would
         }
     }
 

@@ -6,8 +6,7 @@ namespace stretto::engine {
 
 void Engine::trace_begin(const Run &run) {
     recorder_->call_begins({run.sequence, run.call->said.what, run.call->said.count,
-                            run.plan->vector_bytes, run.plan->algorithm,
-                            run.plan->synchronizing});
+                            run.plan->vector_bytes, run.plan->algorithm, run.plan->synchronizing});
 }
 
 void Engine::trace_step(const Run &run, const Step &step, std::uint64_t begin) {

@@ -88,8 +88,8 @@ Buffer::Buffer(const std::string &folder, std::size_t bytes, const Identity &me)
         const int code = errno;
         unlink(raw_path_.c_str());
         errno = code;
-        refuse(raw_path_, ("no room for the " + written_bytes(bytes_) + " (STRETTO_TRACE_BYTES) of")
-                              .c_str());
+        refuse(raw_path_,
+               ("no room for the " + written_bytes(bytes_) + " (STRETTO_TRACE_BYTES) of").c_str());
     }
     void *memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (memory == MAP_FAILED) {

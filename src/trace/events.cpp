@@ -170,7 +170,8 @@ private:
         }
     }
 
-    // Finds the end of each call, and of each wait that is told of while it lasts; and who has links.
+    // Finds the end of each call, and of each wait that is told of while it lasts; and who has
+    // links.
     void pair() {
         std::map<Place, const Record *> begun;
         for (const Record &record : log_.records) {
@@ -265,7 +266,8 @@ private:
     }
 
     void step(const Record &record) {
-        const std::uint64_t sources = record.second & 0xffff, readers = record.second >> 16 & 0xffff;
+        const std::uint64_t sources = record.second & 0xffff,
+                            readers = record.second >> 16 & 0xffff;
         const std::uint64_t operands = record.second >> 32;
         const bool publishes = (record.flags & kPublishes) != 0;
         const char *name = operands > 1   ? publishes ? "reduce and send" : "reduce"
@@ -319,7 +321,7 @@ private:
     const Log &log_;
     File file_;
     bool first_ = true;
-    std::uint64_t last_ = 0; // what is not over lasts until then, at least
+    std::uint64_t last_ = 0;       // what is not over lasts until then, at least
     std::set<std::size_t> linked_; // communicators with ranks on other hosts
     std::map<const Record *, std::uint64_t> ends_;
     std::map<Place, const Record *> unfinished_;

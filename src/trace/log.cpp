@@ -70,8 +70,8 @@ Log read_log(std::span<const std::byte> bytes, const std::string &path) {
     const std::uint64_t name_bytes =
         std::min<std::uint64_t>(kNameBytes, header.name_bytes.load(std::memory_order_acquire));
     log.names.assign(reinterpret_cast<const char *>(bytes.data() + kHeaderBytes), name_bytes);
-    const std::size_t communicators = std::min<std::size_t>(
-        kCommunicators, header.communicators.load(std::memory_order_acquire));
+    const std::size_t communicators =
+        std::min<std::size_t>(kCommunicators, header.communicators.load(std::memory_order_acquire));
     for (std::size_t i = 0; i < communicators; ++i) {
         const CommunicatorLine &line = header.lines[i];
         log.communicators.push_back({line.rank.load(std::memory_order_relaxed),

@@ -43,11 +43,10 @@ void Recorder::call_begins(const Call &call) {
     record.begin = now_ns();
     wait_ends(record.begin);
     record.kind = Kind::call_begins;
-    record.flags = static_cast<std::uint8_t>((words.nonblocking ? kNonblocking : 0) |
-                                             (call.synchronizing ? kSynchronizing : 0) |
-                                             (words.by_pairs ? kByPairs : 0) |
-                                             (words.reduces ? kReduces : 0) |
-                                             (words.has_data ? kHasData : 0));
+    record.flags = static_cast<std::uint8_t>(
+        (words.nonblocking ? kNonblocking : 0) | (call.synchronizing ? kSynchronizing : 0) |
+        (words.by_pairs ? kByPairs : 0) | (words.reduces ? kReduces : 0) |
+        (words.has_data ? kHasData : 0));
     record.communicator = communicator_;
     record.a = collective | algorithm << 16;
     record.first = call.sequence;
@@ -75,14 +74,14 @@ std::uint64_t Recorder::step_begins() {
     return now;
 }
 
-void Recorder::step_ends(std::uint64_t begin, const Step &step,
-                         const Ranks &sources, const Ranks &readers) {
+void Recorder::step_ends(std::uint64_t begin, const Step &step, const Ranks &sources,
+                         const Ranks &readers) {
     Record record;
     record.begin = begin;
     record.end = now_ns();
     record.kind = Kind::step;
-    record.flags = static_cast<std::uint8_t>((step.stores ? kStores : 0) |
-                                             (step.publishes ? kPublishes : 0));
+    record.flags =
+        static_cast<std::uint8_t>((step.stores ? kStores : 0) | (step.publishes ? kPublishes : 0));
     record.communicator = communicator_;
     record.a = step.bytes;
     record.first = place_of(step.call, step.step);

@@ -104,10 +104,10 @@ void Carrier::ship(int rank, const Shipment &cell) {
             send(rank, Parcel::want, cell.taken);
         }
         send(rank,
-                     {Parcel::cell, bulk ? Parcel::kBulk : std::uint8_t{0},
-                      static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
-                      bulk ? cell.where >> 2 : 0},
-                     cell.payload);
+             {Parcel::cell, bulk ? Parcel::kBulk : std::uint8_t{0},
+              static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
+              bulk ? cell.where >> 2 : 0},
+             cell.payload);
     });
 }
 
@@ -141,10 +141,9 @@ void Carrier::answer(int rank) {
             account.calls[i] = {};
     }
     account.standing = mine.standing.load(std::memory_order_relaxed);
-    send(
-        rank,
-        {Parcel::entries, 0, sizeof(Account), mine.progress.load(std::memory_order_acquire), 0, 0},
-        reinterpret_cast<const std::byte *>(&account));
+    send(rank,
+         {Parcel::entries, 0, sizeof(Account), mine.progress.load(std::memory_order_acquire), 0, 0},
+         reinterpret_cast<const std::byte *>(&account));
 }
 
 void Carrier::open_mailbox(int rank) {

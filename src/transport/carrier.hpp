@@ -66,7 +66,7 @@ private:
         std::uint64_t awaited = 0, wanted = 0;
         std::uint64_t mailed = 0; // bytes of our mailbox
         std::uint64_t told_read = 0, told_released = 0;
-        std::uint64_t sent = 0, received = 0; // bytes of payload
+        std::uint64_t sent = 0, received = 0;      // bytes of payload
         bool mirrored = false;                     // its streams have memory
         MailboxHead *out = nullptr, *in = nullptr; // the mailboxes, once they are used
         std::string failure;                       // while it comes
