@@ -92,7 +92,9 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
     CPU_SET(rank, &core);
     sched_setaffinity(0, sizeof(core), &core);
     transport::Heap heap(contest.of_engine, rank);
-    engine::Engine engine(contest.of_engine, rank, heap, {1'000'000'000, 0},
+    engine::EngineOptions options;
+    options.timeout_ns = 1'000'000'000;
+    engine::Engine engine(contest.of_engine, rank, heap, options,
                           [](const engine::Said &) { return std::string("call"); });
     Hand hand(*contest.of_hand, rank);
     std::vector<std::unique_ptr<const engine::Plan>> plans; // the engine keeps referring to them
