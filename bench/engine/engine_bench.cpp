@@ -93,7 +93,7 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
     sched_setaffinity(0, sizeof(core), &core);
     transport::Heap heap(contest.of_engine, rank);
     engine::EngineOptions options;
-    options.timeout_ns = 1'000'000'000;
+    options.spin_ns = 1'000'000'000;
     engine::Engine engine(contest.of_engine, rank, heap, options,
                           [](const engine::Said &) { return std::string("call"); });
     Hand hand(*contest.of_hand, rank);
