@@ -79,7 +79,7 @@ action::Shrunk Agent::shrink(std::uint64_t completed) {
     if (!reason_)
         throw Error(Status::argument, "shrink was called on a communicator that has not failed");
     shrunk_.reset();
-    inbox_.push_back(Event(event::Shrink{completed}));
+    inbox_.emplace_back(std::in_place_type<Event>, event::Shrink{completed});
     links_.wake();
     answers_.wait(lock, [this] { return shrunk_ || collapsed_; });
     return shrunk_ ? *shrunk_ : action::Shrunk{action::Outcome::no_majority, view_};
@@ -92,7 +92,7 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
                                       "and a value of at most " +
                                           std::to_string(kMostSeal) + " bytes");
     const std::uint32_t epoch = view_.epoch;
-    inbox_.push_back(Event(event::Seal{key, arbiter, std::move(value)}));
+    inbox_.emplace_back(std::in_place_type<Event>, event::Seal{key, arbiter, std::move(value)});
     links_.wake();
     const auto over = [&] { return reason_ || view_.epoch != epoch; };
     answers_.wait(lock, [&] { return over() || seals_.contains(key); });
@@ -106,7 +106,7 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
 void Agent::forget_seals(std::uint64_t below) {
     std::unique_lock lock(mutex_);
     seals_.erase(seals_.begin(), seals_.lower_bound(below));
-    inbox_.push_back(Event(event::Forget{below}));
+    inbox_.emplace_back(std::in_place_type<Event>, event::Forget{below});
     links_.wake();
 }
 
@@ -144,7 +144,7 @@ void Agent::on_broken(int rank, std::string_view why) {
 }
 
 void Agent::on_restored(int rank) {
-    items_.push_back(Event(event::Restored{rank}));
+    items_.emplace_back(std::in_place_type<Event>, event::Restored{rank});
 }
 
 // ---- the agent's thread

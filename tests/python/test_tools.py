@@ -20,6 +20,8 @@ def test_version_and_help(stretto):
 @pytest.mark.parametrize("name", sorted(cli.commands))
 def test_every_command_has_examples_and_json(name):
     shown = CliRunner().invoke(cli, [name, "--help"]).output
+    for part in getattr(cli.commands[name], "commands", {}):
+        shown += CliRunner().invoke(cli, [name, part, "--help"]).output
     assert f"\n  stretto {name}" in shown or f"$(stretto {name}" in shown
     assert "--json" in shown or name == "run"  # which prints what its ranks print
 
