@@ -8,6 +8,7 @@ from typing import Callable
 
 from launchers import LAUNCHERS
 from names import MOST_HOSTS
+from units import at_least
 
 EXAMPLES = """\
 examples, as root:
@@ -104,7 +105,7 @@ def _programs(add: Add) -> None:
         "run --hosts 1-4,1-4 ./a.out      ranks dealt out in turn",
         "run --launcher torchrun --env A=B python train.py",
     )
-    run.add_argument("--ranks-per-host", type=_positive, default=1, metavar="K")
+    run.add_argument("--ranks-per-host", type=at_least(1), default=1, metavar="K")
     run.add_argument("--hosts", default="all", help="in the order of ranks: 1,3-5 (default: all)")
     run.add_argument("--launcher", choices=sorted(LAUNCHERS), default="stretto")
     run.add_argument("--env", action="append", default=[], metavar="A=B", help="one more variable")
@@ -169,10 +170,3 @@ def _faults(add: Add) -> None:
                 action="store_true",
                 help="as if it lost power: its link is cut first, so that nobody hears of the end",
             )
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("takes a number from 1 on")
-    return value

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rates, times, sizes and lists of hosts as people write them."""
+"""Rates, times, sizes, whole numbers and lists of hosts as people write them."""
 
 from __future__ import annotations
 
+import argparse
 import re
+from typing import Callable
 
 from errors import LabError
 
@@ -83,3 +85,15 @@ def _number(text: str, units: dict[str, int], kind: str, example: str) -> int:
     if value <= 0:
         raise LabError(f"{kind} must be more than 0, and '{text}' is not")
     return value
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """A type of arguments: a whole number from `least` on."""
+
+    def number(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"takes a number from {least} on")
+        return value
+
+    return number

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pages
 import summary
-from cluster import ROOT, LaunchError, made
+from cluster import ROOT, made
 from compare import cpu_name, parse_size
 from figure import draw
 from jobs import Measured, launches, measure
+from launching import LaunchError
 from peers import run
 from recipes import BUILD, RECIPES, Recipe
 from rich.console import Console

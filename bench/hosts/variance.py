@@ -15,9 +15,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import summary
-from cluster import ROOT, LaunchError, made
+from cluster import ROOT, made
 from contest import PROBE_SECONDS, build, facts
 from jobs import Measured, measure
+from launching import LaunchError
 from matplotlib.figure import Figure
 from recipes import MIB, RECIPES, Job, Recipe, Variant
 from rich.console import Console

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import states
 import tables
-from measure import Block, LaunchError, launches, measure
+from launching import LaunchError
+from measure import Block, launches, measure
 from peers import BUILD, HERE, PEERS, VENV, Peer, run
 from plot import draw
 from report import summarize

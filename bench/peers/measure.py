@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import tempfile
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import launching
 from peers import Peer, Settings
 
 CONTESTANTS = ("peer", "stretto", "shared", "memcpy")
@@ -28,10 +23,6 @@ class Block:
     probe_ns: tuple[float, float]  # before and after
     ns: dict[str, list[float]]  # per contestant: a call's slowest rank
     wrong: dict[str, int]  # per contestant: wrong elements
-
-
-class LaunchError(Exception):
-    """An mpirun that failed or did not end; the message holds the end of what it said."""
 
 
 def launches(
@@ -60,33 +51,8 @@ def measure(
     command += [f"{seconds:.1f}", ",".join(map(str, sizes))]
     if settings.threads:
         command.append("threads")
-    with tempfile.TemporaryFile("w+") as complaints:
-        process = subprocess.Popen(
-            command,
-            env=peer.environment(settings),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            text=True,
-            start_new_session=True,  # so that the ranks can be ended with their mpirun
-        )
-        watchdog = threading.Timer(2 * seconds + 120, _end, [process])
-        watchdog.start()
-        others = []
-        try:
-            for line in process.stdout:
-                if line.startswith("{"):
-                    yield _block(peer, ranks, json.loads(line))
-                else:
-                    others.append(line)
-            status = process.wait()
-        finally:
-            watchdog.cancel()
-            _end(process)
-        if status != 0:
-            complaints.seek(0)
-            said = "".join(others) + complaints.read()
-            raise LaunchError(f"{' '.join(command)}: status {status}\n{said[-2000:].strip()}")
+    for record in launching.lines(command, peer.environment(settings), 2 * seconds + 120):
+        yield _block(peer, ranks, record)
 
 
 def _block(peer: Peer, ranks: int, record: dict) -> Block:
@@ -98,15 +64,3 @@ def _block(peer: Peer, ranks: int, record: dict) -> Block:
         {who: record[who]["ns"] for who in CONTESTANTS},
         {who: record[who]["wrong"] for who in CONTESTANTS},
     )
-
-
-def _end(process: subprocess.Popen) -> None:
-    """mpirun takes its ranks with it when it is asked to end, not when it is killed."""
-    for signal_number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, signal_number)
-            process.wait(timeout=10)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue

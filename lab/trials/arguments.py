@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from units import at_least
+
 EXAMPLES = """\
 examples, as root:
   lab/reliability failures                       200 jobs, all kinds of failures
@@ -53,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _options(command: argparse.ArgumentParser, name: str) -> None:
     command.add_argument(
-        "--jobs", type=_positive, default=JOBS[name], metavar="N", help="(default: %(default)s)"
+        "--jobs", type=at_least(1), default=JOBS[name], metavar="N", help="(default: %(default)s)"
     )
     command.add_argument(
         "--seed", type=int, default=1, metavar="N",
@@ -64,7 +66,7 @@ def _options(command: argparse.ArgumentParser, name: str) -> None:
         "--kind", action="append", metavar="TEXT", help="only what has this in its name"
     )
     command.add_argument(
-        "--hosts", type=_several, default=HOSTS[name], metavar="N",
+        "--hosts", type=at_least(3), default=HOSTS[name], metavar="N",
         help="of the cluster (default: %(default)s)",
     )  # fmt: skip
     command.add_argument(
@@ -73,17 +75,3 @@ def _options(command: argparse.ArgumentParser, name: str) -> None:
     )  # fmt: skip
     command.add_argument("--verbose", action="store_true", help="all that ranks say")
     command.add_argument("--quiet", action="store_true", help="only the table and what is amiss")
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("takes a number from 1 on")
-    return value
-
-
-def _several(text: str) -> int:
-    value = int(text)
-    if value < 3:
-        raise argparse.ArgumentTypeError("takes a number from 3 on")
-    return value
