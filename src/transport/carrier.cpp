@@ -2,7 +2,8 @@
 #include "transport/carrier.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <cinttypes>
+#include <cstdio>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -22,13 +23,14 @@ constexpr std::size_t kAskEvery = 8;
 constexpr std::uint64_t kTellRead = kMailRing / 4;
 
 // Where the bell of a rank is: a datagram socket of the abstract namespace.  The job's random key
-// is part of the name.
+// is part of the name.  Takes no memory: a rank is woken in the midst of calls.
 socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
     address = {};
     address.sun_family = AF_UNIX;
-    const std::string name = "stretto-bell-" + std::to_string(key) + "-" + std::to_string(rank);
-    std::memcpy(address.sun_path + 1, name.data(), name.size());
-    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    const int length = std::snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+                                     "stretto-bell-%" PRIu64 "-%d", key, rank);
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
+                                  static_cast<std::size_t>(length));
 }
 
 } // namespace

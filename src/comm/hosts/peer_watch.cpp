@@ -113,10 +113,15 @@ void PeerWatch::round() {
 
 // ---- a communicator
 
-Ward::Ward(const Reach &reach, Kind kind, int rank, transport::Segment &segment,
-           transport::Carrier *carrier)
+Ward::Ward(const Reach &reach, int rank, transport::Segment &segment, transport::Carrier *carrier)
     : watch_(reach.watch), epoch_(reach.epoch), ranks_(reach.ranks), rank_(rank),
       exhausted_(engine::no_memory(rank)), segment_(segment), carrier_(carrier) {
+}
+
+// The other constructor is done: whatever is thrown from here on, the destructor runs.
+Ward::Ward(const Reach &reach, Kind kind, int rank, transport::Segment &segment,
+           transport::Carrier *carrier)
+    : Ward(reach, rank, segment, carrier) {
     if (kind == Kind::job && carrier_ != nullptr)
         carrier_->on_failure([this](const Error &failure) {
             watch_->agent_->fail(epoch_, failure.status(), failure.what());

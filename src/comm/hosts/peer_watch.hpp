@@ -78,6 +78,9 @@ public:
 private:
     friend class PeerWatch;
 
+    // Known to nobody yet.
+    Ward(const Reach &reach, int rank, transport::Segment &segment, transport::Carrier *carrier);
+
     void fail(const control::Reason &reason);
     void lose(int rank);
     void carry();
