@@ -93,7 +93,11 @@ Queue::Flight *Queue::start(const Call &call, Tally &tally) {
 
 bool Queue::test(Flight &flight) {
     const Driver driver(*this);
-    transport::carry(segment_);
+    try {
+        transport::carry(segment_);
+    } catch (...) { // no memory for what came
+        fail_all();
+    }
     if (!flight.complete)
         drive();
     return flight.complete;

@@ -83,7 +83,7 @@ bool Messenger::test(Transfer &transfer) {
     constexpr std::uint64_t kLook = 10 * transport::kSuspicious; // who only tests looks as well
     if (transfer.ended())
         return true;
-    transport::carry(*segment_);
+    carry();
     bool due = false;
     {
         const std::lock_guard lock(mutex_);
@@ -124,6 +124,16 @@ void Messenger::cancel(Transfer &transfer) {
         return;
     matcher_->withdraw(receive);
     end(receive);
+}
+
+// Takes in what has come from other hosts.
+void Messenger::carry() {
+    try {
+        transport::carry(*segment_);
+    } catch (...) { // no memory for it
+        const std::lock_guard lock(mutex_);
+        abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
+    }
 }
 
 bool Messenger::progress() {

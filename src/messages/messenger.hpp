@@ -109,6 +109,7 @@ private:
 
     Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
+    void carry();
     // Takes the lock and runs `body`.  What fails in it is posted, and every transfer that is on a
     // list ends: what the body began must still be there, and may be freed when this has thrown.
     template<class Body>

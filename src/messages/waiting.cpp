@@ -126,7 +126,7 @@ void Messenger::close() {
 }
 
 std::optional<Taken> Messenger::probe(int source, int tag) {
-    transport::carry(*segment_);
+    carry();
     const std::lock_guard lock(mutex_);
     check_alive();
     advance();

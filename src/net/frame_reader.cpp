@@ -81,10 +81,10 @@ std::string FrameReader::start_frame(FrameReceiver &receiver) {
     if (frame->length > most_)
         return "sent a frame of " + std::to_string(frame->length) + " bytes, where at most " +
                std::to_string(most_) + " are agreed on";
+    landing_ = receiver.begin(*frame); // if this throws, the header is still there
     begin_ += kFrameHeader;
     frame_ = *frame;
     done_ = 0;
-    landing_ = receiver.begin(frame_);
     inside_ = true;
     if (landing_.how == Landing::How::whole && frame_.length > capacity_)
         throw Error(Status::internal,

@@ -32,7 +32,7 @@ struct Landing {
 class FrameReceiver {
 public:
     virtual ~FrameReceiver() = default;
-    // A frame begins.  Not asked again for the same one.
+    // A frame begins.  Asked again for the same one only if it throws.
     virtual Landing begin(const Frame &frame) = 0;
     // The bytes from `offset` on; but for the last, pieces are multiples of 64 bytes.
     virtual void piece(const Frame &frame, std::size_t offset, std::span<const std::byte> bytes);
@@ -50,7 +50,7 @@ public:
     // Where what comes next is to be read to, in this order; never without room.
     std::span<const iovec> room();
     // So many bytes of that have come.  Gives frames to the receiver.  "", or what is wrong with
-    // them; then no more may follow.
+    // them; then no more may follow.  Throws what the receiver throws, and can go on.
     std::string arrived(std::size_t bytes, FrameReceiver &receiver);
 
     bool between_frames() const { return !inside_ && begin_ == end_; }

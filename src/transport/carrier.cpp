@@ -56,15 +56,21 @@ Carrier::~Carrier() {
 }
 
 // Runs `body` with the lock.  Each rank tells all others of a failure that is posted on its host,
-// once and before anything that it does because of it.
+// once and before anything that it does because of it; also if that is what `body` throws.
 template<class Body>
 void Carrier::locked(Body &&body) {
     const std::lock_guard lock(mutex_);
-    owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    body();
-    if (segment_.failed() && !told_failure_)
-        spread_failure();
-    owner_.store({}, std::memory_order_relaxed);
+    {
+        struct Owned {
+            std::atomic<std::thread::id> &owner;
+            ~Owned() { owner.store({}, std::memory_order_relaxed); }
+        };
+        owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        const Owned owned{owner_};
+        body();
+        if (segment_.failed() && !told_failure_)
+            spread_failure();
+    }
     if (!links_->sent())
         courier_.unsent();
 }

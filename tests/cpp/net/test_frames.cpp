@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
@@ -220,4 +222,43 @@ TEST_CASE("a reader is in the middle of a frame until all of it is there") {
     CHECK_FALSE(reader.between_frames());
     feed(reader, Bytes(5), SIZE_MAX, receiver);
     CHECK(reader.between_frames());
+}
+
+TEST_CASE("a receiver that had no memory for a frame is asked again") {
+    class Poor final : public Collector {
+    public:
+        using Collector::Collector;
+        Landing begin(const Frame &frame) override {
+            if (std::exchange(had_none_, !had_none_))
+                return Collector::begin(frame);
+            throw std::bad_alloc();
+        }
+
+    private:
+        bool had_none_ = false;
+    };
+    for (const How how : {How::whole, How::pieces, How::memory}) {
+        FrameWriter writer;
+        std::vector<Bytes> payloads;
+        for (unsigned i = 0; i < 20; ++i)
+            payloads.push_back(payload_of(i * 37 % 500 + 1, i));
+        for (unsigned i = 0; i < 20; ++i) {
+            const iovec pieces[] = {piece(payloads[i])};
+            writer.queue(numbered(i), pieces);
+        }
+        FrameReader reader(kMost, kBuffer);
+        Poor receiver([&](const Frame &) { return how; });
+        unsigned thrown = 0;
+        for (const std::byte byte : drain(writer, SIZE_MAX))
+            try {
+                const std::string wrong = feed(reader, {byte}, 1, receiver);
+                CHECK(wrong == "");
+            } catch (const std::bad_alloc &) {
+                ++thrown;
+            }
+        CHECK(thrown == 20);
+        REQUIRE(receiver.got.size() == 20);
+        for (unsigned i = 0; i < 20; ++i)
+            CHECK(receiver.got[i].payload == payloads[i]);
+    }
 }
