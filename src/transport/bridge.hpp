@@ -41,8 +41,11 @@ public:
     virtual void ring(int rank) = 0;
     // From now on there is a mailbox of ours for `rank`.
     virtual void open_mailbox(int rank) = 0;
-    // Sends what can be sent and takes in what has come; true if anything came.
-    virtual bool carry() = 0;
+    // Sends what can be sent and takes in what has come; true if anything came.  Then other threads
+    // of the rank that sleep are rung for: the caller is not, if it has announced that it will
+    // sleep (doorbell.hpp).
+    enum class Caller { awake, announced };
+    virtual bool carry(Caller caller = Caller::awake) = 0;
     // Sleeps until something comes from another host, the rank is woken, or the time is over,
     // unless its doorbell shows another ticket.  False if another thread of the rank does so
     // already: then that one wakes this one's doorbell.

@@ -47,6 +47,7 @@ Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll,
     if (bind(bell_.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
         throw_errno("cannot bind the bell of rank " + std::to_string(rank_));
     poll_->add(bell_.get(), Poll::kBell);
+    segment_.populate(rank_);
     segment_.set_bridge(this);
 }
 
@@ -212,12 +213,12 @@ void Carrier::tell_read(int rank) {
     send(rank, Parcel::read, read, released);
 }
 
-bool Carrier::carry() {
-    return carry(0);
+bool Carrier::carry(Caller caller) {
+    return carry(caller, 0);
 }
 
 // Waits so long for something to do, without the lock.
-bool Carrier::carry(int milliseconds) {
+bool Carrier::carry(Caller caller, int milliseconds) {
     Poll::Ready ready;
     poll_->wait(ready, milliseconds);
     bool moved = false;
@@ -231,15 +232,15 @@ bool Carrier::carry(int milliseconds) {
             while (recv(bell_.get(), nothing, sizeof(nothing), 0) >= 0) {
             }
         }
-    if (moved && anybody_sleeps(segment_.header().signals)) // another thread of this rank, perhaps
-        Doorbell(segment_, rank_).ring();
+    if (moved && anybody_sleeps(segment_.header().signals))
+        Doorbell(segment_, rank_).ring(caller == Caller::announced ? 1 : 0);
     return moved;
 }
 
 // The courier's: true when there is nothing more to send.
 bool Carrier::round() {
     constexpr int kMilliseconds = 5;
-    (void)carry(kMilliseconds);
+    (void)carry(Caller::awake, kMilliseconds);
     const std::lock_guard lock(mutex_);
     return links_->sent();
 }
@@ -254,7 +255,7 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     // Parts of a parcel are no reason to look at anything.
     const std::uint64_t end = now_ns() + timeout_ns;
     for (std::uint64_t now = now_ns(); !rung() && now < end; now = now_ns())
-        if (carry(static_cast<int>((end - now + 999'999) / 1'000'000)))
+        if (carry(Caller::announced, static_cast<int>((end - now + 999'999) / 1'000'000)))
             break;
     return true;
 }
@@ -320,7 +321,7 @@ void Carrier::leave(std::uint64_t timeout_ns) noexcept {
             return links_->delivered();
         };
         while (!delivered() && now_ns() - start < timeout_ns)
-            if (!carry())
+            if (!carry(Caller::awake))
                 usleep(50);
     } catch (...) { // the others see the link break
     }

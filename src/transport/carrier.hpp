@@ -32,7 +32,7 @@ public:
     void ask(int rank, std::uint64_t progress) override;
     void inquire(int rank) override;
     void ring(int rank) override;
-    bool carry() override;
+    bool carry(Caller caller) override;
     bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) override;
     void wake(int rank) override;
     void open_mailbox(int rank) override;
@@ -79,7 +79,7 @@ private:
     void locked(Body &&body);
 
     bool round();
-    bool carry(int milliseconds);
+    bool carry(Caller caller, int milliseconds);
 
     // All below with the lock.
     void send(int rank, const Parcel &parcel, const std::byte *payload);

@@ -55,7 +55,7 @@ void Doorbell::withdraw() {
     segment_.header().signals.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Doorbell::ring() {
+void Doorbell::ring(std::uint32_t known) {
     Bridge *const bridge = segment_.bridge();
     if (!segment_.here(rank_)) {
         if (bridge != nullptr)
@@ -65,7 +65,7 @@ void Doorbell::ring() {
     std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
     std::uint32_t word = asleep.load(std::memory_order_relaxed);
     do
-        if ((word & kSleepers) == 0 || (word & kRung) != 0)
+        if ((word & kSleepers) <= known || (word & kRung) != 0)
             return; // awake, or about to be
     while (
         !asleep.compare_exchange_weak(word, (word + kOneRing) | kRung, std::memory_order_acq_rel));

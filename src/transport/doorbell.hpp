@@ -25,8 +25,9 @@ public:
     void sleep(std::uint64_t timeout_ns); // or until rung
     void withdraw();
 
-    // Wakes those threads of the rank that sleep; a rank on another host is told what has changed.
-    void ring();
+    // Wakes those threads of the rank that sleep, if there are more than `known`; a rank on another
+    // host is told what has changed.
+    void ring(std::uint32_t known = 0);
 
 private:
     Segment &segment_;

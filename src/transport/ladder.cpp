@@ -21,15 +21,16 @@ constexpr std::uint64_t kNap = 20'000'000; // ns; sleepers look around this ofte
 void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
     const std::uint64_t start = now_ns();
     const auto waited = [&] { return now_ns() - start; };
-    const auto attempt = [&, bridge = segment.bridge()] {
+    const auto attempt = [&, bridge = segment.bridge()](Bridge::Caller caller) {
         if (bridge != nullptr)
-            (void)bridge->carry();
+            (void)bridge->carry(caller);
         return awaited.attempt();
     };
+    constexpr auto awake = Bridge::Caller::awake;
     // 1. Spin, while there is a core for everybody and it is likely to pay.
     while (spin_ns != 0 && waited() < spin_ns)
         for (int i = 0; i < 32; ++i) {
-            if (attempt())
+            if (attempt(awake))
                 return;
 #if defined(__x86_64__)
             __builtin_ia32_pause();
@@ -39,7 +40,7 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
     const int yields = segment.bridge() != nullptr ? kYieldsToFar : kYields;
     for (int i = 0; i < yields; ++i) {
         sched_yield();
-        if (attempt())
+        if (attempt(awake))
             return;
     }
     // 3. Sleep until somebody rings.
@@ -48,11 +49,11 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
     for (std::uint64_t looked = 0;;) {
         Doorbell bell(segment, rank);
         bell.announce();
-        const bool success = attempt();
+        const bool success = attempt(Bridge::Caller::announced);
         if (!success && !segment.failed())
             bell.sleep(looked == 0 ? suspicious : kNap);
         bell.withdraw();
-        if (success || attempt())
+        if (success || attempt(awake))
             return;
         if (segment.failed())
             throw segment.failure();

@@ -207,6 +207,11 @@ void Segment::open_mirror(int rank) {
         throw Error(Status::memory, "no memory for what comes from rank " + std::to_string(rank) +
                                         " (" + std::to_string(bytes >> 10) +
                                         " KiB); free memory, or lower STRETTO_RING_BYTES");
+    populate(rank);
+}
+
+void Segment::populate(int rank) {
+    (void)madvise(cells(rank), kRings * ring_bytes_, MADV_POPULATE_WRITE); // Linux 5.14
 }
 
 std::size_t Segment::rings_bytes() const {

@@ -151,6 +151,9 @@ public:
 
     // Takes the memory of the mirror of a rank on another host.  Throws Error(memory).
     void open_mirror(int rank);
+    // Maps the rings of a rank into this process now, if the kernel can.  Otherwise each page is
+    // when it is first touched: in the first lap small calls take up to twice as long.
+    void populate(int rank);
 
     // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
     std::atomic<std::uint64_t> *news(int rank) const {

@@ -115,8 +115,7 @@ void PeerWatch::round() {
 
 Ward::Ward(const Reach &reach, int rank, transport::Segment &segment, transport::Carrier *carrier)
     : watch_(reach.watch), epoch_(reach.epoch), ranks_(reach.ranks), rank_(rank),
-      exhausted_(engine::no_memory(rank)), segment_(segment), carrier_(carrier) {
-}
+      exhausted_(engine::no_memory(rank)), segment_(segment), carrier_(carrier) {}
 
 // The other constructor is done: whatever is thrown from here on, the destructor runs.
 Ward::Ward(const Reach &reach, Kind kind, int rank, transport::Segment &segment,
@@ -171,7 +170,7 @@ void Ward::carry() {
     if (carrier_ == nullptr)
         return;
     try {
-        (void)carrier_->carry();
+        (void)carrier_->carry(transport::Bridge::Caller::awake);
     } catch (...) { // no memory for what came: the rank cannot go on
         (void)engine::post_exception(segment_, rank_, exhausted_);
     }
