@@ -96,10 +96,11 @@ void require(const Algorithm &algorithm, const Situation &s) {
 
 std::size_t slice_bytes(const Situation &s) {
     // Between hosts a slice of a block goes on while the next one comes.  Each costs the processor
-    // what 10 KiB cost; from 128 KiB on that is little, and longer ones only come later.
+    // what 10 KiB cost, and its acknowledgement nearly as much: below 16 KiB a slice more takes
+    // longer than it hides.  From 128 KiB on that is little, and longer ones only come later.
     if (s.hosts > 1)
         return std::clamp<std::size_t>(std::bit_floor(s.bytes / static_cast<unsigned>(s.ranks) / 4),
-                                       8u << 10, 128u << 10);
+                                       16u << 10, 128u << 10);
     if (s.bytes > (1u << 20))
         return 256u << 10;
     // What flows from one rank to the others or back is in nobody's hands until a slice is
