@@ -40,11 +40,11 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def made(size: int, rate: str) -> Iterator[Cluster]:
+def made(size: int, rate: str, congestion: str) -> Iterator[Cluster]:
     """A cluster of so many hosts, which is gone afterwards."""
     cluster = Cluster(f"bench-{os.getpid()}-{size}", size)
     try:
-        _output(cluster.command("up", size, "--rate", rate))
+        _output(cluster.command("up", size, "--rate", rate, "--congestion", congestion))
         yield cluster
     finally:
         subprocess.run(cluster.command("down"), check=False, capture_output=True)

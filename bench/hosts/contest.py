@@ -55,6 +55,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--hosts", type=numbers, default="4,5,6,7,8,16", help="numbers of hosts (4,5,6,7,8,16)")
     add("--ranks-per-host", type=int, default=1, metavar="K", help="ranks on each host (1)")
     add("--rate", default="1gbit", help="of the links, each way, headers included (1gbit)")
+    add("--congestion", default="reno", help="TCP's congestion control, for all (reno)")
     add("--sizes", type=sizes, default=SIZES, help=f"of the vector ({SIZES})")
     add("--peers", type=recipes, default=",".join(RECIPES), help=f"of {','.join(RECIPES)} (all)")
     add("--patience", type=float, default=1.0, help="2 makes twice as many calls (1)")
@@ -92,7 +93,7 @@ def measure_all(
         task = bar.add_task("", total=len(arguments.hosts))
         for hosts in arguments.hosts:
             bar.update(task, description=f"{hosts} hosts")
-            with made(hosts, arguments.rate) as cluster:
+            with made(hosts, arguments.rate, arguments.congestion) as cluster:
                 rates[hosts] = cluster.probe(PROBE_SECONDS)["payload_bits_per_second"]
                 for job, recipe, variant in launches(
                     cluster, hosts, arguments.ranks_per_host, arguments.peers, arguments.sizes,
@@ -142,6 +143,7 @@ def main() -> int:
         sys.exit("nothing was measured")
     meta |= {
         "rate": arguments.rate,
+        "congestion": arguments.congestion,
         "every_variant": arguments.every_variant,
         "failures": failures,
     }

@@ -132,7 +132,8 @@ def write_markdown(results: dict, path: Path) -> None:
     text = [
         "# Allreduce of floats over TCP: Stretto and its peers in turns\n",
         f"{meta['date']}, {meta['cpu']}, {meta['cores']} cores for all hosts; links of "
-        f"{meta['rate']}, payload with all of them full: {rates}. {packages}.\n",
+        f"{meta['rate']}, TCP's {meta['congestion']}, payload with all of them full: {rates}. "
+        f"{packages}.\n",
     ]
     if meta["failures"] or results["wrong"]:
         text.append(f"**Failed launches: {len(meta['failures'])}; wrong: {results['wrong']}.**\n")

@@ -42,6 +42,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--mebibytes", type=int, default=256, help="of the vector (256)")
     add("--runs", type=int, default=10, help="(10)")
     add("--rate", default="1gbit", help="of the links (1gbit)")
+    add("--congestion", default="reno", help="TCP's congestion control, for all (reno)")
     add("--kinds", default=",".join(KINDS), help=f"of {', '.join(KINDS)} (both)")
     add("--peers", default="openmpi,gloo", help="of openmpi, gloo (both)")
     for option, suffix in {"json": "json", "markdown": "md", "plot": "png"}.items():
@@ -108,7 +109,7 @@ def markdown(results: dict) -> str:
     lines = [
         f"{results['hosts']} hosts, {results['mebibytes']} MiB, {results['meta']['date']}, "
         f"{results['meta']['cpu']}, {results['meta']['cores']} cores for all hosts; links of "
-        f"{results['rate']}, bound {results['bound']:.3f} s.\n",
+        f"{results['rate']}, TCP's {results['congestion']}, bound {results['bound']:.3f} s.\n",
         "| runs | | median | interval | least | most | least to most | first | ÷ bound |",
         "|:--|:--|---:|---:|---:|---:|---:|---:|---:|",
     ]
@@ -150,7 +151,7 @@ def main() -> int:
     chosen = [RECIPES[name] for name in arguments.peers.split(",")]
     build(chosen, console)
     meta = facts(chosen)
-    with made(arguments.hosts, arguments.rate) as cluster:
+    with made(arguments.hosts, arguments.rate, arguments.congestion) as cluster:
         rates = cluster.probe(PROBE_SECONDS)["payload_bits_per_second"]
         try:
             found = runs(arguments, cluster, console)
@@ -165,6 +166,7 @@ def main() -> int:
         "hosts": arguments.hosts,
         "mebibytes": arguments.mebibytes,
         "rate": arguments.rate,
+        "congestion": arguments.congestion,
         "rates": rates,
         "bound": bound,
         "rows": [row(*key, found[key], bound) for key in keys],
