@@ -167,6 +167,12 @@ constexpr std::array kSettings{
                            "networks on which one does not carry all; rank 0's counts",
                 .least = 1,
                 .most = 16},
+    SettingInfo{.setting = Setting::congestion,
+                .variable = "STRETTO_CONGESTION",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "TCP's congestion control between hosts, one that the machine allows: "
+                           "cubic, reno, bbr; by default what the machine has"},
     SettingInfo{.setting = Setting::delay,
                 .variable = "STRETTO_DELAY",
                 .kind = duration,

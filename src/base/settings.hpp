@@ -36,6 +36,7 @@ enum class Setting {
     iface,
     hosts,
     sockets,
+    congestion,
     delay,
     secret_file,
     secret,

@@ -14,6 +14,7 @@
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
 #include "engine/failure.hpp"
+#include "net/congestion.hpp"
 #include "net/interfaces.hpp"
 #include "transport/doorbell.hpp"
 
@@ -190,7 +191,9 @@ Joined join(const Identity &me, const Origin *origin) {
         return join_across(me, *origin);
     if (origin != nullptr)
         return join_here(me, origin, origin->place);
-    (void)net::interface_filter(); // what makes no sense is told whether it is needed or not
+    // What makes no sense is told whether it is needed or not.
+    (void)net::interface_filter();
+    net::check_congestion();
     if (!me.address.empty() && me.size > 1)
         return join_hosts(me);
     return join_here(me, origin, me.job + "-" + std::to_string(instance(me)));

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <utility>
 
+#include "net/congestion.hpp"
 #include "net/sockets.hpp"
 
 namespace stretto::net {
@@ -60,6 +61,7 @@ Connection::Connection(Descriptor socket, Peer peer, const ConnectionLimits &lim
     if (flags < 0 || fcntl(socket_.get(), F_SETFL, flags | O_NONBLOCK) != 0)
         throw_errno("cannot use the connection to " + in_words(peer_));
     send_without_delay(socket_.get());
+    choose_congestion(socket_.get());
 }
 
 void Connection::fail(const std::string &why) {
