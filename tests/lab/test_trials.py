@@ -90,6 +90,7 @@ def test_nothing_is_amiss_when_all_is_as_it_should_be():
         ("failed", "2 failed|11|7|barrier|peer failed|something died", "names no rank, host, op"),
         ("shrunk", "2 shrunk|11.5|1,2,3|7|7", "split brain"),
         ("shrunk", "2 shrunk|11.5|2,3|7|7", "without a majority"),
+        ("shrunk", "2 shrunk|11.5|0,1,2|7|7", "split brain: at the end"),
         ("shrunk", "2 shrunk|11.5|0,1,2,3|6|7", "repeat different calls"),
         ("ended", "2 outside|13|7|shrink|peer failed|excluded", "ranks [2] do not go on"),
     ],
@@ -98,6 +99,31 @@ def test_what_is_amiss_is_noticed(what, becomes, complaint):
     trial = trial_in_which(2, what, becomes)
     judge(trial)
     assert any(complaint in each for each in trial.complaints), trial.complaints
+
+
+@pytest.mark.parametrize(
+    ("between", "complaints"),
+    [(0, []), (3, ["(0, 1, 2) repeat different calls, from [7, 10] on"])],
+)
+def test_who_still_shrinks_may_skip_a_communicator_that_others_had(between, complaints):
+    """Rank 0 was in one with rank 3, which then was lost while ranks 1 and 2 still shrank."""
+    through = [
+        "0 joined|9",
+        "0 shrunk|11.2|0,1,2,3|7|7",
+        f"0 shrunk|11.5|0,1,2|{between}|{between}",
+        "0 going|12|31",
+    ]
+    late = [line.replace("0,1,2,3", "0,1,2") for rank in (1, 2) for line in as_it_should_be(rank)]
+    assert views.contradictions(made_up(*through, *late).crew) == complaints
+
+
+def test_a_communicator_that_all_skip_is_known_from_those_who_are_left_out():
+    """Of 5 ranks 4 were left, then 2 with the lowest of those."""
+    ends = [line.replace("0,1,2,3", "0,3") for rank in (0, 3) for line in as_it_should_be(rank)]
+    assert "without a majority" in views.contradictions(made_up(*ends).crew)[0]
+    why = "those whom it hears are no majority of ranks 0-2, 3, and the others may go on without it"
+    outside = f"1 outside|12|7|shrink|excluded|rank 1 of the job cannot go on: {why}; the failure"
+    assert views.contradictions(made_up(*ends, outside).crew) == []
 
 
 def test_an_orderly_end_has_status_0():
