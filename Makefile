@@ -66,7 +66,8 @@ sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-
 # What runs under sanitizers always: where ranks share memory, or threads do.  The rest: make test-full.
 shared_tests := net transport engine hosts api_collectives api_nonblocking api_errors api_costs api_messages api_ops \
 	api_parts api_communicators api_exchanges api_message_programs api_reproducible api_arguments \
-	api_failures api_peers api_memory api_memory_messages programs control control_agent
+	api_failures api_peers api_memory api_memory_messages api_shrink api_shrink_failures \
+	api_trace trace programs control control_agent
 only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests))))$$'
 
 test: test-cpp test-python test-lab test-asan test-tsan
