@@ -53,7 +53,23 @@ public:
         }
     }
 
+    // What fails is told from here: until the process has ended, the buffers of requests in flight
+    // must stay, for on communicators that have not failed they are still written to.
     void play(const std::vector<Step> &steps, const std::optional<Fault> &fault = {}) {
+        try {
+            play_all(steps, fault);
+        } catch (const std::exception &error) {
+            leave_(error);
+        }
+    }
+
+private:
+    struct Pending {
+        stretto_request request;
+        std::function<std::string()> verdict; // empty, or what was wrong
+    };
+
+    void play_all(const std::vector<Step> &steps, const std::optional<Fault> &fault) {
         for (std::size_t i = 0; i < steps.size(); ++i) {
             Step step = steps[i];
             if (fault && fault->step == i && fault->rank == rank_)
@@ -65,12 +81,6 @@ public:
         while (!pending_.empty())
             finish_one();
     }
-
-private:
-    struct Pending {
-        stretto_request request;
-        std::function<std::string()> verdict; // empty, or what was wrong
-    };
 
     void play(const Step &step) {
         switch (step.kind) {
@@ -219,12 +229,8 @@ private:
         std::vector<std::thread> running;
         for (std::size_t t = 0; t < own.size(); ++t)
             running.emplace_back([this, &step, &own, t, seed = random_()] {
-                try {
-                    const std::vector<stretto_comm> comms(step.comm + 1, own[t]);
-                    Actor(program_, rank_, comms, seed, leave_).play(step.programs[t]);
-                } catch (const std::exception &error) {
-                    leave_(error);
-                }
+                const std::vector<stretto_comm> comms(step.comm + 1, own[t]);
+                Actor(program_, rank_, comms, seed, leave_).play(step.programs[t]);
             });
         for (std::thread &thread : running)
             thread.join();
