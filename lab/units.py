@@ -46,14 +46,19 @@ def hosts(text: str, count: int) -> list[int]:
         return list(range(1, count + 1))
     found: list[int] = []
     for part in text.split(","):
-        match = re.fullmatch(r"h?(\d+)(?:-h?(\d+))?", part.strip())
-        if not match:
+        numbers = span(re.sub(r"\bh(?=\d)", "", part))
+        if numbers is None:
             raise LabError(f"'{part}' in '{text}' is no host; write hosts as 2, h2, 1-4 or 1,3-5")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if not 1 <= first <= last <= count:
+        if not 1 <= numbers.start < numbers.stop <= count + 1:
             raise LabError(f"'{part}' in '{text}': the cluster has the hosts h1 to h{count}")
-        found.extend(range(first, last + 1))
+        found.extend(numbers)
     return found
+
+
+def span(text: str) -> range | None:
+    """The whole numbers of '3' or '3-5', both ends included; nothing if that is not what it is."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())
+    return range(int(match[1]), int(match[2] or match[1]) + 1) if match else None
 
 
 def host(text: str, count: int) -> int:

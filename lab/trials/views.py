@@ -7,6 +7,8 @@ import itertools
 import re
 from collections.abc import Collection
 
+import units
+
 from .crew import Crew, Rank
 
 View = tuple[int, ...]  # the ranks of a communicator, as they were called in the job at first
@@ -29,10 +31,7 @@ def named(rank: Rank) -> set[View]:
     texts = [text for event in rank.all("outside") for text in _NAMED.findall(event.fields[-1])]
     return {
         tuple(
-            each
-            for part in text.split(",")
-            for first, _, end in [part.partition("-")]
-            for each in range(int(first), int(end or first) + 1)
+            each for part in text.split(",") for each in units.span(part) or ()
         )
         for text in texts
     }

@@ -57,7 +57,8 @@ Carrier::~Carrier() {
 }
 
 // Runs `body` with the lock.  Each rank tells all others of a failure that is posted on its host,
-// once and before anything that it does because of it; also if that is what `body` throws.
+// once and before anything that it does because of it.  If `body` throws, whoever catches posts the
+// failure, and the next that has the lock tells of it.
 template<class Body>
 void Carrier::locked(Body &&body) {
     const std::lock_guard lock(mutex_);
