@@ -72,8 +72,15 @@ typedef enum stretto_dtype {
     STRETTO_FLOAT64 = 11,
     STRETTO_COMPLEX64 = 12,  /* two float32: real part, imaginary part */
     STRETTO_COMPLEX128 = 13, /* two float64 */
-    STRETTO_BOOL = 14        /* a byte: 0 is false, all others are true; results are 0 or 1 */
+    STRETTO_BOOL = 14,       /* a byte: 0 is false, all others are true; results are 0 or 1 */
+    STRETTO_RECORDS = 0x1000, /* STRETTO_RECORD(n) is n beyond it */
+    STRETTO_RECORDS_END = 0x2000
 } stretto_dtype;
+
+/* Elements of `bytes` bytes, 1 to 4096, which are never cut: structures, pairs of a value and its
+ * place, numbers that Stretto does not know.  They can be moved, and reduced by operations that
+ * stretto_op_create gave. */
+#define STRETTO_RECORD(bytes) ((stretto_dtype)(STRETTO_RECORDS + (bytes)))
 
 /* What goes with which type (docs/data.md gives the reasons; the rest is STRETTO_ERR_ARGUMENT):
  *
@@ -81,6 +88,7 @@ typedef enum stretto_dtype {
  *   floats    SUM PROD MIN MAX AVG, premul_sum; 16-bit ones are reduced as float32
  *   complex   SUM PROD AVG, premul_sum
  *   bool      MIN MAX BAND BOR BXOR LAND LOR LXOR
+ *   records   none but operations of one's own
  *
  * min and max follow IEEE 754-2019 minimum and maximum: a NaN operand gives a NaN, -0 < +0. */
 typedef enum stretto_op {
@@ -111,6 +119,15 @@ STRETTO_API stretto_status stretto_init(stretto_comm *comm);
  */
 STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char *job,
                                                  stretto_comm *comm);
+
+/* Gives every rank what all have: `bytes` bytes from `mine` of each, by rank, to `all`.  0: done. */
+typedef int (*stretto_allgather_function)(const void *mine, void *all, size_t bytes, void *context);
+/* Joins ranks that something else connects already, such as MPI: by its help they agree on a name
+ * of the job and, on several hosts, on where to meet and on a secret; no setting is needed.  All
+ * ranks call, and `allgather` is called equally often by all, in this thread.  Collective. */
+STRETTO_API stretto_status stretto_init_by_exchange(int rank, int size,
+                                                    stretto_allgather_function allgather,
+                                                    void *context, stretto_comm *comm);
 
 /* Waits for outstanding requests (receives that no message has matched are given up), leaves the
  * job, frees everything including stretto_alloc memory. Sets *comm to NULL.  Collective, but does

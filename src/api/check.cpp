@@ -28,7 +28,7 @@ Request without_buffers(stretto_comm comm, Collective collective, int dtype, int
     require(made != nullptr || (op >= 0 && op < kBuiltInOps),
             "unknown op; see stretto_op in stretto.h");
     const ReduceOp kind = made != nullptr ? made->kind : static_cast<ReduceOp>(op);
-    if ((kSupportedOps[static_cast<std::size_t>(dtype)] >> static_cast<int>(kind) & 1) == 0 &&
+    if ((supported_ops(type) >> static_cast<int>(kind) & 1) == 0 &&
         reduces(collective)) [[unlikely]]
         require_pair(type, kind);
     require(root >= 0 && root < comm->communicator.size(),
@@ -38,7 +38,7 @@ Request without_buffers(stretto_comm comm, Collective collective, int dtype, int
         if (kind == ReduceOp::premul_sum && made->dtype != type)
             throw Error(Status::argument, "the scalar of this premul_sum is a " +
                                               std::string(name(made->dtype)) +
-                                              ", the elements are " + std::string(name(type)));
+                                              ", the elements are " + words(type));
         request.operation = made;
         request.operation_number = static_cast<std::uint32_t>(op);
     }
@@ -86,8 +86,6 @@ void place(Request &request, bool nothing_sent, bool nothing_received, int rank)
     if (held.output == Holds::nothing)
         request.output = nullptr;
 }
-
-constexpr std::size_t kMostElements = SIZE_MAX / 16; // of the largest type, in the address space
 
 } // namespace
 

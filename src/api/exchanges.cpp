@@ -17,8 +17,6 @@ namespace {
 
 using Parts = std::vector<Exchange::Part>; // by rank
 
-constexpr std::size_t kMostElements = SIZE_MAX / 16;
-
 // A buffer with a part for each rank.
 Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
             const std::size_t *displacements, stretto::Dtype dtype) {

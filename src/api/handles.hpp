@@ -93,6 +93,8 @@ inline void require(bool condition, const char *message) {
         throw Error(Status::argument, message);
 }
 
+inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecord; // in the address space
+
 // A request with everything checked that one rank can check alone.  `made`: the operation that `op`
 // is the number of, if it was created; whoever keeps the request keeps it, too.
 comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
@@ -114,7 +116,7 @@ inline OperationPointer created_or_null(int op) {
 }
 Dtype dtype_of(int dtype);
 inline int any_op(Dtype dtype) {
-    return std::countr_zero(kSupportedOps[static_cast<std::size_t>(dtype)]);
+    return std::countr_zero(supported_ops(dtype));
 }
 // Throws Error(argument) that lists what the type can do unless the operation is among it.
 void require_pair(Dtype dtype, ReduceOp op);

@@ -24,7 +24,7 @@ static_assert(STRETTO_ANY_TAG == stretto::matching::kAny);
 std::size_t checked_bytes(stretto_comm comm, const void *buffer, std::size_t count, int dtype) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
     const Dtype type = dtype_of(dtype);
-    require(count <= SIZE_MAX / 16, "count is too large for the address space");
+    require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "the buffer is NULL");
     return count * size_of(type);
 }

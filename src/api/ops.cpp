@@ -68,7 +68,7 @@ OperationPointer stretto::api::created(int op) {
 }
 
 Dtype stretto::api::dtype_of(int dtype) {
-    require(dtype >= 0 && dtype < stretto::kDtypes,
+    require(dtype >= 0 && stretto::is_dtype(static_cast<unsigned>(dtype)),
             "unknown dtype; see stretto_dtype in stretto.h");
     return static_cast<Dtype>(dtype);
 }
@@ -82,7 +82,7 @@ void stretto::api::require_pair(Dtype dtype, ReduceOp op) {
             static_cast<ReduceOp>(each) != ReduceOp::user_in_order)
             others.append(others.empty() ? "" : ", ").append(name(static_cast<ReduceOp>(each)));
     throw Error(Status::argument, "there is no " + std::string(name(op)) + " of " +
-                                      std::string(name(dtype)) + "; there are: " + others);
+                                      words(dtype) + "; there are: " + others);
 }
 
 extern "C" {

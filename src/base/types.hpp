@@ -6,12 +6,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace stretto {
 
-// Values are those of stretto.h.
-enum class Dtype : std::uint8_t {
+// Values are those of stretto.h.  From kRecords on: elements of as many bytes as the value is
+// beyond it, which operations of the caller's own understand alone.
+enum class Dtype : std::uint32_t {
     i8,
     i16,
     i32,
@@ -47,7 +49,9 @@ enum class ReduceOp : std::uint8_t {
     user_in_order, // not commutative
 };
 
-inline constexpr int kDtypes = 15;
+inline constexpr int kDtypes = 15; // but for records
+inline constexpr int kRecords = 0x1000;
+inline constexpr int kLargestRecord = 4096; // bytes
 inline constexpr int kReduceOps = 14;
 inline constexpr int kBuiltInOps = 11; // of them
 
@@ -55,26 +59,49 @@ constexpr bool is_user_defined(ReduceOp op) {
     return op >= ReduceOp::user;
 }
 
-enum class Family : std::uint8_t { integer, floating, complex, boolean };
+constexpr bool is_record(Dtype dtype) {
+    return static_cast<int>(dtype) >= kRecords;
+}
+
+// Whether a number stands for a type.
+constexpr bool is_dtype(std::uint64_t value) {
+    return value < kDtypes || (value > kRecords && value <= kRecords + kLargestRecord);
+}
+
+enum class Family : std::uint8_t { integer, floating, complex, boolean, record };
 
 constexpr Family family(Dtype dtype) {
     if (dtype < Dtype::f16)
         return Family::integer;
     if (dtype < Dtype::c64)
         return Family::floating;
-    return dtype < Dtype::boolean ? Family::complex : Family::boolean;
+    if (dtype < Dtype::boolean)
+        return Family::complex;
+    return is_record(dtype) ? Family::record : Family::boolean;
 }
 
 constexpr std::size_t size_of(Dtype dtype) {
+    if (is_record(dtype)) [[unlikely]]
+        return static_cast<std::size_t>(dtype) - kRecords;
     constexpr std::size_t sizes[kDtypes] = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1};
     return sizes[static_cast<int>(dtype)];
 }
 
 constexpr std::string_view name(Dtype dtype) {
+    if (is_record(dtype))
+        return "record";
     constexpr std::string_view names[kDtypes] = {
         "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",     "uint32", "uint64",
         "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"};
     return names[static_cast<int>(dtype)];
+}
+
+// For messages: "float32", "record of 12 bytes".
+inline std::string words(Dtype dtype) {
+    std::string text(name(dtype));
+    if (is_record(dtype))
+        text += " of " + std::to_string(size_of(dtype)) + " bytes";
+    return text;
 }
 
 constexpr std::string_view name(ReduceOp op) {
@@ -102,6 +129,7 @@ constexpr bool supports(Dtype dtype, ReduceOp op) {
     case Family::floating: return any_of(sum, prod, min, max, avg, premul_sum);
     case Family::complex: return any_of(sum, prod, avg, premul_sum);
     case Family::boolean: return !any_of(sum, prod, avg, premul_sum);
+    case Family::record: return false;
     }
     return false;
 }
@@ -115,6 +143,12 @@ inline constexpr auto kSupportedOps = [] {
                 bits[static_cast<std::size_t>(dtype)] |= std::uint32_t{1} << op;
     return bits;
 }();
+
+constexpr std::uint32_t supported_ops(Dtype dtype) {
+    if (is_record(dtype)) [[unlikely]]
+        return std::uint32_t{3} << static_cast<int>(ReduceOp::user);
+    return kSupportedOps[static_cast<std::size_t>(dtype)];
+}
 
 // Whether results are 0 or 1, whatever the operands.
 constexpr bool gives_truth(Dtype dtype, ReduceOp op) {

@@ -18,12 +18,11 @@ static void *shifted(const void *memory, std::size_t by) {
     return reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(memory) + by);
 }
 
-// collective 8 bits, dtype 8, op 8, overlaps 1, reproducible 2, by pairs 1, unused 4, root 32
 std::uint64_t Communicator::pack(const Request &request) {
     return static_cast<std::uint64_t>(request.collective) |
-           static_cast<std::uint64_t>(request.dtype) << 8 |
-           static_cast<std::uint64_t>(request.op) << 16 |
-           static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.root)) << 32;
+           static_cast<std::uint64_t>(request.op) << kOpShift |
+           static_cast<std::uint64_t>(request.dtype) << kDtypeShift |
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.root)) << kRootShift;
 }
 
 std::uint64_t Communicator::what(const Request &request) const {

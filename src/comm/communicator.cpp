@@ -59,8 +59,8 @@ Communicator::Membership::~Membership() {
 }
 
 std::string Communicator::describe(const engine::Said &said) const {
-    const auto collective = static_cast<Collective>(said.what & 0xff);
-    const auto root = static_cast<std::uint32_t>(said.what >> 32);
+    const auto collective = collective_in(said.what);
+    const auto root = static_cast<std::uint32_t>(said.what >> kRootShift);
     const bool shares = root != 0 && !schedule::rooted(collective); // then it is their mark
     std::string text((said.what & kOverlaps) != 0 ? "nonblocking " : "");
     const bool by_pairs = (said.what & kByPairs) != 0;
@@ -68,12 +68,12 @@ std::string Communicator::describe(const engine::Said &said) const {
     if (collective == Collective::barrier)
         return text;
     if (by_pairs)
-        return text + "(" + std::string(stretto::name(static_cast<Dtype>(said.what >> 8 & 0xff))) +
+        return text + "(" + stretto::words(dtype_in(said.what)) +
                (schedule::rooted(collective) ? ", root " + std::to_string(root) : "") + ")";
     text += "(" + std::to_string(said.count) + " x " +
-            std::string(stretto::name(static_cast<Dtype>(said.what >> 8 & 0xff)));
+            stretto::words(dtype_in(said.what));
     if (schedule::reduces(collective))
-        text += ", " + std::string(stretto::name(static_cast<ReduceOp>(said.what >> 16 & 0xff)));
+        text += ", " + std::string(stretto::name(op_in(said.what)));
     if (schedule::rooted(collective))
         text += ", root " + std::to_string(root);
     if (shares) {

@@ -191,12 +191,22 @@ private:
         bool operator==(const Terms &) const = default;
     };
 
-    // In what a rank says of its call (pack).
-    static constexpr std::uint64_t kOverlaps = 1u << 24;
-    static constexpr int kReproducibleShift = 25;
-    static constexpr std::uint64_t kByPairs = 1u << 27;
+    // What a rank says of its call (pack): collective 5 bits, op 5, overlaps 1, reproducible 2, by
+    // pairs 1, unused 2, dtype 16, root 32.
+    static constexpr int kOpShift = 5, kReproducibleShift = 11, kDtypeShift = 16, kRootShift = 32;
+    static constexpr std::uint64_t kOverlaps = 1u << 10, kByPairs = 1u << 13;
+    static_assert(kRecords + kLargestRecord < 1 << 16);
 
     static std::uint64_t pack(const Request &request);
+    static Collective collective_in(std::uint64_t what) {
+        return static_cast<Collective>(what & 0x1f);
+    }
+    static ReduceOp op_in(std::uint64_t what) {
+        return static_cast<ReduceOp>(what >> kOpShift & 0x1f);
+    }
+    static Dtype dtype_in(std::uint64_t what) {
+        return static_cast<Dtype>(what >> kDtypeShift & 0xffff);
+    }
     static trace::CallWords words(std::uint64_t what);
     const Terms &terms() const { return all_terms_[terms_now_]; }
     void agree(Terms terms);

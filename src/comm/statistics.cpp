@@ -12,7 +12,7 @@ void Communicator::add(Stats &stats, const Key &key, const Site &site) {
     if (tally.calls == 0)
         return;
     const double second = ns_per_tick() * 1e-9;
-    const auto collective = static_cast<Collective>(key.what & 0xff);
+    const auto collective = collective_in(key.what);
     Stat &stat = stats[{collective, site.plan->algorithm}];
     stat.calls += tally.calls;
     stat.bytes += tally.calls * site.plan->vector_bytes;

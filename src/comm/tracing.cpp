@@ -27,17 +27,17 @@ private:
 } // namespace
 
 trace::CallWords Communicator::words(std::uint64_t what) {
-    const auto collective = static_cast<Collective>(what & 0xff);
+    const auto collective = collective_in(what);
     trace::CallWords words;
     words.collective = schedule::name(collective);
-    words.dtype = static_cast<Dtype>(what >> 8 & 0xff);
-    words.op = static_cast<ReduceOp>(what >> 16 & 0xff);
+    words.dtype = dtype_in(what);
+    words.op = op_in(what);
     words.has_data = collective != Collective::barrier;
     words.nonblocking = (what & kOverlaps) != 0;
     words.by_pairs = (what & kByPairs) != 0;
     words.reduces = words.has_data && !words.by_pairs && schedule::reduces(collective);
     if (schedule::rooted(collective))
-        words.root = static_cast<int>(what >> 32);
+        words.root = static_cast<int>(what >> kRootShift);
     return words;
 }
 

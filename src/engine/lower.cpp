@@ -268,7 +268,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
             else if (ops[i].kind == OpKind::recv)
                 channels[{ops[i].peer, position, ops[i].lane}].second.push_back({p, i});
             else
-                cut(touch[p][i], nullptr, options.slice, slices_of[p][i], nullptr);
+                cut(touch[p][i], nullptr, options.slice, options.element, slices_of[p][i], nullptr);
         }
     }
 
@@ -280,7 +280,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     for (auto &[channel, ends] : channels)
         for (std::size_t k = 0; k < ends.first.size(); ++k) {
             const End from = ends.first[k], to = ends.second.at(k);
-            cut(touch[from.position][from.op], &touch[to.position][to.op], options.slice,
+            cut(touch[from.position][from.op], &touch[to.position][to.op], options.slice, options.element,
                 slices_of[from.position][from.op], &slices_of[to.position][to.op]);
             token[from.position][from.op] = token[to.position][to.op] = tokens;
             tokens += static_cast<std::int32_t>(slices_of[from.position][from.op].size());
@@ -314,7 +314,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
                 schedule.contract.end(static_cast<Position>(p), block))
                 fill.push_back({{memories[p].read(kWork, block)}, memories[p].write(kWork, block)});
         std::vector<Slice> slices;
-        cut(fill, nullptr, options.slice, slices, nullptr);
+        cut(fill, nullptr, options.slice, options.element, slices, nullptr);
         for (const Slice &slice : slices)
             builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
         builder.finish();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/slices.hpp"
 
+#include "transport/cell.hpp"
+
 #include <algorithm>
 
 namespace stretto::engine {
@@ -66,7 +68,8 @@ void extend(Slice &slice, std::size_t length) {
 } // namespace
 
 void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
-         std::vector<Slice> &slices, std::vector<Slice> *other_slices) {
+         std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices) {
+    const std::size_t grain = transport::kLine % element == 0 ? transport::kLine : element;
     for (std::size_t j = 0; j < touch.size(); ++j) {
         const Place &any = touch[j].write ? *touch[j].write : touch[j].reads[0];
         const std::size_t length = any.range.length;
@@ -81,7 +84,7 @@ void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::
             continue;
         }
         const std::size_t pieces = (length + most - 1) / most;
-        const std::size_t piece = align_up((length + pieces - 1) / pieces);
+        const std::size_t piece = ((length + pieces - 1) / pieces + grain - 1) / grain * grain;
         std::int32_t layer = length <= most ? static_cast<std::int32_t>(slices.size()) : 0;
         for (std::size_t at = 0; at < length; at += piece, ++layer) {
             const std::size_t bytes = std::min(piece, length - at);

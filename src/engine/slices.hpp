@@ -31,11 +31,12 @@ struct Touch {
 std::vector<Touch> touches(const schedule::Op &op, Memory &memory);
 
 // Cuts an op, or the two sides of a message alike (`other` may be null), into slices of at most
-// `most` bytes.  A long block is cut into equal pieces on cache lines; short blocks that are
-// neighbours on both sides travel together.
+// `most` bytes, of whole elements.  A long block is cut into equal pieces on cache lines, unless an
+// element is a record that does not fit into them evenly; short blocks that are neighbours on both
+// sides travel together.
 //
 //   most = 64 KiB:  | 150 KiB | -> 50, 50, 50      | 20 | 20 | 20 | 20 | -> 60, 20
 void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
-         std::vector<Slice> &slices, std::vector<Slice> *other_slices);
+         std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices);
 
 } // namespace stretto::engine

@@ -10,11 +10,12 @@
 
 namespace stretto::reduce {
 
-inline constexpr std::size_t kLargestElement = 16;
+inline constexpr std::size_t kLargestElement = 16; // but for records
 
 struct Operation {
     ReduceOp kind = ReduceOp::user; // premul_sum, user or user_in_order
-    // User-defined: inout[i] = in[i] op inout[i], both aligned to the size of an element.
+    // User-defined: inout[i] = in[i] op inout[i], both aligned to the size of an
+    // element, of a record to the largest power of two in it, up to 16.
     std::function<void(const void *in, void *inout, std::size_t count, Dtype dtype)> function;
     // Premultiplied sum: of which type, and the factor.
     Dtype dtype = Dtype::i8;

@@ -225,7 +225,7 @@ private:
 
     void call(const Record &record, std::uint64_t end, bool unfinished) {
         const std::string collective = log_.name(record.a & 0xffff);
-        const auto dtype = record.fourth & 0xff, op = record.fourth >> 8 & 0xff;
+        const auto dtype = record.fourth & 0xffff, op = record.fourth >> 16 & 0xff;
         Fields args;
         args.count("call", record.first)
             .text("collective", collective)
@@ -233,8 +233,8 @@ private:
         if ((record.flags & kHasData) != 0) {
             if ((record.flags & kByPairs) == 0)
                 args.count("count", record.second).count("bytes", record.third);
-            if (dtype < kDtypes)
-                args.text("dtype", stretto::name(static_cast<Dtype>(dtype)));
+            if (is_dtype(dtype))
+                args.text("dtype", stretto::words(static_cast<Dtype>(dtype)));
         }
         if ((record.flags & kReduces) != 0 && op < kReduceOps)
             args.text("op", stretto::name(static_cast<ReduceOp>(op)));

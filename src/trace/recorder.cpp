@@ -53,7 +53,7 @@ void Recorder::call_begins(const Call &call) {
     record.second = call.count;
     record.third = call.bytes;
     record.fourth = static_cast<std::uint64_t>(words.dtype) |
-                    static_cast<std::uint64_t>(words.op) << 8 |
+                    static_cast<std::uint64_t>(words.op) << 16 |
                     static_cast<std::uint64_t>(words.root + 1) << 32;
     buffer_->add(record);
 }
