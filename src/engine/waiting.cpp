@@ -124,6 +124,15 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
                                    segment_->place(rank) + "; " + here(run) +
                                    "; restart the job, or look in its output for the cause");
         compare(run.sequence, rank);
+        // Of one on another host that has left, nothing can be asked any more, and all that it sent
+        // has come.
+        constexpr std::uint64_t kOnItsWay = 2'000'000'000; // ns, to be sure
+        if (presence != transport::Presence::here && !segment_->here(rank) &&
+            waited_ns > kOnItsWay && awaited(run) == rank)
+            fail(Status::peer,
+                 "rank " + std::to_string(rank) + " " + words(presence) + segment_->place(rank) +
+                     " and has ended this call, but what it sent is not what is waited for; " +
+                     here(run) + "; do all ranks make the same calls with the same arguments?");
     }
     if (options_.timeout_ns == 0 || waited_ns <= options_.timeout_ns)
         return;

@@ -19,6 +19,7 @@
 #include "algorithms/algorithm.hpp"
 #include "support/exact.hpp"
 #include "support/tier.hpp"
+#include "support/text.hpp"
 #include "support/world.hpp"
 
 namespace {
@@ -248,6 +249,21 @@ TEST_CASE("a rank may run far ahead of rooted collectives") {
             check(stretto_broadcast(comm, value.data(), value.size(), STRETTO_INT32, 1));
             for (std::size_t i = 0; i < value.size(); i += 499)
                 REQUIRE(value[i] == call * 7 + static_cast<int>(i));
+        }
+    });
+}
+
+// Whoever sends and goes can be gone before the others find out that they expected something else.
+TEST_CASE("a root that has left is not waited for") {
+    test::with_ranks(2, [](stretto_comm comm) {
+        float values[4] = {};
+        const int rank = stretto_rank(comm);
+        const stretto_status status =
+            stretto_broadcast(comm, values, static_cast<std::size_t>(3 + rank), STRETTO_FLOAT32, 0);
+        if (rank == 1) {
+            // On another host what it called cannot be asked any more.
+            CHECK((status == STRETTO_ERR_MISMATCH || status == STRETTO_ERR_PEER));
+            CHECK(test::contains(stretto_last_error(), "rank 0"));
         }
     });
 }
