@@ -70,9 +70,9 @@ typedef enum stretto_dtype {
     STRETTO_BFLOAT16 = 9, /* the upper half of a float32 */
     STRETTO_FLOAT32 = 10,
     STRETTO_FLOAT64 = 11,
-    STRETTO_COMPLEX64 = 12,  /* two float32: real part, imaginary part */
-    STRETTO_COMPLEX128 = 13, /* two float64 */
-    STRETTO_BOOL = 14,       /* a byte: 0 is false, all others are true; results are 0 or 1 */
+    STRETTO_COMPLEX64 = 12,   /* two float32: real part, imaginary part */
+    STRETTO_COMPLEX128 = 13,  /* two float64 */
+    STRETTO_BOOL = 14,        /* a byte: 0 is false, all others are true; results are 0 or 1 */
     STRETTO_RECORDS = 0x1000, /* STRETTO_RECORD(n) is n beyond it */
     STRETTO_RECORDS_END = 0x2000
 } stretto_dtype;
@@ -120,7 +120,8 @@ STRETTO_API stretto_status stretto_init(stretto_comm *comm);
 STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char *job,
                                                  stretto_comm *comm);
 
-/* Gives every rank what all have: `bytes` bytes from `mine` of each, by rank, to `all`.  0: done. */
+/* Gives every rank what all have: `bytes` bytes from `mine` of each, by rank, to `all`.  0: done.
+ */
 typedef int (*stretto_allgather_function)(const void *mine, void *all, size_t bytes, void *context);
 /* Joins ranks that something else connects already, such as MPI: by its help they agree on a name
  * of the job and, on several hosts, on where to meet and on a secret; no setting is needed.  All
@@ -348,6 +349,16 @@ STRETTO_API stretto_status stretto_probe(stretto_comm comm, int source, int tag,
 /* *found = 1 if there is such a message now, else 0. */
 STRETTO_API stretto_status stretto_iprobe(stretto_comm comm, int source, int tag, int *found,
                                           stretto_message *message);
+
+/* ---- waiting ---------------------------------------------------------------------------- */
+
+/* What this thread does besides while it waits in Stretto: `function` is called again and again, at
+ * first after 50 us, then ever more seldom, and at least every millisecond as long as the wait
+ * lasts; sooner again after a call that took longer than others, and so got something done.  It may
+ * call anything but Stretto; it must not throw.  For libraries whose own transfers move in their
+ * calls only.  NULL: nothing. */
+typedef void (*stretto_idle_function)(void *context);
+STRETTO_API void stretto_set_idle(stretto_idle_function function, void *context);
 
 /* ---- what happened ---------------------------------------------------------------------- */
 

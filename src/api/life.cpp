@@ -6,7 +6,9 @@
 
 #include "base/settings.hpp"
 #include "base/warning.hpp"
+#include "comm/introduction.hpp"
 #include "handles.hpp"
+#include "transport/idling.hpp"
 
 using stretto::Status;
 using namespace stretto::api;
@@ -71,6 +73,24 @@ stretto_status stretto_init_explicit(int rank, int size, const char *job, strett
     });
 }
 
+stretto_status stretto_init_by_exchange(int rank, int size, stretto_allgather_function allgather,
+                                        void *context, stretto_comm *comm) {
+    return guarded([&] {
+        require(comm != nullptr, "the place for the communicator is NULL");
+        *comm = nullptr;
+        require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
+        require(allgather != nullptr, "the function that exchanges is NULL");
+        *comm = open(stretto::comm::introduce(
+            rank, size, [&](const void *mine, void *all, std::size_t bytes) {
+                if (const int code = allgather(mine, all, bytes, context); code != 0)
+                    throw stretto::Error(Status::system,
+                                         "the exchange by which the ranks were to join failed "
+                                         "with code " +
+                                             std::to_string(code));
+            }));
+    });
+}
+
 stretto_status stretto_finalize(stretto_comm *comm) {
     return guarded([&] {
         require(comm != nullptr && *comm != nullptr, "the communicator is NULL");
@@ -81,6 +101,10 @@ stretto_status stretto_finalize(stretto_comm *comm) {
         owned->communicator.messenger().close();
         owned->communicator.finish_trace();
     });
+}
+
+void stretto_set_idle(stretto_idle_function function, void *context) {
+    stretto::transport::pastime() = {function, context};
 }
 
 int stretto_rank(stretto_comm comm) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "base/settings.hpp"
 
 namespace stretto::comm {
@@ -15,6 +17,9 @@ struct Identity {
     std::string job;      // the same on all ranks of the job on this host, different between jobs
     std::string launcher; // for messages: "stretto run", "torchrun", "Open MPI", ...
     std::string address = ""; // where the ranks of several hosts meet; "": all are on this host
+    std::string secret = "";  // of those hosts; "": what the settings say
+    // Of rank 0, if it listens at the address already.
+    std::shared_ptr<Descriptor> door = nullptr;
 };
 
 // The text of /proc/<pid>/stat.

@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "transport/bridge.hpp"
 #include "transport/doorbell.hpp"
+#include "transport/idling.hpp"
 
 namespace stretto::transport {
 
@@ -21,6 +22,7 @@ constexpr std::uint64_t kNap = 20'000'000; // ns; sleepers look around this ofte
 void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
     const std::uint64_t start = now_ns();
     const auto waited = [&] { return now_ns() - start; };
+    Idling idling(start);
     const auto attempt = [&, bridge = segment.bridge()](Bridge::Caller caller) {
         if (bridge != nullptr)
             (void)bridge->carry(caller);
@@ -28,7 +30,8 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
     };
     constexpr auto awake = Bridge::Caller::awake;
     // 1. Spin, while there is a core for everybody and it is likely to pay.
-    while (spin_ns != 0 && waited() < spin_ns)
+    for (std::uint64_t now = start; spin_ns != 0 && now - start < spin_ns; now = now_ns()) {
+        idling.turn(now);
         for (int i = 0; i < 32; ++i) {
             if (attempt(awake))
                 return;
@@ -36,12 +39,15 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
             __builtin_ia32_pause();
 #endif
         }
+    }
     // 2. Yield: another rank may be waiting for this core.
     const int yields = segment.bridge() != nullptr ? kYieldsToFar : kYields;
     for (int i = 0; i < yields; ++i) {
         sched_yield();
         if (attempt(awake))
             return;
+        if (idling.wanted())
+            idling.turn(now_ns());
     }
     // 3. Sleep until somebody rings.
     // Between hosts 2 ms are what half a slice takes, and to look into it is to ask all others.
@@ -51,12 +57,14 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
         bell.announce();
         const bool success = attempt(Bridge::Caller::announced);
         if (!success && !segment.failed())
-            bell.sleep(looked == 0 ? suspicious : kNap);
+            bell.sleep(idling.at_most(looked == 0 ? suspicious : kNap));
         bell.withdraw();
         if (success || attempt(awake))
             return;
         if (segment.failed())
             throw segment.failure();
+        if (idling.wanted())
+            idling.turn(now_ns());
         if (waited() - looked >= suspicious) {
             looked = waited();
             awaited.diagnose(looked);

@@ -22,7 +22,8 @@ public:
 inline constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait is looked into
 
 // Spins for `spin_ns`, then yields, then sleeps until `rank` is rung; looks for what is wrong every
-// now and then.  Throws the communicator's failure if it has failed.
+// now and then, and takes turns of this thread's pastime (idling.hpp).  Throws the communicator's
+// failure if it has failed.
 void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns);
 
 } // namespace stretto::transport

@@ -26,20 +26,30 @@ Table table_of(const transport::SegmentShape &shape) {
     return table;
 }
 
+net::Secret secret_of(const Identity &me) {
+    if (me.secret.empty())
+        return net::load_secret();
+    return net::Secret(me.secret, net::SecretSource::setting, "the secret of the job");
+}
+
+Descriptor door_of(const Identity &me) {
+    if (me.door != nullptr)
+        return std::move(*me.door);
+    return net::listen_everywhere(net::parse_endpoint("STRETTO_ADDR", me.address).port);
+}
+
 } // namespace
 
 // Launchers name jobs differently on each host, and ranks may disagree on how many there are, which
 // they are to be told: so neither is part of the key.
 HostMeeting::HostMeeting(const Identity &me, int instance)
-    : me_(me), key_(net::load_secret().job_key(me.address, static_cast<std::uint64_t>(instance))),
+    : me_(me), key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))),
       socket_(net::listen_everywhere(0)), port_(net::local_address(socket_.get()).port()),
       meeting_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
     try {
         if (me.rank == 0)
-            rendezvous_ = std::make_unique<Rendezvous>(
-                me, key_,
-                net::listen_everywhere(net::parse_endpoint("STRETTO_ADDR", me.address).port),
-                table_of(shape_for(me.size, 1)));
+            rendezvous_ = std::make_unique<Rendezvous>(me, key_, door_of(me),
+                                                       table_of(shape_for(me.size, 1)));
         find_neighbours(instance);
     } catch (const Error &error) {
         failed(error);
