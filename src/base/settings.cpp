@@ -195,6 +195,29 @@ constexpr std::array kSettings{
                 .meaning = "the secret itself, in place of a file, from 32 to 4096 characters; its "
                            "value is never shown",
                 .secret = true},
+    SettingInfo{.setting = Setting::mpi,
+                .variable = "STRETTO_MPI",
+                .kind = SettingKind::text,
+                .fallback = "all",
+                .meaning = "calls of an MPI program that Stretto serves when it is preloaded "
+                           "(docs/mpi.md): all, none, a list as allreduce,bcast, or all but those "
+                           "of one, as ^barrier; rank 0's counts"},
+    SettingInfo{.setting = Setting::mpi_report,
+                .variable = "STRETTO_MPI_REPORT",
+                .kind = boolean,
+                .fallback = "0",
+                .meaning = "whether rank 0 of an MPI program prints at its end what was served, "
+                           "what was not and why, and the times beside those of the MPI library; "
+                           "rank 0's counts"},
+    SettingInfo{.setting = Setting::mpi_warmup,
+                .variable = "STRETTO_MPI_WARMUP",
+                .kind = duration,
+                .fallback = "2ms",
+                .meaning = "how much an MPI program does on a communicator other than "
+                           "MPI_COMM_WORLD, as 5 us a call and 1 ns a byte, before Stretto makes "
+                           "one of its own for it; 0: at once; rank 0's counts",
+                .most = kLongest,
+                .unit = "s"},
     SettingInfo{.setting = Setting::rank,
                 .variable = "STRETTO_RANK",
                 .kind = count,

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "datatype.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <new>
+
+#include "failure.hpp"
+
+namespace stretto::mpi {
+
+namespace {
+
+// A type that was made of one other, as its only part: its duplicate, or a row of it.
+struct Made {
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    Handle of = 0;
+
+    explicit Made(const Host &host, Handle handle) {
+        if (host.Type_get_envelope(handle, &integers, &addresses, &types, &combiner) != 0)
+            combiner = -1;
+        const Abi &abi = host.abi();
+        if (combiner != abi.dup && combiner != abi.contiguous)
+            return;
+        int counts[1] = {0};
+        std::intptr_t unused[1] = {0};
+        if (host.Type_get_contents(handle, integers, addresses, types, counts, unused, &of) != 0)
+            of = 0;
+    }
+};
+
+// Whether one element is its data from its first byte on, in order and without a gap.  Of types
+// that are made in other ways nothing is supposed: their parts may lie in any order.
+bool is_dense(const Host &host, Handle handle) {
+    if (const Predefined *predefined = Names::get().datatype(handle))
+        return predefined->size == predefined->extent;
+    const Made made(host, handle);
+    if (made.of == 0)
+        return false;
+    const bool dense = is_dense(host, made.of);
+    int integers = 0, addresses = 0, types = 0, combiner = host.abi().named;
+    Handle part = made.of;
+    host.Type_get_envelope(part, &integers, &addresses, &types, &combiner);
+    if (combiner != host.abi().named)
+        host.Type_free(&part);
+    return dense;
+}
+
+// The library counts bytes in integers, so that long buffers go in several pieces.
+template<class Body>
+void by_pieces(const Datatype &datatype, std::size_t count, Body &&body) {
+    constexpr std::size_t kMost = std::size_t{1} << 30; // bytes
+    const std::size_t size = std::max<std::size_t>(1, datatype.size);
+    if (size > INT_MAX)
+        throw Failure(STRETTO_ERR_UNSUPPORTED,
+                      "an element of a datatype that is not contiguous has more than 2 GiB");
+    const std::size_t piece = std::max<std::size_t>(1, kMost / size);
+    for (std::size_t at = 0; at < count; at += piece) {
+        const std::size_t elements = std::min(piece, count - at);
+        body(at, static_cast<int>(std::min<std::size_t>(elements, INT_MAX)),
+             static_cast<int>(elements * datatype.size));
+    }
+}
+
+void require_success(int code) {
+    if (code != 0)
+        throw Failure(STRETTO_ERR_SYSTEM,
+                      "the MPI library cannot pack a datatype (code " + std::to_string(code) + ")");
+}
+
+} // namespace
+
+bool examine(Handle handle, Datatype &datatype) {
+    const Host &host = Host::get();
+    datatype = {};
+    datatype.handle = handle;
+    if ((datatype.predefined = Names::get().datatype(handle)) != nullptr) [[likely]] {
+        datatype.size = datatype.predefined->size;
+        datatype.extent = static_cast<std::ptrdiff_t>(datatype.predefined->extent);
+        datatype.dense = datatype.size == datatype.predefined->extent;
+        return datatype.size != 0;
+    }
+    std::int64_t size = 0;
+    std::intptr_t lowest = 0, extent = 0;
+    if (handle == host.abi().datatype_null || handle == 0 || host.Type_size_x(handle, &size) != 0 ||
+        size < 0 || host.Type_get_extent(handle, &lowest, &extent) != 0)
+        return false;
+    datatype.size = static_cast<std::size_t>(size);
+    datatype.extent = extent;
+    datatype.dense = size == extent && lowest == 0 && is_dense(host, handle);
+    return true;
+}
+
+Dense::Dense(const Datatype &datatype, std::size_t count, void *buffer, Use use)
+    : datatype_(datatype), buffer_(buffer), data_(buffer) {
+    if (datatype.dense)
+        return;
+    // Never null: that would be no buffer.
+    copy_.reset(new std::byte[std::max<std::size_t>(1, count * datatype.size)]);
+    data_ = copy_.get();
+    if (use != Use::write)
+        pack(datatype_, buffer_, count, data_);
+}
+
+void Dense::unpack(std::size_t count) const {
+    if (copy_ != nullptr)
+        mpi::unpack(datatype_, data_, count, buffer_);
+}
+
+void pack(const Datatype &datatype, const void *buffer, std::size_t count, void *packed) {
+    const Host &host = Host::get();
+    by_pieces(datatype, count, [&](std::size_t first, int elements, int bytes) {
+        int position = 0;
+        require_success(host.Pack(static_cast<const std::byte *>(buffer) +
+                                      static_cast<std::ptrdiff_t>(first) * datatype.extent,
+                                  elements, datatype.handle,
+                                  static_cast<std::byte *>(packed) + first * datatype.size, bytes,
+                                  &position, host.abi().comm_self));
+    });
+}
+
+void unpack(const Datatype &datatype, const void *packed, std::size_t count, void *buffer) {
+    const Host &host = Host::get();
+    by_pieces(datatype, count, [&](std::size_t first, int elements, int bytes) {
+        int position = 0;
+        require_success(host.Unpack(
+            static_cast<const std::byte *>(packed) + first * datatype.size, bytes, &position,
+            static_cast<std::byte *>(buffer) + static_cast<std::ptrdiff_t>(first) * datatype.extent,
+            elements, datatype.handle, host.abi().comm_self));
+    });
+}
+
+} // namespace stretto::mpi

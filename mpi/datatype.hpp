@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What has to be known of a datatype to move elements of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "predefined.hpp"
+
+namespace stretto::mpi {
+
+struct Datatype {
+    Handle handle = 0;
+    const Predefined *predefined = nullptr; // null: the program made it
+    std::size_t size = 0;                   // bytes of the data of one element
+    std::ptrdiff_t extent = 0;              // from one to the next
+    // Whether `count` elements are count * size bytes from the buffer's address on, in the order of
+    // the type's signature.  Else they are packed first, which is what differs between ranks: all
+    // see equal signatures, and each may lay them out as it likes.
+    bool dense = false;
+};
+
+// False if the library has no such type; then a call is left to it, which says so.
+bool examine(Handle handle, Datatype &datatype);
+
+// A buffer of the program as dense memory: itself, or a packed copy.
+class Dense {
+public:
+    enum class Use { read, write, both };
+
+    Dense() = default;
+    // Throws std::bad_alloc; Failure if the library cannot pack.
+    Dense(const Datatype &datatype, std::size_t count, void *buffer, Use use);
+
+    void *data() const { return data_; }
+    // The first `count` elements are results, which go to where the program wants them.
+    void unpack(std::size_t count) const;
+
+private:
+    Datatype datatype_;
+    void *buffer_ = nullptr, *data_ = nullptr;
+    std::unique_ptr<std::byte[]> copy_;
+};
+
+// Elements of `datatype` at `buffer` to dense memory at `packed`, and back.
+void pack(const Datatype &datatype, const void *buffer, std::size_t count, void *packed);
+void unpack(const Datatype &datatype, const void *packed, std::size_t count, void *buffer);
+
+} // namespace stretto::mpi

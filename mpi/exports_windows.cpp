@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Windows: the library makes them.  Programs with windows rely on more than they wait for: that
+// what others have done to a window before a barrier is seen after it.  Some libraries see to that
+// in their barrier, so where there are windows, ours lets them.
+#include <climits>
+
+#include "serve.hpp"
+
+using std::intptr_t;
+using stretto::mpi::Handle;
+using stretto::mpi::Host;
+using stretto::mpi::World;
+
+namespace {
+
+const Host &host() {
+    return Host::get();
+}
+
+// The library may lack the forms with long numbers.
+bool is_short(intptr_t unit) {
+    return !host().large_counts && unit <= INT_MAX;
+}
+
+int noted(int code) {
+    if (code == 0)
+        World::has_windows.store(true, std::memory_order_relaxed);
+    return code;
+}
+
+} // namespace
+
+extern "C" {
+
+int MPI_Win_create(void *base, intptr_t size, int unit, Handle info, Handle comm, void *window) {
+    return noted(host().Win_create(base, size, unit, info, comm, window));
+}
+
+int MPI_Win_create_c(void *base, intptr_t size, intptr_t unit, Handle info, Handle comm,
+                     void *window) {
+    return noted(is_short(unit)
+                     ? host().Win_create(base, size, static_cast<int>(unit), info, comm, window)
+                     : host().Win_create_c(base, size, unit, info, comm, window));
+}
+
+int MPI_Win_allocate(intptr_t size, int unit, Handle info, Handle comm, void *base, void *window) {
+    return noted(host().Win_allocate(size, unit, info, comm, base, window));
+}
+
+int MPI_Win_allocate_c(intptr_t size, intptr_t unit, Handle info, Handle comm, void *base,
+                       void *window) {
+    return noted(is_short(unit)
+                     ? host().Win_allocate(size, static_cast<int>(unit), info, comm, base, window)
+                     : host().Win_allocate_c(size, unit, info, comm, base, window));
+}
+
+int MPI_Win_allocate_shared(intptr_t size, int unit, Handle info, Handle comm, void *base,
+                            void *window) {
+    return noted(host().Win_allocate_shared(size, unit, info, comm, base, window));
+}
+
+int MPI_Win_allocate_shared_c(intptr_t size, intptr_t unit, Handle info, Handle comm, void *base,
+                              void *window) {
+    return noted(
+        is_short(unit)
+            ? host().Win_allocate_shared(size, static_cast<int>(unit), info, comm, base, window)
+            : host().Win_allocate_shared_c(size, unit, info, comm, base, window));
+}
+
+int MPI_Win_create_dynamic(Handle info, Handle comm, void *window) {
+    return noted(host().Win_create_dynamic(info, comm, window));
+}
+
+} // extern "C"

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "host.hpp"
+
+#include <cstdio>
+#include <dlfcn.h>
+
+namespace stretto::mpi {
+
+namespace {
+
+constexpr int kErrorOther = 15; // of any library: it is an error
+
+// In place of a function that the MPI library does not have.
+template<int Which, class... Arguments>
+struct Missing {
+    static inline const char *name = nullptr;
+    static int call(Arguments...) {
+        std::fprintf(stderr,
+                     "stretto: the program calls %s, which its MPI library does not have, and "
+                     "which Stretto does not serve here\n",
+                     name);
+        return kErrorOther;
+    }
+};
+
+template<int Which, class... Arguments>
+bool load(const Loaded &mpi, const char *name, int (*&function)(Arguments...)) {
+    void *found = mpi.library != nullptr ? dlsym(mpi.library, name) : dlsym(RTLD_NEXT, name);
+    if (found != nullptr) {
+        function = reinterpret_cast<int (*)(Arguments...)>(found);
+        return true;
+    }
+    Missing<Which, Arguments...>::name = name + 1; // "MPI_..."
+    function = Missing<Which, Arguments...>::call;
+    return false;
+}
+
+} // namespace
+
+Host::Host() : mpi_(find_mpi()) {
+#define STRETTO_LOAD(name, ...)                                                                    \
+    (void)load<__LINE__ * 1000 + __COUNTER__>(mpi_, "PMPI_" #name, name);
+    STRETTO_HOST_FUNCTIONS(STRETTO_LOAD)
+#undef STRETTO_LOAD
+    large_counts = mpi_.library != nullptr && dlsym(mpi_.library, "PMPI_Allreduce_c") != nullptr;
+}
+
+const Host &Host::get() {
+    static const Host host;
+    return host;
+}
+
+} // namespace stretto::mpi

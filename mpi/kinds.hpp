@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calls that Stretto serves, and why it leaves one to the MPI library under it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace stretto::mpi {
+
+enum class Kind : std::uint8_t {
+    allreduce,
+    reduce,
+    bcast,
+    allgather,
+    reduce_scatter_block,
+    reduce_scatter,
+    barrier,
+    iallreduce,
+    allreduce_init,
+};
+inline constexpr std::size_t kKinds = 9;
+
+// As the program knows it, and as STRETTO_MPI does.
+constexpr const char *call_name(Kind kind) {
+    constexpr const char *names[kKinds] = {"MPI_Allreduce",
+                                           "MPI_Reduce",
+                                           "MPI_Bcast",
+                                           "MPI_Allgather",
+                                           "MPI_Reduce_scatter_block",
+                                           "MPI_Reduce_scatter",
+                                           "MPI_Barrier",
+                                           "MPI_Iallreduce",
+                                           "MPI_Allreduce_init"};
+    return names[static_cast<std::size_t>(kind)];
+}
+constexpr std::string_view short_name(Kind kind) {
+    constexpr std::string_view names[kKinds] = {
+        "allreduce",      "reduce",  "bcast",      "allgather",     "reduce_scatter_block",
+        "reduce_scatter", "barrier", "iallreduce", "allreduce_init"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+// All of them are the same on all ranks of a communicator for the same call of a correct program:
+// they follow from type signatures, the operation, and what the ranks have agreed on before.
+// `argument` alone is local: the library refuses such a call without asking other ranks.
+enum class Reason : std::uint8_t {
+    served,
+    argument,      // not what MPI allows; the library says what is wrong
+    switched_off,  // by STRETTO_MPI
+    intercomm,     // its two groups take different parts
+    alone,         // one rank
+    elsewhere,     // has ranks of another MPI_COMM_WORLD, or some without Stretto
+    pair,          // no such operation of such a type
+    element,       // an element for the program's own operation that is empty, or too long
+    own_operation, // a nonblocking call: the function may be called in the program's threads only
+    first,   // a nonblocking call may not wait for other ranks, and making a communicator does
+    young,   // too little has been done on the communicator for one of Stretto's to be worth it
+    sampled, // to compare the library's time with Stretto's
+};
+inline constexpr std::size_t kReasons = 12;
+
+constexpr std::string_view words(Reason reason) {
+    constexpr std::string_view all[kReasons] = {
+        "served",
+        "arguments that MPI does not allow",
+        "switched off by STRETTO_MPI",
+        "an intercommunicator",
+        "a communicator of one rank",
+        "ranks of another job, or without Stretto",
+        "an operation that is not for this type",
+        "elements of no bytes, or more than 4 KiB, for an operation of the program's own",
+        "nonblocking, with an operation that only the MPI library knows",
+        "nonblocking, before Stretto has a communicator for it",
+        "a communicator on which little has been done yet",
+        "left to the MPI library to compare the times"};
+    return all[static_cast<std::size_t>(reason)];
+}
+
+} // namespace stretto::mpi

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What was served and what not, how long it took and who was waited for: STRETTO_MPI_REPORT.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+
+#include "kinds.hpp"
+
+namespace stretto::mpi {
+
+class World;
+
+// Of this rank.  Written under a mutex: only who asked for a report pays for it.
+class Report {
+public:
+    // Of so many calls of a kind and a communicator, one is left to the library.
+    static constexpr std::uint64_t kSampled = 32;
+
+    void count(Kind kind, Reason reason);
+    // A call of `bytes` bytes, by Stretto or by the library.
+    void time(Kind kind, bool by_stretto, std::size_t bytes, double seconds);
+
+    // Sums up over all ranks and prints, at rank 0.  A collective over MPI_COMM_WORLD.
+    // `waited`: seconds that this rank has waited for others in Stretto.
+    void print(const World &world, double waited);
+
+private:
+    static constexpr std::size_t kSizes = 48; // by the binary logarithm of the bytes
+    struct Times {
+        double seconds = 0;
+        std::uint64_t calls = 0;
+    };
+    struct Numbers {
+        std::array<std::array<std::uint64_t, kReasons>, kKinds> reasons{};
+        std::array<std::array<std::array<Times, 2>, kSizes>, kKinds> times{};
+        double waited = 0;
+    };
+
+    std::mutex mutex_;
+    Numbers numbers_;
+};
+
+} // namespace stretto::mpi

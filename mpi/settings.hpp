@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the user has asked for (docs/settings.md).
+#pragma once
+
+#include <cstdint>
+
+namespace stretto::mpi {
+
+// STRETTO_MPI, as a bit for each Kind.  Throws Failure that says what it takes.
+std::uint32_t kinds_asked_for();
+// STRETTO_MPI_REPORT.  Throws Failure.
+bool report_asked_for();
+// STRETTO_MPI_WARMUP, in ns.  Throws Failure.
+std::uint64_t warmup_asked_for();
+
+} // namespace stretto::mpi

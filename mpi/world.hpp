@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stretto's side of MPI_COMM_WORLD, from MPI_Init to MPI_Finalize, and of the communicators that
+// are made of it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "host.hpp"
+#include "kinds.hpp"
+#include "report.hpp"
+#include "stretto/stretto.h"
+
+namespace stretto::mpi {
+
+// An MPI communicator's side in Stretto.  It is an attribute of the communicator, so it ends with
+// it.
+struct Team {
+    ~Team();
+
+    Handle comm = 0;
+    int rank = 0, size = 1;
+    Reason why_not = Reason::served; // why nothing is served on it, if nothing is
+    // Blocking calls have a communicator of their own, in which the caller's thread alone moves
+    // data: so operations of the program run where MPI allows them, and nothing is locked.
+    stretto_comm blocking = nullptr;
+    stretto_comm overlapping = nullptr; // of nonblocking calls, once there has been one
+    bool overlaps = false;              // a nonblocking call has been asked for
+    std::uint64_t worth = 0;            // of the calls so far, in ns
+    std::array<std::uint64_t, kKinds> calls{};
+    std::string failure; // what ended it
+};
+
+class World {
+public:
+    // Null while nothing is served: before MPI_Init and after MPI_Finalize, and in a process whose
+    // MPI library Stretto does not know or whose ranks do not all have Stretto.
+    static World *active() { return active_.load(std::memory_order_acquire); }
+    // After MPI_Init.  A collective.
+    static void start() noexcept;
+    // Before MPI_Finalize.  A collective if there is a report.
+    static void finish() noexcept;
+
+    bool takes(Kind kind) const { return (kinds_ >> static_cast<unsigned>(kind) & 1) != 0; }
+    bool reports() const { return reports_; }
+    Report &report() { return report_; }
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+
+    // Of a communicator; null if it is none.  Throws Failure.
+    Team *team(Handle comm);
+    // Makes what a call of `bytes` bytes needs that is not there yet, if the call may wait for the
+    // others, and says why it cannot be served if it cannot.  All ranks come to it in the same
+    // call. Throws Failure.
+    Reason prepare(Team &team, Kind kind, std::size_t bytes);
+
+    // What each rank of `comm` has at `mine`, by rank.  Throws Failure.
+    void gather(Handle comm, const void *mine, void *all, std::size_t bytes) const;
+    template<class T>
+    std::vector<T> gather(Handle comm, const T &mine, int size) const {
+        std::vector<T> all(static_cast<std::size_t>(size));
+        gather(comm, &mine, all.data(), sizeof(T));
+        return all;
+    }
+
+    // Whether there is, or was, a window of one-sided communication (exports_windows.cpp).
+    static inline std::atomic<bool> has_windows{false};
+    // The library's messages move, as they would while it waits itself.
+    void progress() const;
+    // This thread does that while it waits in Stretto.
+    void host_this_thread() const;
+
+private:
+    World();
+    void agree_on_settings();
+    bool all_well(Handle comm, int size, bool well) const;
+    std::unique_ptr<Team> make(Handle comm) const;
+    void found(Team &team);
+    std::vector<int> ranks_in_world(Handle comm, int size) const;
+    double waited() const;
+    static int forget(Handle comm, int keyval, void *team, void *world);
+
+    static std::atomic<World *> active_;
+    static std::atomic<std::uint64_t> generation_; // of communicators that may be remembered
+
+    const Host &host_;
+    int rank_ = 0, size_ = 1, keyval_ = 0;
+    std::uint32_t kinds_ = 0;
+    std::uint64_t warmup_ = 0; // ns of work on a communicator that make one of Stretto's worth it
+    bool reports_ = false;
+    Handle group_ = 0;
+    Team *own_ = nullptr; // MPI_COMM_WORLD's
+    std::atomic<int> made_{0};
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Team>> teams_;
+    Report report_;
+};
+
+} // namespace stretto::mpi
