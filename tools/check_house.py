@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (
     "src",
     "include",
+    "mpi",
     "python",
     "lab",
     "tests",

@@ -120,16 +120,6 @@ STRETTO_API stretto_status stretto_init(stretto_comm *comm);
 STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char *job,
                                                  stretto_comm *comm);
 
-/* Gives every rank what all have: `bytes` bytes from `mine` of each, by rank, to `all`.  0: done.
- */
-typedef int (*stretto_allgather_function)(const void *mine, void *all, size_t bytes, void *context);
-/* Joins ranks that something else connects already, such as MPI: by its help they agree on a name
- * of the job and, on several hosts, on where to meet and on a secret; no setting is needed.  All
- * ranks call, and `allgather` is called equally often by all, in this thread.  Collective. */
-STRETTO_API stretto_status stretto_init_by_exchange(int rank, int size,
-                                                    stretto_allgather_function allgather,
-                                                    void *context, stretto_comm *comm);
-
 /* Waits for outstanding requests (receives that no message has matched are given up), leaves the
  * job, frees everything including stretto_alloc memory. Sets *comm to NULL.  Collective, but does
  * not hang when a peer has died. */
@@ -350,16 +340,6 @@ STRETTO_API stretto_status stretto_probe(stretto_comm comm, int source, int tag,
 STRETTO_API stretto_status stretto_iprobe(stretto_comm comm, int source, int tag, int *found,
                                           stretto_message *message);
 
-/* ---- waiting ---------------------------------------------------------------------------- */
-
-/* What this thread does besides while it waits in Stretto: `function` is called again and again, at
- * first after 50 us, then ever more seldom, and at least every millisecond as long as the wait
- * lasts; sooner again after a call that took longer than others, and so got something done.  It may
- * call anything but Stretto; it must not throw.  For libraries whose own transfers move in their
- * calls only.  NULL: nothing. */
-typedef void (*stretto_idle_function)(void *context);
-STRETTO_API void stretto_set_idle(stretto_idle_function function, void *context);
-
 /* ---- what happened ---------------------------------------------------------------------- */
 
 /* Runs the next collectives of this communicator by the named algorithm ("ring",
@@ -406,5 +386,6 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
 #endif
 
 #include "communicators.h"
+#include "hosting.h"
 #include "machine.h"
 #endif

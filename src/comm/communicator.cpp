@@ -70,8 +70,7 @@ std::string Communicator::describe(const engine::Said &said) const {
     if (by_pairs)
         return text + "(" + stretto::words(dtype_in(said.what)) +
                (schedule::rooted(collective) ? ", root " + std::to_string(root) : "") + ")";
-    text += "(" + std::to_string(said.count) + " x " +
-            stretto::words(dtype_in(said.what));
+    text += "(" + std::to_string(said.count) + " x " + stretto::words(dtype_in(said.what));
     if (schedule::reduces(collective))
         text += ", " + std::string(stretto::name(op_in(said.what)));
     if (schedule::rooted(collective))

@@ -18,8 +18,8 @@
 
 #include "algorithms/algorithm.hpp"
 #include "support/exact.hpp"
-#include "support/tier.hpp"
 #include "support/text.hpp"
+#include "support/tier.hpp"
 #include "support/world.hpp"
 
 namespace {
