@@ -2,6 +2,7 @@
 #include "report.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -15,6 +16,9 @@ namespace {
 
 std::string of_bytes(std::size_t power) {
     static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    if (power == 0)
+        return "0 B";
+    --power;
     const std::size_t unit = std::min<std::size_t>(power / 10, 4);
     return std::to_string(std::size_t{1} << (power - 10 * unit)) + " " + kUnits[unit];
 }
@@ -37,9 +41,7 @@ void Report::count(Kind kind, Reason reason) {
 }
 
 void Report::time(Kind kind, bool by_stretto, std::size_t bytes, double seconds) {
-    std::size_t power = 0;
-    while (power + 1 < kSizes && bytes >> (power + 1) != 0)
-        ++power;
+    const auto power = std::min<std::size_t>(kSizes - 1, std::bit_width(bytes));
     const std::lock_guard lock(mutex_);
     Times &times = numbers_.times[static_cast<std::size_t>(kind)][power][by_stretto ? 0 : 1];
     times.seconds += seconds;

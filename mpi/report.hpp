@@ -27,7 +27,7 @@ public:
     void print(const World &world, double waited);
 
 private:
-    static constexpr std::size_t kSizes = 48; // by the binary logarithm of the bytes
+    static constexpr std::size_t kSizes = 48; // 0 bytes, 1 byte, from 2, from 4, ...
     struct Times {
         double seconds = 0;
         std::uint64_t calls = 0;

@@ -15,7 +15,7 @@ namespace {
 
 struct Pending {
     Handle comm = 0;
-    Team *team = nullptr;
+    std::shared_ptr<Team> team; // the communicator may be freed before the request has ended
     Kind kind = Kind::iallreduce;
     stretto_request own = nullptr;
     int tag = 0; // of the message that ends it
@@ -83,7 +83,7 @@ int end(Handle request, Pending &pending, stretto_status status) {
     const std::string why = status == STRETTO_OK ? "" : stretto_last_error();
     const Kind kind = pending.kind;
     const Handle comm = pending.comm;
-    Team *const team = pending.team;
+    const std::shared_ptr<Team> team = pending.team;
     pending.running = false;
     complete(pending);
     if (!pending.persistent())
@@ -112,7 +112,7 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
     const void *const input = is_in_place(send) || send == recv ? STRETTO_IN_PLACE : send;
     auto pending = std::make_unique<Pending>();
     pending->comm = team.comm;
-    pending->team = &team;
+    pending->team = team.shared_from_this();
     pending->kind = persistent ? Kind::allreduce_init : Kind::iallreduce;
     pending->tag = requests().next_tag();
     pending->running = !persistent;

@@ -122,7 +122,7 @@ void World::start() noexcept {
         host.Comm_create_keyval(reinterpret_cast<void *>(copy_nothing),
                                 reinterpret_cast<void *>(forget), &world->keyval_, world.get());
         host.Comm_group(all, &world->group_);
-        auto own = std::make_unique<Team>();
+        auto own = std::make_shared<Team>();
         own->comm = all;
         own->rank = world->rank_;
         own->size = world->size_;
@@ -210,11 +210,11 @@ void World::finish() noexcept {
 int World::forget(Handle, int, void *value, void *world_of_it) {
     auto *const world = static_cast<World *>(world_of_it);
     generation_.fetch_add(1, std::memory_order_acq_rel);
-    std::unique_ptr<Team> ended;
+    std::shared_ptr<Team> ended;
     const std::lock_guard lock(world->mutex_);
     const auto found =
         std::find_if(world->teams_.begin(), world->teams_.end(),
-                     [value](const std::unique_ptr<Team> &each) { return each.get() == value; });
+                     [value](const std::shared_ptr<Team> &each) { return each.get() == value; });
     if (found != world->teams_.end()) {
         ended = std::move(*found);
         world->teams_.erase(found);
@@ -252,7 +252,7 @@ Team *World::team(Handle comm) {
     if (host_.Comm_get_attr(comm, keyval_, &value, &found) != 0)
         return nullptr; // no communicator: the library says so
     if (found == 0) {
-        std::unique_ptr<Team> made = make(comm);
+        std::shared_ptr<Team> made = make(comm);
         value = made.get();
         if (host_.Comm_set_attr(comm, keyval_, value) != 0)
             throw Failure(STRETTO_ERR_SYSTEM, "the communicator takes no attribute");
@@ -278,8 +278,8 @@ std::vector<int> World::ranks_in_world(Handle comm, int size) const {
     return all ? ranks : std::vector<int>();
 }
 
-std::unique_ptr<Team> World::make(Handle comm) const {
-    auto team = std::make_unique<Team>();
+std::shared_ptr<Team> World::make(Handle comm) const {
+    auto team = std::make_shared<Team>();
     team->comm = comm;
     int inter = 0;
     host_.Comm_test_inter(comm, &inter);
@@ -344,7 +344,7 @@ void World::found(Team &team) {
 
 double World::waited() const {
     double seconds = 0;
-    for (const std::unique_ptr<Team> &team : teams_)
+    for (const std::shared_ptr<Team> &team : teams_)
         for (stretto_comm comm : {team->blocking, team->overlapping}) {
             std::vector<stretto_stat> lines(64);
             std::size_t count = 0;

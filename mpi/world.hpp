@@ -17,9 +17,9 @@
 
 namespace stretto::mpi {
 
-// An MPI communicator's side in Stretto.  It is an attribute of the communicator, so it ends with
-// it.
-struct Team {
+// An MPI communicator's side in Stretto.  It is an attribute of the communicator, and ends with it
+// and with the last request that was made on it.
+struct Team : std::enable_shared_from_this<Team> {
     ~Team();
 
     Handle comm = 0;
@@ -78,7 +78,7 @@ private:
     World();
     void agree_on_settings();
     bool all_well(Handle comm, int size, bool well) const;
-    std::unique_ptr<Team> make(Handle comm) const;
+    std::shared_ptr<Team> make(Handle comm) const;
     void found(Team &team);
     std::vector<int> ranks_in_world(Handle comm, int size) const;
     double waited() const;
@@ -96,7 +96,7 @@ private:
     Team *own_ = nullptr; // MPI_COMM_WORLD's
     std::atomic<int> made_{0};
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Team>> teams_;
+    std::vector<std::shared_ptr<Team>> teams_;
     Report report_;
 };
 
