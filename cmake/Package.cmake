@@ -24,11 +24,16 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/strettoConfigVersion.cmak
 configure_file(${PROJECT_SOURCE_DIR}/cmake/stretto.pc.in ${PROJECT_BINARY_DIR}/stretto.pc @ONLY)
 
 install(TARGETS stretto EXPORT strettoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Beside libstretto, which it looks for where it lies itself.  Nobody links it, so the CMake package
+# does not name it.
+install(TARGETS stretto_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT strettoTargets NAMESPACE stretto:: DESTINATION ${STRETTO_CMAKE_DIR})
 install(FILES ${PROJECT_BINARY_DIR}/strettoConfig.cmake
   ${PROJECT_BINARY_DIR}/strettoConfigVersion.cmake DESTINATION ${STRETTO_CMAKE_DIR})
 install(FILES ${PROJECT_BINARY_DIR}/stretto.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES
   ${PROJECT_SOURCE_DIR}/include/stretto/communicators.h
-  ${PROJECT_SOURCE_DIR}/include/stretto/machine.h ${PROJECT_SOURCE_DIR}/include/stretto/stretto.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/hosting.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/machine.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/stretto.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stretto)

@@ -14,6 +14,7 @@ from stretto.cli.draw import draw
 from stretto.cli.explain import explain
 from stretto.cli.info import info
 from stretto.cli.listing import list_command
+from stretto.cli.mpi import mpi
 from stretto.cli.run import run
 from stretto.cli.secret import secret
 from stretto.cli.show import show
@@ -29,6 +30,7 @@ def cli() -> None:
 
     \b
     stretto run -n 4 python train.py                 start ranks on this host
+    stretto mpi mpirun -n 4 ./program                serve the collectives of an MPI program
     stretto list                                     the algorithms and what they promise
     stretto verify ring direct --ranks 1:64          prove them
     stretto explain --ranks 8 --bytes 1M             which one would serve, and why
@@ -42,7 +44,8 @@ def cli() -> None:
 
 
 for command in (
-    run, list_command, verify, explain, simulate, draw, show, bench, info, config, secret, trace
+    run, mpi, list_command, verify, explain, simulate, draw, show, bench, info, config, secret,
+    trace,
 ):  # fmt: skip
     cli.add_command(command)
 
