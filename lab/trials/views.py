@@ -30,10 +30,7 @@ def named(rank: Rank) -> set[View]:
     """The communicators that this rank, which is not among those who go on, says were decided."""
     texts = [text for event in rank.all("outside") for text in _NAMED.findall(event.fields[-1])]
     return {
-        tuple(
-            each for part in text.split(",") for each in units.span(part) or ()
-        )
-        for text in texts
+        tuple(each for part in text.split(",") for each in units.span(part) or ()) for text in texts
     }
 
 

@@ -28,8 +28,8 @@ Request without_buffers(stretto_comm comm, Collective collective, int dtype, int
     require(made != nullptr || (op >= 0 && op < kBuiltInOps),
             "unknown op; see stretto_op in stretto.h");
     const ReduceOp kind = made != nullptr ? made->kind : static_cast<ReduceOp>(op);
-    if ((supported_ops(type) >> static_cast<int>(kind) & 1) == 0 &&
-        reduces(collective)) [[unlikely]]
+    if ((supported_ops(type) >> static_cast<int>(kind) & 1) == 0 && reduces(collective))
+        [[unlikely]]
         require_pair(type, kind);
     require(root >= 0 && root < comm->communicator.size(),
             "root is not a rank of the communicator");

@@ -81,8 +81,8 @@ void stretto::api::require_pair(Dtype dtype, ReduceOp op) {
         if (supports(dtype, static_cast<ReduceOp>(each)) &&
             static_cast<ReduceOp>(each) != ReduceOp::user_in_order)
             others.append(others.empty() ? "" : ", ").append(name(static_cast<ReduceOp>(each)));
-    throw Error(Status::argument, "there is no " + std::string(name(op)) + " of " +
-                                      words(dtype) + "; there are: " + others);
+    throw Error(Status::argument, "there is no " + std::string(name(op)) + " of " + words(dtype) +
+                                      "; there are: " + others);
 }
 
 extern "C" {

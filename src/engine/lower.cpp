@@ -280,8 +280,8 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     for (auto &[channel, ends] : channels)
         for (std::size_t k = 0; k < ends.first.size(); ++k) {
             const End from = ends.first[k], to = ends.second.at(k);
-            cut(touch[from.position][from.op], &touch[to.position][to.op], options.slice, options.element,
-                slices_of[from.position][from.op], &slices_of[to.position][to.op]);
+            cut(touch[from.position][from.op], &touch[to.position][to.op], options.slice,
+                options.element, slices_of[from.position][from.op], &slices_of[to.position][to.op]);
             token[from.position][from.op] = token[to.position][to.op] = tokens;
             tokens += static_cast<std::int32_t>(slices_of[from.position][from.op].size());
         }
