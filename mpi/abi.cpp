@@ -73,7 +73,6 @@ Abi open_mpi(const Loaded &mpi) {
     abi.request_null = handle("ompi_request_null");
     abi.byte = handle("ompi_mpi_byte");
     abi.in_place = reinterpret_cast<const void *>(1);
-    abi.keyval_invalid = -1;
     return abi;
 }
 
@@ -93,7 +92,6 @@ Abi mpich() {
     abi.any_source = -2;
     abi.error_other = 15;
     abi.error_request = 19;
-    abi.keyval_invalid = 0x24000000;
     abi.named = 1;
     abi.dup = 2;
     abi.contiguous = 3;

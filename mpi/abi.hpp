@@ -28,7 +28,6 @@ struct Abi {
     void *status_ignore = nullptr;
     int any_source = -1, undefined = -32766;
     int error_other = 16, error_request = 7;
-    int keyval_invalid = 0;
     int named = 0, dup = 1, contiguous = 2; // MPI_COMBINER_...
 
     // A handle as it came in a register.

@@ -14,6 +14,18 @@ namespace stretto::mpi {
 
 namespace {
 
+// "Open MPI v5.0.11, package: ...", as far as its first comma or line goes.
+std::string library() {
+    std::vector<char> text(8193); // the longest of any interface
+    int length = 0;
+    if (Host::get().Get_library_version(text.data(), &length) != 0)
+        return Host::get().mpi().soname;
+    std::string words(text.data());
+    words.resize(std::min(words.find_first_of(",\n"), words.size()));
+    std::replace(words.begin(), words.end(), '\t', ' ');
+    return words;
+}
+
 std::string of_bytes(std::size_t power) {
     static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     if (power == 0)
@@ -55,8 +67,8 @@ void Report::print(const World &world, double waited) {
         world.gather(Host::get().abi().comm_world, numbers_, world.size());
     if (world.rank() != 0)
         return;
-    std::string text = "stretto: " + std::to_string(ranks) + " ranks under " +
-                       Host::get().mpi().soname + "; calls of all ranks together\n";
+    std::string text = "stretto: " + std::to_string(ranks) + " ranks under " + library() +
+                       "; calls of all ranks together\n";
     const auto line = [&text](const char *format, auto... values) {
         char buffer[256];
         std::snprintf(buffer, sizeof buffer, format, values...);

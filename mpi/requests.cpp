@@ -49,8 +49,24 @@ public:
     }
     int next_tag() { return next_.fetch_add(1) & 0x7fff; }
 
+    // A communicator of this rank alone, in which the program sends nothing.
+    Handle own_comm() {
+        const std::lock_guard lock(mutex_);
+        const Host &host = Host::get();
+        if (own_comm_ == 0 && host.Comm_dup(host.abi().comm_self, &own_comm_) != 0)
+            throw Failure(STRETTO_ERR_SYSTEM, "MPI_COMM_SELF cannot be duplicated");
+        return own_comm_;
+    }
+    void free_own_comm() {
+        const std::lock_guard lock(mutex_);
+        if (own_comm_ != 0)
+            Host::get().Comm_free(&own_comm_);
+        own_comm_ = 0;
+    }
+
 private:
     std::mutex mutex_;
+    Handle own_comm_ = 0;
     std::unordered_map<Handle, std::unique_ptr<Pending>> all_;
     std::atomic<int> next_{0};
 };
@@ -60,22 +76,10 @@ Requests &requests() {
     return *all;
 }
 
-// A communicator of this rank alone, in which the program sends nothing.
-Handle own_comm() {
-    static const Handle own = [] {
-        const Host &host = Host::get();
-        Handle made = 0;
-        if (host.Comm_dup(host.abi().comm_self, &made) != 0)
-            throw Failure(STRETTO_ERR_SYSTEM, "MPI_COMM_SELF cannot be duplicated");
-        return made;
-    }();
-    return own;
-}
-
 // The library's request ends.
 void complete(const Pending &pending) {
     const Host &host = Host::get();
-    host.Send(nullptr, 0, host.abi().byte, 0, pending.tag, own_comm());
+    host.Send(nullptr, 0, host.abi().byte, 0, pending.tag, requests().own_comm());
 }
 
 // Stretto's call has ended, with `status`.
@@ -124,7 +128,7 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
                                  reduction.op(), &pending->own));
     Handle token = 0;
     const auto receive = persistent ? host.Recv_init : host.Irecv;
-    if (receive(nullptr, 0, host.abi().byte, 0, pending->tag, own_comm(), &token) != 0)
+    if (receive(nullptr, 0, host.abi().byte, 0, pending->tag, requests().own_comm(), &token) != 0)
         throw Failure(STRETTO_ERR_SYSTEM, "the MPI library gives no request");
     std::memcpy(request, &token, host.abi().handle_bytes);
     requests().add(token, std::move(pending));
@@ -194,6 +198,7 @@ void finish_requests() {
         if (pending->persistent())
             (void)stretto_request_free(&pending->own);
     }
+    requests().free_own_comm();
 }
 
 } // namespace stretto::mpi
