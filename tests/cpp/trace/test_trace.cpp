@@ -27,7 +27,7 @@ namespace {
 
 const Identity kMe{"job \"1\"\n", 0x1234'5678'9abc'def0, 2, 5};
 
-CallWords words(std::uint64_t what) {
+CallWords translated(std::uint64_t what) {
     return {.collective = what == 0 ? "allreduce" : "broadcast",
             .dtype = Dtype::f32,
             .op = ReduceOp::max,
@@ -79,7 +79,7 @@ TEST_CASE("calls, steps and waits are events") {
     {
         auto buffer = std::make_shared<Buffer>(folder.path(), 1 << 16, kMe);
         buffer->set_offset(-17);
-        Recorder recorder(buffer, 1, 3, "child", &words);
+        Recorder recorder(buffer, 1, 3, "child", &translated);
         recorder.call_begins({7, 0, 100, 400, "ring", true});
         recorder.waits(7, 2, 4);
         recorder.waits(7, 2, 4); // still
@@ -159,7 +159,7 @@ TEST_CASE("a full trace keeps the newest, and says how much is gone") {
     const test::Folder folder;
     {
         auto buffer = std::make_shared<Buffer>(folder.path(), 100 * sizeof(Slot), kMe); // 64
-        Recorder recorder(buffer, 0, 1, "job", &words);
+        Recorder recorder(buffer, 0, 1, "job", &translated);
         for (std::uint64_t call = 0; call < 1000; ++call) {
             recorder.call_begins({call, 0, 1, 4, "ring", false});
             recorder.call_ends(call);
@@ -179,7 +179,7 @@ TEST_CASE("what a killed process has recorded is not lost") {
     const pid_t child = fork();
     if (child == 0) {
         auto buffer = std::make_shared<Buffer>(folder.path(), 1 << 16, kMe);
-        Recorder recorder(buffer, 0, 1, "job", &words);
+        Recorder recorder(buffer, 0, 1, "job", &translated);
         recorder.call_begins({0, 0, 1, 4, "ring", false});
         recorder.waits(0, 1, 3);
         recorder.waits_long();
@@ -205,7 +205,7 @@ TEST_CASE("what a killed process has recorded is not lost") {
 TEST_CASE("what is no trace is refused") {
     const test::Folder folder;
     auto buffer = std::make_shared<Buffer>(folder.path(), 1 << 16, kMe);
-    Recorder(buffer, 0, 1, "job", &words).call_begins({0, 0, 1, 4, "ring", false});
+    Recorder(buffer, 0, 1, "job", &translated).call_begins({0, 0, 1, 4, "ring", false});
     const std::vector<std::byte> good = bytes_of(only(folder.files(".raw")));
     CHECK(read_log(good, "it").records.size() == 1);
     CHECK(refusal([&] { read_log(folder.path() + "/nothing"); }).find("nothing") !=
@@ -239,7 +239,7 @@ TEST_CASE("many write at once, and one reads") {
     std::vector<std::thread> threads;
     for (int writer = 0; writer < kWriters; ++writer)
         threads.emplace_back([&, writer] {
-            Recorder recorder(buffer, writer, kWriters, "own", &words);
+            Recorder recorder(buffer, writer, kWriters, "own", &translated);
             for (std::uint64_t i = 1; i <= kEach; ++i)
                 recorder.sent(writer, static_cast<std::uint32_t>(i), i * i);
         });
