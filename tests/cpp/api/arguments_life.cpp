@@ -27,6 +27,16 @@ TEST_CASE("life, memory and reports") {
     CHECK(stretto_init_explicit(0, 1, "", &none) == STRETTO_ERR_ARGUMENT);
     CHECK(stretto_init_explicit(0, INT_MAX, "job", &none) == STRETTO_ERR_ARGUMENT); // too many
 
+    const stretto_allgather_function nobody = [](const void *, void *, std::size_t, void *) {
+        return 1;
+    };
+    CHECK(stretto_init_by_exchange(0, 1, nobody, nullptr, nullptr) == STRETTO_ERR_ARGUMENT);
+    CHECK(stretto_init_by_exchange(0, 1, nullptr, nullptr, &none) == STRETTO_ERR_ARGUMENT);
+    CHECK(stretto_init_by_exchange(1, 1, nobody, nullptr, &none) == STRETTO_ERR_ARGUMENT);
+    CHECK(stretto_init_by_exchange(-1, 1, nobody, nullptr, &none) == STRETTO_ERR_ARGUMENT);
+    CHECK(stretto_init_by_exchange(0, INT_MIN, nobody, nullptr, &none) == STRETTO_ERR_ARGUMENT);
+    CHECK(none == nullptr);
+
     CHECK(stretto_rank(nullptr) == -1);
     CHECK(stretto_size(nullptr) == -1);
 

@@ -254,8 +254,9 @@ TEST_CASE("requests") {
 }
 
 TEST_CASE("no function is left out") {
-    // Those that take no argument.
-    const std::set<std::string> exempt = {"stretto_last_error", "stretto_version"};
+    // Those that take no argument, or any.
+    const std::set<std::string> exempt = {"stretto_last_error", "stretto_version",
+                                          "stretto_set_idle"};
     const auto text_of = [](const std::filesystem::path &path) {
         std::ostringstream text;
         text << std::ifstream(path).rdbuf();
