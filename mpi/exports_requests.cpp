@@ -113,6 +113,26 @@ int MPI_Request_get_status(Handle request, int *flag, void *status) {
     return host().Request_get_status(request, flag, status);
 }
 
+int MPI_Request_get_status_all(int count, const void *requests, int *flag, void *statuses) {
+    if (any_pending())
+        (void)advance(requests, count);
+    return host().Request_get_status_all(count, requests, flag, statuses);
+}
+
+int MPI_Request_get_status_any(int count, const void *requests, int *index, int *flag,
+                               void *status) {
+    if (any_pending())
+        (void)advance(requests, count);
+    return host().Request_get_status_any(count, requests, index, flag, status);
+}
+
+int MPI_Request_get_status_some(int count, const void *requests, int *ended, int *indices,
+                                void *statuses) {
+    if (any_pending())
+        (void)advance(requests, count);
+    return host().Request_get_status_some(count, requests, ended, indices, statuses);
+}
+
 int MPI_Start(void *request) {
     const int code = host().Start(request);
     return code == 0 && any_pending() ? started(host().abi().load(request, 0)) : code;

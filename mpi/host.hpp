@@ -55,6 +55,9 @@ namespace stretto::mpi {
     X(Waitsome, int, void *, int *, int *, void *)                                                 \
     X(Testsome, int, void *, int *, int *, void *)                                                 \
     X(Request_get_status, Handle, int *, void *)                                                   \
+    X(Request_get_status_all, int, const void *, int *, void *)                                    \
+    X(Request_get_status_any, int, const void *, int *, int *, void *)                             \
+    X(Request_get_status_some, int, const void *, int *, int *, void *)                            \
     X(Request_free, void *)                                                                        \
     X(Cancel, void *)                                                                              \
     X(Win_create, void *, std::intptr_t, int, Handle, Handle, void *)                              \

@@ -17,11 +17,24 @@ struct Pending {
     Handle comm = 0;
     std::shared_ptr<Team> team; // the communicator may be freed before the request has ended
     Kind kind = Kind::iallreduce;
+    // Persistent calls may be started in another order on other ranks (MPI 4.1, 6.13), so each has
+    // a communicator of its own.
+    stretto_comm apart = nullptr;
     stretto_request own = nullptr;
     int tag = 0; // of the message that ends it
     bool running = false;
 
     bool persistent() const { return kind == Kind::allreduce_init; }
+
+    Pending() = default;
+    Pending(const Pending &) = delete;
+    Pending &operator=(const Pending &) = delete;
+    ~Pending() {
+        if (own != nullptr && persistent())
+            (void)stretto_request_free(&own);
+        if (apart != nullptr)
+            (void)stretto_finalize(&apart);
+    }
 };
 
 class Requests {
@@ -120,10 +133,11 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
     pending->kind = persistent ? Kind::allreduce_init : Kind::iallreduce;
     pending->tag = requests().next_tag();
     pending->running = !persistent;
-    if (persistent)
-        check(stretto_allreduce_init(team.overlapping, input, recv, elements, reduction.dtype(),
+    if (persistent) {
+        check(stretto_comm_dup(team.blocking, &pending->apart));
+        check(stretto_allreduce_init(pending->apart, input, recv, elements, reduction.dtype(),
                                      reduction.op(), &pending->own));
-    else
+    } else
         check(stretto_iallreduce(team.overlapping, input, recv, elements, reduction.dtype(),
                                  reduction.op(), &pending->own));
     Handle token = 0;
@@ -182,10 +196,8 @@ int release(Handle request) {
         return 0;
     const bool persistent = pending->persistent();
     const int code = bring_to_end(request);
-    if (persistent) {
-        (void)stretto_request_free(&pending->own);
+    if (persistent)
         requests().erase(request);
-    }
     return code;
 }
 
@@ -195,8 +207,6 @@ void finish_requests() {
             (void)stretto_wait(&pending->own);
         if (pending->running)
             complete(*pending);
-        if (pending->persistent())
-            (void)stretto_request_free(&pending->own);
     }
     requests().free_own_comm();
 }

@@ -132,7 +132,7 @@ void World::start() noexcept {
         if (!well)
             why = stretto_last_error();
         well = world->all_well(all, world->size_, well);
-        if (well && (world->takes(Kind::iallreduce) || world->takes(Kind::allreduce_init))) {
+        if (well && world->takes(Kind::iallreduce)) {
             well = stretto_comm_dup(own->blocking, &own->overlapping) == STRETTO_OK;
             if (!well)
                 why = stretto_last_error();
@@ -315,27 +315,23 @@ Reason World::prepare(Team &team, Kind kind, std::size_t bytes) {
         if (team.why_not != Reason::served)
             return team.why_not;
     }
-    if ((team.overlaps || kind == Kind::allreduce_init) && team.overlapping == nullptr)
+    if (team.overlaps && team.overlapping == nullptr)
         check(stretto_comm_dup(team.blocking, &team.overlapping));
     return Reason::served;
 }
 
-// Whether it can be made is agreed on: ranks of another MPI_COMM_WORLD, which call as well, may be
-// without Stretto.  The tag tells communicators of the same ranks apart.
+// Where a rank of another MPI_COMM_WORLD is among them, all see that, and that one may be without
+// Stretto: nothing is exchanged.  The tag tells communicators of the same ranks apart.
 void World::found(Team &team) {
-    struct Proposal {
-        std::int32_t able, tag;
-    };
     const std::vector<int> ranks = ranks_in_world(team.comm, team.size);
-    const auto proposals = gather(
-        team.comm, Proposal{ranks.empty() ? 0 : 1, made_.fetch_add(1) & 0x7fffffff}, team.size);
-    if (std::any_of(proposals.begin(), proposals.end(),
-                    [](const Proposal &each) { return each.able == 0; })) {
+    if (ranks.empty()) {
         team.why_not = Reason::elsewhere;
         return;
     }
-    const stretto_status status = stretto_comm_create(own_->blocking, ranks.data(), team.size,
-                                                      proposals[0].tag, &team.blocking);
+    const std::int32_t tag = made_.fetch_add(1) & 0x7fffffff;
+    const auto tags = gather(team.comm, tag, team.size);
+    const stretto_status status =
+        stretto_comm_create(own_->blocking, ranks.data(), team.size, tags[0], &team.blocking);
     const std::string why =
         status == STRETTO_OK ? "another rank cannot make a communicator" : stretto_last_error();
     if (!all_well(team.comm, team.size, status == STRETTO_OK))
