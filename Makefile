@@ -20,16 +20,16 @@ BIN := .venv/bin
 TOOLS := .venv/tools.stamp
 INSTALLED := .venv/stretto.stamp
 
-library_sources := CMakeLists.txt $(shell find src include cmake third_party/nlohmann \
+library_sources := CMakeLists.txt $(shell find src include mpi cmake third_party/nlohmann \
 	third_party/monocypher -type f)
 python_sources := $(shell find python -type f -not -name '*.pyc')
-c_files := $(shell find src include python tests bench examples lab -type f \
+c_files := $(shell find src include mpi python tests bench examples lab -type f \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
 	-not -path '*/.venv/*' -not -path '*/.build/*')
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh
 
-.PHONY: demo test test-full test-cpp test-python test-lab test-asan test-tsan reliability bench \
-	format format-check lint install clean
+.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-asan test-tsan \
+	reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
 demo: install
@@ -79,7 +79,7 @@ test-full: test-cpp
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=all)
 	$(call ctest,tsan)
 	STRETTO_TEST_FULL=1 $(call ctest,test,--timeout 7200)
-	STRETTO_TEST_FULL=1 $(MAKE) test-python test-lab
+	STRETTO_TEST_FULL=1 $(MAKE) test-python test-lab test-mpi
 
 test-cpp: $(TOOLS)
 	$(call build,test,-DSTRETTO_BENCH=ON)
@@ -91,6 +91,10 @@ test-python: $(INSTALLED)
 # Hosts made of namespaces: skipped, with the reason, without root.
 test-lab: $(INSTALLED)
 	$(BIN)/python -m pytest tests/lab
+
+# Unchanged MPI programs: under the libraries that PyPI has, and those of the system if it has any.
+test-mpi: $(INSTALLED)
+	$(BIN)/python -m pytest tests/mpi
 
 # One instruction set will do here: instrumented kernels compile for minutes.
 test-asan: $(TOOLS)

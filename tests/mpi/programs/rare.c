@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What MPI allows and few programs do.  The first argument says what:
+ *   start-order  persistent calls are started in another order on another rank (MPI 4.0, 6.13)
+ *   freed        a communicator is freed while a call on it is under way (MPI 4.0, 7.4.3)
+ *   freed-init   the same of a persistent call, which is started after that
+ *   status-any   a call is looked at by MPI_Request_get_status_any, _all and _some (MPI 4.1) */
+#include "check.h"
+
+enum { N = 19 };
+
+#ifdef HAS_PERSISTENT
+static void start_order(void) {
+    enum { CALLS = 3 };
+    static int mine[CALLS][N], sums[CALLS][N];
+    MPI_Request requests[CALLS];
+    for (int call = 0; call < CALLS; ++call)
+        MPI_Allreduce_init(mine[call], sums[call], N - call, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                           MPI_INFO_NULL, &requests[call]);
+    for (int round = 0; round < 6; ++round) {
+        const size_t salt = next_salt();
+        for (int i = 0; i < CALLS; ++i) {
+            const int call = (i + world.rank + round) % CALLS;
+            fill(mine[call], N, world.rank, salt + 100 * (size_t)call);
+            MPI_Start(&requests[call]);
+        }
+        MPI_Waitall(CALLS, requests, MPI_STATUSES_IGNORE);
+        for (int call = 0; call < CALLS; ++call)
+            check_sums(sums[call], (size_t)(N - call), world.size, salt + 100 * (size_t)call);
+    }
+    for (int call = 0; call < CALLS; ++call)
+        MPI_Request_free(&requests[call]);
+}
+#endif
+
+/* Used in both ways, so that Stretto has made what it needs. */
+static MPI_Comm used_comm(void) {
+    MPI_Comm comm;
+    MPI_Request request;
+    int sum = -1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Iallreduce(&world.rank, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(comm);
+    return comm;
+}
+
+static void freed(void) {
+    for (int round = 0; round < 3; ++round) {
+        const size_t salt = next_salt();
+        int mine[N], sums[N], more[N];
+        fill(mine, N, world.rank, salt);
+        MPI_Comm comm = used_comm();
+        MPI_Request requests[2];
+        MPI_Iallreduce(mine, sums, N, MPI_INT, MPI_SUM, comm, &requests[0]);
+        MPI_Iallreduce(mine, more, N, MPI_INT, MPI_MAX, comm, &requests[1]);
+        MPI_Comm_free(&comm);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        check_sums(sums, N, world.size, salt);
+        check_filled(more, N, world.size - 1, salt);
+    }
+}
+
+#ifdef HAS_PERSISTENT
+static void freed_init(void) {
+    int mine[N] = {0}, sums[N];
+    MPI_Comm comm = used_comm();
+    MPI_Request request;
+    MPI_Allreduce_init(mine, sums, N, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+    MPI_Comm_free(&comm);
+    for (int round = 0; round < 3; ++round) {
+        const size_t salt = next_salt();
+        fill(mine, N, world.rank, salt);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check_sums(sums, N, world.size, salt);
+    }
+    MPI_Request_free(&request);
+}
+#endif
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define HAS_STATUS_ANY 1
+
+static void status_any(void) {
+    int mine = number(world.rank, 1), sums[3] = {-1, -1, -1}, index = -1, done = 0, indices[1];
+    MPI_Request request;
+    MPI_Iallreduce(&mine, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    while (!done)
+        MPI_Request_get_status_any(1, &request, &index, &done, MPI_STATUS_IGNORE);
+    CHECK(index == 0 && request != MPI_REQUEST_NULL);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Iallreduce(&mine, &sums[1], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    for (done = 0; !done;)
+        MPI_Request_get_status_all(1, &request, &done, MPI_STATUSES_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Iallreduce(&mine, &sums[2], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    for (done = 0; done != 1;)
+        MPI_Request_get_status_some(1, &request, &done, indices, MPI_STATUSES_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 3; ++i)
+        CHECK(sums[i] == sum_of_numbers(world.size, 1));
+}
+#endif
+
+static bool is(const char *what, const char *name) {
+    return strcmp(what, name) == 0;
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    const char *const what = argc > 1 ? argv[1] : "";
+    if (is(what, "freed"))
+        freed();
+#ifdef HAS_PERSISTENT
+    else if (is(what, "start-order"))
+        start_order();
+    else if (is(what, "freed-init"))
+        freed_init();
+#endif
+#ifdef HAS_STATUS_ANY
+    else if (is(what, "status-any"))
+        status_any();
+#endif
+    else if (world.rank == 0)
+        printf("this library has no %s\n", what);
+    return finish();
+}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What goes wrong is said by MPI's own means, on every rank, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import Mpi
+
+RANKS = 3
+WHO = r"call \d+ is .*allreduce\(.* on rank \d+ but .*allreduce\(.* on rank \d+"
+
+
+@pytest.mark.parametrize(
+    ("what", "call"),
+    [("return", "MPI_Allreduce"), ("handler", "MPI_Allreduce"), ("later", "MPI_Iallreduce")],
+)
+def test_a_code_comes_back_and_tells_the_ranks(mpi: Mpi, what: str, call: str) -> None:
+    done = mpi.run("failures", RANKS, what, STRETTO_MPI_WARMUP="0")
+    assert done.checks > 0  # other communicators are as good as before
+    for rank in range(RANKS):
+        pattern = rf"^rank {rank}: code some, a class: {call}, served by Stretto: {WHO}"
+        assert re.search(pattern, done.out, re.MULTILINE), str(done)
+
+
+def test_the_job_ends_by_default(mpi: Mpi) -> None:
+    done = mpi.run("failures", RANKS, "fatal", status=None)
+    assert done.status != 0
+    assert re.search(rf"stretto: MPI_Allreduce, served by Stretto: {WHO}", done.err), str(done)
+    assert "has come through" not in done.out
+
+
+@pytest.mark.parametrize("what", ["killed", "abort"])
+def test_the_job_ends_with_a_rank(mpi: Mpi, what: str) -> None:
+    done = mpi.run("failures", RANKS, what, status=None)
+    assert done.status != 0
+    assert "has come through" not in done.out

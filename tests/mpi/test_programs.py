@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Correct programs of all kinds stay correct, and end."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Mpi, run
+
+WARMUPS = pytest.mark.parametrize("settings", [{}, {"STRETTO_MPI_WARMUP": "0"}], ids=str)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_progress_of_messages_and_calls(mpi: Mpi, ranks: int) -> None:
+    assert mpi.run("progress", ranks).checks > 0
+
+
+def test_threads(mpi: Mpi) -> None:
+    done = mpi.run("threads", 2, STRETTO_MPI_WARMUP="0")
+    if "no MPI_THREAD_MULTIPLE" in done.out:
+        pytest.skip("this library has no MPI_THREAD_MULTIPLE")
+    assert done.checks > 0
+
+
+def test_communicators_come_and_go(mpi: Mpi) -> None:
+    rounds = 300 if mpi.host.most_ranks == 8 else 120
+    assert mpi.run("churn", 3, rounds, STRETTO_MPI_WARMUP="0").checks > 0
+
+
+@WARMUPS
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_communicators_of_all_kinds(mpi: Mpi, ranks: int, settings: dict[str, str]) -> None:
+    done = mpi.run("others", min(ranks, mpi.host.most_ranks), STRETTO_MPI_REPORT="1", **settings)
+    assert done.checks > 0
+    reasons = {line.reason for line in done.report}
+    assert {"a communicator of one rank", "an intercommunicator"} <= reasons
+
+
+@pytest.mark.parametrize("what", ["start-order", "freed", "freed-init", "status-any"])
+def test_what_few_programs_do(mpi: Mpi, what: str) -> None:
+    mpi.has(what)
+    done = mpi.run("rare", 3, what, STRETTO_MPI_WARMUP="0")
+    if "this library has no" in done.out:
+        pytest.skip(f"this library has no {what}")
+    assert done.checks > 0
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_sessions(mpi: Mpi, ranks: int) -> None:
+    done = mpi.run("sessions", ranks)
+    if "this library has no sessions" in done.out:
+        pytest.skip("this library has no sessions")
+    assert done.checks == 1
+    assert "stretto" not in done.err
+
+
+def test_child_processes(mpi: Mpi) -> None:
+    done = mpi.run("children", 3)
+    assert done.checks > 0
+    assert "stretto" not in done.err
+
+
+@WARMUPS
+def test_a_job_that_is_started_without_stretto(mpi: Mpi, settings: dict[str, str]) -> None:
+    """LD_PRELOAD is of this job's ranks alone: those that they start have no Stretto."""
+    mpi.has("spawn")
+    program = mpi.build("spawn")
+    words = [*mpi.host.launcher, 2, "env", f"LD_PRELOAD={mpi.library}"]
+    words += [f"{name}={value}" for name, value in settings.items()]
+    done = run([*words, program], mpi.environment, cwd=mpi.folder)
+    assert done.checks > 0
+
+
+@WARMUPS
+def test_a_job_that_is_started_with_stretto(mpi: Mpi, settings: dict[str, str]) -> None:
+    mpi.has("spawn")
+    environment = {**mpi.environment, "LD_PRELOAD": str(mpi.library), **settings}
+    done = run([*mpi.host.launcher, 2, mpi.build("spawn")], environment, cwd=mpi.folder)
+    assert done.checks > 0
