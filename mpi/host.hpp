@@ -18,7 +18,7 @@ namespace stretto::mpi {
     X(Comm_size, Handle, int *)                                                                    \
     X(Comm_test_inter, Handle, int *)                                                              \
     X(Comm_group, Handle, Handle *)                                                                \
-    X(Comm_dup, Handle, Handle *)                                                                  \
+    X(Comm_split, Handle, int, int, Handle *)                                                      \
     X(Comm_free, Handle *)                                                                         \
     X(Comm_create_keyval, void *, void *, int *, void *)                                           \
     X(Comm_set_attr, Handle, int, void *)                                                          \
@@ -26,8 +26,10 @@ namespace stretto::mpi {
     X(Comm_call_errhandler, Handle, int)                                                           \
     X(Group_translate_ranks, Handle, int, const int *, Handle, int *)                              \
     X(Group_free, Handle *)                                                                        \
+    X(Add_error_class, int *)                                                                      \
     X(Add_error_code, int, int *)                                                                  \
     X(Add_error_string, int, const char *)                                                         \
+    X(Error_string, int, char *, int *)                                                            \
     X(Get_library_version, char *, int *)                                                          \
     X(Type_size, Handle, int *)                                                                    \
     X(Type_size_x, Handle, std::int64_t *)                                                         \
@@ -35,6 +37,8 @@ namespace stretto::mpi {
     X(Type_get_true_extent, Handle, std::intptr_t *, std::intptr_t *)                              \
     X(Type_get_envelope, Handle, int *, int *, int *, int *)                                       \
     X(Type_get_contents, Handle, int, int, int, int *, std::intptr_t *, Handle *)                  \
+    X(Type_create_hindexed, int, const int *, const std::intptr_t *, Handle, Handle *)             \
+    X(Type_commit, Handle *)                                                                       \
     X(Type_free, Handle *)                                                                         \
     X(Pack, const void *, int, Handle, void *, int, int *, Handle)                                 \
     X(Unpack, const void *, int, int *, void *, int, Handle, Handle)                               \

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collectives.hpp"
+#include "tokens.hpp"
 
 namespace stretto::mpi {
 
@@ -21,7 +22,7 @@ struct Pending {
     // a communicator of its own.
     stretto_comm apart = nullptr;
     stretto_request own = nullptr;
-    int tag = 0; // of the message that ends it
+    Token token; // of the message that ends it
     bool running = false;
 
     bool persistent() const { return kind == Kind::allreduce_init; }
@@ -52,7 +53,11 @@ public:
     }
     void erase(Handle request) {
         const std::lock_guard lock(mutex_);
-        all_.erase(request);
+        const auto found = all_.find(request);
+        if (found == all_.end())
+            return;
+        tokens.give_back(found->second->token);
+        all_.erase(found);
         pending_requests.store(static_cast<int>(all_.size()), std::memory_order_release);
     }
     std::unordered_map<Handle, std::unique_ptr<Pending>> take_all() {
@@ -60,28 +65,12 @@ public:
         pending_requests.store(0, std::memory_order_release);
         return std::exchange(all_, {});
     }
-    int next_tag() { return next_.fetch_add(1) & 0x7fff; }
 
-    // A communicator of this rank alone, in which the program sends nothing.
-    Handle own_comm() {
-        const std::lock_guard lock(mutex_);
-        const Host &host = Host::get();
-        if (own_comm_ == 0 && host.Comm_dup(host.abi().comm_self, &own_comm_) != 0)
-            throw Failure(STRETTO_ERR_SYSTEM, "MPI_COMM_SELF cannot be duplicated");
-        return own_comm_;
-    }
-    void free_own_comm() {
-        const std::lock_guard lock(mutex_);
-        if (own_comm_ != 0)
-            Host::get().Comm_free(&own_comm_);
-        own_comm_ = 0;
-    }
+    Tokens tokens;
 
 private:
     std::mutex mutex_;
-    Handle own_comm_ = 0;
     std::unordered_map<Handle, std::unique_ptr<Pending>> all_;
-    std::atomic<int> next_{0};
 };
 
 Requests &requests() {
@@ -92,7 +81,7 @@ Requests &requests() {
 // The library's request ends.
 void complete(const Pending &pending) {
     const Host &host = Host::get();
-    host.Send(nullptr, 0, host.abi().byte, 0, pending.tag, requests().own_comm());
+    host.Send(nullptr, 0, host.abi().byte, 0, pending.token.tag, pending.token.comm);
 }
 
 // Stretto's call has ended, with `status`.
@@ -131,7 +120,6 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
     pending->comm = team.comm;
     pending->team = team.shared_from_this();
     pending->kind = persistent ? Kind::allreduce_init : Kind::iallreduce;
-    pending->tag = requests().next_tag();
     pending->running = !persistent;
     if (persistent) {
         check(stretto_comm_dup(team.blocking, &pending->apart));
@@ -140,12 +128,13 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
     } else
         check(stretto_iallreduce(team.overlapping, input, recv, elements, reduction.dtype(),
                                  reduction.op(), &pending->own));
-    Handle token = 0;
+    Handle handle = 0;
     const auto receive = persistent ? host.Recv_init : host.Irecv;
-    if (receive(nullptr, 0, host.abi().byte, 0, pending->tag, requests().own_comm(), &token) != 0)
+    const Token token = pending->token = requests().tokens.take();
+    if (receive(nullptr, 0, host.abi().byte, 0, token.tag, token.comm, &handle) != 0)
         throw Failure(STRETTO_ERR_SYSTEM, "the MPI library gives no request");
-    std::memcpy(request, &token, host.abi().handle_bytes);
-    requests().add(token, std::move(pending));
+    std::memcpy(request, &handle, host.abi().handle_bytes);
+    requests().add(handle, std::move(pending));
     return Reason::served;
 }
 
@@ -208,7 +197,7 @@ void finish_requests() {
         if (pending->running)
             complete(*pending);
     }
-    requests().free_own_comm();
+    requests().tokens.free_comms();
 }
 
 } // namespace stretto::mpi
