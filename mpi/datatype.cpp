@@ -68,6 +68,39 @@ void require_success(int code) {
                       "the MPI library cannot pack a datatype (code " + std::to_string(code) + ")");
 }
 
+// Elements of a datatype, somewhere.  MPI_BOTTOM is null, which the packing of MPICH 4.0 takes for
+// no buffer: from there on, they become one element of a type that starts elsewhere.
+class Place {
+public:
+    Place(const Host &host, const void *buffer, int elements, Handle type, const void *elsewhere)
+        : host_(host), buffer_(const_cast<void *>(buffer)), elements_(elements), type_(type) {
+        if (buffer != nullptr)
+            return;
+        const std::intptr_t back = -reinterpret_cast<std::intptr_t>(elsewhere);
+        require_success(host.Type_create_hindexed(1, &elements, &back, type, &made_));
+        require_success(host.Type_commit(&made_));
+        buffer_ = const_cast<void *>(elsewhere);
+        elements_ = 1;
+        type_ = made_;
+    }
+    ~Place() {
+        if (made_ != 0)
+            host_.Type_free(&made_);
+    }
+    Place(const Place &) = delete;
+    Place &operator=(const Place &) = delete;
+
+    void *buffer() const { return buffer_; }
+    int elements() const { return elements_; }
+    Handle type() const { return type_; }
+
+private:
+    const Host &host_;
+    void *buffer_;
+    int elements_;
+    Handle type_, made_ = 0;
+};
+
 } // namespace
 
 bool examine(Handle handle, Datatype &datatype) {
@@ -110,11 +143,12 @@ void Dense::unpack(std::size_t count) const {
 void pack(const Datatype &datatype, const void *buffer, std::size_t count, void *packed) {
     const Host &host = Host::get();
     by_pieces(datatype, count, [&](std::size_t first, int elements, int bytes) {
+        const auto *const from = static_cast<const std::byte *>(buffer) +
+                                 static_cast<std::ptrdiff_t>(first) * datatype.extent;
+        auto *const to = static_cast<std::byte *>(packed) + first * datatype.size;
+        const Place place(host, from, elements, datatype.handle, packed);
         int position = 0;
-        require_success(host.Pack(static_cast<const std::byte *>(buffer) +
-                                      static_cast<std::ptrdiff_t>(first) * datatype.extent,
-                                  elements, datatype.handle,
-                                  static_cast<std::byte *>(packed) + first * datatype.size, bytes,
+        require_success(host.Pack(place.buffer(), place.elements(), place.type(), to, bytes,
                                   &position, host.abi().comm_self));
     });
 }
@@ -122,11 +156,13 @@ void pack(const Datatype &datatype, const void *buffer, std::size_t count, void 
 void unpack(const Datatype &datatype, const void *packed, std::size_t count, void *buffer) {
     const Host &host = Host::get();
     by_pieces(datatype, count, [&](std::size_t first, int elements, int bytes) {
+        const auto *const from = static_cast<const std::byte *>(packed) + first * datatype.size;
+        auto *const to =
+            static_cast<std::byte *>(buffer) + static_cast<std::ptrdiff_t>(first) * datatype.extent;
+        const Place place(host, to, elements, datatype.handle, packed);
         int position = 0;
-        require_success(host.Unpack(
-            static_cast<const std::byte *>(packed) + first * datatype.size, bytes, &position,
-            static_cast<std::byte *>(buffer) + static_cast<std::ptrdiff_t>(first) * datatype.extent,
-            elements, datatype.handle, host.abi().comm_self));
+        require_success(host.Unpack(from, bytes, &position, place.buffer(), place.elements(),
+                                    place.type(), host.abi().comm_self));
     });
 }
 

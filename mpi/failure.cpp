@@ -12,15 +12,38 @@ void check(stretto_status status) {
         throw Failure(status, stretto_last_error());
 }
 
+namespace {
+
+// A code of this class that stands for the text; 0: the library cannot make it.
+int code_for(const Host &host, int error_class, const std::string &text) {
+    int code = 0, length = 0;
+    char found[2048] = ""; // no library's MPI_MAX_ERROR_STRING is more than a quarter of it
+    if (host.Add_error_code(error_class, &code) != 0 ||
+        host.Add_error_string(code, text.c_str()) != 0 ||
+        host.Error_string(code, found, &length) != 0 || text != found)
+        return 0;
+    return code;
+}
+
+int code_for(const Host &host, const std::string &text) {
+    if (const int code = code_for(host, host.abi().error_other, text); code != 0)
+        return code;
+    // MPICH 4.0 gives such a code a text of its own, unless its class is the program's.
+    int own_class = 0;
+    if (host.Add_error_class(&own_class) != 0)
+        return 0;
+    return code_for(host, own_class, text);
+}
+
+} // namespace
+
 int raise(Handle comm, const char *call, const std::string &message) noexcept {
     const Host &host = Host::get();
     int code = host.abi().error_other;
     try {
         constexpr std::size_t kMost = 255; // characters that every library takes
         const std::string text = std::string(call) + ", served by Stretto: " + message;
-        int made = 0;
-        if (host.Add_error_code(host.abi().error_other, &made) == 0 &&
-            host.Add_error_string(made, text.substr(0, kMost).c_str()) == 0)
+        if (const int made = code_for(host, text.substr(0, kMost)); made != 0)
             code = made;
         say(text);
     } catch (const std::exception &) { // no memory: the code has to do
