@@ -159,23 +159,38 @@ class Mpi:
         run(words, clean_environment())
         return program
 
-    def command(
-        self, program: str, ranks: int, *arguments: object, preload: bool = True, **settings: str
+    def launch(self, ranks: int, *options: str) -> list[object]:
+        return [*self.host.launcher, *options, "-n", ranks]
+
+    def program(
+        self, name: str, *arguments: object, preload: bool = True, **settings: str
     ) -> list[object]:
-        """The ranks alone have the library in front, as -x of Open MPI and -genv of MPICH do it."""
-        words: list[object] = [*self.host.launcher, ranks, "env"]
-        words += [f"LD_PRELOAD={self.library}"] if preload else []
-        words += [f"{name}={value}" for name, value in settings.items()]
-        return [*words, self.build(program), *arguments]
+        """What the launcher starts: the ranks alone have the library before their own, as if -x
+        of Open MPI or -genv of MPICH had said so."""
+        words = [f"LD_PRELOAD={self.library}"] if preload else []
+        words += [f"{each}={value}" for each, value in settings.items()]
+        return ["env", *words, self.build(name), *arguments]
 
     def run(
-        self, program: str, ranks: int, *arguments: object, status: int | None = 0, **how: object
+        self,
+        name: str,
+        ranks: int,
+        *arguments: object,
+        status: int | None = 0,
+        options: tuple[str, ...] = (),
+        **settings: str,
     ) -> Done:
-        """`how`: settings of the ranks, by name, and preload=False."""
+        """Runs a program; `options` are of the launcher, `settings` of the ranks."""
         if ranks > self.host.most_ranks:
             pytest.skip(f"on more than {self.host.most_ranks} ranks {self.name} itself is too slow")
-        words = self.command(program, ranks, *arguments, **how)
+        words = [*self.launch(ranks, *options), *self.program(name, *arguments, **settings)]
         return run(words, self.environment, status, cwd=self.folder)
+
+    def run_preloaded(self, name: str, ranks: int, **settings: str) -> Done:
+        """The launcher has the library before it as well, and all that it starts."""
+        environment = {**self.environment, "LD_PRELOAD": str(self.library), **settings}
+        words = [*self.launch(ranks), self.build(name)]
+        return run(words, environment, cwd=self.folder)
 
     def has(self, what: str) -> None:
         """Skips what the MPI library cannot do without Stretto."""

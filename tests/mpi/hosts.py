@@ -27,7 +27,9 @@ class Missing(Exception):
 class Host:
     compiler: tuple[str, ...]  # and what comes before the sources
     linking: tuple[str, ...] = ()  # what comes after them
-    launcher: tuple[str, ...] = ()  # up to the number of ranks
+    launcher: tuple[str, ...] = ()
+    # What has it leave the others alone when a rank dies; none: nothing has.
+    recovery: tuple[str, ...] | None = None
     environment: dict[str, str] = field(default_factory=dict)
     most_ranks: int = 8  # with more, its own calls take minutes on two cores
     fortran: str | None = None
@@ -49,7 +51,7 @@ def of_peer(name: str, library: str = "mpi", flags: tuple[str, ...] = (), **fact
         compiler=(os.environ.get("CC", "cc"), *flags, "-isystem", str(peer.prefix / "include")),
         # Not all that these libraries could use comes with them.
         linking=(f"-L{lib}", f"-Wl,-rpath,{lib}", f"-l{library}", "-Wl,--allow-shlib-undefined"),
-        launcher=(str(peer.prefix / "bin" / "mpirun"), *arguments, "-n"),
+        launcher=(str(peer.prefix / "bin" / "mpirun"), *arguments),
         environment={
             name: value for name, value in environment.items() if os.environ.get(name) != value
         },
@@ -59,22 +61,25 @@ def of_peer(name: str, library: str = "mpi", flags: tuple[str, ...] = (), **fact
 
 def of_system(compiler: str, launcher: tuple[str, ...], **facts: object) -> Host:
     """Of the distribution, by the names that Debian gives them."""
-    return Host(compiler=(compiler, *facts.pop("flags", ())), launcher=(*launcher, "-n"), **facts)
+    return Host(compiler=(compiler, *facts.pop("flags", ())), launcher=launcher, **facts)
 
 
 # Open MPI 4 and 5 crash when a communicator is freed under a running call of their own.
 _OPEN_MPI_LACKS = frozenset({"freed", "freed-init"})
 
 HOSTS: dict[str, Callable[[], Host]] = {
-    "openmpi5": lambda: of_peer("openmpi", lacks=_OPEN_MPI_LACKS),
+    "openmpi5": lambda: of_peer("openmpi", recovery=("--enable-recovery",), lacks=_OPEN_MPI_LACKS),
     "mpich5": lambda: of_peer("mpich"),
     # The binary interface of the MPI 5 standard, which MPICH has beside its own.
     "standard": lambda: of_peer("mpich", library="mpi_abi", flags=("-DMPI_ABI",)),
     # Its own persistent calls mix up their starts; on shared memory alone it spawns nothing.
-    "intel": lambda: of_peer("impi", lacks=frozenset({"start-order", "spawn"})),
+    "intel": lambda: of_peer(
+        "impi", recovery=("-disable-auto-cleanup",), lacks=frozenset({"start-order", "spawn"})
+    ),
     "openmpi4": lambda: of_system(
         "mpicc.openmpi",
         ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"),
+        recovery=("--enable-recovery",),
         fortran="mpif90.openmpi",
         lacks=_OPEN_MPI_LACKS,
     ),
@@ -90,7 +95,7 @@ HOSTS: dict[str, Callable[[], Host]] = {
         },
         most_ranks=4,
         fortran="mpif90.mpich",
-        lacks=frozenset({"spawn"}),
+        lacks=frozenset({"many", "spawn"}),
     ),
 }
 

@@ -36,3 +36,15 @@ def test_the_job_ends_with_a_rank(mpi: Mpi, what: str) -> None:
     done = mpi.run("failures", RANKS, what, status=None)
     assert done.status != 0
     assert "has come through" not in done.out
+
+
+def test_survivors_hear_who_died(mpi: Mpi) -> None:
+    if mpi.host.recovery is None:
+        pytest.skip("this launcher ends all ranks when one has died")
+    options = mpi.host.recovery
+    done = mpi.run("failures", RANKS, "survivors", status=None, options=options)
+    for rank in (0, 2):
+        words = (
+            f"rank {rank}: code some, a class: MPI_Allreduce, served by Stretto: rank 1 has died"
+        )
+        assert words in done.out, str(done)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Mpi, run
+from conftest import Mpi
 
 WARMUPS = pytest.mark.parametrize("settings", [{}, {"STRETTO_MPI_WARMUP": "0"}], ids=str)
 
@@ -35,10 +35,10 @@ def test_communicators_of_all_kinds(mpi: Mpi, ranks: int, settings: dict[str, st
     assert {"a communicator of one rank", "an intercommunicator"} <= reasons
 
 
-@pytest.mark.parametrize("what", ["start-order", "freed", "freed-init", "status-any"])
+@pytest.mark.parametrize("what", ["start-order", "freed", "freed-init", "many", "status-any"])
 def test_what_few_programs_do(mpi: Mpi, what: str) -> None:
     mpi.has(what)
-    done = mpi.run("rare", 3, what, STRETTO_MPI_WARMUP="0")
+    done = mpi.run("rare", 2 if what == "many" else 3, what, STRETTO_MPI_WARMUP="0")
     if "this library has no" in done.out:
         pytest.skip(f"this library has no {what}")
     assert done.checks > 0
@@ -63,16 +63,17 @@ def test_child_processes(mpi: Mpi) -> None:
 def test_a_job_that_is_started_without_stretto(mpi: Mpi, settings: dict[str, str]) -> None:
     """LD_PRELOAD is of this job's ranks alone: those that they start have no Stretto."""
     mpi.has("spawn")
-    program = mpi.build("spawn")
-    words = [*mpi.host.launcher, 2, "env", f"LD_PRELOAD={mpi.library}"]
-    words += [f"{name}={value}" for name, value in settings.items()]
-    done = run([*words, program], mpi.environment, cwd=mpi.folder)
-    assert done.checks > 0
+    assert mpi.run("spawn", 2, **settings).checks > 0
 
 
 @WARMUPS
 def test_a_job_that_is_started_with_stretto(mpi: Mpi, settings: dict[str, str]) -> None:
     mpi.has("spawn")
-    environment = {**mpi.environment, "LD_PRELOAD": str(mpi.library), **settings}
-    done = run([*mpi.host.launcher, 2, mpi.build("spawn")], environment, cwd=mpi.folder)
+    assert mpi.run_preloaded("spawn", 2, **settings).checks > 0
+
+
+def test_the_end(mpi: Mpi) -> None:
+    done = mpi.run("ending", 3, STRETTO_MPI_WARMUP="0")
     assert done.checks > 0
+    cleaned = [line for line in done.out.splitlines() if "cleaned up" in line]
+    assert sorted(cleaned) == [f"rank {rank}: attribute, cleaned up well" for rank in range(3)]

@@ -5,6 +5,7 @@
  *   handler    the same; the program's own error handler is called
  *   fatal      the same, as programs are by default
  *   killed     a rank is killed while the others wait for it
+ *   survivors  the same where the launcher lets the others live: the code comes back
  *   abort      a rank calls MPI_Abort while the others wait for it
  *   forgotten  a rank without Stretto does nothing for a while */
 #include "check.h"
@@ -95,8 +96,15 @@ int main(int argc, char **argv) {
         return survive(false, true);
     if (strcmp(what, "fatal") == 0)
         disagree(MPI_COMM_WORLD, false);
-    if (world.rank == 1 && strcmp(what, "killed") == 0)
+    const bool survivors = strcmp(what, "survivors") == 0;
+    if (world.rank == 1 && (survivors || strcmp(what, "killed") == 0))
         raise(SIGKILL);
+    if (survivors) {
+        int sum = -1;
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        tell(MPI_Allreduce(&world.rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+        _exit(0); /* the library's end would wait for all */
+    }
     if (world.rank == 1 && strcmp(what, "abort") == 0) {
         MPI_Abort(MPI_COMM_WORLD, 7);
         pause(); /* it may return, in MPICH 5 */

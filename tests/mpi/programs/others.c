@@ -111,6 +111,21 @@ static void in_a_row(void) {
     MPI_Comm_free(&ring);
 }
 
+/* One that is made while other calls run, of one that Stretto serves. */
+static void made_later(void) {
+    MPI_Comm comm;
+    MPI_Request requests[2];
+    int sum = -1;
+    MPI_Comm_idup(MPI_COMM_WORLD, &comm, &requests[0]);
+    MPI_Iallreduce(&world.rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    CHECK(sum == world.size * (world.size - 1) / 2);
+    sum = -1;
+    MPI_Allreduce(&world.rank, &sum, 1, MPI_INT, MPI_MAX, comm);
+    CHECK(sum == world.size - 1);
+    MPI_Comm_free(&comm);
+}
+
 static int class_of(int code) {
     int class = MPI_SUCCESS;
     MPI_Error_class(code, &class);
@@ -146,6 +161,7 @@ int main(int argc, char **argv) {
     of_some();
     duplicates();
     in_a_row();
+    made_later();
     wrong_arguments();
     return finish();
 }

@@ -3,6 +3,7 @@
  *   start-order  persistent calls are started in another order on another rank (MPI 4.0, 6.13)
  *   freed        a communicator is freed while a call on it is under way (MPI 4.0, 7.4.3)
  *   freed-init   the same of a persistent call, which is started after that
+ *   many         more calls than MPI has tags, beside one that is under way all the time
  *   status-any   a call is looked at by MPI_Request_get_status_any, _all and _some (MPI 4.1) */
 #include "check.h"
 
@@ -29,6 +30,26 @@ static void start_order(void) {
     }
     for (int call = 0; call < CALLS; ++call)
         MPI_Request_free(&requests[call]);
+}
+#endif
+
+#ifdef HAS_PERSISTENT
+static void many(void) {
+    enum { CALLS = 33000 }; /* any library has tags up to 32767 */
+    int mine = number(world.rank, 0), sum = -1, wrong = 0;
+    MPI_Request again;
+    MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
+    MPI_Start(&again);
+    for (int call = 0; call < CALLS; ++call) {
+        int one = call + world.rank, most = -1;
+        MPI_Request request;
+        MPI_Iallreduce(&one, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        wrong += most != call + world.size - 1;
+    }
+    MPI_Wait(&again, MPI_STATUS_IGNORE);
+    CHECK(wrong == 0 && sum == sum_of_numbers(world.size, 0));
+    MPI_Request_free(&again);
 }
 #endif
 
@@ -116,6 +137,8 @@ int main(int argc, char **argv) {
         start_order();
     else if (is(what, "freed-init"))
         freed_init();
+    else if (is(what, "many"))
+        many();
 #endif
 #ifdef HAS_STATUS_ANY
     else if (is(what, "status-any"))
