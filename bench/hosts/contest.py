@@ -18,7 +18,7 @@ from pathlib import Path
 import pages
 import summary
 from cluster import ROOT, made
-from compare import cpu_name, parse_size
+from compare import cpu_name
 from figure import draw
 from jobs import Measured, launches, measure
 from launching import LaunchError
@@ -26,7 +26,7 @@ from peers import run
 from recipes import BUILD, RECIPES, Recipe
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
-from tables import size_text
+from sizes import parse_sizes, size_text
 
 SIZES = "4,64,1K,4K,16K,64K,4M,64M,256M"
 PROBE_SECONDS = 2
@@ -34,13 +34,6 @@ PROBE_SECONDS = 2
 
 def numbers(text: str) -> list[int]:
     return [int(item) for item in text.split(",")]
-
-
-def sizes(text: str) -> list[int]:
-    found = sorted({parse_size(item) for item in text.split(",")})
-    if any(size < 4 or size % 4 for size in found):
-        raise argparse.ArgumentTypeError("sizes are multiples of 4 bytes")
-    return found
 
 
 def recipes(text: str) -> list[Recipe]:
@@ -56,7 +49,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--ranks-per-host", type=int, default=1, metavar="K", help="ranks on each host (1)")
     add("--rate", default="1gbit", help="of the links, each way, headers included (1gbit)")
     add("--congestion", default="reno", help="TCP's congestion control, for all (reno)")
-    add("--sizes", type=sizes, default=SIZES, help=f"of the vector ({SIZES})")
+    add("--sizes", type=parse_sizes, default=SIZES, help=f"of the vector ({SIZES})")
     add("--peers", type=recipes, default=",".join(RECIPES), help=f"of {','.join(RECIPES)} (all)")
     add("--patience", type=float, default=1.0, help="2 makes twice as many calls (1)")
     add("--every-variant", action="store_true",

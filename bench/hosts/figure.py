@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from pages import peer_names
 from plot import COLOURS, SIZE_TICKS
 from recipes import RECIPES
-from tables import size_text
+from sizes import size_text
 
 MORE_COLOURS = {**COLOURS, "gloo": "#ca6f1e", "plain": "0.45"}
 

@@ -10,7 +10,7 @@ from recipes import RECIPES
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from tables import size_text
+from sizes import size_text
 
 LEGEND_SMALL = (
     "µs, median (99th percentile) of the slowest rank; each peer in its fastest variant. "

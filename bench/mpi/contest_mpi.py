@@ -16,10 +16,10 @@ from pathlib import Path
 
 import launching
 from cluster import RSH, made
-from compare import parse_sizes
 from peers import PEERS, Peer, run
 from rich.console import Console
 from rich.table import Table
+from sizes import parse_sizes, size_text
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -91,14 +91,6 @@ def judged(record: dict, peer: Peer, where: str) -> dict:
     }  # fmt: skip
 
 
-def in_bytes(number: int) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number} {unit}"
-        number //= 1024
-    return f"{number} TiB"
-
-
 def geometric_mean(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
@@ -113,7 +105,7 @@ def show(console: Console, records: list[dict]) -> None:
                             f"geometric mean {mean:.2f}")  # fmt: skip
         table.add_column("call")
         for size in sizes:
-            table.add_column(in_bytes(size), justify="right")
+            table.add_column(size_text(size), justify="right")
         for call in dict.fromkeys(r["call"] for r in mine):
             cells = {r["bytes"]: r for r in mine if r["call"] == call}
             table.add_row(call, *(
@@ -161,7 +153,7 @@ def main() -> int:
                 records.append(judged(record, peer, where))
                 found = records[-1]
                 console.print(
-                    f"{where}, {peer.title}: {found['call']} {in_bytes(found['bytes'])}: "
+                    f"{where}, {peer.title}: {found['call']} {size_text(found['bytes'])}: "
                     f"{found['stretto_us']:,.4g} µs, the library's {found['library_us']:,.4g}",
                     highlight=False,
                 )

@@ -19,6 +19,7 @@ from plot import draw
 from report import summarize
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
+from sizes import parse_sizes, size_text
 
 ROOT = HERE.parents[1]
 
@@ -26,30 +27,6 @@ ROOT = HERE.parents[1]
 COLLECTIVES = ("allreduce", "reduce", "broadcast", "reduce_scatter", "allgather")
 
 PASS_SECONDS = 15  # of measuring for one peer and number of ranks: some blocks of every size
-
-
-def parse_size(text: str) -> int:
-    units = {"k": 10, "m": 20, "g": 30}
-    shift = units.get(text[-1:].lower(), 0)
-    return int(text[:-1] if shift else text) << shift
-
-
-def parse_sizes(text: str) -> list[int]:
-    """4:64M is every power of two from 4 bytes to 64 MiB, 4:64M:4 every second; or a list."""
-    if ":" not in text:
-        sizes = [parse_size(item) for item in text.split(",")]
-    else:
-        first, last, *factor = text.split(":")
-        step = int(factor[0]) if factor else 2
-        if step < 2:
-            raise argparse.ArgumentTypeError("the factor between sizes is at least 2")
-        size, sizes = parse_size(first), []
-        while 0 < size <= parse_size(last):
-            sizes.append(size)
-            size *= step
-    if not 1 <= len(sizes) <= 64 or any(size < 4 or size % 4 for size in sizes):
-        raise argparse.ArgumentTypeError("1 to 64 sizes, each a multiple of 4 bytes")
-    return sorted(sizes)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -137,7 +114,7 @@ def measure_all(
                         peer, programs[peer], arguments.collective, ranks, sizes, seconds, settings
                     ):
                         blocks.append(block)
-                        what = f"{ranks} ranks, {peer.title}, {tables.size_text(block.bytes)}"
+                        what = f"{ranks} ranks, {peer.title}, {size_text(block.bytes)}"
                         bar.update(task, description=f"{what}, probe {block.probe_ns[1]:.1f} ns")
                 except LaunchError as error:
                     failures.append(str(error))

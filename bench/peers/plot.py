@@ -7,7 +7,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 from peers import PEERS
-from tables import peer_names, size_text
+from sizes import size_text
+from tables import peer_names
 
 DASHES = {"one": "-", "nearest": ":", "near": "-", "far": "--"}
 COLOURS = {"stretto": "#c0392b", "openmpi": "#2471a3", "mpich": "#7d8c2c", "impi": "#7d3c98"}

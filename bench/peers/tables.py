@@ -9,6 +9,7 @@ from peers import PEERS
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from sizes import size_text
 
 LEGEND = (
     "In brackets: peer / Stretto, both measured in turns in the same processes, in the same state "
@@ -16,13 +17,6 @@ LEGEND = (
     "Copy: every rank copies its vector once. Shared: buffers from `stretto_alloc`. "
     "A dash: not met in this state.\n"
 )
-
-
-def size_text(size: int) -> str:
-    for shift, unit in ((20, "MiB"), (10, "KiB")):
-        if size >> shift and size % (1 << shift) == 0:
-            return f"{size >> shift} {unit}"
-    return f"{size} B"
 
 
 def microseconds(value: float) -> str:
