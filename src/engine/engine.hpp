@@ -64,10 +64,9 @@ public:
     // `oldest` of those that are still in flight; null if none is.
     void end(Run &run, Tally &tally, const Run *oldest = nullptr);
 
-    // Waits until `attempt` gets something done: spins, yields, sleeps, and looks for what is
-    // wrong. `run` is the oldest call that waits; without `spinning` the core is left to others at
-    // once.
-    void wait(Run &run, const std::function<bool()> &attempt, bool spinning);
+    // Waits until `attempt` gets something done, and looks for what is wrong. `run` is the oldest
+    // call that waits; whoever waits beside the caller gives up the core sooner than the caller.
+    void wait(Run &run, const std::function<bool()> &attempt, bool caller);
 
     // Ends the communicator if some rank made another call than this one, or in another way, where
     // we made call `sequence`.

@@ -41,7 +41,7 @@ void Engine::ship(const Run &run, const Step &step, const StepReader &reader) {
                               step.length, progress_of(run.sequence, reader.step + 1u)});
 }
 
-void Engine::wait(Run &run, const std::function<bool()> &attempt, bool spinning) {
+void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     struct Waiting final : transport::Awaited {
         Waiting(Engine &engine_, Run &run_, const std::function<bool()> &what_)
             : engine(engine_), run(run_), what(what_) {}
@@ -65,7 +65,8 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool spinning)
     };
     Waiting waiting(*this, run, attempt);
     try {
-        transport::wait(*segment_, rank_, waiting, spinning ? options_.spin_ns : 0);
+        transport::wait(*segment_, rank_, waiting,
+                        caller ? transport::caller(options_.spin_ns) : transport::kHelper);
     } catch (const Error &) {
         if (segment_->failed())
             interrupt(run);

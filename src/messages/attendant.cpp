@@ -67,7 +67,7 @@ void Attendant::run() {
         lock.unlock();
         try {
             Driving driving(*this);
-            transport::wait(*messenger_.segment_, messenger_.rank_, driving, 0);
+            transport::wait(*messenger_.segment_, messenger_.rank_, driving, transport::kHelper);
             lock.lock();
         } catch (...) {
             const Error error = engine::post_exception(*messenger_.segment_, messenger_.rank_,

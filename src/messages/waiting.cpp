@@ -23,7 +23,7 @@ public:
         try {
             while (!over()) {
                 transport::wait(*messenger_.segment_, messenger_.rank_, *this,
-                                messenger_.options_.spin_ns);
+                                transport::caller(messenger_.options_.spin_ns));
                 // What other threads get done ends the ladder as well, but not this wait.
                 if (const std::uint64_t now = now_ns(); now - looked > kLook) {
                     looked = now;

@@ -12,14 +12,14 @@ namespace stretto::transport {
 
 namespace {
 
-// Before sleeping.  What comes from another host takes longer than a rank's turn, and each look for
-// it is a system call: the core is better left alone.
-constexpr int kYields = 64, kYieldsToFar = 2;
+// Before sleeping where there are other hosts: what comes from them takes longer than a rank's
+// turn, and each look for it is a system call: the core is better left alone.
+constexpr int kYieldsToFar = 2;
 constexpr std::uint64_t kNap = 20'000'000; // ns; sleepers look around this often
 
 } // namespace
 
-void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
+void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
     const std::uint64_t start = now_ns();
     const auto waited = [&] { return now_ns() - start; };
     Idling idling(start);
@@ -30,7 +30,7 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
     };
     constexpr auto awake = Bridge::Caller::awake;
     // 1. Spin, while there is a core for everybody and it is likely to pay.
-    for (std::uint64_t now = start; spin_ns != 0 && now - start < spin_ns; now = now_ns()) {
+    for (std::uint64_t now = start; now - start < vigil.spin_ns; now = now_ns()) {
         idling.turn(now);
         for (int i = 0; i < 32; ++i) {
             if (attempt(awake))
@@ -41,7 +41,7 @@ void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns) {
         }
     }
     // 2. Yield: another rank may be waiting for this core.
-    const int yields = segment.bridge() != nullptr ? kYieldsToFar : kYields;
+    const int yields = segment.bridge() != nullptr ? kYieldsToFar : vigil.yields;
     for (int i = 0; i < yields; ++i) {
         sched_yield();
         if (attempt(awake))

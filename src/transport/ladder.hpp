@@ -21,9 +21,23 @@ public:
 
 inline constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait is looked into
 
-// Spins for `spin_ns`, then yields, then sleeps until `rank` is rung; looks for what is wrong every
-// now and then, and takes turns of this thread's pastime (idling.hpp).  Throws the communicator's
+// How long a waiter stays awake.
+struct Vigil {
+    std::uint64_t spin_ns = 0; // with the core to itself
+    int yields = 0;            // then it gives way to whoever wants the core, so often
+};
+
+// Of callers, who have nothing else to do.  To be woken takes longer than to be passed over in the
+// queue for the core, above all where more ranks than cores wait for each other in turn.
+inline constexpr Vigil caller(std::uint64_t spin_ns) {
+    return {spin_ns, 1000};
+}
+// Of threads beside their callers, whose core is wanted for the program's own work.
+inline constexpr Vigil kHelper = {0, 64};
+
+// Stays awake as `vigil` says, then sleeps until `rank` is rung; looks for what is wrong every now
+// and then, and takes turns of this thread's pastime (idling.hpp).  Throws the communicator's
 // failure if it has failed.
-void wait(Segment &segment, int rank, Awaited &awaited, std::uint64_t spin_ns);
+void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil);
 
 } // namespace stretto::transport
