@@ -4,9 +4,10 @@
  *
  *   mpirun -n P preload_bench CALL,CALL,... BYTES,BYTES,... TURNS
  *
- * Bytes are those of the whole vector.  A turn makes as many calls as take some milliseconds, back
- * to back; its time is that of the slowest rank by the number of calls.  Roots change from call to
- * call.  Rank 0 prints a line of JSON for each call and size. */
+ * Bytes are those of the whole vector, which has at least one element for each rank.  A turn makes
+ * as many calls as take some milliseconds, back to back; its time is that of the slowest rank by
+ * the number of calls.  Roots change from call to call.  Rank 0 prints a line of JSON for each call
+ * and size. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -117,21 +118,21 @@ static double turn(const Call *call, int who, int count, int calls) {
 }
 
 static void measure(const Call *call, long bytes, int turns) {
-    const int count = (int)(bytes / (long)sizeof(int) / (call->in_parts ? ranks : 1));
+    const int whole = (int)(bytes / (long)sizeof(int) / (call->in_parts ? ranks : 1));
+    const int count = whole > 0 ? whole : 1;
     double *times[2] = {malloc(sizeof(double) * (size_t)turns),
                         malloc(sizeof(double) * (size_t)turns)};
     long bad = 0, all_bad = 0;
-    double estimate = 0;
     for (int who = 0; who < 2; ++who) {
         memset(recv, 0xff, (size_t)bytes + sizeof(int) * (size_t)ranks);
         call->make(who, count, 0);
         bad += wrong(call, count, 0);
-        const double warm = turn(call, who, count, 3);
-        if (warm > estimate)
-            estimate = warm;
     }
-    int calls = (int)(4e-3 / estimate);
-    calls = calls < 1 ? 1 : calls > 4000 ? 4000 : calls;
+    /* First calls take long: only turns of many tell how many it takes. */
+    int calls = 1;
+    while (calls < 4096 &&
+           calls * (turn(call, STRETTO, count, calls) + turn(call, LIBRARY, count, calls)) < 8e-3)
+        calls *= 2;
     for (int t = 0; t < turns; ++t)
         for (int side = 0; side < 2; ++side) {
             const int who = (side + t) % 2; /* who begins changes */

@@ -2,6 +2,8 @@
 // The C API: what runs while the caller computes.
 #include "handles.hpp"
 
+#include <utility>
+
 using namespace stretto::api;
 
 namespace {
@@ -38,9 +40,7 @@ stretto_status stretto_wait(stretto_request *request) {
             return land(what);
         }
         stretto::engine::Queue &queue = what->comm->communicator.queue();
-        stretto::engine::Queue::Flight *flight = what->flight;
-        queue.wait(*flight);
-        what->flight = nullptr;
+        stretto::engine::Queue::Flight *flight = std::exchange(what->flight, nullptr);
         if (!what->persistent) {
             release(what);
             *request = nullptr;

@@ -7,20 +7,24 @@
 
 namespace stretto::engine {
 
+namespace {
+// Bytes of a vector for which waking the thread takes little of the call's time.
+constexpr std::size_t kUrgent = std::size_t{1} << 19;
+} // namespace
+
 // Takes the lock from the progress thread, which may be asleep with it.
 class Queue::Driver {
 public:
     explicit Driver(Queue &queue) : queue_(queue) {
-        queue_.wanted_.fetch_add(1, std::memory_order_seq_cst);
+        queue_.lookout_.come();
         transport::Doorbell(queue_.segment_, queue_.rank_).ring();
         lock_ = std::unique_lock(queue_.mutex_);
-        queue_.wanted_.fetch_sub(1, std::memory_order_seq_cst);
     }
     ~Driver() {
-        const bool more = !queue_.active_.empty();
+        const bool wake = queue_.lookout_.leave(queue_.left());
         lock_.unlock();
-        if (more)
-            queue_.work_.notify_one();
+        if (wake)
+            queue_.lookout_.wake();
     }
     Driver(const Driver &) = delete;
     Driver &operator=(const Driver &) = delete;
@@ -33,12 +37,11 @@ private:
 Queue::~Queue() {
     if (!thread_.joinable())
         return;
-    stop_.store(true, std::memory_order_seq_cst);
     {
         const Driver driver(*this);
         active_.clear();
+        lookout_.stop();
     }
-    work_.notify_one();
     thread_.join();
 }
 
@@ -72,6 +75,7 @@ Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
     Flight *flight = idle_.back();
     flight->tally = &tally;
     flight->complete = false;
+    flight->urgent = segment_.bridge() != nullptr || call.plan->vector_bytes >= kUrgent;
     flight->error.reset();
     engine_.launch(flight->run, call, tally);
     idle_.pop_back();
@@ -110,6 +114,7 @@ void Queue::wait(Flight &flight) {
 
 void Queue::land(Flight *flight) {
     const Driver driver(*this);
+    wait_locked(*flight);
     land_locked(flight);
 }
 
@@ -192,25 +197,27 @@ void Queue::end_all(const Error &error) {
     active_.clear();
 }
 
+Lookout::Left Queue::left() const {
+    if (active_.empty())
+        return Lookout::Left::nothing;
+    const bool urgent = std::any_of(active_.begin(), active_.end(),
+                                    [](const Flight *each) { return each->urgent; });
+    return urgent ? Lookout::Left::urgent : Lookout::Left::something;
+}
+
 void Queue::run_thread() {
-    std::unique_lock lock(mutex_);
-    while (!stop_.load(std::memory_order_seq_cst)) {
-        if (active_.empty() || wanted_.load(std::memory_order_seq_cst) > 0) {
-            // A caller that drives notifies when it is done.
-            work_.wait(lock);
-            continue;
+    const auto give_way = [this] { return lookout_.callers() || lookout_.stopped(); };
+    while (!lookout_.stopped()) {
+        lookout_.wait();
+        const std::lock_guard lock(mutex_);
+        while (!active_.empty() && !give_way()) {
+            try {
+                engine_.wait(active_.front()->run, [&] { return give_way() || drive(); }, false);
+            } catch (...) {
+                fail_all();
+            }
         }
-        try {
-            engine_.wait(
-                active_.front()->run,
-                [this] {
-                    return wanted_.load(std::memory_order_seq_cst) > 0 ||
-                           stop_.load(std::memory_order_seq_cst) || drive();
-                },
-                false);
-        } catch (...) {
-            fail_all();
-        }
+        lookout_.leave_behind(left());
     }
 }
 

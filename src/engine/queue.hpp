@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls in flight, and the thread that moves them while the caller computes.
 //
-// Whoever holds the lock drives: the caller while it waits, else the progress thread, which sleeps
-// when there is nothing in flight.  Until the first nonblocking call there is no thread, and no
-// lock is taken.
+// Whoever holds the lock drives: the caller while it waits, else the progress thread.  Until the
+// first nonblocking call there is no thread, and no lock is taken.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,6 +14,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
+#include "engine/lookout.hpp"
 
 namespace stretto::engine {
 
@@ -26,6 +24,7 @@ public:
         Run run;
         Tally *tally = nullptr;
         bool complete = false;
+        bool urgent = false; // the thread is to move it at once when its caller does not
         std::optional<Error> error;
     };
 
@@ -37,12 +36,12 @@ public:
 
     void play(const Call &call, Tally &tally);
 
-    // The flight belongs to the queue; give it back with land() after it is complete.
+    // The flight belongs to the queue; give it back with land().
     Flight *start(const Call &call, Tally &tally);
     bool test(Flight &flight);
     void wait(Flight &flight);
-    // Throws the flight's error, if it has one.  What goes wrong while calls are driven, by
-    // whomever, is the error of all of them and of the communicator.
+    // Waits, and throws the flight's error, if it has one.  What goes wrong while calls are driven,
+    // by whomever, is the error of all of them and of the communicator.
     void land(Flight *flight);
 
     // The communicator has failed: when this returns nothing in flight moves any more.
@@ -58,6 +57,7 @@ private:
     class Driver; // the lock, asked for politely
 
     void run_thread();
+    Lookout::Left left() const;
     bool drive();
     void fail_all();
     void end_all(const Error &error);
@@ -72,9 +72,7 @@ private:
     bool plain_; // there is neither a thread nor a trace: all that a blocking call asks
     std::thread thread_;
     std::mutex mutex_;
-    std::condition_variable work_;
-    std::atomic<int> wanted_{0}; // callers that want to drive
-    std::atomic<bool> stop_{false};
+    Lookout lookout_;
     std::size_t in_flight_ = 0;    // started and not landed
     std::vector<Flight *> active_; // oldest first
     std::vector<std::unique_ptr<Flight>> pool_;
