@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "engine/step.inl"
+#include "transport/bridge.hpp"
 
 namespace stretto::engine {
 
@@ -139,6 +140,10 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
             run.scratch.resize(plan.scratch_bytes);
         run.base[2] = reinterpret_cast<std::uintptr_t>(run.scratch.data());
     }
+    if (!plan.parts.empty() && segment_->bridge() != nullptr) {
+        run.left.clear();
+        run.left.insert(plan.parts.begin(), plan.parts.end());
+    }
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
     if (call.move_bytes != 0 || call.extra != nullptr) [[unlikely]]
@@ -224,7 +229,10 @@ bool Engine::attempt_as(Run &run) {
 }
 
 bool Engine::attempt(Run &run) {
-    return recorder_ != nullptr ? attempt_as<true>(run) : attempt_as<false>(run);
+    const bool moved = recorder_ != nullptr ? attempt_as<true>(run) : attempt_as<false>(run);
+    if (transport::Bridge *bridge = segment_->bridge())
+        bridge->push();
+    return moved;
 }
 
 void Engine::end(Run &run, Tally &tally, const Run *oldest) {
@@ -240,6 +248,8 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
                          std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
         ring_all();
+    if (transport::Bridge *bridge = segment_->bridge())
+        bridge->push();
     if (plan.synchronizing)
         stream_.release_before(run.sequence, {run.bases[rank_], run.bulk_base});
     if (run.call->move_bytes != 0 || run.call->extra != nullptr) [[unlikely]]

@@ -126,8 +126,8 @@ private:
     bool released(const Run &run, const Step &step) const;
 
     // waiting.cpp
-    void ring_readers(const Run &run, const Step &step);
-    void ship(const Run &run, const Step &step, const StepReader &reader);
+    void ring_readers(Run &run, const Step &step);
+    void ship(Run &run, const Step &step, const StepReader &reader);
     void ring_all();
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);

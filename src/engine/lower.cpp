@@ -276,14 +276,15 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     std::vector<std::vector<std::int32_t>> token(ranks);
     for (std::size_t p = 0; p < ranks; ++p)
         token[p].assign(path[p].size(), -1);
-    std::int32_t tokens = 0;
+    std::vector<std::int32_t> message; // by token: the first token of its message
     for (auto &[channel, ends] : channels)
         for (std::size_t k = 0; k < ends.first.size(); ++k) {
             const End from = ends.first[k], to = ends.second.at(k);
             cut(touch[from.position][from.op], &touch[to.position][to.op], options.slice,
                 options.element, slices_of[from.position][from.op], &slices_of[to.position][to.op]);
-            token[from.position][from.op] = token[to.position][to.op] = tokens;
-            tokens += static_cast<std::int32_t>(slices_of[from.position][from.op].size());
+            const auto first = static_cast<std::int32_t>(message.size());
+            token[from.position][from.op] = token[to.position][to.op] = first;
+            message.resize(message.size() + slices_of[from.position][from.op].size(), first);
         }
 
     // 3. The passes of each position.
@@ -291,7 +292,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     lowered.passes.resize(ranks);
     lowered.publishes.resize(ranks);
     lowered.scratch_bytes.resize(ranks);
-    std::vector<std::int32_t> publish(static_cast<std::size_t>(tokens), -1);
+    std::vector<std::int32_t> publish(message.size(), -1);
     for (std::size_t p = 0; p < ranks; ++p) {
         const std::vector<Op> &ops = path[p];
         Builder builder(ops, programs[p], options.fuse, lowered.passes[p], lowered.publishes[p]);
@@ -329,12 +330,13 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
                 continue;
             for (Operand &operand : pass.operands)
                 if (operand.owner >= 0) {
-                    operand.publish = publish[static_cast<std::size_t>(operand.publish)];
+                    const auto id = static_cast<std::size_t>(operand.publish);
+                    operand.publish = publish[id];
                     lowered
                         .publishes[static_cast<std::size_t>(operand.owner)]
                                   [static_cast<std::size_t>(operand.publish)]
                         .readers.push_back(
-                            {static_cast<Position>(p), static_cast<std::int32_t>(i)});
+                            {static_cast<Position>(p), static_cast<std::int32_t>(i), message[id]});
                 }
         }
     return lowered;

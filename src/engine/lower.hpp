@@ -57,6 +57,7 @@ struct Pass {
 struct Reader {
     Position position;
     std::int32_t pass;
+    std::int32_t message; // of the schedule, which may be several cells: equal for those of one
 };
 
 using Readers = InlineVector<Reader, 2>;

@@ -52,11 +52,12 @@ std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_
 
 class Emitter {
 public:
-    Emitter(const Lowered &lowered, const Order &order, Position position)
+    Emitter(const Lowered &lowered, const Order &order, Position position, std::size_t vector_bytes)
         : lowered_(lowered), order_(order), p_(static_cast<std::size_t>(position)),
-          direct_(lowered, position) {}
+          direct_(lowered, position), vector_bytes_(vector_bytes) {}
 
     std::unique_ptr<Plan> emit() {
+        number_messages();
         for (const std::int32_t index : order_.sequence[p_])
             emit(lowered_.passes[p_][static_cast<std::size_t>(index)], index);
         std::sort(lists_.cells.begin(), lists_.cells.end(),
@@ -131,10 +132,30 @@ private:
             const std::optional<Range> &result = lowered_.passes[q][j].result;
             lists_.readers.push_back({reader.position,
                                       static_cast<std::uint32_t>(order_.rank_of[q][j]),
-                                      result ? result->offset : 0});
+                                      result ? result->offset : 0, message_of(reader)});
         }
         lists_.cells.push_back({step.place + transport::extent(what.length),
                                 static_cast<std::uint32_t>(lists_.steps.size())});
+    }
+
+    // Between hosts the cells of a short message go together.
+    void number_messages() {
+        constexpr std::size_t kShort = 65536; // bytes of the vector
+        if (vector_bytes_ > kShort)
+            return;
+        std::map<std::int32_t, std::uint32_t> cells;
+        for (const Publish &publish : lowered_.publishes[p_])
+            for (const Reader &reader : publish.readers)
+                ++cells[reader.message];
+        for (const auto &[message, count] : cells)
+            if (count > 1) {
+                lists_.parts.push_back(count);
+                messages_[message] = lists_.parts.size();
+            }
+    }
+    std::uint64_t message_of(const Reader &reader) const {
+        const auto found = messages_.find(reader.message);
+        return found == messages_.end() ? 0 : found->second;
     }
 
     static void count(const Step &step, Plan &plan) {
@@ -152,6 +173,8 @@ private:
     const Order &order_;
     const std::size_t p_;
     const DirectAccess direct_;
+    const std::size_t vector_bytes_;
+    std::map<std::int32_t, std::uint64_t> messages_; // 1 + index in the plan's parts
     PlanLists lists_;
 };
 
@@ -166,8 +189,9 @@ Plan::Plan(const PlanLists &lists) {
         visit(cell_bytes, lists.cell_bytes);
         visit(cells, lists.cells);
         visit(before, lists.before);
+        visit(parts, lists.parts);
     };
-    // All elements but the last list's are multiples of 8 bytes.
+    // All elements but those of the last two lists are multiples of 8 bytes.
     each([&](auto &, const auto &list) { bytes += list.size() * sizeof(list[0]); });
     memory_.resize((bytes + sizeof(Line) - 1) / sizeof(Line));
     auto *next = reinterpret_cast<std::byte *>(memory_.data());
@@ -218,7 +242,8 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     if (!sequence)
         throw Error(Status::internal, "schedule " + schedule.name + " cannot be ordered at " +
                                           std::to_string(schedule.ranks) + " ranks; please report");
-    std::unique_ptr<Plan> plan = Emitter(lowered, *sequence, position).emit();
+    std::unique_ptr<Plan> plan =
+        Emitter(lowered, *sequence, position, options.count * options.element).emit();
     plan->algorithm = schedule.name;
     plan->element = static_cast<std::uint32_t>(options.element);
     plan->vector_bytes = options.count * options.element;

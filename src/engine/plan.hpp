@@ -50,6 +50,7 @@ struct StepReader {
     std::int32_t rank;
     std::uint32_t step;          // of that rank, which takes the cell
     std::uint64_t result_offset; // where that rank wants it in its output, if pushed
+    std::uint64_t message;       // 1 + index in Plan::parts; 0: the cell is a message by itself
 };
 
 struct PublishedCell {     // in the order of the stream
@@ -74,6 +75,7 @@ struct PlanLists {
     std::vector<std::uint64_t> cell_bytes; // of every rank's stream
     std::vector<PublishedCell> cells;
     std::vector<std::uint32_t> before;
+    std::vector<std::uint32_t> parts;
 };
 
 // A short call costs as much as the cache lines that it touches, so what every call reads comes
@@ -90,7 +92,8 @@ public:
     std::span<const std::uint64_t> cell_bytes; // of every rank's stream
     std::span<const PublishedCell> cells;
     std::span<const std::uint32_t> before;
-    std::uint64_t bulk_bytes = 0; // of the own stream
+    std::span<const std::uint32_t> parts; // cells of each message that has several and is short
+    std::uint64_t bulk_bytes = 0;         // of the own stream
     std::uint32_t element = 4;
     std::uint32_t leading = 0;   // steps before the first that needs another rank
     bool synchronizing = false;  // nobody leaves before all have entered

@@ -83,6 +83,7 @@ struct Run {
     InlineVector<void *, 4> outs;
     InlineVector<std::uint64_t, 1> done; // bit set of complete steps after `next`
     InlineVector<std::uint8_t, 8> lends; // by step: published in place
+    InlineVector<std::uint32_t, 1> left; // between hosts: cells of Plan::parts not shipped yet
     std::vector<std::byte> scratch;
     std::vector<std::byte> mapped; // contribution
     std::vector<std::byte> aside;  // results to be moved at the end

@@ -20,7 +20,7 @@ void Engine::ring_all() {
         transport::Doorbell(*segment_, rank).ring();
 }
 
-void Engine::ring_readers(const Run &run, const Step &step) {
+void Engine::ring_readers(Run &run, const Step &step) {
     for (std::uint32_t r = 0; r < step.readers; ++r) {
         const StepReader &reader = run.plan->readers[step.first_reader + r];
         if (segment_->here(reader.rank))
@@ -31,14 +31,15 @@ void Engine::ring_readers(const Run &run, const Step &step) {
 }
 
 // Brings the cell of a step to a reader on another host.
-void Engine::ship(const Run &run, const Step &step, const StepReader &reader) {
+void Engine::ship(Run &run, const Step &step, const StepReader &reader) {
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
     const transport::Cell &own = cell(rank_, position);
     const bool bulk = static_cast<transport::Where>(own.where & 3) == transport::Where::bulk;
     segment_->bridge()->ship(reader.rank,
                              {position, run.signature + position, own.where,
                               bulk ? segment_->bulk(rank_) + (own.where >> 2) : own.payload(),
-                              step.length, progress_of(run.sequence, reader.step + 1u)});
+                              step.length, progress_of(run.sequence, reader.step + 1u),
+                              reader.message != 0 && --run.left[reader.message - 1] != 0});
 }
 
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
@@ -66,7 +67,8 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     Waiting waiting(*this, run, attempt);
     try {
         transport::wait(*segment_, rank_, waiting,
-                        caller ? transport::caller(options_.spin_ns) : transport::kHelper);
+                        caller ? transport::caller(options_.spin_ns, run.plan->vector_bytes)
+                               : transport::kHelper);
     } catch (const Error &) {
         if (segment_->failed())
             interrupt(run);

@@ -71,12 +71,12 @@ Rule between_hosts(const Situation &s) {
     const std::string between = "measured rule between hosts: ";
     switch (s.collective) {
     case Collective::allreduce:
-        if (s.bytes <= 16 << 10)
+        if (s.bytes <= 8 << 10)
             return {{"recursive_doubling", "binomial"},
-                    between + "up to 16 KiB the fewest messages one after another are fastest"};
+                    between + "up to 8 KiB the fewest messages one after another are fastest"};
         if (s.bytes <= 32 << 10)
             return {{"rabenseifner_32", "binomial"},
-                    between + "from 16 to 32 KiB halving and doubling are fastest"};
+                    between + "from 8 to 32 KiB halving and doubling are fastest"};
         if (block <= 64 << 10)
             return {{"circulant", "direct_canonical"},
                     between + "blocks of up to 64 KiB best go a logarithmic number of steps"};
@@ -84,6 +84,9 @@ Rule between_hosts(const Situation &s) {
                 between + "blocks beyond 64 KiB best go round in a ring"};
     case Collective::broadcast:
     case Collective::reduce:
+        if (s.bytes <= 16 << 10 && s.ranks <= 8)
+            return {{"linear", "binomial"},
+                    between + "up to 16 KiB and 8 ranks one step of the root is fastest"};
         if (s.bytes <= 48 << 10)
             return {{"binomial", ""}, between + "up to 48 KiB a tree is fastest"};
         return {{"chain", "binomial"},
@@ -106,8 +109,8 @@ Rule between_hosts(const Situation &s) {
         return {{s.bytes <= 256 << 10 ? "pairwise" : "direct", ""},
                 between + "up to 256 KiB one pair after another, beyond it all at once"};
     case Collective::barrier:
-        return {{s.ranks <= 8 ? "one_shot" : "recursive_doubling", ""},
-                between + "up to 8 ranks one step is fastest"};
+        return {{"recursive_doubling", ""},
+                between + "the fewest messages one after another are fastest"};
     default: return in_shared_memory(s);
     }
 }

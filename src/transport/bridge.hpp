@@ -24,6 +24,7 @@ struct Shipment {
     const std::byte *payload = nullptr;
     std::size_t length = 0;
     std::uint64_t taken = 0; // the reader's progress when it has taken the cell
+    bool more = false;       // the rest of its message follows: until then it need not go
 };
 
 class Bridge {
@@ -32,7 +33,9 @@ public:
 
     // Where a rank is: "node7, 10.0.0.7".
     virtual std::string place(int rank) const = 0;
+    // Short cells go with the next push(): several to one rank take no longer than one.
     virtual void ship(int rank, const Shipment &cell) = 0;
+    virtual void push() = 0;
     // We wait for room: `rank` is to tell when its progress is this.
     virtual void ask(int rank, std::uint64_t progress) = 0;
     // Whoever waits long wants to know what `rank` is at: its lines are brought up to date, soon.

@@ -19,6 +19,8 @@ namespace {
 // Of a ring, between two questions how far its reader is: the answers come while the rest is on its
 // way, so a stream never stands still for want of one.
 constexpr std::size_t kAskEvery = 8;
+// Bytes of a cell up to which it waits for others to go along.
+constexpr std::size_t kShort = 8192;
 // Bytes of a mailbox that its writer hears of together.
 constexpr std::uint64_t kTellRead = kMailRing / 4;
 
@@ -60,7 +62,7 @@ Carrier::~Carrier() {
 // once and before anything that it does because of it.  If `body` throws, whoever catches posts the
 // failure, and the next that has the lock tells of it.
 template<class Body>
-void Carrier::locked(Body &&body) {
+void Carrier::locked(Body &&body, Then then) {
     const std::lock_guard lock(mutex_);
     {
         struct Owned {
@@ -72,13 +74,16 @@ void Carrier::locked(Body &&body) {
         body();
         if (segment_.failed() && !told_failure_)
             spread_failure();
+        holds_.store(then == Then::hold, std::memory_order_relaxed);
+        if (then == Then::push)
+            links_->push();
     }
     if (!links_->sent())
         courier_.unsent();
 }
 
-void Carrier::send(int rank, const Parcel &parcel, const std::byte *payload) {
-    links_->send(rank, parcel, payload);
+void Carrier::send(int rank, const Parcel &parcel, const std::byte *payload, bool more) {
+    links_->send(rank, parcel, payload, more);
     if (parcel.length == 0)
         return;
     peer(rank).sent += parcel.length;
@@ -104,21 +109,28 @@ void Carrier::send(int rank, Parcel::Kind kind, std::uint64_t position, std::uin
 }
 
 void Carrier::ship(int rank, const Shipment &cell) {
-    locked([&] {
-        Peer &to = peer(rank);
-        const bool bulk = static_cast<Where>(cell.where & 3) == Where::bulk;
-        const Extent size = extent(cell.length);
-        to.shipped += size.cells + size.bulk;
-        if (to.shipped - to.asked_at >= segment_.ring_bytes() / kAskEvery) {
-            to.asked_at = to.shipped;
-            send(rank, Parcel::want, cell.taken);
-        }
-        send(rank,
-             {Parcel::cell, bulk ? Parcel::kBulk : std::uint8_t{0},
-              static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
-              bulk ? cell.where >> 2 : 0},
-             cell.payload);
-    });
+    locked(
+        [&] {
+            Peer &to = peer(rank);
+            const bool bulk = static_cast<Where>(cell.where & 3) == Where::bulk;
+            const Extent size = extent(cell.length);
+            to.shipped += size.cells + size.bulk;
+            if (to.shipped - to.asked_at >= segment_.ring_bytes() / kAskEvery) {
+                to.asked_at = to.shipped;
+                send(rank, Parcel::want, cell.taken);
+            }
+            send(rank,
+                 {Parcel::cell, bulk ? Parcel::kBulk : std::uint8_t{0},
+                  static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
+                  bulk ? cell.where >> 2 : 0},
+                 cell.payload, cell.more && cell.length <= kShort);
+        },
+        cell.length <= kShort ? Then::hold : Then::push);
+}
+
+void Carrier::push() {
+    if (holds_.load(std::memory_order_relaxed))
+        locked([] {});
 }
 
 void Carrier::ask(int rank, std::uint64_t progress) {
@@ -220,6 +232,7 @@ bool Carrier::carry(Caller caller) {
 
 // Waits so long for something to do, without the lock.
 bool Carrier::carry(Caller caller, int milliseconds) {
+    push();
     Poll::Ready ready;
     poll_->wait(ready, milliseconds);
     bool moved = false;

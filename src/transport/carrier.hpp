@@ -29,6 +29,7 @@ public:
 
     std::string place(int rank) const override { return links_->place(rank); }
     void ship(int rank, const Shipment &cell) override;
+    void push() override;
     void ask(int rank, std::uint64_t progress) override;
     void inquire(int rank) override;
     void ring(int rank) override;
@@ -75,14 +76,15 @@ private:
     };
 
     Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+    enum class Then { push, hold };
     template<class Body>
-    void locked(Body &&body);
+    void locked(Body &&body, Then then = Then::push);
 
     bool round();
     bool carry(Caller caller, int milliseconds);
 
     // All below with the lock.
-    void send(int rank, const Parcel &parcel, const std::byte *payload);
+    void send(int rank, const Parcel &parcel, const std::byte *payload, bool more = false);
     void send(int rank, Parcel::Kind kind, std::uint64_t position, std::uint64_t flag = 0);
     void tell(int rank);
     void post_mail(int rank);
@@ -109,8 +111,9 @@ private:
     bool told_failure_ = false;
     std::function<void(const Error &)> on_failure_;
     Traffic *traffic_ = nullptr;
-    std::mutex sleeping_; // held by the thread that sleeps on descriptors
-    Courier courier_;     // last: its thread uses all of the above
+    std::atomic<bool> holds_{false}; // there is something for push()
+    std::mutex sleeping_;            // held by the thread that sleeps on descriptors
+    Courier courier_;                // last: its thread uses all of the above
 };
 
 } // namespace stretto::transport

@@ -17,8 +17,8 @@ Delay::Delay(Poll &poll, std::unique_ptr<Links> links, std::uint64_t delay_ns)
     poll.add(timer_.get(), Poll::kTimer);
 }
 
-void Delay::send(int to, const Parcel &parcel, const std::byte *payload) {
-    waiting_.push_back({now_ns() + delay_ns_, to, parcel, payload});
+void Delay::send(int to, const Parcel &parcel, const std::byte *payload, bool more) {
+    waiting_.push_back({now_ns() + delay_ns_, to, parcel, payload, more});
     if (waiting_.size() == 1)
         set_timer();
 }
@@ -27,11 +27,13 @@ bool Delay::progress(Receiver &receiver, const Poll::Ready &ready) {
     bool due = false;
     for (; !waiting_.empty() && waiting_.front().due <= now_ns(); waiting_.pop_front()) {
         const Waiting &first = waiting_.front();
-        links_->send(first.to, first.parcel, first.payload);
+        links_->send(first.to, first.parcel, first.payload, first.more);
         due = true;
     }
-    if (due)
+    if (due) {
+        links_->push();
         set_timer();
+    }
     return links_->progress(receiver, ready);
 }
 

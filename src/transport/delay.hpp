@@ -18,7 +18,8 @@ public:
     Delay(Poll &poll, std::unique_ptr<Links> links, std::uint64_t delay_ns);
 
     std::string place(int rank) const override { return links_->place(rank); }
-    void send(int to, const Parcel &parcel, const std::byte *payload) override;
+    void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override;
+    void push() override { links_->push(); }
     bool progress(Receiver &receiver, const Poll::Ready &ready) override;
     void drop(int rank) override { links_->drop(rank); }
     bool sent() const override { return waiting_.empty() && links_->sent(); }
@@ -30,6 +31,7 @@ private:
         int to;
         Parcel parcel;
         const std::byte *payload;
+        bool more;
     };
 
     void set_timer();

@@ -12,9 +12,6 @@ namespace stretto::transport {
 
 namespace {
 
-// Before sleeping where there are other hosts: what comes from them takes longer than a rank's
-// turn, and each look for it is a system call: the core is better left alone.
-constexpr int kYieldsToFar = 2;
 constexpr std::uint64_t kNap = 20'000'000; // ns; sleepers look around this often
 
 } // namespace
@@ -41,7 +38,7 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
         }
     }
     // 2. Yield: another rank may be waiting for this core.
-    const int yields = segment.bridge() != nullptr ? kYieldsToFar : vigil.yields;
+    const int yields = segment.bridge() != nullptr ? vigil.looks : vigil.yields;
     for (int i = 0; i < yields; ++i) {
         sched_yield();
         if (attempt(awake))

@@ -2,6 +2,7 @@
 // Waiting: one ladder for everything that waits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "transport/segment.hpp"
@@ -25,15 +26,18 @@ inline constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait
 struct Vigil {
     std::uint64_t spin_ns = 0; // with the core to itself
     int yields = 0;            // then it gives way to whoever wants the core, so often
+    int looks = 0;             // the same where there are other hosts; each look is a system call
 };
 
 // Of callers, who have nothing else to do.  To be woken takes longer than to be passed over in the
-// queue for the core, above all where more ranks than cores wait for each other in turn.
-inline constexpr Vigil caller(std::uint64_t spin_ns) {
-    return {spin_ns, 1000};
+// queue for the core, above all where more ranks than cores wait for each other in turn.  What
+// moves `bytes` to other hosts for longer than that needs the core for moving it.
+inline constexpr Vigil caller(std::uint64_t spin_ns, std::size_t bytes = 0) {
+    constexpr std::size_t kLong = 65536;
+    return {spin_ns, 1000, bytes > kLong ? 2 : 1000};
 }
 // Of threads beside their callers, whose core is wanted for the program's own work.
-inline constexpr Vigil kHelper = {0, 64};
+inline constexpr Vigil kHelper = {0, 64, 2};
 
 // Stays awake as `vigil` says, then sleeps until `rank` is rung; looks for what is wrong every now
 // and then, and takes turns of this thread's pastime (idling.hpp).  Throws the communicator's

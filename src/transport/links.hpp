@@ -54,14 +54,16 @@ public:
     virtual ~Links() = default;
     // Where a rank is: "node7, 10.0.0.7".
     virtual std::string place(int rank) const = 0;
-    // The payload must stay as it is until the parcel is sent.
-    virtual void send(int to, const Parcel &parcel, const std::byte *payload) = 0;
+    // The parcel goes with the next push(); with `more`, not before one that is sent after it to
+    // the same rank.  The payload must stay as it is until it is sent.
+    virtual void send(int to, const Parcel &parcel, const std::byte *payload, bool more) = 0;
+    virtual void push() = 0;
     // Sends and receives what can be, where the descriptors are ready; true if anything arrived or
     // broke.
     virtual bool progress(Receiver &receiver, const Poll::Ready &ready) = 0;
     // Nothing passes between this rank and `rank` any more; the receiver knows.
     virtual void drop(int rank) = 0;
-    // Whether every parcel is sent.
+    // Whether every parcel that was pushed is sent.
     virtual bool sent() const = 0;
     // Whether every parcel is on the other host, and links that break now lose nothing.
     virtual bool delivered() const = 0;

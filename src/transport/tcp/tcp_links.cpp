@@ -56,6 +56,7 @@ TcpLinks::TcpLinks(Poll &poll, std::vector<std::vector<std::unique_ptr<net::Conn
                 poll_.add(connection->descriptor(), tag(rank, channel));
                 links_[rank].channels.push_back({std::move(connection)});
             }
+    given_.reserve(channels.size() * links_.size()); // to send takes no memory
 }
 
 TcpLinks::~TcpLinks() {
@@ -81,7 +82,7 @@ std::size_t TcpLinks::channel_for(const Link &link, const Parcel &parcel) const 
     return static_cast<std::size_t>(least - link.channels.begin());
 }
 
-void TcpLinks::send(int to, const Parcel &parcel, const std::byte *payload) {
+void TcpLinks::send(int to, const Parcel &parcel, const std::byte *payload, bool more) {
     const auto rank = static_cast<std::size_t>(to);
     Link &link = links_[rank];
     const std::size_t channel = channel_for(link, parcel);
@@ -93,7 +94,17 @@ void TcpLinks::send(int to, const Parcel &parcel, const std::byte *payload) {
     const iovec piece{const_cast<std::byte *>(payload), parcel.length};
     connection.queue(frame_of(parcel),
                      {&piece, parcel.length == 0 ? std::size_t{0} : std::size_t{1}});
-    flush(rank, channel);
+    if (!more && !std::exchange(link.channels[channel].given, true))
+        given_.emplace_back(rank, channel);
+}
+
+void TcpLinks::push() {
+    for (const auto &[rank, channel] : given_) {
+        links_[rank].channels[channel].given = false;
+        if (!links_[rank].broken)
+            flush(rank, channel);
+    }
+    given_.clear();
 }
 
 void TcpLinks::flush(std::size_t rank, std::size_t which) {

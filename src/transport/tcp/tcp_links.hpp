@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links over TCP: one or several connections to each rank of another host.
 //
-// What is sent goes out at once, header and payload in one system call, right from where it lies;
-// what the kernel does not take waits, by reference, until the socket can be written.  What comes
+// What is pushed goes out at once, the headers and payloads of all parcels to a rank in one system
+// call, right from where they lie; what the kernel does not take waits, by reference, until the
+// socket can be written.  What comes
 // is put where the receiver wants it: a short payload by way of the connection's buffer, in which
 // it came together with its header, a long one by the kernel itself.
 //
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "net/connection.hpp"
@@ -28,7 +30,8 @@ public:
     ~TcpLinks() override;
 
     std::string place(int rank) const override;
-    void send(int to, const Parcel &parcel, const std::byte *payload) override;
+    void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override;
+    void push() override;
     bool progress(Receiver &receiver, const Poll::Ready &ready) override;
     void drop(int rank) override { (void)give_up(static_cast<std::uint64_t>(rank)); }
     bool sent() const override { return unsent_ == 0; }
@@ -39,6 +42,7 @@ private:
         std::unique_ptr<net::Connection> connection;
         std::uint64_t bytes = 0; // of all that it was given
         bool writing = false;    // it waits for room
+        bool given = false;      // something that is not pushed yet
     };
     struct Link {
         std::vector<Channel> channels; // none: no link
@@ -57,7 +61,9 @@ private:
 
     Poll &poll_;
     std::vector<Link> links_; // by rank
-    int unsent_ = 0;          // connections with something to send
+    int unsent_ = 0;          // connections that wait for room
+    std::vector<std::pair<std::size_t, std::size_t>>
+        given_; // rank and channel of what push() sends
 };
 
 } // namespace stretto::transport

@@ -3,6 +3,7 @@
 // memory, and pipes between them.
 #include "doctest.h"
 
+#include <bit>
 #include <chrono>
 #include <future>
 #include <map>
@@ -150,7 +151,36 @@ TEST_CASE("small rings and links without room slow nothing down for ever") {
         for (const char *algorithm :
              {"ring", "direct", "one_shot", "chain", "binomial", "segmented_ring"})
             check_allreduce(world, algorithm, 9'973);
+        // Messages that are longer than a ring, and would go as a whole.
+        for (const char *algorithm : {"circulant", "bruck", "rabenseifner"})
+            check_allreduce(world, algorithm, 7'993);
     }
+}
+
+TEST_CASE("the cells of a short message go as one") {
+    engine::PlanOptions options;
+    options.element = 8;
+    for (int ranks = 2; ranks <= 17; ++ranks)
+        for (const std::size_t count : {std::size_t{1009}, std::size_t{8192}, std::size_t{8193}}) {
+            CAPTURE(ranks);
+            CAPTURE(count);
+            const schedule::Schedule schedule = algorithms::make(
+                algorithms::parse(Collective::allgather, "circulant"), ranks, 0, {});
+            options.count = count;
+            const auto plan = engine::compile(schedule, ranks - 1, options);
+            std::map<std::uint64_t, std::uint32_t> cells; // by message
+            for (const engine::StepReader &reader : plan->readers)
+                ++cells[reader.message];
+            const std::uint32_t alone = cells[0];
+            cells.erase(0);
+            REQUIRE(cells.size() == plan->parts.size());
+            for (const auto &[message, several] : cells)
+                CHECK(plan->parts[message - 1] == several);
+            if (count * options.element <= 65536) // a message for each step
+                CHECK(alone + cells.size() == std::bit_width(static_cast<unsigned>(ranks - 1)));
+            else
+                CHECK(cells.empty()); // long ones are worth more on their way early
+        }
 }
 
 TEST_CASE("payloads beside their cells arrive as well") {

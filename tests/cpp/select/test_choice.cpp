@@ -54,14 +54,16 @@ TEST_CASE("the measured rules between hosts") {
     };
     constexpr std::size_t kKiB = 1024, kMany = std::size_t{64} << 20;
     for (const auto &[collective, bytes, name] :
-         {Row{Collective::allreduce, 16 * kKiB, "recursive_doubling"},
-          Row{Collective::allreduce, 16 * kKiB + 4, "rabenseifner_32"},
+         {Row{Collective::allreduce, 8 * kKiB, "recursive_doubling"},
+          Row{Collective::allreduce, 8 * kKiB + 4, "rabenseifner_32"},
           Row{Collective::allreduce, 32 * kKiB + 4, "circulant"},
           Row{Collective::allreduce, 6 * 64 * kKiB, "circulant"},
           Row{Collective::allreduce, 6 * 65 * kKiB, "ring"},
           Row{Collective::allreduce, kMany, "ring"},
+          Row{Collective::reduce, 16 * kKiB, "linear"},
           Row{Collective::reduce, 48 * kKiB, "binomial"},
           Row{Collective::reduce, kMany, "chain"},
+          Row{Collective::broadcast, 16 * kKiB, "linear"},
           Row{Collective::broadcast, 48 * kKiB, "binomial"},
           Row{Collective::broadcast, kMany, "chain"},
           Row{Collective::reduce_scatter, 256 * kKiB, "circulant"},
@@ -74,7 +76,7 @@ TEST_CASE("the measured rules between hosts") {
           Row{Collective::scatter, kMany, "linear"},
           Row{Collective::alltoall, 256 * kKiB, "pairwise"},
           Row{Collective::alltoall, kMany, "direct"},
-          Row{Collective::barrier, 4, "one_shot"}}) {
+          Row{Collective::barrier, 4, "recursive_doubling"}}) {
         Situation s = allreduce(6, 6, bytes);
         s.collective = collective;
         s.hosts = 3;

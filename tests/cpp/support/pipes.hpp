@@ -58,8 +58,20 @@ private:
         Links(Pipes &pipes, int rank, std::size_t room) : pipes_(pipes), rank_(rank), room_(room) {}
 
         std::string place(int) const override { return "a pipe away"; }
-        void send(int to, const Parcel &parcel, const std::byte *payload) override {
-            waiting_.push_back({to, parcel, payload});
+        void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override {
+            given_.push_back({to, parcel, payload, more});
+        }
+        // What nobody pushes never goes, nor what has more behind it.
+        void push() override {
+            std::deque<Waiting> kept, goes;
+            std::set<int> receivers;
+            for (auto each = given_.rbegin(); each != given_.rend(); ++each) {
+                if (!each->more)
+                    receivers.insert(each->to);
+                (receivers.contains(each->to) ? goes : kept).push_front(*each);
+            }
+            waiting_.insert(waiting_.end(), goes.begin(), goes.end());
+            given_.swap(kept);
             flush();
         }
         bool progress(Receiver &receiver, const stretto::transport::Poll::Ready &) override {
@@ -90,7 +102,8 @@ private:
             return !come.empty();
         }
         void drop(int rank) override {
-            std::erase_if(waiting_, [rank](const Waiting &each) { return each.to == rank; });
+            for (std::deque<Waiting> *parcels : {&given_, &waiting_})
+                std::erase_if(*parcels, [rank](const Waiting &each) { return each.to == rank; });
         }
         bool sent() const override { return waiting_.empty(); }
         bool delivered() const override { return sent(); }
@@ -100,6 +113,7 @@ private:
             int to;
             Parcel parcel;
             const std::byte *payload;
+            bool more = false;
         };
 
         // In order for each receiver; one that is full does not hold up the others.
@@ -130,7 +144,7 @@ private:
         Pipes &pipes_;
         const int rank_;
         const std::size_t room_;
-        std::deque<Waiting> waiting_;
+        std::deque<Waiting> given_, waiting_; // not pushed yet; pushed
     };
 
     End &end(int rank) { return *ends_[static_cast<std::size_t>(rank)]; }

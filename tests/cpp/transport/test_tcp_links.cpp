@@ -75,10 +75,12 @@ struct World {
         links->send(1,
                     {Parcel::cell, Parcel::kBulk, static_cast<std::uint32_t>(payload.size()),
                      position, 0, 0},
-                    payload.data());
+                    payload.data(), false);
+        links->push();
     }
     void send_word(std::uint64_t position) const {
-        links->send(1, {Parcel::progress, 0, 0, position, 0, 0}, nullptr);
+        links->send(1, {Parcel::progress, 0, 0, position, 0, 0}, nullptr, false);
+        links->push();
     }
     void progress(Inbox &inbox, int milliseconds = 1000) {
         Poll::Ready ready;
@@ -121,6 +123,28 @@ TEST_CASE("long cells are dealt out evenly, all else goes by the first connectio
     }
 }
 
+TEST_CASE("what is not pushed waits, and what has more behind it waits for that") {
+    World world(1);
+    const std::vector<std::byte> payload = numbered(1);
+    const auto send = [&](std::uint64_t position, bool more) {
+        world.links->send(1, {Parcel::cell, 0, 8, position, 0, 0}, payload.data(), more);
+    };
+    constexpr std::size_t kEach = net::kFrameHeader + 8;
+    send(0, false);
+    send(1, false);
+    CHECK(drain(world.others[0].get()) == 0);
+    world.links->push();
+    CHECK(drain(world.others[0].get()) == 2 * kEach);
+    send(2, true);
+    world.links->push();
+    CHECK(drain(world.others[0].get()) == 0);
+    send(3, true);
+    send(4, false);
+    CHECK(drain(world.others[0].get()) == 0);
+    world.links->push();
+    CHECK(drain(world.others[0].get()) == 3 * kEach);
+}
+
 TEST_CASE("a connection that stands still does not hold up the others' cells") {
     World world(2);
     // The second one is not read: in the end all that it has taken waits, and the first gets the
@@ -158,8 +182,9 @@ TEST_CASE("what comes over several connections arrives whole") {
         TcpLinks other(poll, std::move(ends));
         for (std::uint64_t position = 0; position < 50; ++position)
             other.send(0, {Parcel::cell, Parcel::kBulk, kLong, position, 0, 0},
-                       payloads[position].data());
-        other.send(0, {Parcel::leave, 0, 0, 99, 0, 0}, nullptr);
+                       payloads[position].data(), false);
+        other.send(0, {Parcel::leave, 0, 0, 99, 0, 0}, nullptr, false);
+        other.push();
         Inbox nothing;
         while (inbox.order.size() < 51) {
             Poll::Ready ready;
@@ -170,7 +195,8 @@ TEST_CASE("what comes over several connections arrives whole") {
         for (std::uint64_t position = 0; position < 50; ++position)
             CHECK(inbox.payloads[position] == payloads[position]);
         // Said by the first, and then all close: the word counts, whichever is looked at first.
-        other.send(0, {Parcel::leave, 0, 0, 100, 0, 0}, nullptr);
+        other.send(0, {Parcel::leave, 0, 0, 100, 0, 0}, nullptr, false);
+        other.push();
         while (!other.delivered())
             continue;
     }
