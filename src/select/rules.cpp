@@ -71,12 +71,12 @@ Rule between_hosts(const Situation &s) {
     const std::string between = "measured rule between hosts: ";
     switch (s.collective) {
     case Collective::allreduce:
-        if (s.bytes <= 8 << 10)
+        if (s.bytes <= 16 << 10)
             return {{"recursive_doubling", "binomial"},
-                    between + "up to 8 KiB the fewest messages one after another are fastest"};
+                    between + "up to 16 KiB the fewest messages one after another are fastest"};
         if (s.bytes <= 32 << 10)
             return {{"rabenseifner_32", "binomial"},
-                    between + "from 8 to 32 KiB halving and doubling are fastest"};
+                    between + "from 16 to 32 KiB halving and doubling are fastest"};
         if (block <= 64 << 10)
             return {{"circulant", "direct_canonical"},
                     between + "blocks of up to 64 KiB best go a logarithmic number of steps"};

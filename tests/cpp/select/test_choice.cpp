@@ -54,8 +54,8 @@ TEST_CASE("the measured rules between hosts") {
     };
     constexpr std::size_t kKiB = 1024, kMany = std::size_t{64} << 20;
     for (const auto &[collective, bytes, name] :
-         {Row{Collective::allreduce, 8 * kKiB, "recursive_doubling"},
-          Row{Collective::allreduce, 8 * kKiB + 4, "rabenseifner_32"},
+         {Row{Collective::allreduce, 16 * kKiB, "recursive_doubling"},
+          Row{Collective::allreduce, 16 * kKiB + 4, "rabenseifner_32"},
           Row{Collective::allreduce, 32 * kKiB + 4, "circulant"},
           Row{Collective::allreduce, 6 * 64 * kKiB, "circulant"},
           Row{Collective::allreduce, 6 * 65 * kKiB, "ring"},
