@@ -20,6 +20,7 @@ from peers import PEERS, Peer, run
 from rich.console import Console
 from rich.table import Table
 from sizes import parse_sizes, size_text
+from tables import microseconds
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -121,6 +122,38 @@ def show(console: Console, records: list[dict]) -> None:
     )
 
 
+def page(records: list[dict]) -> str:
+    """Markdown: of each place a table of all calls and sizes, and one of the means."""
+    lines = []
+    places = list(dict.fromkeys(r["where"] for r in records))
+    for where in places:
+        mine = [r for r in records if r["where"] == where]
+        sizes = sorted({r["bytes"] for r in mine})
+        lines += ["| " + " | ".join([where, *map(size_text, sizes)]) + " |",
+                  "|:--|" + "--:|" * len(sizes)]  # fmt: skip
+        for call in dict.fromkeys(r["call"] for r in mine):
+            cells = []
+            for size in sizes:
+                found = [r for r in mine if (r["call"], r["bytes"]) == (call, size)]
+                if not found:
+                    cells.append("")
+                    continue
+                ratios = ", ".join(
+                    f"**{r['ratio']:.2f}**" if r["slower"] else f"{r['ratio']:.2f}" for r in found
+                )
+                time = statistics.median(r["stretto_us"] for r in found)
+                cells.append(f"{microseconds(time)} ({ratios})")
+            lines.append("| " + " | ".join([call, *cells]) + " |")
+        lines.append("")
+    lines += ["| | library | geometric mean | slower |", "|:--|:--|--:|--:|"]
+    for where, peer in dict.fromkeys((r["where"], r["peer"]) for r in records):
+        mine = [r for r in records if (r["where"], r["peer"]) == (where, peer)]
+        lines.append(f"| {where} | {PEERS[peer].title} | "
+                     f"{geometric_mean([r['ratio'] for r in mine]):.2f} | "
+                     f"{sum(r['slower'] for r in mine)} of {len(mine)} |")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", default="2,4,8", help="on this host (2,4,8; 0: none)")
@@ -177,7 +210,8 @@ def main() -> int:
         show(console, records)
         options.json.parent.mkdir(exist_ok=True)
         options.json.write_text(json.dumps(records, indent=1))
-        console.print(f"wrote {options.json}")
+        options.json.with_suffix(".md").write_text(page(records))
+        console.print(f"wrote {options.json}, {options.json.with_suffix('.md')}")
     return 1 if failed or any(r["wrong"] for r in records) else 0
 
 

@@ -8,8 +8,9 @@
 namespace stretto::engine {
 
 namespace {
-// Bytes of a vector for which waking the thread takes little of the call's time.
-constexpr std::size_t kUrgent = std::size_t{1} << 19;
+// Bytes of a vector for which waking the thread takes little of the call's time, within a host and
+// between hosts.
+constexpr std::size_t kUrgent = std::size_t{1} << 19, kUrgentFar = std::size_t{1} << 16;
 } // namespace
 
 // Takes the lock from the progress thread, which may be asleep with it.
@@ -75,7 +76,8 @@ Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
     Flight *flight = idle_.back();
     flight->tally = &tally;
     flight->complete = false;
-    flight->urgent = segment_.bridge() != nullptr || call.plan->vector_bytes >= kUrgent;
+    flight->urgent =
+        call.plan->vector_bytes >= (segment_.bridge() != nullptr ? kUrgentFar : kUrgent);
     flight->error.reset();
     engine_.launch(flight->run, call, tally);
     idle_.pop_back();

@@ -107,8 +107,10 @@ private:
                 const PublishedCell &cell = oldest.plan->cells[oldest.cells];
                 const Step &step = oldest.plan->steps[cell.step];
                 if (!taken(*oldest.plan, oldest.sequence, step)) {
-                    if (segment_.bridge() != nullptr)
+                    if (transport::Bridge *bridge = segment_.bridge()) {
+                        bridge->push_parts();
                         ask(oldest, step);
+                    }
                     return fits(end);
                 }
                 released_ = oldest.base + cell.end;

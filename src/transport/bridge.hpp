@@ -36,6 +36,9 @@ public:
     // Short cells go with the next push(): several to one rank take no longer than one.
     virtual void ship(int rank, const Shipment &cell) = 0;
     virtual void push() = 0;
+    // The cells of messages that are not complete go as well: whoever waits for room completes
+    // none.
+    virtual void push_parts() = 0;
     // We wait for room: `rank` is to tell when its progress is this.
     virtual void ask(int rank, std::uint64_t progress) = 0;
     // Whoever waits long wants to know what `rank` is at: its lines are brought up to date, soon.

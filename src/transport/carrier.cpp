@@ -75,8 +75,8 @@ void Carrier::locked(Body &&body, Then then) {
         if (segment_.failed() && !told_failure_)
             spread_failure();
         holds_.store(then == Then::hold, std::memory_order_relaxed);
-        if (then == Then::push)
-            links_->push();
+        if (then != Then::hold)
+            links_->push(then == Then::push ? Links::Which::ready : Links::Which::all);
     }
     if (!links_->sent())
         courier_.unsent();
@@ -109,6 +109,7 @@ void Carrier::send(int rank, Parcel::Kind kind, std::uint64_t position, std::uin
 }
 
 void Carrier::ship(int rank, const Shipment &cell) {
+    const bool is_short = cell.length <= kShort;
     locked(
         [&] {
             Peer &to = peer(rank);
@@ -123,14 +124,21 @@ void Carrier::ship(int rank, const Shipment &cell) {
                  {Parcel::cell, bulk ? Parcel::kBulk : std::uint8_t{0},
                   static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
                   bulk ? cell.where >> 2 : 0},
-                 cell.payload, cell.more && cell.length <= kShort);
+                 cell.payload, is_short && cell.more);
         },
-        cell.length <= kShort ? Then::hold : Then::push);
+        is_short ? Then::hold : Then::push);
+    if (is_short && cell.more)
+        holds_parts_.store(true, std::memory_order_relaxed);
 }
 
 void Carrier::push() {
     if (holds_.load(std::memory_order_relaxed))
         locked([] {});
+}
+
+void Carrier::push_parts() {
+    if (holds_parts_.exchange(false, std::memory_order_relaxed))
+        locked([] {}, Then::push_parts);
 }
 
 void Carrier::ask(int rank, std::uint64_t progress) {

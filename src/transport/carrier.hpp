@@ -30,6 +30,7 @@ public:
     std::string place(int rank) const override { return links_->place(rank); }
     void ship(int rank, const Shipment &cell) override;
     void push() override;
+    void push_parts() override;
     void ask(int rank, std::uint64_t progress) override;
     void inquire(int rank) override;
     void ring(int rank) override;
@@ -76,7 +77,7 @@ private:
     };
 
     Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
-    enum class Then { push, hold };
+    enum class Then { push, push_parts, hold };
     template<class Body>
     void locked(Body &&body, Then then = Then::push);
 
@@ -111,9 +112,10 @@ private:
     bool told_failure_ = false;
     std::function<void(const Error &)> on_failure_;
     Traffic *traffic_ = nullptr;
-    std::atomic<bool> holds_{false}; // there is something for push()
-    std::mutex sleeping_;            // held by the thread that sleeps on descriptors
-    Courier courier_;                // last: its thread uses all of the above
+    // There is something for push() and push_parts().
+    std::atomic<bool> holds_{false}, holds_parts_{false};
+    std::mutex sleeping_; // held by the thread that sleeps on descriptors
+    Courier courier_;     // last: its thread uses all of the above
 };
 
 } // namespace stretto::transport

@@ -31,7 +31,7 @@ bool Delay::progress(Receiver &receiver, const Poll::Ready &ready) {
         due = true;
     }
     if (due) {
-        links_->push();
+        links_->push(Which::ready);
         set_timer();
     }
     return links_->progress(receiver, ready);

@@ -57,7 +57,9 @@ public:
     // The parcel goes with the next push(); with `more`, not before one that is sent after it to
     // the same rank.  The payload must stay as it is until it is sent.
     virtual void send(int to, const Parcel &parcel, const std::byte *payload, bool more) = 0;
-    virtual void push() = 0;
+    // All of them: also what has more behind it.
+    enum class Which { ready, all };
+    virtual void push(Which which) = 0;
     // Sends and receives what can be, where the descriptors are ready; true if anything arrived or
     // broke.
     virtual bool progress(Receiver &receiver, const Poll::Ready &ready) = 0;

@@ -94,17 +94,24 @@ void TcpLinks::send(int to, const Parcel &parcel, const std::byte *payload, bool
     const iovec piece{const_cast<std::byte *>(payload), parcel.length};
     connection.queue(frame_of(parcel),
                      {&piece, parcel.length == 0 ? std::size_t{0} : std::size_t{1}});
-    if (!more && !std::exchange(link.channels[channel].given, true))
+    using Given = Channel::Given;
+    Given &given = link.channels[channel].given;
+    if (given == Given::nothing)
         given_.emplace_back(rank, channel);
+    given = std::max(given, more ? Given::part : Given::ready);
 }
 
-void TcpLinks::push() {
-    for (const auto &[rank, channel] : given_) {
-        links_[rank].channels[channel].given = false;
+void TcpLinks::push(Which which) {
+    std::erase_if(given_, [&](const auto &each) {
+        const auto &[rank, channel] = each;
+        Channel::Given &given = links_[rank].channels[channel].given;
+        if (which == Which::ready && given == Channel::Given::part)
+            return false;
+        given = Channel::Given::nothing;
         if (!links_[rank].broken)
             flush(rank, channel);
-    }
-    given_.clear();
+        return true;
+    });
 }
 
 void TcpLinks::flush(std::size_t rank, std::size_t which) {

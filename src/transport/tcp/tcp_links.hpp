@@ -12,6 +12,7 @@
 // for its own flag, and its place is written again only when its reader has taken it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ public:
 
     std::string place(int rank) const override;
     void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override;
-    void push() override;
+    void push(Which which) override;
     bool progress(Receiver &receiver, const Poll::Ready &ready) override;
     void drop(int rank) override { (void)give_up(static_cast<std::uint64_t>(rank)); }
     bool sent() const override { return unsent_ == 0; }
@@ -42,7 +43,8 @@ private:
         std::unique_ptr<net::Connection> connection;
         std::uint64_t bytes = 0; // of all that it was given
         bool writing = false;    // it waits for room
-        bool given = false;      // something that is not pushed yet
+        // What it was given since the last push(): nothing, only what has more behind it, or more.
+        enum class Given : std::uint8_t { nothing, part, ready } given = Given::nothing;
     };
     struct Link {
         std::vector<Channel> channels; // none: no link

@@ -62,11 +62,11 @@ private:
             given_.push_back({to, parcel, payload, more});
         }
         // What nobody pushes never goes, nor what has more behind it.
-        void push() override {
+        void push(Which which) override {
             std::deque<Waiting> kept, goes;
             std::set<int> receivers;
             for (auto each = given_.rbegin(); each != given_.rend(); ++each) {
-                if (!each->more)
+                if (!each->more || which == Which::all)
                     receivers.insert(each->to);
                 (receivers.contains(each->to) ? goes : kept).push_front(*each);
             }

@@ -76,11 +76,11 @@ struct World {
                     {Parcel::cell, Parcel::kBulk, static_cast<std::uint32_t>(payload.size()),
                      position, 0, 0},
                     payload.data(), false);
-        links->push();
+        links->push(Links::Which::ready);
     }
     void send_word(std::uint64_t position) const {
         links->send(1, {Parcel::progress, 0, 0, position, 0, 0}, nullptr, false);
-        links->push();
+        links->push(Links::Which::ready);
     }
     void progress(Inbox &inbox, int milliseconds = 1000) {
         Poll::Ready ready;
@@ -133,16 +133,19 @@ TEST_CASE("what is not pushed waits, and what has more behind it waits for that"
     send(0, false);
     send(1, false);
     CHECK(drain(world.others[0].get()) == 0);
-    world.links->push();
+    world.links->push(Links::Which::ready);
     CHECK(drain(world.others[0].get()) == 2 * kEach);
     send(2, true);
-    world.links->push();
+    world.links->push(Links::Which::ready);
     CHECK(drain(world.others[0].get()) == 0);
     send(3, true);
     send(4, false);
     CHECK(drain(world.others[0].get()) == 0);
-    world.links->push();
+    world.links->push(Links::Which::ready);
     CHECK(drain(world.others[0].get()) == 3 * kEach);
+    send(5, true);
+    world.links->push(Links::Which::all);
+    CHECK(drain(world.others[0].get()) == kEach);
 }
 
 TEST_CASE("a connection that stands still does not hold up the others' cells") {
@@ -184,7 +187,7 @@ TEST_CASE("what comes over several connections arrives whole") {
             other.send(0, {Parcel::cell, Parcel::kBulk, kLong, position, 0, 0},
                        payloads[position].data(), false);
         other.send(0, {Parcel::leave, 0, 0, 99, 0, 0}, nullptr, false);
-        other.push();
+        other.push(Links::Which::ready);
         Inbox nothing;
         while (inbox.order.size() < 51) {
             Poll::Ready ready;
@@ -196,7 +199,7 @@ TEST_CASE("what comes over several connections arrives whole") {
             CHECK(inbox.payloads[position] == payloads[position]);
         // Said by the first, and then all close: the word counts, whichever is looked at first.
         other.send(0, {Parcel::leave, 0, 0, 100, 0, 0}, nullptr, false);
-        other.push();
+        other.push(Links::Which::ready);
         while (!other.delivered())
             continue;
     }

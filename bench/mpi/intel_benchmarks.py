@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Intel MPI Benchmarks (IMB-MPI1), which know nothing of Stretto, with and without the preload:
+whole runs in turns, of the binary that comes with Intel MPI."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from contest_mpi import ROOT, build_library, geometric_mean
+from peers import PEERS
+from rich.console import Console
+from sizes import parse_sizes, size_text
+from tables import microseconds
+
+CALLS = ("Allreduce", "Reduce", "Bcast", "Allgather", "Reduce_scatter", "Reduce_scatter_block",
+         "Barrier")  # fmt: skip
+Times = dict[tuple[str, int], float]  # us by call and bytes
+
+
+def read(text: str) -> Times:
+    """The column t_max of every table."""
+    times: Times = {}
+    call = ""
+    for line in text.splitlines():
+        words = line.split()
+        if line.startswith("# Benchmarking"):
+            call = words[2]
+        elif words and words[0].isdigit() and call == "Barrier":  # without a column of bytes
+            times[call, 0] = float(words[2])
+        elif words and words[0].isdigit() and call:
+            times[call, int(words[0])] = float(words[3])
+    return times
+
+
+def measure(ranks: int, lengths: Path, preload: Path | None) -> Times:
+    peer = PEERS["impi"]
+    first, *rest = peer.command(ranks)
+    variables = [] if preload is None else ["-genv", "LD_PRELOAD", str(preload)]
+    command = [first, *variables, *rest, peer.prefix / "bin" / "IMB-MPI1", "-npmin", str(ranks),
+               "-msglen", lengths, "-time", "0.1", *CALLS]  # fmt: skip
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=peer.environment(peer.settings(ranks)[0]),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    )
+    return read(done.stdout)
+
+
+def table(where: str, runs: dict[bool, list[Times]], sizes: list[int]) -> tuple[str, float]:
+    ratios = []
+
+    def cell(call: str, size: int) -> str:
+        times = {side: statistics.median(run[call, size] for run in all_of)
+                 for side, all_of in runs.items()}  # fmt: skip
+        ratios.append(times[False] / times[True])
+        return f"{microseconds(times[True])} ({ratios[-1]:.2f})"
+
+    lines = ["| " + " | ".join([where, *map(size_text, sizes)]) + " |",
+             "|:--|" + "--:|" * len(sizes)]  # fmt: skip
+    for call in CALLS:
+        cells = [cell(call, 0)] if call == "Barrier" else [cell(call, size) for size in sizes]
+        lines.append("| " + " | ".join([call, *cells]) + " |")
+    return "\n".join(lines) + "\n", geometric_mean(ratios)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="imb.py", description=__doc__)
+    parser.add_argument("--ranks", default="2,4,8", help="on this host (2,4,8)")
+    parser.add_argument("--sizes", type=parse_sizes, default=parse_sizes("4,64,1K,16K,256K,4M"),
+                        help="as 4:4M:16 or 4,1K,1M")  # fmt: skip
+    parser.add_argument("--turns", type=int, default=5, help="of each side (5)")
+    parser.add_argument("--output", type=Path, default=ROOT / "results" / "imb.md")
+    options = parser.parse_args()
+    console = Console()
+    (ROOT / "bench" / "mpi" / ".build").mkdir(exist_ok=True)
+    PEERS["impi"].install()
+    preload = build_library()
+    page = []
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as lengths:
+        lengths.write("".join(f"{size}\n" for size in options.sizes))
+        lengths.flush()
+        for ranks in map(int, options.ranks.split(",")):
+            runs: dict[bool, list[Times]] = defaultdict(list)
+            for turn in range(options.turns):
+                for side in (turn % 2 == 0, turn % 2 != 0):
+                    library = preload if side else None
+                    runs[side].append(measure(ranks, Path(lengths.name), library))
+            text, mean = table(f"{ranks} ranks", runs, options.sizes)
+            page.append(f"{text}\nGeometric mean at {ranks} ranks: {mean:.2f}\n")
+            console.print(page[-1], markup=False, highlight=False)
+    options.output.parent.mkdir(exist_ok=True)
+    options.output.write_text("\n".join(page))
+    console.print(f"wrote {options.output}")
+    return 0
