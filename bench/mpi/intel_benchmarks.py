@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -30,9 +31,11 @@ def read(text: str) -> Times:
         words = line.split()
         if line.startswith("# Benchmarking"):
             call = words[2]
-        elif words and words[0].isdigit() and call == "Barrier":  # without a column of bytes
+        elif not words or not words[0].isdigit() or "limit" in words:  # of time
+            continue
+        elif call == "Barrier":  # without a column of bytes
             times[call, 0] = float(words[2])
-        elif words and words[0].isdigit() and call:
+        elif call:
             times[call, int(words[0])] = float(words[3])
     return times
 
@@ -42,16 +45,22 @@ def measure(ranks: int, lengths: Path, preload: Path | None) -> Times:
     first, *rest = peer.command(ranks)
     variables = [] if preload is None else ["-genv", "LD_PRELOAD", str(preload)]
     command = [first, *variables, *rest, peer.prefix / "bin" / "IMB-MPI1", "-npmin", str(ranks),
-               "-msglen", lengths, "-time", "0.1", *CALLS]  # fmt: skip
+               "-msglen", lengths, *CALLS]  # fmt: skip
+    environment = peer.environment(peer.settings(ranks)[0])
+    environment["LD_LIBRARY_PATH"] = str(peer.prefix / "lib")  # the binary does not say where
     done = subprocess.run(
         [str(word) for word in command],
-        env=peer.environment(peer.settings(ranks)[0]),
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=600,
-        check=True,
+        check=False,
     )
+    if done.returncode != 0:
+        sys.exit(
+            f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}{done.stderr}failed: see above"
+        )
     return read(done.stdout)
 
 
@@ -59,8 +68,11 @@ def table(where: str, runs: dict[bool, list[Times]], sizes: list[int]) -> tuple[
     ratios = []
 
     def cell(call: str, size: int) -> str:
-        times = {side: statistics.median(run[call, size] for run in all_of)
+        times = {side: [run[call, size] for run in all_of if (call, size) in run]
                  for side, all_of in runs.items()}  # fmt: skip
+        if not all(times.values()):
+            return "–"
+        times = {side: statistics.median(found) for side, found in times.items()}
         ratios.append(times[False] / times[True])
         return f"{microseconds(times[True])} ({ratios[-1]:.2f})"
 
