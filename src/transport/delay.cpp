@@ -23,6 +23,14 @@ void Delay::send(int to, const Parcel &parcel, const std::byte *payload, bool mo
         set_timer();
 }
 
+// What is still delayed goes by the same word when it is due.
+void Delay::push(Which which) {
+    if (which == Which::all)
+        for (Waiting &each : waiting_)
+            each.more = false;
+    links_->push(which);
+}
+
 bool Delay::progress(Receiver &receiver, const Poll::Ready &ready) {
     bool due = false;
     for (; !waiting_.empty() && waiting_.front().due <= now_ns(); waiting_.pop_front()) {

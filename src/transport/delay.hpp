@@ -19,7 +19,7 @@ public:
 
     std::string place(int rank) const override { return links_->place(rank); }
     void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override;
-    void push(Which which) override { links_->push(which); }
+    void push(Which which) override;
     bool progress(Receiver &receiver, const Poll::Ready &ready) override;
     void drop(int rank) override { links_->drop(rank); }
     bool sent() const override { return waiting_.empty() && links_->sent(); }
