@@ -122,6 +122,11 @@ def show(console: Console, records: list[dict]) -> None:
     )
 
 
+def header(where: str, sizes: list[int]) -> list[str]:
+    return ["| " + " | ".join([where, *map(size_text, sizes)]) + " |",
+            "|:--|" + "--:|" * len(sizes)]  # fmt: skip
+
+
 def page(records: list[dict]) -> str:
     """Markdown: of each place a table of all calls and sizes, and one of the means."""
     lines = []
@@ -129,8 +134,7 @@ def page(records: list[dict]) -> str:
     for where in places:
         mine = [r for r in records if r["where"] == where]
         sizes = sorted({r["bytes"] for r in mine})
-        lines += ["| " + " | ".join([where, *map(size_text, sizes)]) + " |",
-                  "|:--|" + "--:|" * len(sizes)]  # fmt: skip
+        lines += header(where, sizes)
         for call in dict.fromkeys(r["call"] for r in mine):
             cells = []
             for size in sizes:

@@ -12,10 +12,10 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from contest_mpi import ROOT, build_library, geometric_mean
+from contest_mpi import ROOT, build_library, geometric_mean, header
 from peers import PEERS
 from rich.console import Console
-from sizes import parse_sizes, size_text
+from sizes import parse_sizes
 from tables import microseconds
 
 CALLS = ("Allreduce", "Reduce", "Bcast", "Allgather", "Reduce_scatter", "Reduce_scatter_block",
@@ -91,8 +91,7 @@ def table(where: str, runs: dict[bool, list[Times]], sizes: list[int]) -> tuple[
         ratios.append(times[False] / times[True])
         return f"{microseconds(times[True])} ({ratios[-1]:.2f})"
 
-    lines = ["| " + " | ".join([where, *map(size_text, sizes)]) + " |",
-             "|:--|" + "--:|" * len(sizes)]  # fmt: skip
+    lines = header(where, sizes)
     for call in CALLS:
         cells = [cell(call, 0)] if call == "Barrier" else [cell(call, size) for size in sizes]
         lines.append("| " + " | ".join([call, *cells]) + " |")

@@ -57,21 +57,26 @@ static void send_while_waiting(size_t salt) {
         MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Rank 0 has begun an allreduce and receives; rank 1 sends when the allreduce has ended. */
-static void reduce_while_receiving(size_t salt) {
-    MPI_Request request;
-    int sum = -1;
-    MPI_Iallreduce(&world.rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+/* While the allreduce runs rank 0 receives what rank 1 sends after it. */
+static void receive_meanwhile(MPI_Request *request, const int *sum, size_t salt) {
     if (world.rank == 0)
         MPI_Recv(message, N, MPI_INT, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    check_sum(sum);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    check_sum(*sum);
     if (world.rank == 0)
         check_message(1, salt);
     if (world.rank == 1) {
         fill(message, N, 1, salt);
         MPI_Send(message, N, MPI_INT, 0, TAG, MPI_COMM_WORLD);
     }
+}
+
+/* Rank 0 has begun an allreduce and receives; rank 1 sends when the allreduce has ended. */
+static void reduce_while_receiving(size_t salt) {
+    MPI_Request request;
+    int sum = -1;
+    MPI_Iallreduce(&world.rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    receive_meanwhile(&request, &sum, salt);
 }
 
 #ifdef HAS_PERSISTENT
@@ -82,16 +87,7 @@ static void reduce_again_while_receiving(size_t salt) {
     MPI_Allreduce_init(&world.rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
                        &request);
     MPI_Start(&request);
-    if (world.rank == 0)
-        MPI_Recv(message, N, MPI_INT, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    check_sum(sum);
-    if (world.rank == 0)
-        check_message(1, salt);
-    if (world.rank == 1) {
-        fill(message, N, 1, salt);
-        MPI_Send(message, N, MPI_INT, 0, TAG, MPI_COMM_WORLD);
-    }
+    receive_meanwhile(&request, &sum, salt);
     MPI_Request_free(&request);
 }
 #endif
