@@ -38,9 +38,10 @@ socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
 } // namespace
 
 Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll,
-                 std::unique_ptr<Links> links)
+                 std::unique_ptr<Links> links, std::chrono::microseconds leave)
     : segment_(segment), rank_(rank), poll_(std::move(poll)), links_(std::move(links)),
-      peers_(static_cast<std::size_t>(segment.ranks())), courier_([this] { return round(); }) {
+      peers_(static_cast<std::size_t>(segment.ranks())),
+      courier_([this] { return round(); }, leave) {
     bell_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!bell_.open())
         throw_errno("cannot make the bell of rank " + std::to_string(rank_));
@@ -189,10 +190,11 @@ void Carrier::ring(int rank) {
     });
 }
 
-// Our progress, if `rank` waits to hear of it.
+// Our progress, if `rank` waits to hear of it.  What it writes on hearing may come by another
+// thread of this rank than the one that has read what was there before.
 void Carrier::tell(int rank) {
     Peer &to = peer(rank);
-    const std::uint64_t reached = segment_.lines(rank_).progress.load(std::memory_order_relaxed);
+    const std::uint64_t reached = segment_.lines(rank_).progress.load(std::memory_order_acquire);
     bool due = false;
     for (std::uint64_t *value : {&to.awaited, &to.wanted})
         if (*value != 0 && reached >= *value) {

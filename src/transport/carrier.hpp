@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,8 +24,9 @@ namespace stretto::transport {
 
 class Carrier final : public Bridge, private Links::Receiver {
 public:
-    // `segment` is this rank's own, whose bridge this becomes.
-    Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll, std::unique_ptr<Links> links);
+    // `segment` is this rank's own, whose bridge this becomes.  `leave`: the courier's.
+    Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll, std::unique_ptr<Links> links,
+            std::chrono::microseconds leave = Courier::kLeave);
     ~Carrier() override;
 
     std::string place(int rank) const override { return links_->place(rank); }

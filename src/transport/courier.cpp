@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/courier.hpp"
 
-#include <chrono>
-
 namespace stretto::transport {
 
 void Courier::unsent() {
@@ -27,12 +25,11 @@ void Courier::stop() {
 }
 
 void Courier::run() {
-    constexpr std::chrono::milliseconds kLeave{1};
     std::unique_lock lock(mutex_);
     while (!stop_) {
         changed_.wait(lock, [this] { return stop_ || busy_.load(std::memory_order_acquire); });
         const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed);
-        changed_.wait_for(lock, kLeave, [this] { return stop_; });
+        changed_.wait_for(lock, leave_, [this] { return stop_; });
         if (stop_)
             return;
         if (rounds != rounds_.load(std::memory_order_relaxed))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -12,11 +13,14 @@
 namespace stretto::transport {
 
 // Whoever waits for other ranks carries, so this thread has nothing to do until nobody has carried
-// for a millisecond; until something is unsent, there is no thread.
+// for a while; until something is unsent, there is no thread.
 class Courier {
 public:
-    // `round` carries once and tells whether all is sent.
-    explicit Courier(std::function<bool()> round) : round_(std::move(round)) {}
+    static constexpr std::chrono::microseconds kLeave{1000};
+
+    // `round` carries once and tells whether all is sent; `leave` is the while.
+    Courier(std::function<bool()> round, std::chrono::microseconds leave)
+        : round_(std::move(round)), leave_(leave) {}
     ~Courier() { stop(); }
     Courier(const Courier &) = delete;
     Courier &operator=(const Courier &) = delete;
@@ -29,6 +33,7 @@ private:
     void run();
 
     const std::function<bool()> round_;
+    const std::chrono::microseconds leave_;
     std::atomic<std::uint64_t> rounds_{0}; // that anybody made
     std::atomic<bool> busy_{false};        // the thread knows that something is unsent
     std::mutex mutex_;

@@ -34,6 +34,7 @@ struct World {
     std::size_t ring = 1 << 16, slice = 1 << 12;
     std::size_t room = 1 << 16; // of a pipe
     std::uint64_t delay_ns = 0;
+    std::chrono::microseconds leave = transport::Courier::kLeave;
 
     int ranks() const { return static_cast<int>(host_of.size()); }
 };
@@ -74,7 +75,8 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
             auto links = pipes.links(*poll, rank, world.room);
             if (world.delay_ns != 0)
                 links = std::make_unique<transport::Delay>(*poll, std::move(links), world.delay_ns);
-            transport::Carrier carrier(*segment, rank, std::move(poll), std::move(links));
+            transport::Carrier carrier(*segment, rank, std::move(poll), std::move(links),
+                                       world.leave);
             transport::Heap heap(segment, rank);
             engine::EngineOptions engine_options;
             engine_options.timeout_ns = 60'000'000'000;
@@ -200,4 +202,17 @@ TEST_CASE("a delayed link changes nothing but the time") {
     world.host_of = {0, 1, 1, 2};
     for (const char *algorithm : {"ring", "direct", "recursive_doubling", "rabenseifner"})
         check_allreduce(world, algorithm, 3001);
+}
+
+TEST_CASE("a courier that is always at it takes turns with its rank") {
+    World world;
+    world.leave = {};
+    world.ring = 4096;
+    world.slice = 512;
+    world.room = 1;
+    for (const std::vector<std::int32_t> &placement : {kPlacements[0], kPlacements[4]}) {
+        world.host_of = placement;
+        for (const char *algorithm : {"ring", "direct", "chain"})
+            check_allreduce(world, algorithm, 9'973, 6);
+    }
 }
