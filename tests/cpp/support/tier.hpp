@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much a test runs: what fits into every build, or everything (`make test-full`).
+// How much a test runs: what fits into every build, or everything (`make test-full`).  A build with
+// sanitizers is several times as slow, and looks for something else than wrong answers: a sample of
+// what differs in kind will do there.
 #pragma once
 
 #include <cstdlib>
@@ -10,6 +12,21 @@ namespace test {
 inline bool full_tier() {
     const char *const value = std::getenv("STRETTO_TEST_FULL");
     return value != nullptr && std::string_view(value) == "1";
+}
+
+inline bool sanitized() {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    return true;
+#elif defined(__has_feature)
+    return __has_feature(thread_sanitizer) || __has_feature(address_sanitizer);
+#else
+    return false;
+#endif
+}
+
+// Whether this is the sample.
+inline bool sampled() {
+    return sanitized() && !full_tier();
 }
 
 } // namespace test
