@@ -41,6 +41,9 @@ struct Abi {
                     handle_bytes);
         return value;
     }
+    void store(void *array, std::size_t index, Handle value) const {
+        std::memcpy(static_cast<std::byte *>(array) + index * handle_bytes, &value, handle_bytes);
+    }
 };
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "handles of 32 bits are loaded so");
 

@@ -13,12 +13,10 @@ const Host &host() {
 }
 
 // All of Stretto's among them have ended when this returns.
-int bring_all_to_end(const void *requests, int count) {
+int take_all_to_end(void *requests, int count) {
     int code = 0;
     for (int i = 0; i < count; ++i)
-        if (const int failed =
-                bring_to_end(host().abi().load(requests, static_cast<std::size_t>(i)));
-            failed != 0)
+        if (const int failed = take_to_end(requests, static_cast<std::size_t>(i)); failed != 0)
             code = failed;
     return code;
 }
@@ -50,13 +48,13 @@ int wait_for_any(const void *requests, int count, Test &&test) {
 extern "C" {
 
 int MPI_Wait(void *request, void *status) {
-    const int failed = any_pending() ? bring_all_to_end(request, 1) : 0;
+    const int failed = any_pending() ? take_all_to_end(request, 1) : 0;
     const int code = host().Wait(request, status);
     return code != 0 ? code : failed;
 }
 
 int MPI_Waitall(int count, void *requests, void *statuses) {
-    const int failed = any_pending() ? bring_all_to_end(requests, count) : 0;
+    const int failed = any_pending() ? take_all_to_end(requests, count) : 0;
     const int code = host().Waitall(count, requests, statuses);
     return code != 0 ? code : failed;
 }
@@ -83,9 +81,9 @@ int MPI_Waitsome(int count, void *requests, int *ended, int *indices, void *stat
 }
 
 int MPI_Test(void *request, int *flag, void *status) {
-    if (any_pending())
-        (void)advance(request, 1);
-    return host().Test(request, flag, status);
+    const int failed = any_pending() ? take_if_ended(request) : 0;
+    const int code = host().Test(request, flag, status);
+    return code != 0 ? code : failed;
 }
 
 int MPI_Testall(int count, void *requests, int *flag, void *statuses) {

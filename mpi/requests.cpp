@@ -22,7 +22,7 @@ struct Pending {
     // a communicator of its own.
     stretto_comm apart = nullptr;
     stretto_request own = nullptr;
-    Token token; // of the message that ends it
+    Token token;
     bool running = false;
 
     bool persistent() const { return kind == Kind::allreduce_init; }
@@ -46,19 +46,20 @@ public:
         const auto found = all_.find(request);
         return found == all_.end() ? nullptr : found->second.get();
     }
-    void add(Handle request, std::unique_ptr<Pending> pending) {
+    void add(std::unique_ptr<Pending> pending) {
         const std::lock_guard lock(mutex_);
-        all_[request] = std::move(pending);
+        all_[pending->token.request] = std::move(pending);
         pending_requests.store(static_cast<int>(all_.size()), std::memory_order_release);
     }
-    void erase(Handle request) {
-        const std::lock_guard lock(mutex_);
-        const auto found = all_.find(request);
-        if (found == all_.end())
-            return;
-        tokens.give_back(found->second->token);
-        all_.erase(found);
-        pending_requests.store(static_cast<int>(all_.size()), std::memory_order_release);
+    // No more: from now on another may have the same request.
+    void erase(const Pending &pending, Tokens::Receive receive) {
+        const Token token = pending.token;
+        {
+            const std::lock_guard lock(mutex_);
+            all_.erase(token.request);
+            pending_requests.store(static_cast<int>(all_.size()), std::memory_order_release);
+        }
+        tokens.give_back(token, receive);
     }
     std::unordered_map<Handle, std::unique_ptr<Pending>> take_all() {
         const std::lock_guard lock(mutex_);
@@ -78,22 +79,22 @@ Requests &requests() {
     return *all;
 }
 
-// The library's request ends.
-void complete(const Pending &pending) {
-    const Host &host = Host::get();
-    host.Send(nullptr, 0, host.abi().byte, 0, pending.token.tag, pending.token.comm);
-}
+// What becomes of the library's request when Stretto's call has ended: it is complete, and the
+// library's functions may tell the program so; or the program's is no more, and it serves again.
+enum class Becomes { complete, free };
 
 // Stretto's call has ended, with `status`.
-int end(Handle request, Pending &pending, stretto_status status) {
+int end(Pending &pending, stretto_status status, Becomes request = Becomes::complete) {
     const std::string why = status == STRETTO_OK ? "" : stretto_last_error();
     const Kind kind = pending.kind;
     const Handle comm = pending.comm;
     const std::shared_ptr<Team> team = pending.team;
     pending.running = false;
-    complete(pending);
+    if (request == Becomes::complete)
+        Tokens::end(pending.token);
     if (!pending.persistent())
-        requests().erase(request);
+        requests().erase(pending, request == Becomes::complete ? Tokens::Receive::ended
+                                                               : Tokens::Receive::goes_on);
     if (status == STRETTO_OK)
         return 0;
     team->failure = why;
@@ -128,13 +129,10 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
     } else
         check(stretto_iallreduce(team.overlapping, input, recv, elements, reduction.dtype(),
                                  reduction.op(), &pending->own));
-    Handle handle = 0;
-    const auto receive = persistent ? host.Recv_init : host.Irecv;
-    const Token token = pending->token = requests().tokens.take();
-    if (receive(nullptr, 0, host.abi().byte, 0, token.tag, token.comm, &handle) != 0)
-        throw Failure(STRETTO_ERR_SYSTEM, "the MPI library gives no request");
-    std::memcpy(request, &handle, host.abi().handle_bytes);
-    requests().add(handle, std::move(pending));
+    Tokens &tokens = requests().tokens;
+    pending->token = persistent ? tokens.receive_init() : tokens.receive();
+    host.abi().store(request, 0, pending->token.request);
+    requests().add(std::move(pending));
     return Reason::served;
 }
 
@@ -142,28 +140,74 @@ bool is_ours(Handle request) {
     return requests().find(request) != nullptr;
 }
 
-int bring_to_end(Handle request) {
-    Pending *const pending = requests().find(request);
-    if (pending == nullptr || !pending->running)
-        return 0;
+namespace {
+
+// Waits for a call that runs.
+int wait_for(Pending &pending, Becomes request) {
     if (const World *world = World::active())
         world->host_this_thread();
-    return end(request, *pending, stretto_wait(&pending->own));
+    return end(pending, stretto_wait(&pending.own), request);
+}
+
+// Whether it has ended by now; `code` is then what the program is to have of it.
+bool test(Pending &pending, Becomes request, int &code) {
+    int done = 0;
+    const stretto_status status = stretto_test(&pending.own, &done);
+    if (done == 0 && status == STRETTO_OK)
+        return false;
+    code = end(pending, status, request);
+    return true;
+}
+
+// If `request` is of a call that runs; else null.
+Pending *running(Handle request) {
+    Pending *const pending = requests().find(request);
+    return pending != nullptr && pending->running ? pending : nullptr;
+}
+
+// That of the program is no more once its call has ended.  Persistent ones stay.
+Becomes after(const Pending &pending) {
+    return pending.persistent() ? Becomes::complete : Becomes::free;
+}
+
+} // namespace
+
+int bring_to_end(Handle request) {
+    Pending *const pending = running(request);
+    return pending == nullptr ? 0 : wait_for(*pending, Becomes::complete);
+}
+
+int take_to_end(void *array, std::size_t i) {
+    const Abi &abi = Host::get().abi();
+    Pending *const pending = running(abi.load(array, i));
+    if (pending == nullptr)
+        return 0;
+    const Becomes becomes = after(*pending);
+    const int code = wait_for(*pending, becomes);
+    if (becomes == Becomes::free)
+        abi.store(array, i, abi.request_null);
+    return code;
+}
+
+int take_if_ended(void *request) {
+    const Abi &abi = Host::get().abi();
+    Pending *const pending = running(abi.load(request, 0));
+    int code = 0;
+    if (pending == nullptr)
+        return 0;
+    const Becomes becomes = after(*pending);
+    if (test(*pending, becomes, code) && becomes == Becomes::free)
+        abi.store(request, 0, abi.request_null);
+    return code;
 }
 
 bool advance(const void *array, int count) {
     const Abi &abi = Host::get().abi();
     bool all = true;
     for (int i = 0; i < count; ++i) {
-        const Handle request = abi.load(array, static_cast<std::size_t>(i));
-        Pending *const pending = requests().find(request);
-        if (pending == nullptr || !pending->running)
-            continue;
-        int done = 0;
-        const stretto_status status = stretto_test(&pending->own, &done);
-        if (done != 0 || status != STRETTO_OK)
-            (void)end(request, *pending, status);
-        else
+        Pending *const pending = running(abi.load(array, static_cast<std::size_t>(i)));
+        int code = 0;
+        if (pending != nullptr && !test(*pending, Becomes::complete, code))
             all = false;
     }
     return all;
@@ -174,7 +218,7 @@ int started(Handle request) {
     if (pending == nullptr)
         return 0;
     if (const stretto_status status = stretto_start(pending->own); status != STRETTO_OK)
-        return end(request, *pending, status);
+        return end(*pending, status);
     pending->running = true;
     return 0;
 }
@@ -186,7 +230,7 @@ int release(Handle request) {
     const bool persistent = pending->persistent();
     const int code = bring_to_end(request);
     if (persistent)
-        requests().erase(request);
+        requests().erase(*pending, Tokens::Receive::ended);
     return code;
 }
 
@@ -195,9 +239,9 @@ void finish_requests() {
         if (pending->running)
             (void)stretto_wait(&pending->own);
         if (pending->running)
-            complete(*pending);
+            Tokens::end(pending->token);
     }
-    requests().tokens.free_comms();
+    requests().tokens.finish();
 }
 
 } // namespace stretto::mpi

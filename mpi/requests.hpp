@@ -4,7 +4,9 @@
 // The program holds a request of the MPI library: of a receive from itself, to which the message is
 // sent when Stretto's call has ended.  So it stands in arrays among others, every call of the
 // library takes it, and the library's own waits are not written again here: before they are made,
-// what is Stretto's among the requests is brought to its end.
+// what is Stretto's among the requests is brought to its end.  Most requests are waited for by
+// MPI_Wait, MPI_Waitall or MPI_Test, which find a null handle then: the receive goes on and serves
+// the next call, and nothing was asked of the library.
 #pragma once
 
 #include <atomic>
@@ -26,6 +28,11 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
 // A rank that waits for `request`, if it is Stretto's and runs: returns when the library has it
 // complete.  0, or the code that the program's call is to return.
 int bring_to_end(Handle request);
+// The same of the i-th in an array of the program's; where the library has nothing to add, the
+// program's handle is null then, and the library's own function takes that for ended.
+int take_to_end(void *requests, std::size_t i);
+// The same of `request` if it can end now.
+int take_if_ended(void *request);
 // The same of those that can end now; true if all of Stretto's among the `count` have ended.
 bool advance(const void *requests, int count);
 

@@ -10,12 +10,41 @@ namespace {
 constexpr int kTags = 1 << 15; // that any library has (MPI 4.1, 9.1.2: MPI_TAG_UB)
 } // namespace
 
-Token Tokens::take() {
-    const std::lock_guard lock(mutex_);
-    if (!unused_.empty()) {
-        const Token token = unused_.back();
-        unused_.pop_back();
-        return token;
+Token Tokens::receive() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!going_on_.empty()) {
+            const Token token = going_on_.back();
+            going_on_.pop_back();
+            return token;
+        }
+    }
+    return make(Host::get().Irecv);
+}
+
+Token Tokens::receive_init() {
+    return make(Host::get().Recv_init);
+}
+
+template<class Function>
+Token Tokens::make(Function post) {
+    Token token;
+    {
+        const std::lock_guard lock(mutex_);
+        const Place free = place();
+        token = {0, free.comm, free.tag};
+    }
+    if (post(nullptr, 0, Host::get().abi().byte, 0, token.tag, token.comm, &token.request) != 0)
+        throw Failure(STRETTO_ERR_SYSTEM, "the MPI library gives no request");
+    return token;
+}
+
+// With the lock.
+Tokens::Place Tokens::place() {
+    if (!places_.empty()) {
+        const Place place = places_.back();
+        places_.pop_back();
+        return place;
     }
     if (comms_.empty() || next_tag_ == kTags) {
         const Host &host = Host::get();
@@ -29,17 +58,39 @@ Token Tokens::take() {
     return {comms_.back(), next_tag_++};
 }
 
-void Tokens::give_back(Token token) {
-    const std::lock_guard lock(mutex_);
-    unused_.push_back(token);
+void Tokens::end(const Token &token) {
+    const Host &host = Host::get();
+    host.Send(nullptr, 0, host.abi().byte, 0, token.tag, token.comm);
 }
 
-void Tokens::free_comms() {
+void Tokens::give_back(const Token &token, Receive receive) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (receive == Receive::goes_on && going_on_.size() < kGoOn) {
+            going_on_.push_back(token);
+            return;
+        }
+    }
+    if (receive == Receive::goes_on) {
+        end(token);
+        Handle request = token.request;
+        Host::get().Wait(&request, Host::get().abi().status_ignore);
+    }
     const std::lock_guard lock(mutex_);
+    places_.push_back({token.comm, token.tag});
+}
+
+void Tokens::finish() {
+    const std::lock_guard lock(mutex_);
+    for (Token &token : going_on_) {
+        end(token);
+        Host::get().Wait(&token.request, Host::get().abi().status_ignore);
+    }
+    going_on_.clear();
+    places_.clear();
     for (Handle &comm : comms_)
         Host::get().Comm_free(&comm);
     comms_.clear();
-    unused_.clear();
 }
 
 } // namespace stretto::mpi

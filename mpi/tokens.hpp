@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the program's requests stand on: empty messages of this rank to itself.
+// What the program's requests stand on: receives of empty messages of this rank from itself.
 #pragma once
 
 #include <mutex>
@@ -9,25 +9,43 @@
 
 namespace stretto::mpi {
 
-// Where a message goes that ends one request and no other.
+// A request of the library, and where a message goes that ends it and no other.
 struct Token {
+    Handle request = 0;
     Handle comm = 0;
     int tag = 0;
 };
 
-// Tokens that nobody has. They are in communicators of this rank alone, in which the program sends
-// nothing.
+// All are in communicators of this rank alone, in which the program sends nothing.
 class Tokens {
 public:
-    Token take();
-    void give_back(Token token);
-    void free_comms();
+    Token receive();      // a receive that goes on
+    Token receive_init(); // a persistent one, inactive
+    // The message: the library's request is complete.
+    static void end(const Token &token);
+    // A token that nobody needs: its receive is the library's no more, or else still goes on.
+    enum class Receive { ended, goes_on };
+    void give_back(const Token &token, Receive receive);
+    void finish();
 
 private:
+    struct Place {
+        Handle comm;
+        int tag;
+    };
+    Place place();
+    template<class Function>
+    Token make(Function post);
+
+    // Of receives that go on, a library may look at every one for each message that comes: no more
+    // of them than this wait to be needed again.
+    static constexpr std::size_t kGoOn = 4;
+
     std::mutex mutex_;
     std::vector<Handle> comms_;
     int next_tag_ = 0;          // the first of the last communicator that nobody has had
-    std::vector<Token> unused_; // and have been used
+    std::vector<Place> places_; // that are free again
+    std::vector<Token> going_on_;
 };
 
 } // namespace stretto::mpi
