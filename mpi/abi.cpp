@@ -89,6 +89,7 @@ Abi mpich() {
     abi.byte = 0x4c00010d;
     abi.in_place = reinterpret_cast<const void *>(-1);
     abi.status_ignore = reinterpret_cast<void *>(1);
+    abi.status_bytes = 20;
     abi.any_source = -2;
     abi.error_other = 15;
     abi.error_request = 19;
@@ -109,6 +110,7 @@ Abi standard() {
     abi.op_null = 0x20;
     abi.request_null = 0x180;
     abi.byte = 0x247;
+    abi.status_bytes = 32;
     abi.in_place = reinterpret_cast<const void *>(1);
     abi.error_other = 16;
     abi.error_request = 7;

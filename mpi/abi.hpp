@@ -26,6 +26,7 @@ struct Abi {
     Handle byte = 0; // MPI_BYTE
     const void *in_place = nullptr;
     void *status_ignore = nullptr;
+    std::size_t status_bytes = 24;
     int any_source = -1, undefined = -32766;
     int error_other = 16, error_request = 7;
     int named = 0, dup = 1, contiguous = 2; // MPI_COMBINER_...

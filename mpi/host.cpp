@@ -42,7 +42,11 @@ Host::Host() : mpi_(find_mpi()) {
     (void)load<__LINE__ * 1000 + __COUNTER__>(mpi_, "PMPI_" #name, name);
     STRETTO_HOST_FUNCTIONS(STRETTO_LOAD)
 #undef STRETTO_LOAD
-    large_counts = mpi_.library != nullptr && dlsym(mpi_.library, "PMPI_Allreduce_c") != nullptr;
+    const auto has = [&](const char *name) {
+        return mpi_.library != nullptr && dlsym(mpi_.library, name) != nullptr;
+    };
+    large_counts = has("PMPI_Allreduce_c");
+    status_of_many = has("PMPI_Request_get_status_any");
 }
 
 const Host &Host::get() {

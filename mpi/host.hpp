@@ -103,6 +103,8 @@ public:
 #undef STRETTO_DECLARE
     // Whether it has the forms whose counts are longer than an int, MPI_Allreduce_c and its like.
     bool large_counts = false;
+    // Whether it has MPI_Request_get_status_any and its like.
+    bool status_of_many = false;
 
 private:
     Host();

@@ -35,7 +35,9 @@ def test_communicators_of_all_kinds(mpi: Mpi, ranks: int, settings: dict[str, st
     assert {"a communicator of one rank", "an intercommunicator"} <= reasons
 
 
-@pytest.mark.parametrize("what", ["start-order", "freed", "freed-init", "many", "status-any"])
+@pytest.mark.parametrize(
+    "what", ["start-order", "freed", "freed-init", "many", "status-any", "status-some"]
+)
 def test_what_few_programs_do(mpi: Mpi, what: str) -> None:
     mpi.has(what)
     done = mpi.run("rare", 2 if what == "many" else 3, what, STRETTO_MPI_WARMUP="0")

@@ -4,8 +4,12 @@
  *   freed        a communicator is freed while a call on it is under way (MPI 4.0, 7.4.3)
  *   freed-init   the same of a persistent call, which is started after that
  *   many         more calls than MPI has tags, beside one that is under way all the time
- *   status-any   a call is looked at by MPI_Request_get_status_any, _all and _some (MPI 4.1) */
+ *   status-any   a call is looked at by MPI_Request_get_status_any, _all and _some (MPI 4.1)
+ *   status-some  the same beside messages */
+#define _GNU_SOURCE
 #include "check.h"
+
+#include <dlfcn.h>
 
 enum { N = 19 };
 
@@ -99,29 +103,70 @@ static void freed_init(void) {
 }
 #endif
 
-#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-#define HAS_STATUS_ANY 1
+/* The library may be older than these functions: then they are Stretto's. */
+static struct {
+    int (*all)(int, const MPI_Request *, int *, MPI_Status *);
+    int (*any)(int, const MPI_Request *, int *, int *, MPI_Status *);
+    int (*some)(int, const MPI_Request *, int *, int *, MPI_Status *);
+} look;
+
+static void find_looks(void) {
+    *(void **)&look.all = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_all");
+    *(void **)&look.any = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_any");
+    *(void **)&look.some = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_some");
+}
 
 static void status_any(void) {
+    find_looks();
     int mine = number(world.rank, 1), sums[3] = {-1, -1, -1}, index = -1, done = 0, indices[1];
     MPI_Request request;
     MPI_Iallreduce(&mine, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     while (!done)
-        MPI_Request_get_status_any(1, &request, &index, &done, MPI_STATUS_IGNORE);
+        look.any(1, &request, &index, &done, MPI_STATUS_IGNORE);
     CHECK(index == 0 && request != MPI_REQUEST_NULL);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Iallreduce(&mine, &sums[1], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     for (done = 0; !done;)
-        MPI_Request_get_status_all(1, &request, &done, MPI_STATUSES_IGNORE);
+        look.all(1, &request, &done, MPI_STATUSES_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Iallreduce(&mine, &sums[2], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     for (done = 0; done != 1;)
-        MPI_Request_get_status_some(1, &request, &done, indices, MPI_STATUSES_IGNORE);
+        look.some(1, &request, &done, indices, MPI_STATUSES_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int i = 0; i < 3; ++i)
         CHECK(sums[i] == sum_of_numbers(world.size, 1));
 }
-#endif
+
+/* Beside a message that has come, one that has not, and none. */
+static void status_some(void) {
+    find_looks();
+    int mine = number(world.rank, 1), index = -1, done = 0;
+    enum { MINE, COME, NONE, LATE, ALL };
+    int come = -1, late = -1, sum = -1, some[ALL];
+    MPI_Request requests[ALL];
+    MPI_Status statuses[ALL];
+    requests[NONE] = MPI_REQUEST_NULL;
+    MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[MINE]);
+    MPI_Irecv(&come, 1, MPI_INT, world.rank, 1, MPI_COMM_WORLD, &requests[COME]);
+    MPI_Send(&mine, 1, MPI_INT, world.rank, 1, MPI_COMM_WORLD);
+    MPI_Irecv(&late, 1, MPI_INT, world.rank, 2, MPI_COMM_WORLD, &requests[LATE]);
+    while (look.some(ALL, requests, &done, some, statuses) == 0 && done != 2)
+        continue;
+    CHECK(some[0] == MINE && some[1] == COME && statuses[1].MPI_TAG == 1);
+    look.all(ALL, requests, &done, statuses);
+    CHECK(!done);
+    MPI_Send(&mine, 1, MPI_INT, world.rank, 2, MPI_COMM_WORLD);
+    for (done = 0; !done;)
+        look.all(ALL, requests, &done, statuses);
+    CHECK(statuses[COME].MPI_TAG == 1 && statuses[LATE].MPI_SOURCE == world.rank &&
+          statuses[LATE].MPI_TAG == 2);
+    MPI_Waitall(ALL, requests, MPI_STATUSES_IGNORE);
+    CHECK(come == mine && late == mine && sum == sum_of_numbers(world.size, 1));
+    look.any(ALL, requests, &index, &done, &statuses[0]);
+    CHECK(done && index == MPI_UNDEFINED);
+    look.some(ALL, requests, &done, some, statuses);
+    CHECK(done == MPI_UNDEFINED);
+}
 
 static bool is(const char *what, const char *name) {
     return strcmp(what, name) == 0;
@@ -140,10 +185,10 @@ int main(int argc, char **argv) {
     else if (is(what, "many"))
         many();
 #endif
-#ifdef HAS_STATUS_ANY
     else if (is(what, "status-any"))
         status_any();
-#endif
+    else if (is(what, "status-some"))
+        status_some();
     else if (world.rank == 0)
         printf("this library has no %s\n", what);
     return finish();
