@@ -37,7 +37,9 @@ std::span<const iovec> FrameReader::room() {
     // A payload that is to be shown whole must fit behind its beginning.
     if (begin_ == end_ || capacity_ - end_ < capacity_ / 2)
         move_to(0);
-    room_[0] = {buffer_.get() + end_, capacity_ - end_};
+    // Behind a large one another is likely: only its header shall come here.
+    const std::size_t most = begin_ == end_ && after_large_ ? kBehind : capacity_ - end_;
+    room_[0] = {buffer_.get() + end_, most};
     return std::span(room_).first(1);
 }
 
@@ -132,6 +134,7 @@ bool FrameReader::give(FrameReceiver &receiver) {
 
 void FrameReader::finish(FrameReceiver &receiver, std::span<const std::byte> payload) {
     inside_ = false;
+    after_large_ = landing_.how == Landing::How::memory && frame_.length > capacity_ / 2;
     ++frames_;
     receiver.end(frame_, payload);
 }

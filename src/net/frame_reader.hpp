@@ -80,6 +80,7 @@ private:
     Landing landing_;
     std::size_t done_ = 0;
     std::uint64_t frames_ = 0;
+    bool after_large_ = false; // the last of them
 };
 
 } // namespace stretto::net
