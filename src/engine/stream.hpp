@@ -50,7 +50,7 @@ public:
     }
 
     // Whether bytes up to these stream positions may be written; 0 asks nothing.
-    bool room(const Extent &end) { return fits(end) || reclaim(end); }
+    bool room(const Extent &end) { return fits(end) || reclaim(end, false); }
 
     // Whether every reader of a cell has reported that it took it.
     bool taken(const Plan &plan, std::uint64_t sequence, const Step &step) const {
@@ -79,7 +79,7 @@ public:
 
     // Whether nothing is live: all that was published has been taken.
     bool settle() {
-        (void)reclaim({});
+        (void)reclaim({}, true);
         return first_ == last_;
     }
 
@@ -100,18 +100,21 @@ private:
                end.bulk <= released_.bulk + ring_bytes_;
     }
 
-    bool reclaim(const Extent &end) {
+    // All that has been taken is free.  Asks for more if that is not enough, or for all.
+    bool reclaim(const Extent &end, bool all) {
         while (first_ != last_) {
             Record &oldest = record(first_);
             for (; oldest.cells < oldest.plan->cells.size(); ++oldest.cells) {
                 const PublishedCell &cell = oldest.plan->cells[oldest.cells];
                 const Step &step = oldest.plan->steps[cell.step];
                 if (!taken(*oldest.plan, oldest.sequence, step)) {
-                    if (transport::Bridge *bridge = segment_.bridge()) {
+                    const bool enough = fits(end);
+                    if (transport::Bridge *bridge = segment_.bridge();
+                        bridge != nullptr && (all || !enough)) {
                         bridge->push_parts();
                         ask(oldest, step);
                     }
-                    return fits(end);
+                    return enough;
                 }
                 released_ = oldest.base + cell.end;
             }

@@ -62,8 +62,10 @@ void Carrier::arrived(int from, const Parcel &parcel) {
     switch (parcel.kind) {
     case Parcel::cell: take_cell(from, parcel); break;
     case Parcel::want:
-        sender.wanted =
-            sender.wanted == 0 ? parcel.position : std::min(sender.wanted, parcel.position);
+        // If there are too many, the sender asks.
+        if (const auto free = std::find(sender.marks.begin(), sender.marks.end(), 0);
+            free != sender.marks.end())
+            *free = parcel.position;
         tell(from);
         break;
     case Parcel::await:

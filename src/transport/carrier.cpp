@@ -16,9 +16,8 @@ namespace stretto::transport {
 
 namespace {
 
-// Of a ring, between two questions how far its reader is: the answers come while the rest is on its
-// way, so a stream never stands still for want of one.
-constexpr std::size_t kAskEvery = 8;
+// ns without news after which those are asked of whom we have yet to hear by a mark.
+constexpr std::uint64_t kPatience = 10'000'000;
 // Bytes of a cell up to which it waits for others to go along.
 constexpr std::size_t kShort = 8192;
 // Bytes of a mailbox that its writer hears of together.
@@ -117,8 +116,11 @@ void Carrier::ship(int rank, const Shipment &cell) {
             const bool bulk = static_cast<Where>(cell.where & 3) == Where::bulk;
             const Extent size = extent(cell.length);
             to.shipped += size.cells + size.bulk;
-            if (to.shipped - to.asked_at >= segment_.ring_bytes() / kAskEvery) {
-                to.asked_at = to.shipped;
+            // The reader tells when it is here, while the rest is on its way: a stream does not
+            // stand still for want of an answer.
+            if (to.shipped - to.marked_at >= segment_.ring_bytes() / kMarksInRing) {
+                to.marked_at = to.shipped;
+                to.mark = cell.taken;
                 send(rank, Parcel::want, cell.taken);
             }
             send(rank,
@@ -142,12 +144,34 @@ void Carrier::push_parts() {
         locked([] {}, Then::push_parts);
 }
 
+// Question and answer for every cell would cost a fifth of the time of long streams.  So what lies
+// before a mark is left to that, unless nothing comes: the reader may need of us what we have no
+// room for, before it gets there.
 void Carrier::ask(int rank, std::uint64_t progress) {
     locked([&] {
-        if (peer(rank).asked == progress)
+        Peer &to = peer(rank);
+        if (to.asked == progress)
             return;
-        peer(rank).asked = progress;
+        if (progress <= to.mark) {
+            to.needed = progress;
+            patient_.store(true, std::memory_order_relaxed);
+            return;
+        }
+        to.asked = progress;
         send(rank, Parcel::await, progress);
+    });
+}
+
+void Carrier::insist() {
+    locked([&] {
+        patient_.store(false, std::memory_order_relaxed);
+        for (int rank = 0; rank < segment_.ranks(); ++rank) {
+            const std::uint64_t needed = std::exchange(peer(rank).needed, 0);
+            if (needed <= segment_.lines(rank).progress.load(std::memory_order_relaxed))
+                continue;
+            peer(rank).asked = needed;
+            send(rank, Parcel::await, needed);
+        }
     });
 }
 
@@ -196,11 +220,15 @@ void Carrier::tell(int rank) {
     Peer &to = peer(rank);
     const std::uint64_t reached = segment_.lines(rank_).progress.load(std::memory_order_acquire);
     bool due = false;
-    for (std::uint64_t *value : {&to.awaited, &to.wanted})
-        if (*value != 0 && reached >= *value) {
-            *value = 0;
+    const auto look = [&](std::uint64_t &value) {
+        if (value != 0 && reached >= value) {
+            value = 0;
             due = true;
         }
+    };
+    look(to.awaited);
+    for (std::uint64_t &mark : to.marks)
+        look(mark);
     if (due)
         send(rank, Parcel::progress, reached);
 }
@@ -278,9 +306,19 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     };
     // Parts of a parcel are no reason to look at anything.
     const std::uint64_t end = now_ns() + timeout_ns;
-    for (std::uint64_t now = now_ns(); !rung() && now < end; now = now_ns())
-        if (carry(Caller::announced, static_cast<int>((end - now + 999'999) / 1'000'000)))
+    for (std::uint64_t now = now_ns();;) {
+        const bool patient = patient_.load(std::memory_order_relaxed);
+        const std::uint64_t most = rung()    ? 0
+                                   : patient ? std::min(end - now, kPatience)
+                                             : end - now;
+        if (carry(Caller::announced, static_cast<int>((most + 999'999) / 1'000'000)))
             break;
+        const std::uint64_t start = std::exchange(now, now_ns());
+        if (patient && now - start >= kPatience)
+            insist();
+        if (now >= end || rung())
+            break;
+    }
     return true;
 }
 

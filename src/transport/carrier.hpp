@@ -2,6 +2,7 @@
 // The bridge over links: keeps the mirror of what ranks of other hosts write.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -54,6 +55,10 @@ public:
     void leave(std::uint64_t timeout_ns) noexcept;
 
 private:
+    // Parts of a ring in which its reader tells how far it is; and how many of them it keeps in
+    // mind, more than fit into the ring.
+    static constexpr std::size_t kMarksInRing = 8, kMarks = 2 * kMarksInRing;
+
     // The entries of a rank, and where it stands, as they travel.
     struct Account {
         struct Said {
@@ -63,11 +68,14 @@ private:
         std::uint64_t standing;
     };
     struct Peer {
-        std::uint64_t shipped = 0, asked_at = 0; // bytes of cells; those when we last asked
-        std::uint64_t asked = 0;                 // the progress that we waited for last
+        std::uint64_t shipped = 0, marked_at = 0; // bytes of cells; those at our last mark
+        // Of the peer's progress: our last mark, what we asked for last, and what we need but will
+        // soon hear of by a mark.
+        std::uint64_t mark = 0, asked = 0, needed = 0;
         // What the peer wants to hear of our progress, 0 if nothing: for the room that it waits
         // for, and for that which it will need.
-        std::uint64_t awaited = 0, wanted = 0;
+        std::uint64_t awaited = 0;
+        std::array<std::uint64_t, kMarks> marks{};
         std::uint64_t mailed = 0; // bytes of our mailbox
         std::uint64_t told_read = 0, told_released = 0;
         std::uint64_t sent = 0, received = 0;      // bytes of payload
@@ -92,6 +100,7 @@ private:
     void tell(int rank);
     void post_mail(int rank);
     void tell_read(int rank);
+    void insist();
     void spread_failure();
     void answer(int rank);
     void take_account(int from, std::uint64_t progress);
@@ -116,8 +125,9 @@ private:
     Traffic *traffic_ = nullptr;
     // There is something for push() and push_parts().
     std::atomic<bool> holds_{false}, holds_parts_{false};
-    std::mutex sleeping_; // held by the thread that sleeps on descriptors
-    Courier courier_;     // last: its thread uses all of the above
+    std::atomic<bool> patient_{false}; // there is something for insist()
+    std::mutex sleeping_;              // held by the thread that sleeps on descriptors
+    Courier courier_;                  // last: its thread uses all of the above
 };
 
 } // namespace stretto::transport

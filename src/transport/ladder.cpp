@@ -20,17 +20,16 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
     const std::uint64_t start = now_ns();
     const auto waited = [&] { return now_ns() - start; };
     Idling idling(start);
-    const auto attempt = [&, bridge = segment.bridge()](Bridge::Caller caller) {
+    const auto attempt = [&, bridge = segment.bridge()] {
         if (bridge != nullptr)
-            (void)bridge->carry(caller);
+            (void)bridge->carry(Bridge::Caller::awake);
         return awaited.attempt();
     };
-    constexpr auto awake = Bridge::Caller::awake;
     // 1. Spin, while there is a core for everybody and it is likely to pay.
     for (std::uint64_t now = start; now - start < vigil.spin_ns; now = now_ns()) {
         idling.turn(now);
         for (int i = 0; i < 32; ++i) {
-            if (attempt(awake))
+            if (attempt())
                 return;
 #if defined(__x86_64__)
             __builtin_ia32_pause();
@@ -41,7 +40,7 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
     const int yields = segment.bridge() != nullptr ? vigil.looks : vigil.yields;
     for (int i = 0; i < yields; ++i) {
         sched_yield();
-        if (attempt(awake))
+        if (attempt())
             return;
         if (idling.wanted())
             idling.turn(now_ns());
@@ -52,11 +51,11 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
     for (std::uint64_t looked = 0;;) {
         Doorbell bell(segment, rank);
         bell.announce();
-        const bool success = attempt(Bridge::Caller::announced);
+        const bool success = awaited.attempt();
         if (!success && !segment.failed())
-            bell.sleep(idling.at_most(looked == 0 ? suspicious : kNap));
+            bell.sleep(idling.at_most(looked == 0 ? suspicious : kNap)); // it carries
         bell.withdraw();
-        if (success || attempt(awake))
+        if (success || awaited.attempt())
             return;
         if (segment.failed())
             throw segment.failure();

@@ -34,7 +34,7 @@ struct Vigil {
 // moves `bytes` to other hosts for longer than that needs the core for moving it.
 inline constexpr Vigil caller(std::uint64_t spin_ns, std::size_t bytes = 0) {
     constexpr std::size_t kLong = 65536;
-    return {spin_ns, 1000, bytes > kLong ? 2 : 1000};
+    return {spin_ns, 1000, bytes > kLong ? 0 : 1000};
 }
 // Of threads beside their callers, whose core is wanted for the program's own work.
 inline constexpr Vigil kHelper = {0, 64, 2};

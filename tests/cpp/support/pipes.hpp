@@ -2,6 +2,9 @@
 // Links between threads of the test: what is sent lies in a queue until the other side looks.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -31,6 +34,11 @@ public:
                                                      std::size_t room = 1 << 16) {
         poll.add(end(rank).event.get(), static_cast<std::uint64_t>(rank));
         return std::make_unique<Links>(*this, rank, room);
+    }
+
+    // Parcels of a kind that have been sent so far.
+    std::uint64_t sent(stretto::transport::Parcel::Kind kind) const {
+        return sent_[kind].load(std::memory_order_relaxed);
     }
 
 private:
@@ -131,6 +139,7 @@ private:
                     still.push_back(each);
                     continue;
                 }
+                pipes_.sent_[each.parcel.kind].fetch_add(1, std::memory_order_relaxed);
                 to.bytes += each.parcel.length;
                 to.queue.push_back(
                     {rank_, each.parcel,
@@ -150,6 +159,7 @@ private:
     End &end(int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
 
     std::vector<std::unique_ptr<End>> ends_;
+    std::array<std::atomic<std::uint64_t>, 16> sent_{}; // by kind
 };
 
 } // namespace stretto::test
