@@ -37,8 +37,8 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
         }
     }
     // 2. Yield: another rank may be waiting for this core.
-    const int yields = segment.bridge() != nullptr ? vigil.looks : vigil.yields;
-    for (int i = 0; i < yields; ++i) {
+    const bool bridged = segment.bridge() != nullptr;
+    for (int i = 0; bridged ? waited() < vigil.looks_ns : i < vigil.yields; ++i) {
         sched_yield();
         if (attempt())
             return;
@@ -47,7 +47,7 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
     }
     // 3. Sleep until somebody rings.
     // Between hosts 2 ms are what half a slice takes, and to look into it is to ask all others.
-    const std::uint64_t suspicious = segment.bridge() != nullptr ? kNap : kSuspicious;
+    const std::uint64_t suspicious = bridged ? kNap : kSuspicious;
     for (std::uint64_t looked = 0;;) {
         Doorbell bell(segment, rank);
         bell.announce();

@@ -26,18 +26,21 @@ inline constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait
 struct Vigil {
     std::uint64_t spin_ns = 0; // with the core to itself
     int yields = 0;            // then it gives way to whoever wants the core, so often
-    int looks = 0;             // the same where there are other hosts; each look is a system call
+    std::uint64_t looks_ns =
+        0; // or so long where there are other hosts: each look is a system call
 };
 
 // Of callers, who have nothing else to do.  To be woken takes longer than to be passed over in the
-// queue for the core, above all where more ranks than cores wait for each other in turn.  What
-// moves `bytes` to other hosts for longer than that needs the core for moving it.
+// queue for the core, above all where more ranks than cores wait for each other in turn.  Between
+// hosts that is worth less: what moves many bytes needs the core for moving them, and whoever has
+// waited for longer than a short call takes, for one that needs its core.
 inline constexpr Vigil caller(std::uint64_t spin_ns, std::size_t bytes = 0) {
     constexpr std::size_t kLong = 65536;
-    return {spin_ns, 1000, bytes > kLong ? 0 : 1000};
+    constexpr std::uint64_t kShortCall = 200'000; // ns
+    return {spin_ns, 1000, bytes > kLong ? 0 : kShortCall};
 }
 // Of threads beside their callers, whose core is wanted for the program's own work.
-inline constexpr Vigil kHelper = {0, 64, 2};
+inline constexpr Vigil kHelper = {0, 64, 0};
 
 // Stays awake as `vigil` says, then sleeps until `rank` is rung; looks for what is wrong every now
 // and then, and takes turns of this thread's pastime (idling.hpp).  Throws the communicator's
