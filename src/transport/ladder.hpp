@@ -35,9 +35,8 @@ struct Vigil {
 // hosts that is worth less: what moves many bytes needs the core for moving them, and whoever has
 // waited for longer than a short call takes, for one that needs its core.
 inline constexpr Vigil caller(std::uint64_t spin_ns, std::size_t bytes = 0) {
-    constexpr std::size_t kLong = 65536;
-    constexpr std::uint64_t kShortCall = 200'000; // ns
-    return {spin_ns, 1000, bytes > kLong ? 0 : kShortCall};
+    constexpr std::size_t kShort = std::size_t{64} << 10, kLong = std::size_t{1} << 20;
+    return {spin_ns, 1000, bytes <= kShort ? 200'000u : bytes <= kLong ? 20'000u : 0u};
 }
 // Of threads beside their callers, whose core is wanted for the program's own work.
 inline constexpr Vigil kHelper = {0, 64, 0};
