@@ -113,8 +113,8 @@ std::size_t slice_bytes(const Situation &s) {
 }
 
 std::size_t ring_bytes(int ranks, int hosts) {
-    // Between hosts a ring is what may be on its way: as short as above, questions and answers how
-    // far its reader is are half of all messages.  Each rank has mirrors of those that it reads.
+    // Between hosts a ring is what may be on its way: as short as above, its reader would have to
+    // say all the time how far it is.  Each rank has mirrors of those that it reads.
     if (hosts > 1)
         return std::clamp(std::bit_floor((64u << 20) / static_cast<unsigned>(ranks)), 512u << 10,
                           4u << 20);
