@@ -16,7 +16,7 @@ namespace stretto::transport {
 
 namespace {
 
-// ns without news after which those are asked of whom we have yet to hear by a mark.
+// ns after which a reader is asked of whom we should have heard by a mark.
 constexpr std::uint64_t kPatience = 10'000'000;
 // Bytes of a cell up to which it waits for others to go along.
 constexpr std::size_t kShort = 8192;
@@ -145,33 +145,22 @@ void Carrier::push_parts() {
 }
 
 // Question and answer for every cell would cost a fifth of the time of long streams.  So what lies
-// before a mark is left to that, unless nothing comes: the reader may need of us what we have no
-// room for, before it gets there.
+// before a mark is left to that, but not for ever: the reader may need of us what we have no room
+// for, before it gets there.
 void Carrier::ask(int rank, std::uint64_t progress) {
     locked([&] {
         Peer &to = peer(rank);
         if (to.asked == progress)
             return;
-        if (progress <= to.mark) {
-            to.needed = progress;
+        const std::uint64_t now = now_ns();
+        if (std::exchange(to.needed, progress) != progress)
+            to.needed_since = now;
+        if (progress <= to.mark && now - to.needed_since < kPatience) {
             patient_.store(true, std::memory_order_relaxed);
             return;
         }
         to.asked = progress;
         send(rank, Parcel::await, progress);
-    });
-}
-
-void Carrier::insist() {
-    locked([&] {
-        patient_.store(false, std::memory_order_relaxed);
-        for (int rank = 0; rank < segment_.ranks(); ++rank) {
-            const std::uint64_t needed = std::exchange(peer(rank).needed, 0);
-            if (needed <= segment_.lines(rank).progress.load(std::memory_order_relaxed))
-                continue;
-            peer(rank).asked = needed;
-            send(rank, Parcel::await, needed);
-        }
     });
 }
 
@@ -304,18 +293,15 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     const auto rung = [&] {
         return segment_.lines(rank_).asleep.load(std::memory_order_seq_cst) != ticket;
     };
+    const std::uint64_t start = now_ns();
+    const bool patient = patient_.exchange(false, std::memory_order_relaxed);
+    const std::uint64_t end = start + (patient ? std::min(timeout_ns, kPatience) : timeout_ns);
     // Parts of a parcel are no reason to look at anything.
-    const std::uint64_t end = now_ns() + timeout_ns;
-    for (std::uint64_t now = now_ns();;) {
-        const bool patient = patient_.load(std::memory_order_relaxed);
-        const std::uint64_t most = rung()    ? 0
-                                   : patient ? std::min(end - now, kPatience)
-                                             : end - now;
+    for (std::uint64_t now = start;;) {
+        const std::uint64_t most = rung() ? 0 : end - now;
         if (carry(Caller::announced, static_cast<int>((most + 999'999) / 1'000'000)))
             break;
-        const std::uint64_t start = std::exchange(now, now_ns());
-        if (patient && now - start >= kPatience)
-            insist();
+        now = now_ns();
         if (now >= end || rung())
             break;
     }

@@ -69,9 +69,9 @@ private:
     };
     struct Peer {
         std::uint64_t shipped = 0, marked_at = 0; // bytes of cells; those at our last mark
-        // Of the peer's progress: our last mark, what we asked for last, and what we need but will
-        // soon hear of by a mark.
-        std::uint64_t mark = 0, asked = 0, needed = 0;
+        // Of the peer's progress: our last mark, what we asked for last, and what we need, since
+        // when.
+        std::uint64_t mark = 0, asked = 0, needed = 0, needed_since = 0;
         // What the peer wants to hear of our progress, 0 if nothing: for the room that it waits
         // for, and for that which it will need.
         std::uint64_t awaited = 0;
@@ -100,7 +100,6 @@ private:
     void tell(int rank);
     void post_mail(int rank);
     void tell_read(int rank);
-    void insist();
     void spread_failure();
     void answer(int rank);
     void take_account(int from, std::uint64_t progress);
@@ -125,7 +124,7 @@ private:
     Traffic *traffic_ = nullptr;
     // There is something for push() and push_parts().
     std::atomic<bool> holds_{false}, holds_parts_{false};
-    std::atomic<bool> patient_{false}; // there is something for insist()
+    std::atomic<bool> patient_{false}; // something is needed of which a mark should tell
     std::mutex sleeping_;              // held by the thread that sleeps on descriptors
     Courier courier_;                  // last: its thread uses all of the above
 };

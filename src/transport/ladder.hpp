@@ -24,10 +24,9 @@ inline constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait
 
 // How long a waiter stays awake.
 struct Vigil {
-    std::uint64_t spin_ns = 0; // with the core to itself
-    int yields = 0;            // then it gives way to whoever wants the core, so often
-    std::uint64_t looks_ns =
-        0; // or so long where there are other hosts: each look is a system call
+    std::uint64_t spin_ns = 0;  // with the core to itself
+    int yields = 0;             // then it gives way to whoever wants the core, so often
+    std::uint64_t looks_ns = 0; // or so long between hosts, where each look is a system call
 };
 
 // Of callers, who have nothing else to do.  To be woken takes longer than to be passed over in the
