@@ -212,6 +212,34 @@ TEST_CASE("a long stream hears of its reader a few times in each lap of its ring
     CHECK(pipes.sent(Parcel::progress) <= marks + pipes.sent(Parcel::await));
 }
 
+TEST_CASE("a writer asks for what a mark tells only when the mark is late") {
+    World world;
+    world.host_of = {0, 1};
+    world.ring = 4096;
+    const std::vector<std::shared_ptr<Segment>> views = segments(world);
+    stretto::test::Pipes pipes(2);
+    auto poll = std::make_unique<transport::Poll>();
+    auto links = pipes.links(*poll, 0);
+    transport::Carrier carrier(*views[0], 0, std::move(poll), std::move(links));
+    const std::vector<std::byte> payload(256);
+    using transport::Parcel;
+    std::uint64_t progress = 0;
+    while (pipes.sent(Parcel::want) == 0) {
+        const std::uint64_t position = progress++ * 512;
+        carrier.ship(1, {position, 1, 0, payload.data(), payload.size(), progress, false});
+        carrier.push();
+    }
+    carrier.ask(1, progress);
+    CHECK(pipes.sent(Parcel::await) == 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(11));
+    for (int again = 0; again < 3; ++again) {
+        carrier.ask(1, progress); // by whatever waits
+        CHECK(pipes.sent(Parcel::await) == 1);
+    }
+    carrier.ask(1, progress + 1);
+    CHECK(pipes.sent(Parcel::await) == 2);
+}
+
 TEST_CASE("payloads beside their cells arrive as well") {
     World world;
     world.ring = 1 << 20;
