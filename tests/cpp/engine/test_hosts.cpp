@@ -202,13 +202,17 @@ TEST_CASE("a long stream hears of its reader a few times in each lap of its ring
     const schedule::Schedule schedule =
         algorithms::make(algorithms::parse(Collective::allreduce, "ring"), 2, 0, {});
     stretto::test::Pipes pipes(2);
+    const auto start = std::chrono::steady_clock::now();
     for (const Vector &output : play(world, schedule, kCount, 1, pipes))
         CHECK(stretto::test::wrong_sums(output, 2) == 0);
     using transport::Parcel;
     const std::uint64_t marks = pipes.sent(Parcel::want);
     CHECK(marks == 2 * (pipes.sent(Parcel::cell) / 2 * world.slice / (world.ring / 8))); // of each
-    // Asked besides is only where nothing comes for long, which a busy machine may see to.
-    CHECK(pipes.sent(Parcel::await) <= marks / 8);
+    // Asked besides is only what a mark does not tell within 10 ms, which a busy machine may see
+    // to.
+    const auto patience =
+        (std::chrono::steady_clock::now() - start) / std::chrono::milliseconds(10);
+    CHECK(pipes.sent(Parcel::await) <= 2 * static_cast<std::uint64_t>(patience + 2));
     CHECK(pipes.sent(Parcel::progress) <= marks + pipes.sent(Parcel::await));
 }
 
