@@ -69,7 +69,7 @@ def contradictions(crew: Crew) -> list[str]:
             if rank.rank not in view or not set(view) <= set(before):
                 found.append(f"{rank.name} is in a communicator of {view} after {before}")
         shrunk = rank.all("shrunk")
-        if shrunk and is_going(rank):
+        if shrunk and is_going(rank) and not rank.killed:
             completed = sum(int(event.fields[1]) for event in shrunk)
             last.setdefault(views[-1], set()).add(completed)
     for before, view in itertools.pairwise(sorted(seen, key=len, reverse=True)):

@@ -126,6 +126,18 @@ def test_a_communicator_that_all_skip_is_known_from_those_who_are_left_out():
     assert views.contradictions(made_up(*ends, outside).crew) == []
 
 
+def test_who_is_killed_while_it_goes_on_leaves_the_others_to_shrink_again():
+    told = [line for rank in range(4) for line in as_it_should_be(rank)]
+    told = [line for line in told if line != "3 ended|13|100"]
+    for rank in range(3):
+        told += [f"{rank} failed|14|9|barrier|peer failed|{MESSAGE}",
+                 f"{rank} shrunk|14.5|0,1,2|9|9", f"{rank} going|15|40"]  # fmt: skip
+    trial = made_up(*told)
+    assert "split brain: at the end" in views.contradictions(trial.crew)[0]
+    trial.crew.ranks[3].killed = True
+    assert views.contradictions(trial.crew) == []
+
+
 def test_an_orderly_end_has_status_0():
     trial = made_up(*[line for rank in range(4) for line in as_it_should_be(rank)])
     trial.crew.ranks[1].process = Process(-11)
