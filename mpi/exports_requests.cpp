@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "requests.hpp"
-#include "statuses.hpp"
 
 using namespace stretto::mpi;
 
@@ -115,26 +114,21 @@ int MPI_Request_get_status(Handle request, int *flag, void *status) {
 int MPI_Request_get_status_all(int count, const void *requests, int *flag, void *statuses) {
     if (any_pending())
         (void)advance(requests, count);
-    return host().status_of_many ? host().Request_get_status_all(count, requests, flag, statuses)
-                                 : get_status_all(count, requests, flag, statuses);
+    return host().Request_get_status_all(count, requests, flag, statuses);
 }
 
 int MPI_Request_get_status_any(int count, const void *requests, int *index, int *flag,
                                void *status) {
     if (any_pending())
         (void)advance(requests, count);
-    return host().status_of_many
-               ? host().Request_get_status_any(count, requests, index, flag, status)
-               : get_status_any(count, requests, index, flag, status);
+    return host().Request_get_status_any(count, requests, index, flag, status);
 }
 
 int MPI_Request_get_status_some(int count, const void *requests, int *ended, int *indices,
                                 void *statuses) {
     if (any_pending())
         (void)advance(requests, count);
-    return host().status_of_many
-               ? host().Request_get_status_some(count, requests, ended, indices, statuses)
-               : get_status_some(count, requests, ended, indices, statuses);
+    return host().Request_get_status_some(count, requests, ended, indices, statuses);
 }
 
 int MPI_Start(void *request) {

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <dlfcn.h>
 
+#include "statuses.hpp"
+
 namespace stretto::mpi {
 
 namespace {
@@ -46,7 +48,11 @@ Host::Host() : mpi_(find_mpi()) {
         return mpi_.library != nullptr && dlsym(mpi_.library, name) != nullptr;
     };
     large_counts = has("PMPI_Allreduce_c");
-    status_of_many = has("PMPI_Request_get_status_any");
+    if (!has("PMPI_Request_get_status_any")) {
+        Request_get_status_all = get_status_all;
+        Request_get_status_any = get_status_any;
+        Request_get_status_some = get_status_some;
+    }
 }
 
 const Host &Host::get() {

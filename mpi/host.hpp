@@ -97,14 +97,13 @@ public:
     const Loaded &mpi() const { return mpi_; }
     const Abi &abi() const { return mpi_.abi; }
 
-    // A function that the library lacks says so and gives an error to the program.
+    // A function that the library lacks says so and gives an error to the program, unless it can be
+    // made of others (statuses.hpp).
 #define STRETTO_DECLARE(name, ...) int (*name)(__VA_ARGS__) = nullptr;
     STRETTO_HOST_FUNCTIONS(STRETTO_DECLARE)
 #undef STRETTO_DECLARE
     // Whether it has the forms whose counts are longer than an int, MPI_Allreduce_c and its like.
     bool large_counts = false;
-    // Whether it has MPI_Request_get_status_any and its like.
-    bool status_of_many = false;
 
 private:
     Host();

@@ -79,22 +79,22 @@ Requests &requests() {
     return *all;
 }
 
-// What becomes of the library's request when Stretto's call has ended: it is complete, and the
-// library's functions may tell the program so; or the program's is no more, and it serves again.
-enum class Becomes { complete, free };
+// What becomes of the library's request when Stretto's call has ended.  It ends, and the library's
+// functions may tell the program so; or it goes on, for another call, and the program has none any
+// more.
+using Receive = Tokens::Receive;
 
 // Stretto's call has ended, with `status`.
-int end(Pending &pending, stretto_status status, Becomes request = Becomes::complete) {
+int end(Pending &pending, stretto_status status, Receive receive = Receive::ended) {
     const std::string why = status == STRETTO_OK ? "" : stretto_last_error();
     const Kind kind = pending.kind;
     const Handle comm = pending.comm;
     const std::shared_ptr<Team> team = pending.team;
     pending.running = false;
-    if (request == Becomes::complete)
+    if (receive == Receive::ended)
         Tokens::end(pending.token);
     if (!pending.persistent())
-        requests().erase(pending, request == Becomes::complete ? Tokens::Receive::ended
-                                                               : Tokens::Receive::goes_on);
+        requests().erase(pending, receive);
     if (status == STRETTO_OK)
         return 0;
     team->failure = why;
@@ -143,19 +143,19 @@ bool is_ours(Handle request) {
 namespace {
 
 // Waits for a call that runs.
-int wait_for(Pending &pending, Becomes request) {
+int wait_for(Pending &pending, Receive receive) {
     if (const World *world = World::active())
         world->host_this_thread();
-    return end(pending, stretto_wait(&pending.own), request);
+    return end(pending, stretto_wait(&pending.own), receive);
 }
 
 // Whether it has ended by now; `code` is then what the program is to have of it.
-bool test(Pending &pending, Becomes request, int &code) {
+bool test(Pending &pending, Receive receive, int &code) {
     int done = 0;
     const stretto_status status = stretto_test(&pending.own, &done);
     if (done == 0 && status == STRETTO_OK)
         return false;
-    code = end(pending, status, request);
+    code = end(pending, status, receive);
     return true;
 }
 
@@ -166,15 +166,15 @@ Pending *running(Handle request) {
 }
 
 // That of the program is no more once its call has ended.  Persistent ones stay.
-Becomes after(const Pending &pending) {
-    return pending.persistent() ? Becomes::complete : Becomes::free;
+Receive after(const Pending &pending) {
+    return pending.persistent() ? Receive::ended : Receive::goes_on;
 }
 
 } // namespace
 
 int bring_to_end(Handle request) {
     Pending *const pending = running(request);
-    return pending == nullptr ? 0 : wait_for(*pending, Becomes::complete);
+    return pending == nullptr ? 0 : wait_for(*pending, Receive::ended);
 }
 
 int take_to_end(void *array, std::size_t i) {
@@ -182,9 +182,9 @@ int take_to_end(void *array, std::size_t i) {
     Pending *const pending = running(abi.load(array, i));
     if (pending == nullptr)
         return 0;
-    const Becomes becomes = after(*pending);
-    const int code = wait_for(*pending, becomes);
-    if (becomes == Becomes::free)
+    const Receive receive = after(*pending);
+    const int code = wait_for(*pending, receive);
+    if (receive == Receive::goes_on)
         abi.store(array, i, abi.request_null);
     return code;
 }
@@ -195,8 +195,8 @@ int take_if_ended(void *request) {
     int code = 0;
     if (pending == nullptr)
         return 0;
-    const Becomes becomes = after(*pending);
-    if (test(*pending, becomes, code) && becomes == Becomes::free)
+    const Receive receive = after(*pending);
+    if (test(*pending, receive, code) && receive == Receive::goes_on)
         abi.store(request, 0, abi.request_null);
     return code;
 }
@@ -207,7 +207,7 @@ bool advance(const void *array, int count) {
     for (int i = 0; i < count; ++i) {
         Pending *const pending = running(abi.load(array, static_cast<std::size_t>(i)));
         int code = 0;
-        if (pending != nullptr && !test(*pending, Becomes::complete, code))
+        if (pending != nullptr && !test(*pending, Receive::ended, code))
             all = false;
     }
     return all;

@@ -71,21 +71,22 @@ void Tokens::give_back(const Token &token, Receive receive) {
             return;
         }
     }
-    if (receive == Receive::goes_on) {
-        end(token);
-        Handle request = token.request;
-        Host::get().Wait(&request, Host::get().abi().status_ignore);
-    }
+    if (receive == Receive::goes_on)
+        finish(token);
     const std::lock_guard lock(mutex_);
     places_.push_back({token.comm, token.tag});
 }
 
+// The library has its receive no more.
+void Tokens::finish(Token token) {
+    end(token);
+    Host::get().Wait(&token.request, Host::get().abi().status_ignore);
+}
+
 void Tokens::finish() {
     const std::lock_guard lock(mutex_);
-    for (Token &token : going_on_) {
-        end(token);
-        Host::get().Wait(&token.request, Host::get().abi().status_ignore);
-    }
+    for (const Token &token : going_on_)
+        finish(token);
     going_on_.clear();
     places_.clear();
     for (Handle &comm : comms_)

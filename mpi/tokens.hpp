@@ -34,6 +34,7 @@ private:
         int tag;
     };
     Place place();
+    static void finish(Token token);
     template<class Function>
     Token make(Function post);
 
