@@ -105,7 +105,7 @@ test-tsan: $(TOOLS)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(shared_tests:%=test_%))
 	$(call ctest,tsan,$(only_shared))
 
-# What docs/reliability.md shows: about an hour, as root.
+# What docs/reliability.md shows: about half an hour, as root.
 reliability: $(INSTALLED)
 	lab/reliability failures
 	lab/reliability splits
