@@ -44,6 +44,7 @@ nb::dict describe(const algorithms::Algorithm &algorithm) {
         entry["default"] = parameter.fallback;
         entry["least"] = parameter.least;
         entry["most"] = parameter.most;
+        entry["list"] = parameter.list;
         entry["meaning"] = parameter.meaning;
         parameters.append(entry);
     }
@@ -63,11 +64,15 @@ nb::list list_algorithms() {
     return result;
 }
 
-// (runs, order-preserving, consistent, canonical), as declared.
-nb::tuple declared(const std::string &collective, const std::string &name, Position ranks) {
-    const algorithms::Algorithm &algorithm = algorithms::find(collective_named(collective), name);
-    return nb::make_tuple(algorithm.runs(ranks), algorithm.order_preserving(ranks),
-                          algorithm.consistent(ranks), algorithm.canonical(ranks));
+// (runs, order-preserving, consistent, canonical), as an algorithm with these parameters declares.
+nb::tuple declared(const std::string &collective, const std::string &text, Position ranks) {
+    const algorithms::Choice choice = algorithms::parse(collective_named(collective), text);
+    const algorithms::Problem problem = algorithms::problem_of(choice, ranks);
+    const algorithms::Algorithm &algorithm = *choice.algorithm;
+    if (!algorithms::misfit(choice, problem).empty())
+        return nb::make_tuple(false, false, false, false);
+    return nb::make_tuple(true, algorithm.order_preserving(problem), algorithm.consistent(problem),
+                          algorithm.canonical(problem));
 }
 
 // (whether ranks have parts, what a rank contributes, what it ends with, what "in place" means).

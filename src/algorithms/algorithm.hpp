@@ -19,11 +19,16 @@ using schedule::Collective;
 using schedule::Position;
 using schedule::Schedule;
 
+// Parameters by name: a number each, or of a list several (group=2x3).
+using Value = std::vector<std::int64_t>;
+using Values = std::map<std::string, Value>;
+std::string shown(const Value &value); // "4", "2x3"
+
 // What a schedule is generated for.
 struct Problem {
     Position ranks = 1;
-    Position root = 0;                              // of rooted collectives
-    std::map<std::string, std::int64_t> parameters; // those the algorithm declares
+    Position root = 0; // of rooted collectives
+    Values parameters; // those the algorithm declares
     // Elements that belong to each position, where a vector is cut by owners; empty: equal shares.
     std::vector<std::uint64_t> shares;
 };
@@ -34,10 +39,26 @@ struct Parameter {
     std::int64_t least, most;
     std::string_view meaning;
     std::int64_t (*most_at)(Position ranks) = nullptr; // where `most` depends on it
+    bool list = false; // several numbers in these bounds; the fallback is none
 
     std::int64_t most_for(Position ranks) const {
         return most_at == nullptr ? most : std::min(most, most_at(ranks));
     }
+};
+
+// Whether something holds: for so many ranks whatever the parameters, or for a problem.
+class Property {
+public:
+    constexpr Property(bool (*of_ranks)(Position ranks)) : of_ranks_(of_ranks) {}
+    constexpr Property(bool (*of_problem)(const Problem &problem)) : of_problem_(of_problem) {}
+
+    bool operator()(const Problem &problem) const {
+        return of_problem_ == nullptr ? of_ranks_(problem.ranks) : of_problem_(problem);
+    }
+
+private:
+    bool (*of_ranks_)(Position) = nullptr;
+    bool (*of_problem_)(const Problem &) = nullptr;
 };
 
 // Properties hold for every number of ranks unless a predicate says otherwise; the verifier derives
@@ -48,14 +69,17 @@ struct Algorithm {
     std::string_view summary; // one line
     std::string_view source;  // paper, section or textbook name
     std::vector<Parameter> parameters;
-    bool (*runs)(Position ranks);             // which numbers of ranks it can run
-    bool (*order_preserving)(Position ranks); // operands stay in rank order
-    bool (*consistent)(Position ranks);       // the same bits on all ranks
-    bool (*canonical)(Position ranks);        // the canonical tree
+    bool (*runs)(Position ranks); // which numbers of ranks it can run
+    Property order_preserving;    // operands stay in rank order
+    Property consistent;          // the same bits on all ranks
+    Property canonical;           // the canonical tree
     Schedule (*make)(const Problem &problem);
     // Reduces in the order of arrival, or takes a path by it: bits may differ from run to run.
     bool by_arrival = false;
     bool unequal_shares = false; // runs with Problem::shares too
+    // Why parameters that are each in their bounds do not fit together or the number of ranks; ""
+    // if they do.  Without it they always do.
+    std::string (*misfit)(const Problem &problem) = nullptr;
 };
 
 // Every algorithm of the library, in the order `stretto list` shows them.
@@ -66,7 +90,7 @@ const Algorithm &find(Collective collective, std::string_view name);
 // A name with parameters: "segmented_ring(segments=4)".
 struct Choice {
     const Algorithm *algorithm = nullptr;
-    std::map<std::string, std::int64_t> parameters;
+    Values parameters;
 };
 // The name without the parameters.
 inline std::string_view name_in(std::string_view text) {
@@ -74,6 +98,14 @@ inline std::string_view name_in(std::string_view text) {
 }
 // Throws Error(argument) for an unknown name or parameter, or a value out of range.
 Choice parse(Collective collective, std::string_view text);
+// Whether the text names this algorithm, with parameters that it has: a name may be that of several
+// collectives' algorithms, of which not all have the same ones.
+bool names(std::string_view text, const Algorithm &algorithm);
+// Parameters that the choice does not give have their defaults.
+Problem problem_of(const Choice &choice, Position ranks, Position root = 0,
+                   std::vector<std::uint64_t> shares = {});
+// Why the choice cannot run, in words that follow its name ("cannot run on 6 ranks"); "" if it can.
+std::string misfit(const Choice &choice, const Problem &problem);
 // Throws Error(unsupported) if the algorithm cannot run at this number of ranks, with these
 // parameters there, or with unequal shares.  The root of a collective without one means nothing.
 Schedule make(const Choice &choice, Position ranks, Position root = 0,

@@ -36,7 +36,7 @@ Blocks consecutive(Block first, Block size) {
 }
 
 Block parameter(const Problem &problem, const char *name) {
-    return static_cast<Block>(problem.parameters.at(name));
+    return static_cast<Block>(problem.parameters.at(name).front());
 }
 
 } // namespace stretto::algorithms

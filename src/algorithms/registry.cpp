@@ -102,21 +102,36 @@ const Parameter &declared(const Algorithm &algorithm, std::string_view name) {
                           listed(algorithm.parameters, [](const Parameter &p) { return p.name; })));
 }
 
+// "4", or "2x3" of a list; nothing if that is not what it is.
+Value numbers(const Parameter &parameter, std::string_view text) {
+    Value found;
+    for (const char *at = text.data(), *all = at + text.size();; ++at) {
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(at, all, value);
+        if (error != std::errc() || value < parameter.least || value > parameter.most)
+            return {};
+        found.push_back(value);
+        if (end == all)
+            return found;
+        if (!parameter.list || *end != 'x')
+            return {};
+        at = end;
+    }
+}
+
 // "segments=4"
-std::pair<std::string, std::int64_t> assignment(const Algorithm &algorithm, std::string_view text) {
+std::pair<std::string, Value> assignment(const Algorithm &algorithm, std::string_view text) {
     const std::size_t equals = text.find('=');
     const Parameter &parameter = declared(algorithm, trimmed(text.substr(0, equals)));
-    const std::string_view digits =
-        equals == std::string_view::npos ? "" : trimmed(text.substr(equals + 1));
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value < parameter.least ||
-        value > parameter.most)
-        refuse(Status::argument, title(algorithm) + ": \"" + std::string(text) + "\"; " +
-                                     std::string(parameter.name) + " is a number from " +
-                                     std::to_string(parameter.least) + " to " +
-                                     std::to_string(parameter.most));
-    return {std::string(parameter.name), value};
+    Value value = numbers(parameter,
+                          equals == std::string_view::npos ? "" : trimmed(text.substr(equals + 1)));
+    if (value.empty())
+        refuse(
+            Status::argument,
+            title(algorithm) + ": \"" + std::string(text) + "\"; " + std::string(parameter.name) +
+                (parameter.list ? " is 2x3 or the like, of numbers from " : " is a number from ") +
+                std::to_string(parameter.least) + " to " + std::to_string(parameter.most));
+    return {std::string(parameter.name), std::move(value)};
 }
 
 } // namespace
@@ -150,12 +165,62 @@ Choice parse(Collective collective, std::string_view text) {
     std::string_view rest = trimmed(whole.substr(open + 1, whole.size() - open - 2));
     while (!rest.empty()) {
         const std::size_t comma = rest.find(',');
-        const auto [name, value] = assignment(*choice.algorithm, trimmed(rest.substr(0, comma)));
-        if (!choice.parameters.emplace(name, value).second)
+        auto [name, value] = assignment(*choice.algorithm, trimmed(rest.substr(0, comma)));
+        if (!choice.parameters.emplace(name, std::move(value)).second)
             refuse(Status::argument, title(*choice.algorithm) + ": " + name + " is given twice");
         rest = comma == std::string_view::npos ? "" : trimmed(rest.substr(comma + 1));
     }
     return choice;
+}
+
+bool names(std::string_view text, const Algorithm &algorithm) {
+    if (name_in(text) != algorithm.name)
+        return false;
+    try {
+        (void)parse(algorithm.collective, text);
+        return true;
+    } catch (const Error &) {
+        return false;
+    }
+}
+
+std::string shown(const Value &value) {
+    std::string text;
+    for (const std::int64_t number : value)
+        text += (text.empty() ? "" : "x") + std::to_string(number);
+    return text;
+}
+
+Problem problem_of(const Choice &choice, Position ranks, Position root,
+                   std::vector<std::uint64_t> shares) {
+    Problem problem{ranks, schedule::rooted(choice.algorithm->collective) ? root : 0,
+                    choice.parameters, std::move(shares)};
+    for (const Parameter &parameter : choice.algorithm->parameters)
+        problem.parameters.try_emplace(
+            std::string(parameter.name),
+            parameter.list ? Value{}
+                           : Value{std::min(parameter.fallback, parameter.most_for(ranks))});
+    return problem;
+}
+
+std::string misfit(const Choice &choice, const Problem &problem) {
+    const Algorithm &algorithm = *choice.algorithm;
+    if (!algorithm.runs(problem.ranks))
+        return "cannot run on " + std::to_string(problem.ranks) + " ranks";
+    if (!problem.shares.empty() && !algorithm.unequal_shares)
+        return "cannot run with unequal shares";
+    for (const Parameter &parameter : algorithm.parameters) {
+        const std::int64_t most = parameter.most_for(problem.ranks);
+        const auto given = choice.parameters.find(std::string(parameter.name));
+        if (!parameter.list && given != choice.parameters.end() && given->second.front() > most)
+            return "cannot run with " + given->first + "=" + shown(given->second) + " on " +
+                   std::to_string(problem.ranks) + " ranks, which have " +
+                   std::to_string(parameter.least) + " to " + std::to_string(most);
+    }
+    if (algorithm.misfit != nullptr)
+        if (const std::string why = algorithm.misfit(problem); !why.empty())
+            return "cannot run with " + why;
+    return "";
 }
 
 Schedule make(const Choice &choice, Position ranks, Position root,
@@ -164,32 +229,17 @@ Schedule make(const Choice &choice, Position ranks, Position root,
     if (ranks < 1)
         refuse(Status::argument,
                title(algorithm) + ": " + std::to_string(ranks) + " ranks; at least 1 is needed");
-    if (!algorithm.runs(ranks))
-        refuse(Status::unsupported, title(algorithm) + " cannot run on " + std::to_string(ranks) +
-                                        " ranks; choose another, or auto");
-    if (!shares.empty() && !algorithm.unequal_shares)
-        refuse(Status::unsupported, title(algorithm) + " cannot run with unequal shares; "
-                                                       "choose another, or auto");
-    if (!shares.empty() && shares.size() != static_cast<std::size_t>(ranks))
-        refuse(Status::argument, title(algorithm) + ": " + std::to_string(shares.size()) +
+    const Problem problem = problem_of(choice, ranks, root, std::move(shares));
+    if (const std::string why = misfit(choice, problem); !why.empty())
+        refuse(Status::unsupported, title(algorithm) + " " + why + "; choose another, or auto");
+    if (!problem.shares.empty() && problem.shares.size() != static_cast<std::size_t>(ranks))
+        refuse(Status::argument, title(algorithm) + ": " + std::to_string(problem.shares.size()) +
                                      " shares for " + std::to_string(ranks) + " ranks");
-    Problem problem{ranks, schedule::rooted(algorithm.collective) ? root : 0, choice.parameters,
-                    std::move(shares)};
-    for (const Parameter &parameter : algorithm.parameters) {
-        const std::int64_t most = parameter.most_for(ranks);
-        const auto [value, assumed] = problem.parameters.try_emplace(
-            std::string(parameter.name), std::min(parameter.fallback, most));
-        if (!assumed && value->second > most)
-            refuse(Status::unsupported,
-                   title(algorithm) + ": " + value->first + "=" + std::to_string(value->second) +
-                       " is too much for " + std::to_string(ranks) + " ranks, which have " +
-                       std::to_string(parameter.least) + " to " + std::to_string(most));
-    }
     Schedule made = algorithm.make(problem);
     made.name = std::string(algorithm.name);
     if (choice.parameters.empty())
         return made;
-    const auto given = [](const auto &one) { return one.first + "=" + std::to_string(one.second); };
+    const auto given = [](const auto &one) { return one.first + "=" + shown(one.second); };
     made.name.append("(").append(listed(choice.parameters, given)).append(")");
     return made;
 }

@@ -51,8 +51,8 @@ std::string Communicator::algorithm_for(const Request &request) const {
     if (const std::string &forced = terms().forced; !forced.empty())
         for (const algorithms::Algorithm &algorithm : algorithms::all())
             if (algorithm.collective == request.collective &&
-                algorithm.name == algorithms::name_in(forced)) {
-                select::require(algorithm, here);
+                algorithms::names(forced, algorithm)) {
+                select::require(algorithms::parse(request.collective, forced), here);
                 return forced;
             }
     here.consistent = true; // what nobody asked for by name gives all ranks the same bits

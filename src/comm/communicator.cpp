@@ -2,6 +2,7 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <unistd.h>
 
 #include "algorithms/algorithm.hpp"
@@ -107,6 +108,15 @@ void Communicator::tell() {
     throw failure;
 }
 
+// Throws what is wrong with a name that is no algorithm's: the parameters, or all of it.
+[[noreturn]] static void refuse_unknown(const std::string &wanted) {
+    for (const algorithms::Algorithm &each : algorithms::all())
+        if (each.name == algorithms::name_in(wanted))
+            (void)algorithms::parse(each.collective, wanted);
+    (void)algorithms::find(Collective::allreduce, wanted);
+    throw std::logic_error("a name was refused that is an algorithm's");
+}
+
 void Communicator::force(const std::string &algorithm) {
     const std::string wanted = algorithm == "auto" ? "" : algorithm;
     if (!wanted.empty()) {
@@ -114,14 +124,13 @@ void Communicator::force(const std::string &algorithm) {
         select::Situation here;
         here.ranks = size();
         for (const algorithms::Algorithm &each : algorithms::all())
-            if (each.name == algorithms::name_in(wanted)) {
+            if (algorithms::names(wanted, each)) {
                 here.collective = each.collective;
-                select::require(each, here);
-                (void)algorithms::make(algorithms::parse(each.collective, wanted), size());
+                select::require(algorithms::parse(each.collective, wanted), here);
                 known = true;
             }
         if (!known)
-            algorithms::find(Collective::allreduce, wanted); // throws, listing what there is
+            refuse_unknown(wanted);
     }
     agree({wanted, terms().reproducible});
 }

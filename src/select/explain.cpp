@@ -19,7 +19,7 @@ Explanation explain(const Situation &situation) {
             continue;
         Candidate &candidate = result.candidates.emplace_back();
         candidate.algorithm = each.name;
-        candidate.excluded = obstacle(each, situation);
+        candidate.excluded = obstacle({&each, {}}, situation);
         if (!candidate.excluded.empty())
             continue;
         const schedule::Schedule made = algorithms::make({&each, {}}, situation.ranks);

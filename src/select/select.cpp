@@ -35,21 +35,23 @@ Reproducible reproducible_named(std::string_view name) {
     return static_cast<Reproducible>(found - kModes.begin());
 }
 
-std::string obstacle(const Algorithm &algorithm, const Situation &s) {
-    if (!algorithm.runs(s.ranks))
-        return "cannot run on " + std::to_string(s.ranks) + " ranks";
+std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
+    const Algorithm &algorithm = *choice.algorithm;
+    const algorithms::Problem problem = algorithms::problem_of(choice, s.ranks);
+    if (const std::string why = algorithms::misfit(choice, problem); !why.empty())
+        return why;
     if (!s.equal_shares && !algorithm.unequal_shares)
         return "cannot run with unequal shares";
     if (!reduces(s.collective))
         return "";
-    if (!s.commutative && !algorithm.order_preserving(s.ranks))
+    if (!s.commutative && !algorithm.order_preserving(problem))
         return "does not keep the order of ranks, which this operation needs";
-    if (s.consistent && !algorithm.consistent(s.ranks))
+    if (s.consistent && !algorithm.consistent(problem))
         return "does not give all ranks the same bits";
     if (s.reproducible != Reproducible::off && algorithm.by_arrival)
         return "goes by who arrives when, which mode " + std::string(name(s.reproducible)) +
                " rules out";
-    if (s.reproducible == Reproducible::full && !algorithm.canonical(s.ranks))
+    if (s.reproducible == Reproducible::full && !algorithm.canonical(problem))
         return "is not the canonical tree at " + std::to_string(s.ranks) +
                " ranks, which mode full needs";
     return "";
@@ -58,7 +60,7 @@ std::string obstacle(const Algorithm &algorithm, const Situation &s) {
 std::vector<std::string_view> able(const Situation &s) {
     std::vector<std::string_view> names;
     for (const Algorithm &each : algorithms::all())
-        if (each.collective == s.collective && obstacle(each, s).empty())
+        if (each.collective == s.collective && obstacle({&each, {}}, s).empty())
             names.push_back(each.name);
     return names;
 }
@@ -72,7 +74,7 @@ Choice choose(const Situation &s) {
             return {std::string(name), why};
         if (!name.empty())
             why.append("; ").append(name).append(" ").append(
-                obstacle(algorithms::find(s.collective, name), s));
+                obstacle({&algorithms::find(s.collective, name), {}}, s));
     }
     if (!names.empty())
         return {std::string(names.front()), "no rule yet: the first that can serve"};
@@ -81,8 +83,8 @@ Choice choose(const Situation &s) {
                                          std::to_string(s.ranks) + " ranks");
 }
 
-void require(const Algorithm &algorithm, const Situation &s) {
-    const std::string why = obstacle(algorithm, s);
+void require(const algorithms::Choice &choice, const Situation &s) {
+    const std::string why = obstacle(choice, s);
     if (why.empty())
         return;
     std::string others;
@@ -90,7 +92,7 @@ void require(const Algorithm &algorithm, const Situation &s) {
         others.append(others.empty() ? "" : ", ").append(name);
     throw Error(Status::unsupported,
                 std::string(schedule::name(s.collective)) + " algorithm " +
-                    std::string(algorithm.name) + " " + why +
+                    std::string(choice.algorithm->name) + " " + why +
                     "; those that can serve: " + (others.empty() ? "none" : others));
 }
 

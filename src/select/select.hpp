@@ -43,7 +43,7 @@ struct Situation {
 
 // Why the algorithm cannot serve, in words that follow its name ("cannot run on 6 ranks"); "" if it
 // can.
-std::string obstacle(const algorithms::Algorithm &algorithm, const Situation &situation);
+std::string obstacle(const algorithms::Choice &choice, const Situation &situation);
 
 // The algorithms of the collective that can serve, in the order of the registry.
 std::vector<std::string_view> able(const Situation &situation);
@@ -58,7 +58,7 @@ struct Choice {
 Choice choose(const Situation &situation);
 
 // Throws Error(unsupported) that lists those which can if the algorithm that was asked for cannot.
-void require(const algorithms::Algorithm &algorithm, const Situation &situation);
+void require(const algorithms::Choice &choice, const Situation &situation);
 
 // The piece in which blocks travel, in bytes.
 std::size_t slice_bytes(const Situation &situation);

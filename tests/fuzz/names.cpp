@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names and values that users and launchers write: settings, algorithms with their parameters,
 // addresses and interfaces, and what the environment says of rank and job.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -51,10 +52,17 @@ void try_algorithm(std::string_view name) {
             for (const auto &[parameter, value] : choice.parameters) {
                 bool in_range = false;
                 for (const algorithms::Parameter &declared : choice.algorithm->parameters)
-                    in_range = in_range || (declared.name == parameter && value >= declared.least &&
-                                            value <= declared.most);
+                    in_range =
+                        in_range || (declared.name == parameter && !value.empty() &&
+                                     (declared.list || value.size() == 1) &&
+                                     std::ranges::all_of(value, [&](std::int64_t number) {
+                                         return number >= declared.least && number <= declared.most;
+                                     }));
                 must(in_range, "an accepted parameter is declared and in its range");
             }
+            // Fits or says why not, for any number of ranks.
+            const auto problem = algorithms::problem_of(choice, 1 + static_cast<int>(name.size()));
+            must(algorithms::misfit(choice, problem).size() != 1, "a reason is a sentence");
         });
 }
 

@@ -19,7 +19,7 @@ inline std::string label(const Choice &choice, Position ranks, Position root) {
     std::string text = std::string(schedule::name(choice.algorithm->collective)) + " " +
                        std::string(choice.algorithm->name);
     for (const auto &[name, value] : choice.parameters)
-        text += " " + name + "=" + std::to_string(value);
+        text += " " + name + "=" + algorithms::shown(value);
     return text + ", " + std::to_string(ranks) + " ranks, root " + std::to_string(root);
 }
 
@@ -37,11 +37,13 @@ inline std::vector<Choice> choices(const Algorithm &algorithm, Position ranks) {
     std::vector<Choice> found = {{&algorithm, {}}};
     const bool few = ranks == 1 || ranks == 2 || ranks == 3 || ranks == 8;
     for (const algorithms::Parameter &parameter : algorithm.parameters)
-        if (few)
+        if (few && !parameter.list)
             for (const std::int64_t value :
                  {parameter.least, std::min(parameter.least + 2, parameter.most_for(ranks)),
                   parameter.most_for(ranks)})
-                found.push_back({&algorithm, {{std::string(parameter.name), value}}});
+                if (const Choice choice{&algorithm, {{std::string(parameter.name), {value}}}};
+                    misfit(choice, problem_of(choice, ranks)).empty())
+                    found.push_back(choice);
     return found;
 }
 

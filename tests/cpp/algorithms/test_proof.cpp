@@ -35,38 +35,46 @@ struct Properties {
     bool operator==(const Properties &) const = default;
 };
 
-// The properties that all roots and parameters have in common.
-Properties prove(const Algorithm &algorithm, Position ranks) {
+// The properties that all roots have in common.
+Properties prove(const Choice &choice, Position ranks) {
     Properties common;
-    for (const Choice &choice : test::choices(algorithm, ranks))
-        for (const Position root : test::roots(algorithm, ranks)) {
-            const Schedule schedule = make(choice, ranks, root);
-            const Verdict verdict = verify(schedule);
-            CAPTURE(test::label(choice, ranks, root));
-            REQUIRE(verdict.failure == "");
-            common.order_preserving = common.order_preserving && verdict.order_preserving;
-            common.consistent = common.consistent && verdict.consistent;
-            common.canonical = common.canonical && verdict.canonical;
-            if (schedule.symmetric)
-                for (Position p = 1; p < ranks; ++p)
-                    CHECK(shape(schedule, p) == shape(schedule, 0));
-        }
+    for (const Position root : test::roots(*choice.algorithm, ranks)) {
+        const Schedule schedule = make(choice, ranks, root);
+        const Verdict verdict = verify(schedule);
+        CAPTURE(test::label(choice, ranks, root));
+        REQUIRE(verdict.failure == "");
+        common.order_preserving = common.order_preserving && verdict.order_preserving;
+        common.consistent = common.consistent && verdict.consistent;
+        common.canonical = common.canonical && verdict.canonical;
+        if (schedule.symmetric)
+            for (Position p = 1; p < ranks; ++p)
+                CHECK(shape(schedule, p) == shape(schedule, 0));
+    }
     return common;
+}
+
+Properties declared(const Choice &choice, Position ranks) {
+    const algorithms::Problem problem = problem_of(choice, ranks);
+    return {choice.algorithm->order_preserving(problem), choice.algorithm->consistent(problem),
+            choice.algorithm->canonical(problem)};
+}
+
+void check(const Choice &choice, Position ranks) {
+    const Properties derived = prove(choice, ranks), promised = declared(choice, ranks);
+    CAPTURE(test::label(choice, ranks, 0));
+    CHECK(derived.order_preserving == promised.order_preserving);
+    CHECK(derived.consistent == promised.consistent);
+    CHECK(derived.canonical == promised.canonical);
 }
 
 } // namespace
 
 TEST_CASE("all algorithms, 1 to 64 ranks: proved, with the properties they declare") {
     for (const Algorithm &algorithm : algorithms::all())
-        for (Position ranks = 1; ranks <= 64; ++ranks) {
-            if (!algorithm.runs(ranks))
-                continue;
-            const Properties derived = prove(algorithm, ranks);
-            CAPTURE(test::label({&algorithm, {}}, ranks, 0));
-            CHECK(derived.order_preserving == algorithm.order_preserving(ranks));
-            CHECK(derived.consistent == algorithm.consistent(ranks));
-            CHECK(derived.canonical == algorithm.canonical(ranks));
-        }
+        for (Position ranks = 1; ranks <= 64; ++ranks)
+            if (algorithm.runs(ranks))
+                for (const Choice &choice : test::choices(algorithm, ranks))
+                    check(choice, ranks);
 }
 
 TEST_CASE("the proof holds with unequal shares, of which some are empty") {
@@ -84,8 +92,9 @@ TEST_CASE("the proof holds with unequal shares, of which some are empty") {
                 const Schedule schedule = algorithms::make({&algorithm, {}}, ranks, root, shares);
                 const Verdict verdict = verify(schedule);
                 CHECK(verdict.failure == "");
-                CHECK(verdict.order_preserving == algorithm.order_preserving(ranks));
-                CHECK(verdict.consistent == algorithm.consistent(ranks));
+                CHECK(verdict.order_preserving ==
+                      declared({&algorithm, {}}, ranks).order_preserving);
+                CHECK(verdict.consistent == declared({&algorithm, {}}, ranks).consistent);
                 // At the count that they add up to, blocks are exactly the shares.
                 const std::vector<std::size_t> bounds = schedule.partition.bounds(whole);
                 for (std::size_t b = 0; b < shares.size(); ++b)
@@ -120,6 +129,7 @@ TEST_CASE("algorithms that carry the canonical tree compute the same bits") {
         CHECK(equivalent(by("one_shot"), by("linear")));
         CHECK(!equivalent(by("one_shot"), by("one_shot_canonical")));
         CHECK(equivalent(by("binomial"), by("recursive_doubling")) ==
-              algorithms::find(Collective::allreduce, "recursive_doubling").canonical(ranks));
+              declared(algorithms::parse(Collective::allreduce, "recursive_doubling"), ranks)
+                  .canonical);
     }
 }

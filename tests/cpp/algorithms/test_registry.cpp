@@ -68,7 +68,7 @@ TEST_CASE("every collective has algorithms for any number of ranks") {
 TEST_CASE("names with parameters") {
     const Choice ring = parse(Collective::allreduce, "segmented_ring(segments=4)");
     CHECK(ring.algorithm->name == "segmented_ring");
-    CHECK(ring.parameters == std::map<std::string, std::int64_t>{{"segments", 4}});
+    CHECK(ring.parameters == algorithms::Values{{"segments", {4}}});
     CHECK(make(ring, 3).name == "segmented_ring(segments=4)");
     CHECK(make(ring, 3).blocks() == 12);
 
@@ -111,7 +111,7 @@ TEST_CASE("an algorithm that cannot run says so") {
     const Choice hybrid = parse(Collective::allreduce, "hybrid(doublings=3)");
     CHECK(make(hybrid, 8).name == "hybrid(doublings=3)");
     CHECK(contains(message(Status::unsupported, [&] { (void)make(hybrid, 4); }),
-                   "doublings=3 is too much for 4 ranks, which have 0 to 2"));
+                   "cannot run with doublings=3 on 4 ranks, which have 0 to 2"));
     CHECK(contains(message(Status::unsupported, [&] { (void)make(hybrid, 6); }), "6 ranks"));
     CHECK(make(parse(Collective::allreduce, "hybrid"), 1).blocks() == 1);
     // Shares of ranks mean something only where blocks have owners.

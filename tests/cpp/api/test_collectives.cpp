@@ -66,12 +66,14 @@ std::vector<Choice> choices(int ranks) {
         if (!algorithm.runs(ranks))
             continue;
         found.push_back({algorithm.collective, std::string(algorithm.name)});
-        for (const auto &parameter : algorithm.parameters)
-            found.push_back(
-                {algorithm.collective,
-                 std::string(algorithm.name) + "(" + std::string(parameter.name) + "=" +
-                     std::to_string(std::min(parameter.least + 2, parameter.most_for(ranks))) +
-                     ")"});
+        for (const auto &parameter : algorithm.parameters) {
+            const std::int64_t value = std::min(parameter.least + 2, parameter.most_for(ranks));
+            const stretto::algorithms::Choice choice{&algorithm,
+                                                     {{std::string(parameter.name), {value}}}};
+            if (misfit(choice, problem_of(choice, ranks)).empty())
+                found.push_back(
+                    {algorithm.collective, stretto::algorithms::make(choice, ranks).name});
+        }
     }
     for (const auto collective : {Collective::allreduce, Collective::reduce, Collective::broadcast,
                                   Collective::reduce_scatter, Collective::allgather,

@@ -15,6 +15,7 @@
 #include "support/world.hpp"
 
 using stretto::algorithms::Algorithm;
+using stretto::algorithms::Choice;
 using stretto::schedule::Collective;
 using test::check;
 
@@ -25,9 +26,12 @@ std::vector<std::string> forms(const Algorithm &algorithm, int ranks) {
     std::vector<std::string> found = {std::string(algorithm.name)};
     for (const auto &parameter : algorithm.parameters)
         for (const auto value :
-             {parameter.least, std::min(parameter.least + 4, parameter.most_for(ranks))})
-            found.push_back(found[0] + "(" + std::string(parameter.name) + "=" +
-                            std::to_string(value) + ")");
+             {parameter.least, std::min(parameter.least + 4, parameter.most_for(ranks))}) {
+            const Choice choice{&algorithm, {{std::string(parameter.name), {value}}}};
+            const auto problem = problem_of(choice, ranks);
+            if (misfit(choice, problem).empty() && algorithm.consistent(problem))
+                found.push_back(stretto::algorithms::make(choice, ranks).name);
+        }
     return found;
 }
 
@@ -79,7 +83,7 @@ TEST_CASE_TEMPLATE("all ranks have the same bits where that is declared", T, tes
         std::vector<Case> cases;
         for (const Algorithm &algorithm : stretto::algorithms::all()) {
             if (algorithm.collective != Collective::allreduce || !algorithm.runs(ranks) ||
-                !algorithm.consistent(ranks))
+                !algorithm.consistent(problem_of(Choice{&algorithm, {}}, ranks)))
                 continue;
             for (const std::string &form : forms(algorithm, ranks)) { // sizes say what is fused
                 cases.push_back({form, STRETTO_SUM, 4'007, false});

@@ -95,7 +95,7 @@ std::vector<std::string> qualifying() {
     std::vector<std::string> names{"auto"};
     for (const stretto::algorithms::Algorithm &each : stretto::algorithms::all())
         if (each.collective == stretto::schedule::Collective::allreduce && each.runs(kRanks) &&
-            each.canonical(kRanks))
+            each.canonical(stretto::algorithms::problem_of({&each, {}}, kRanks)))
             names.emplace_back(each.name);
     return names;
 }

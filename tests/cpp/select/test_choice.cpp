@@ -25,6 +25,10 @@ const Algorithm &named(const char *name) {
     return algorithms::find(Collective::allreduce, name);
 }
 
+algorithms::Choice choice_of(const char *name) {
+    return {&named(name), {}};
+}
+
 } // namespace
 
 TEST_CASE("the measured rule for allreduce") {
@@ -103,11 +107,11 @@ TEST_CASE("ranks with a core each reduce for the root") {
 TEST_CASE("parts of different sizes exclude what needs equal ones") {
     Situation s = allreduce(5, 2, 1000);
     s.equal_shares = false;
-    CHECK(contains(select::obstacle(named("ring"), s), "unequal shares"));
+    CHECK(contains(select::obstacle(choice_of("ring"), s), "unequal shares"));
     s.collective = Collective::allgather;
     for (const Algorithm &each : algorithms::all())
         if (each.collective == s.collective)
-            CHECK(select::obstacle(each, s) == "");
+            CHECK(select::obstacle({&each, {}}, s) == "");
 }
 
 TEST_CASE("whatever the call needs, what is chosen has it") {
@@ -125,53 +129,53 @@ TEST_CASE("whatever the call needs, what is chosen has it") {
                         for (s.hosts = 1; s.hosts <= std::min(ranks, 2); ++s.hosts) {
                             const std::string name = select::choose(s).algorithm;
                             CAPTURE(name);
-                            CHECK(select::obstacle(algorithms::find(s.collective, name), s) == "");
+                            CHECK(select::obstacle({&algorithms::find(s.collective, name), {}}, s) == "");
                         }
                     }
 }
 
 TEST_CASE("an excluded algorithm has its reason") {
     Situation s = allreduce(7, 2, 1 << 20);
-    CHECK(select::obstacle(named("ring"), s) == "");
+    CHECK(select::obstacle(choice_of("ring"), s) == "");
     s.commutative = false;
-    CHECK(contains(select::obstacle(named("ring"), s), "order of ranks"));
-    CHECK(select::obstacle(named("direct"), s) == "");
+    CHECK(contains(select::obstacle(choice_of("ring"), s), "order of ranks"));
+    CHECK(select::obstacle(choice_of("direct"), s) == "");
     s.reproducible = Reproducible::run;
-    CHECK(select::obstacle(named("direct"), s) == "");
+    CHECK(select::obstacle(choice_of("direct"), s) == "");
     s.reproducible = Reproducible::full;
-    CHECK(contains(select::obstacle(named("direct"), s), "canonical tree at 7 ranks"));
-    CHECK(select::obstacle(named("direct_canonical"), s) == "");
+    CHECK(contains(select::obstacle(choice_of("direct"), s), "canonical tree at 7 ranks"));
+    CHECK(select::obstacle(choice_of("direct_canonical"), s) == "");
     CHECK(select::choose(s).algorithm == "direct_canonical");
 
     Algorithm picky = named("direct_canonical");
     picky.runs = [](schedule::Position ranks) { return ranks == 8; };
-    CHECK(select::obstacle(picky, s) == "cannot run on 7 ranks");
+    CHECK(select::obstacle({&picky, {}}, s) == "cannot run on 7 ranks");
     Algorithm hasty = named("direct_canonical");
     hasty.by_arrival = true;
-    CHECK(contains(select::obstacle(hasty, s), "who arrives when"));
+    CHECK(contains(select::obstacle({&hasty, {}}, s), "who arrives when"));
     s.reproducible = Reproducible::off;
-    CHECK(select::obstacle(hasty, s) == "");
+    CHECK(select::obstacle({&hasty, {}}, s) == "");
     Algorithm loose = named("direct_canonical");
-    loose.consistent = [](schedule::Position) { return false; };
-    CHECK(select::obstacle(loose, s) == "");
+    loose.consistent = +[](schedule::Position) { return false; };
+    CHECK(select::obstacle({&loose, {}}, s) == "");
     s.consistent = true;
-    CHECK(contains(select::obstacle(loose, s), "same bits"));
+    CHECK(contains(select::obstacle({&loose, {}}, s), "same bits"));
 }
 
 TEST_CASE("what gives ranks different bits is for those who ask for it by name") {
     Situation s = allreduce(7, 2, 64);
     s.consistent = true;
-    CHECK(contains(select::obstacle(named("dissemination"), s), "same bits"));
+    CHECK(contains(select::obstacle(choice_of("dissemination"), s), "same bits"));
     s.consistent = false;
-    CHECK(select::obstacle(named("dissemination"), s) == "");
+    CHECK(select::obstacle(choice_of("dissemination"), s) == "");
 }
 
 TEST_CASE("asking for what cannot serve lists what can") {
     Situation s = allreduce(7, 2, 64);
     s.reproducible = Reproducible::full;
-    select::require(named("binomial"), s);
+    select::require(choice_of("binomial"), s);
     try {
-        select::require(named("ring"), s);
+        select::require(choice_of("ring"), s);
         FAIL("no error");
     } catch (const Error &error) {
         CHECK(error.status() == Status::unsupported);
