@@ -14,6 +14,7 @@ Algorithm circulant();
 Algorithm direct();
 Algorithm direct_canonical();
 Algorithm dissemination();
+Algorithm generalized();
 Algorithm hybrid();
 Algorithm linear();
 Algorithm one_shot();
@@ -30,12 +31,14 @@ Algorithm binomial();
 Algorithm chain();
 Algorithm direct();
 Algorithm direct_canonical();
+Algorithm generalized();
 Algorithm linear();
 } // namespace reduce
 
 namespace broadcast {
 Algorithm binomial();
 Algorithm chain();
+Algorithm generalized();
 Algorithm linear();
 Algorithm scatter_allgather();
 } // namespace broadcast
@@ -45,6 +48,7 @@ Algorithm bruck();
 Algorithm circulant();
 Algorithm direct();
 Algorithm direct_canonical();
+Algorithm generalized();
 Algorithm recursive_halving();
 Algorithm ring();
 } // namespace reduce_scatter
@@ -53,6 +57,7 @@ namespace allgather {
 Algorithm bruck();
 Algorithm circulant();
 Algorithm direct();
+Algorithm generalized();
 Algorithm ring();
 } // namespace allgather
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Broadcast by permutations: what the distribution of the generalized allreduce (generalized.hpp)
+// does with the block of the root, here the whole vector.
+//
+// Source: Kolmakov & Zhang, "A generalization of the allreduce operation", 2020, section 7.
+//
+//   5 ranks, root 0: position p has the vector as cell -p
+//   1 -> 2    0 to 4
+//   2 -> 3    4 to 3
+//   3 -> 5    3 to 1, 4 to 2
+//
+// Steps     ceil(log2 P), more with `width`: 1 is a chain
+// Messages  P - 1 of m bytes; the root sends one in each step
+// Good over a network, where a group says who is near: 4x8 is a tree over 4 hosts, then one over 8
+// ranks of each.  No restrictions.  No scratch.
+#include <ranges>
+
+#include "algorithms/catalog.hpp"
+#include "algorithms/generalized.hpp"
+
+namespace stretto::algorithms {
+
+static void append(Ops &ops, const Generalized &of, Position position, Position root) {
+    const Group &group = of.group();
+    const auto cell = [&](std::size_t factor) {
+        const Position n = group.order(factor);
+        return (group.digit(root, factor) - group.digit(position, factor) + n) % n;
+    };
+    for (const auto [f, from, to] : std::views::reverse(of.descents())) {
+        bool there = true; // digits behind this factor are not distributed yet
+        for (std::size_t behind = f + 1; behind < group.factors(); ++behind)
+            there = there && cell(behind) == 0;
+        const Position moved = from - to, x = cell(f);
+        if (there && to <= x && x < from)
+            ops.push_back(schedule::recv(group.moved(position, f, moved), {0}));
+        else if (there && to - moved <= x && x < to)
+            ops.push_back(schedule::send(group.moved(position, f, -moved), {0}));
+    }
+}
+
+Algorithm broadcast::generalized() {
+    return {.name = "generalized",
+            .collective = Collective::broadcast,
+            .summary = "down a tree along permutations of a group",
+            .source = "Kolmakov & Zhang 2020",
+            .parameters = {kGroup, kWidth},
+            .runs = always,
+            .order_preserving = always,
+            .consistent = always,
+            .canonical = always,
+            .make =
+                [](const Problem &problem) {
+                    const Generalized of = algorithms::generalized(problem);
+                    return assemble(Collective::broadcast, problem, Partition::even(1),
+                                    Symmetric::no, [of, root = problem.root](Ops &ops, Position p) {
+                                        append(ops, of, p, root);
+                                    });
+                },
+            .misfit = generalized_misfit};
+}
+
+} // namespace stretto::algorithms
