@@ -79,6 +79,33 @@ def test_a_schedule_survives_the_way_through_a_file(stretto, tmp_path):
     assert json.loads(done.stdout)[0]["tree"] == ours[0]["tree"]
 
 
+def test_verify_every_group_and_number_of_steps(stretto):
+    done = stretto(
+        "verify", "generalized", "--collective", "allreduce", "--ranks", "1:12", "--all-r",
+        "--groups", "all", "--json", "-",
+    )  # fmt: skip
+    rows = json.loads(done.stdout)
+    of_12 = [row["name"] for row in rows if row["ranks"] == 12]
+    # Eight products (12, 2x6, 2x2x3, ...), each of 4 descents.
+    assert len(of_12) == len(set(of_12)) == 8 * 5
+    assert "generalized(group=2x3x2,r=4)" in of_12
+    assert all(row["ok"] for row in rows)
+    same_bits = {row["name"] for row in rows if row["ranks"] == 12 and row["consistent"]}
+    assert "generalized(group=2x2x3,r=4)" in same_bits
+    assert "generalized(group=12,r=1)" not in same_bits
+    primes = stretto(
+        "verify", "generalized(r=1)", "--ranks", "12", "--groups", "primes", "--json", "-"
+    )
+    assert [row["name"] for row in json.loads(primes.stdout)] == ["generalized(r=1,group=2x2x3)"]
+
+
+def test_a_name_with_parameters_is_of_the_collectives_that_have_them(stretto):
+    rows = json.loads(stretto("verify", "generalized(r=1)", "--ranks", "5", "--json", "-").stdout)
+    assert [row["collective"] for row in rows] == ["allreduce"]
+    rows = json.loads(stretto("verify", "generalized", "--ranks", "5", "--json", "-").stdout)
+    assert len({row["collective"] for row in rows}) == 5
+
+
 def test_verify_objects_to_a_broken_schedule(stretto, tmp_path):
     schedule = json.loads(stretto("show", "ring", "--ranks", 3, "--json").stdout)
     del schedule["programs"][1]["ops"][-1]  # a message that nobody receives

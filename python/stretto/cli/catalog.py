@@ -38,8 +38,25 @@ class Choice:
     def name(self) -> str:
         return self.text.partition("(")[0]
 
+    def given(self) -> dict[str, str]:
+        """The parameters in the text."""
+        inside = self.text.partition("(")[2].rpartition(")")[0]
+        pairs = (each.partition("=") for each in inside.split(",") if each.strip())
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+    def with_parameters(self, more: dict[str, str]) -> Choice:
+        every = ",".join(f"{name}={value}" for name, value in {**self.given(), **more}.items())
+        return Choice(self.collective, f"{self.name}({every})" if every else self.name)
+
+    def parameters(self) -> set[str]:
+        """Those that the algorithm has."""
+        for each in _core.algorithms():
+            if (each["collective"], each["name"]) == (self.collective, self.name):
+                return {parameter["name"] for parameter in each["parameters"]}
+        return set()
+
     def runs(self, ranks: int) -> bool:
-        return _core.declared(self.collective, self.name, ranks)[0]
+        return _core.declared(self.collective, self.text, ranks)[0]
 
     def schedule(self, ranks: int, root: int = 0) -> _core.Schedule:
         return _core.schedule(self.collective, self.text, ranks, root)
@@ -57,11 +74,13 @@ def choose(texts: tuple[str, ...], collective: str | None) -> list[Choice]:
     choices = []
     for text in texts:
         name = text.partition("(")[0]
-        matching = [each["collective"] for each in known if each["name"] == name]
+        matching = [Choice(each["collective"], text) for each in known if each["name"] == name]
         if not matching:
             names = ", ".join(dict.fromkeys(each["name"] for each in known))
             raise click.UsageError(f"there is no algorithm '{name}'; there are {names}")
-        choices += [Choice(each, text) for each in matching]
+        # Of several collectives that have the name, those whose algorithm has the parameters.
+        able = [each for each in matching if each.given().keys() <= each.parameters()]
+        choices += able or matching
     return choices
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from stretto import _core
@@ -51,9 +53,13 @@ def list_command(collective: str | None, as_json: bool) -> None:
     for entry in entries:
         for each in entry["parameters"]:
             click.echo(
-                f"{entry['collective']} {entry['name']}({each['name']}={each['default']}): "
+                f"{entry['collective']} {entry['name']}({with_default(each)}): "
                 f"{each['meaning']}, {each['least']} to {each['most']}"
             )
+
+
+def with_default(parameter: dict[str, Any]) -> str:
+    return parameter["name"] + ("" if parameter["list"] else f"={parameter['default']}")
 
 
 def show_ranks(ranks: list[int], possible: list[int], all_of_them: str) -> str:

@@ -13,6 +13,7 @@ from rich.progress import track
 
 from stretto import _core
 from stretto.cli.catalog import ROOTED, Choice, choose, collective_option, read_schedule
+from stretto.cli.groups import GROUPS, groups_of, steps_of
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import RANKS, SIZE, show_ranges, show_size
 
@@ -33,6 +34,14 @@ PROPERTIES = ("order_preserving", "consistent", "canonical")
     help="The vector that bytes are counted for.",
 )
 @click.option("--each", is_flag=True, help="A line for each number of ranks, not just the largest.")
+@click.option(
+    "--groups",
+    type=click.Choice(GROUPS),
+    default=None,
+    help="For algorithms over groups: the cyclic one, the product of primes, or every product in "
+    "every order.",
+)
+@click.option("--all-r", is_flag=True, help="For algorithms that can save steps: every number r.")
 @click.option("--json", "json_path", metavar="FILE", help="Write every proof to FILE (- prints).")
 @click.option(
     "--schedule",
@@ -47,6 +56,8 @@ def verify(
     collective: str | None,
     size: int,
     each: bool,
+    groups: str | None,
+    all_r: bool,
     json_path: str | None,
     schedules: tuple[Path, ...],
 ) -> None:
@@ -55,6 +66,7 @@ def verify(
     \b
     stretto verify
     stretto verify ring 'segmented_ring(segments=4)' --ranks 1:64 --each
+    stretto verify generalized --ranks 1:130 --all-r --groups all
     stretto verify --json proofs.json
     stretto verify --schedule mine.json
 
@@ -65,7 +77,7 @@ def verify(
     if schedules:
         rows = [prove_file(path, size) for path in schedules]
     else:
-        cases = list(all_cases(choose(algorithms, collective), ranks))
+        cases = list(all_cases(choose(algorithms, collective), ranks, groups, all_r))
         if not cases:
             raise click.UsageError("none of these algorithms runs at these numbers of ranks")
         watched = track(cases, "proving", transient=True, disable=not sys.stderr.isatty())
@@ -84,30 +96,56 @@ def verify(
     sys.exit(1 if failed else 0)
 
 
-def all_cases(choices: list[Choice], ranks: list[int]) -> Iterator[tuple[Choice, int, int]]:
+def all_cases(
+    choices: list[Choice], ranks: list[int], groups: str | None, all_r: bool
+) -> Iterator[tuple[Choice, int, int]]:
     """Algorithm, number of ranks, root: for rooted collectives the first, a middle and the last."""
     for choice in choices:
         for count in ranks:
-            if choice.runs(count):
-                roots = {0, count // 2, count - 1} if choice.collective in ROOTED else {0}
-                for root in sorted(roots):
-                    yield choice, count, root
+            for form in forms(choice, count, groups, all_r):
+                if form.runs(count):
+                    roots = {0, count // 2, count - 1} if form.collective in ROOTED else {0}
+                    for root in sorted(roots):
+                        yield form, count, root
+
+
+def forms(choice: Choice, ranks: int, groups: str | None, all_r: bool) -> Iterator[Choice]:
+    """The algorithm with every group and number of steps that is asked for and it has."""
+    known = choice.parameters()
+    given, open_group = choice.given(), groups is not None and "group" in known
+    for group in groups_of(ranks, groups) if open_group and "group" not in given else [None]:
+        shape = {"group": "x".join(map(str, group))} if group else {}
+        saved = range(steps_of(group or [ranks]) + 1) if all_r and "r" in known else [None]
+        for r in saved if "r" not in given else [None]:
+            more = shape if r is None else {**shape, "r": str(r)}
+            yield choice.with_parameters(more) if more else choice
 
 
 def prove(choice: Choice, ranks: int, root: int, size: int) -> dict[str, Any]:
     count = 1 if choice.collective == "barrier" else elements(size)
     row = choice.schedule(ranks, root).prove(count, ELEMENT)
-    declared = _core.declared(choice.collective, choice.name, ranks)[1:]
+    declared = _core.declared(choice.collective, choice.text, ranks)[1:]
     for name, promised in zip(PROPERTIES, declared, strict=True):
         if row["ok"] and promised and not row[name]:
             row["ok"] = False
             row["failure"] = f"declared to be {name.replace('_', '-')}, but is not"
-    return {**row, "root": root, "name": choice.text}
+    return {**row, "root": root, "name": choice.text, "line": line(choice)}
+
+
+def line(choice: Choice) -> str:
+    """What rows of the table have in common: the group differs with the number of ranks."""
+    rest = {name: value for name, value in choice.given().items() if name != "group"}
+    return Choice(choice.collective, choice.name).with_parameters(rest).text
 
 
 def prove_file(path: Path, size: int) -> dict[str, Any]:
     schedule = read_schedule(path)
-    return {**schedule.prove(elements(size), ELEMENT), "root": 0, "name": str(path)}
+    return {
+        **schedule.prove(elements(size), ELEMENT),
+        "root": 0,
+        "name": str(path),
+        "line": str(path),
+    }
 
 
 def elements(size: int) -> int:
@@ -119,10 +157,10 @@ def show(rows: list[dict[str, Any]], each: bool) -> None:
         "collective", "algorithm", ">ranks", "proved", ">steps", ">messages", ">bytes sent",
         ">reduced", ">scratch", "in order", "same bits", "tree",
     )  # fmt: skip
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        groups.setdefault((row["collective"], row["name"]), []).append(row)
-    for group in groups.values():
+        lines.setdefault((row["collective"], row["line"]), []).append(row)
+    for group in lines.values():
         proved = sorted({row["ranks"] for row in group if row["ok"]})
         for row in group if each else [group[-1]]:
             own = [row["ranks"]] if row["ok"] else []

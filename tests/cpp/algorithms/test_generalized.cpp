@@ -130,6 +130,10 @@ TEST_CASE("generalized: every group and every r are proved, and are what they de
                 CHECK(verdict.canonical == choice.algorithm->canonical(problem));
                 CHECK(verdict.accounting.most.sends == 2 * steps(group) - r);
                 CHECK(verdict.accounting.steps <= 2 * steps(group) - r);
+                if (r == 0) {
+                    CHECK(verdict.accounting.most.blocks_sent == 2 * (ranks - 1));
+                    CHECK(verdict.accounting.most.reductions == ranks - 1);
+                }
                 ++proved;
             }
     MESSAGE(proved, " schedules");
