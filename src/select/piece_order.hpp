@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The order of the pieces of one program: that of the language (schedule/dependencies.hpp), slice
+// by slice.
+//
+//   op 0  recv block 0 in 3 slices     tasks 0 1 2
+//   op 1  send block 0                 tasks 3 4 5: 3 waits for 0, 4 for 1, 5 for 2
+//
+// Windows and `after` edges name whole ops: each piece of the later waits for all of the earlier.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+#include "select/pieces.hpp"
+#include "select/slicing.hpp"
+
+namespace stretto::select {
+
+class PieceOrder {
+public:
+    using Pair = std::pair<TaskId, TaskId>; // the earlier, the later
+
+    // Tasks and pairs of tasks are appended; Error(unsupported) above `work` of both.
+    PieceOrder(std::vector<Task> &tasks, std::vector<Pair> &pairs, std::size_t work)
+        : tasks_(tasks), pairs_(pairs), work_(work) {}
+
+    void begin(std::uint32_t position, schedule::Window open);
+    // The op's pieces, tasks `first`, ..., have just been appended; ops come in program order.
+    void add(const schedule::Op &op, const Cut &cut, TaskId first);
+
+private:
+    // What has happened to one block of one slot so far; the first tasks of what did it.
+    struct Cell {
+        std::vector<TaskId> writers;    // the last op that wrote it, or all of the last group
+        std::vector<TaskId> readers;    // since then
+        std::vector<TaskId> base;       // what each of the writers waited for here
+        std::int32_t group = 0;         // of the writers
+        std::uint32_t position = kNone; // whose this is; positions after it begin anew
+    };
+    struct Whole { // an op
+        TaskId first;
+        std::uint32_t pieces;
+        TaskId end = kNone; // done when all pieces are
+    };
+
+    Cell &cell(schedule::Slot slot, schedule::Block block);
+    void read(Cell &cell, const Place &place, TaskId first);
+    void write(Cell &cell, const Place &place, TaskId first, std::int32_t group);
+    void window(std::vector<std::int32_t> &issued, std::int32_t size, const Whole &op);
+    void wait(const std::vector<TaskId> &earlier, const Place &place, TaskId first);
+    void wait(TaskId earlier, TaskId later);
+    void wait_for_all(std::int32_t earlier, const Whole &later);
+
+    std::vector<Task> &tasks_;
+    std::vector<Pair> &pairs_;
+    std::size_t work_;
+    std::uint32_t position_ = 0;
+    schedule::Window open_;
+    std::unordered_map<std::uint64_t, Cell> cells_; // kept, as positions touch much the same
+    std::vector<Whole> ops_;
+    std::vector<std::int32_t> sends_, recvs_;
+    std::vector<TaskId> latest_; // by task: the last that was made to wait for it
+};
+
+} // namespace stretto::select

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a schedule costs over a network, computed from the schedule itself.
+//
+//   message   travels in pieces of at most `slice` bytes: its blocks in the order of its list,
+//             together as long as they fit; a block that is longer is cut into equal slices
+//   piece     takes overhead + byte * its bytes of the out-port of its sender, and as long, from
+//             the same moment on or when it is free, of the in-port of its receiver; it is there
+//             `latency` after that.  Reducing it takes reduce * its bytes of the receiver's
+//             processor
+//   port      one piece at a time, first come, first served; out and in go on together
+//   order     that of the language, slice by slice: a piece starts when what its send and its
+//             receive are ordered after has done the same slices
+//
+// Hockney's alpha, as papers use it, is latency + overhead, and where each message needs the one
+// before, a price without cutting is theirs.  With it the model says what theirs cannot: while one
+// slice is on its way the next is sent, so a stream to a neighbour pays its latency once.
+//
+//   ring, u = m / P uncut           2 (P - 1) (latency + overhead + byte u + reduce u / 2)
+//   u in n slices, n large enough   2 (P - 1) (n overhead + byte u) + latency
+//
+// The latency of a message that needs nothing of the one before is hidden without slices too:
+// circulant on 3, 5, 6, 9, 10, 11, 12, 17, ... ranks pays fewer latencies than it sends messages.
+//
+// Copies cost nothing, blocks without bytes do not travel, and all positions come at once.  Of a
+// schedule with a token the first path is priced, as if all knew it from the start.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+
+namespace stretto::select {
+
+// Seconds, seconds per byte.
+struct Link {
+    double latency = 0;
+    double overhead = 0;
+    double byte = 0;
+    double reduce = 0;
+};
+
+// Where positions are.  Those of one host reach each other by `inside`, others by `between`.  All
+// positions of a host share one port each way for what goes between hosts, so it is worth something
+// where positions are placed.  What a position reduces of what it holds already costs what `inside`
+// says, or `between` where no two positions share a host.
+struct Topology {
+    std::vector<int> host_of; // by position, any numbers; empty: a host for each
+    Link inside, between;
+};
+
+struct Price {
+    double seconds = 0;     // until the last position is done
+    std::int64_t steps = 0; // messages on the longest dependent chain, as they travel
+    // Of the position that has most of each.
+    std::int64_t messages = 0; // sent, uncut
+    std::size_t bytes_sent = 0;
+    std::size_t bytes_received = 0;
+    std::size_t bytes_reduced = 0;
+};
+
+// Slices of one block that are walked, at most.  Each then stands for several and takes the
+// overheads of all of them; only the filling of a pipeline is coarser than it would be.
+inline constexpr std::size_t kMostSlices = 8;
+// Where all positions are walked, slices of all blocks of all of them; at least one for each.
+inline constexpr std::size_t kMostCells = 1u << 19;
+
+// Pieces of ops and pairs of them that wait for each other: what a schedule may take to price.
+inline constexpr std::size_t kMostWork = 1u << 24;
+
+// For a vector of `count` elements of `element` bytes; seconds.
+//
+// A symmetric schedule is priced by walking one position, if each position has a host of its own or
+// all share one: P = 1024 takes some milliseconds.  Its blocks count as equally long, which they
+// are to an element.  Where short blocks travel in several pieces of each message, other positions
+// have others together, and all of them would take up to a fifth longer.
+//
+// Else all positions are walked: some ten milliseconds at P = 1023 where a position has log2 P
+// messages, but seconds where it has P, as `direct` on hosts of several ranks.  `work` bounds that.
+//
+// Throws Error(argument) if the schedule is not well formed, its messages do not pair, or it
+// deadlocks; if the partition is not for this count; if `slice` or `element` is 0, a number of the
+// topology is negative or not finite, or it has not as many positions.  Throws Error(unsupported)
+// if there are more than `work` pieces and pairs.
+Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
+            std::size_t slice, const Topology &topology, std::size_t work = kMostWork);
+
+} // namespace stretto::select

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How an op is cut into the pieces that travel, as price.hpp counts them.
+//
+//   slice = 64 KiB, blocks of  150  20  20  20  20  KiB
+//   pieces                     50  50  50  60      20
+//
+// The engine (engine/slices.hpp) cuts alike but for two details, which it knows and this does not:
+// blocks travel together only where they are neighbours in memory, and slices end on cache lines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+
+namespace stretto::select {
+
+struct Piece {
+    double bytes;
+    double slices;      // that it stands for: each has an overhead
+    std::int32_t layer; // which slice of its block; 0 of short ones
+};
+
+// Where a block of an op's list is among the pieces of the op.
+struct Place {
+    std::uint32_t first;
+    std::uint32_t pieces; // 0: it has no bytes
+};
+
+struct Cut {
+    std::vector<Piece> pieces;
+    std::vector<Place> places; // one for each block of the list
+};
+
+class Slicing {
+public:
+    // `alike`: all blocks are equally long, n of them together to an element, as those of a
+    // symmetric schedule are.  A block is `most` pieces, at most.  Throws as Partition::bounds().
+    Slicing(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
+            std::size_t slice, std::size_t most, bool alike);
+
+    std::size_t bytes(const std::vector<schedule::Block> &blocks) const;
+    std::size_t bytes(schedule::Block block) const;
+
+    void cut(const std::vector<schedule::Block> &blocks, Cut &result) const;
+
+private:
+    std::size_t share(std::size_t blocks) const; // bytes of so many, where all are alike
+
+    std::vector<std::size_t> bounds_; // bytes
+    std::size_t count_, element_, slice_, most_;
+    bool alike_;
+};
+
+} // namespace stretto::select

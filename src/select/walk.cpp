@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/walk.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+namespace stretto::select {
+
+namespace {
+
+using PortId = std::uint32_t;
+
+// Something that happens at a time.  At the same time: in the order in which it was foreseen.
+struct Moment {
+    enum class Kind : std::uint8_t { reaches, left, there, worked };
+
+    double time;
+    std::uint32_t turn;
+    std::uint32_t id; // a message, or a task that has worked
+    Kind kind;
+
+    bool operator>(const Moment &other) const {
+        return std::tie(time, turn) > std::tie(other.time, other.turn);
+    }
+};
+
+// Ports are servers: who comes first is served first, so a port is no more than the time from which
+// on it is free.
+class Player {
+public:
+    explicit Player(const Pieces &pieces)
+        : pieces_(pieces), states_(pieces.tasks.size()), sides_(pieces.messages.size(), 0),
+          port_(pieces.messages.size(), 0), processor_free_(pieces.positions, 0),
+          port_free_(2 * (std::size_t{pieces.positions} + pieces.hosts), 0) {}
+
+    Walk run() {
+        for (TaskId task = 0; task < states_.size(); ++task)
+            states_[task].waits = pieces_.tasks[task].waits;
+        for (TaskId task = 0; task < states_.size(); ++task)
+            if (pieces_.tasks[task].waits == 0)
+                ready_.push_back(task);
+        settle();
+        while (!moments_.empty()) {
+            now_ = moments_.top().time;
+            while (!moments_.empty() && moments_.top().time == now_) {
+                const Moment moment = moments_.top();
+                moments_.pop();
+                happen(moment);
+            }
+            settle();
+        }
+        walk_.seconds = now_;
+        walk_.ended = done_ == states_.size();
+        return walk_;
+    }
+
+private:
+    struct State {
+        std::uint32_t waits = 0;
+        std::int32_t level = 0; // messages on the longest chain that ends here
+    };
+    struct Ports {
+        std::array<PortId, 4> ids;
+        std::uint8_t size;
+    };
+
+    // On the way of a message.  Out-ports of positions and hosts are even, their in-ports odd.
+    Ports ports_of(MessageId id) const {
+        const Message &message = pieces_.messages[id];
+        const std::uint32_t from = pieces_.tasks[message.send].position;
+        const std::uint32_t to = pieces_.tasks[message.recv].position;
+        if (!message.host_ports)
+            return {{2 * from, 2 * to + 1}, 2};
+        const std::uint32_t first = pieces_.positions;
+        return {{2 * from, 2 * (first + pieces_.host_of[from]),
+                 2 * (first + pieces_.host_of[to]) + 1, 2 * to + 1},
+                4};
+    }
+
+    void foresee(double time, Moment::Kind kind, std::uint32_t id) {
+        moments_.push({time, turn_++, id, kind});
+    }
+
+    void happen(const Moment &moment) {
+        switch (moment.kind) {
+        case Moment::Kind::reaches: go_on(moment.id); return;
+        case Moment::Kind::left: complete(pieces_.messages[moment.id].send); return;
+        case Moment::Kind::there: work(pieces_.messages[moment.id].recv); return;
+        case Moment::Kind::worked: complete(moment.id); return;
+        }
+    }
+
+    // Whatever the processor has to do for a task, behind what it has to do already.
+    void work(TaskId task) {
+        const Task &here = pieces_.tasks[task];
+        if (here.seconds == 0) {
+            complete(task);
+            return;
+        }
+        double &free = processor_free_[here.position];
+        free = std::max(free, now_) + here.seconds;
+        foresee(free, Moment::Kind::worked, task);
+    }
+
+    void complete(TaskId task) {
+        ++done_;
+        const std::int32_t level = states_[task].level;
+        walk_.steps = std::max<std::int64_t>(walk_.steps, level);
+        for (std::size_t i = pieces_.dependents_at[task]; i < pieces_.dependents_at[task + 1];
+             ++i) {
+            const TaskId later = pieces_.dependents[i];
+            State &state = states_[later];
+            state.level = std::max(state.level, level);
+            if (--state.waits == 0)
+                ready_.push_back(later);
+        }
+    }
+
+    // All that can start at this moment does.
+    void settle() {
+        for (std::size_t i = 0; i < ready_.size(); ++i) { // it grows meanwhile
+            const TaskId task = ready_[i];
+            const MessageId message = pieces_.tasks[task].message;
+            if (message == kNone)
+                work(task);
+            else if (++sides_[message] == 2)
+                starting_.push_back(message);
+        }
+        ready_.clear();
+        // Of those that could at once the first slices go first, as in the engine's order, then the
+        // earlier ops.
+        const auto turn = [&](MessageId id) {
+            const Task &send = pieces_.tasks[pieces_.messages[id].send];
+            return std::tuple(send.layer, send.op, id);
+        };
+        std::sort(starting_.begin(), starting_.end(),
+                  [&](MessageId a, MessageId b) { return turn(a) < turn(b); });
+        for (const MessageId message : starting_)
+            start(message);
+        starting_.clear();
+    }
+
+    void start(MessageId id) {
+        const Message &message = pieces_.messages[id];
+        const std::int32_t level =
+            std::max(states_[message.send].level, states_[message.recv].level) + 1;
+        states_[message.send].level = states_[message.recv].level = level;
+        go_on(id);
+    }
+
+    // Through the ports that serve the message at once, up to one that lets it wait.
+    void go_on(MessageId id) {
+        const Message &message = pieces_.messages[id];
+        const double busy = pieces_.tasks[message.send].seconds;
+        const Ports ports = ports_of(id);
+        for (std::uint8_t &at = port_[id]; at < ports.size;) {
+            double &free = port_free_[ports.ids[at]];
+            const double begin = std::max(free, now_);
+            free = begin + busy;
+            if (at++ == 0)
+                foresee(free, Moment::Kind::left, id);
+            if (at == ports.size)
+                foresee(free + message.latency, Moment::Kind::there, id);
+            else if (begin > now_) {
+                foresee(begin, Moment::Kind::reaches, id);
+                return;
+            }
+        }
+    }
+
+    const Pieces &pieces_;
+    std::vector<State> states_;
+    std::vector<std::uint8_t> sides_; // of messages: how many are ready
+    std::vector<std::uint8_t> port_;  // of messages: how many they have come to
+    std::vector<double> processor_free_, port_free_;
+    std::vector<TaskId> ready_;
+    std::vector<MessageId> starting_;
+    std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
+    double now_ = 0;
+    std::uint32_t turn_ = 0;
+    std::size_t done_ = 0;
+    Walk walk_;
+};
+
+} // namespace
+
+Walk walk(const Pieces &pieces) {
+    return Player(pieces).run();
+}
+
+} // namespace stretto::select

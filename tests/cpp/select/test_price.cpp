@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Prices against formulas, against the simulator, and one position against all.
+#include "doctest.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "algorithms/algorithm.hpp"
+#include "base/status.hpp"
+#include "schedule/accounting.hpp"
+#include "select/price.hpp"
+#include "simulate/simulate.hpp"
+
+using namespace stretto;
+using schedule::Collective;
+using schedule::Position;
+using schedule::Schedule;
+using select::Link;
+using select::Price;
+using select::Topology;
+
+namespace {
+
+constexpr std::size_t kUncut = std::numeric_limits<std::size_t>::max();
+// Latency and overhead together are the alpha of Kolmakov & Zhang, table 2, as are the others.
+constexpr Link kLink = {2e-5, 1e-5, 1e-8, 2e-10};
+constexpr double kAlpha = 3e-5;
+constexpr Link kNoLatency = {0, kAlpha, 1e-8, 2e-10};
+
+Topology alone(const Link &link) {
+    return {.host_of = {}, .inside = {}, .between = link};
+}
+
+Schedule allreduce(const std::string &choice, Position ranks) {
+    return algorithms::make(algorithms::parse(Collective::allreduce, choice), ranks);
+}
+
+double seconds(const std::string &choice, Position ranks, std::size_t bytes, std::size_t slice,
+               const Link &link) {
+    return select::price(allreduce(choice, ranks), bytes, 1, slice, alone(link)).seconds;
+}
+
+// doctest's Approx, but that 0 is near 0.
+doctest::Approx near(double value) {
+    return doctest::Approx(value).epsilon(1e-9).scale(1e-9);
+}
+
+int log2_ceil(Position ranks) {
+    return std::bit_width(static_cast<unsigned>(ranks - 1));
+}
+
+// What circulant hides of its messages behind others that they need nothing of.  On the way out the
+// second message needs nothing of the first where P, halved, comes by 3; where it comes by 5 the
+// third needs nothing of the second either, so that the first of the three alone is waited for.
+double hidden(Position ranks, double block) {
+    double seconds = 0;
+    for (Position left = ranks; left > 1; left = (left + 1) / 2)
+        seconds += left == 3   ? kLink.latency
+                   : left == 5 ? std::min(kLink.latency, kLink.overhead + kLink.byte * block)
+                               : 0;
+    return seconds;
+}
+
+bool canonical_fold(const std::string &name) {
+    return name == "direct_canonical" || name == "one_shot_canonical";
+}
+
+template<class Visit>
+void each_algorithm(Position most, Visit &&visit) {
+    for (const algorithms::Algorithm &algorithm : algorithms::all())
+        for (Position ranks = 1; ranks <= most; ++ranks)
+            if (algorithm.runs(ranks)) {
+                CAPTURE(schedule::name(algorithm.collective));
+                CAPTURE(algorithm.name);
+                CAPTURE(ranks);
+                visit(algorithms::make({&algorithm, {}}, ranks));
+            }
+}
+
+} // namespace
+
+TEST_CASE("uncut, a price is the formula of the algorithm") {
+    const double beta = kLink.byte, gamma = kLink.reduce;
+    for (Position ranks = 2; ranks <= 130; ++ranks)
+        for (const std::size_t block : {1, 24, 5000, 1'000'000}) {
+            CAPTURE(ranks);
+            CAPTURE(block);
+            const auto u = static_cast<double>(block);
+            const double others = ranks - 1, m = u * ranks;
+            const std::size_t bytes = block * static_cast<std::size_t>(ranks);
+            CHECK(seconds("ring", ranks, bytes, kUncut, kLink) ==
+                  near(2 * others * (kAlpha + beta * u) + others * gamma * u));
+            // Kolmakov & Zhang, equation (25), whatever part of alpha is which.
+            const double optimal =
+                2 * log2_ceil(ranks) * kAlpha + 2 * others * beta * u + others * gamma * u;
+            CHECK(seconds("circulant", ranks, bytes, kUncut, kNoLatency) == near(optimal));
+            CHECK(seconds("circulant", ranks, bytes, kUncut, kLink) ==
+                  near(optimal - hidden(ranks, u)));
+            if (!std::has_single_bit(static_cast<unsigned>(ranks)))
+                continue;
+            const int k = log2_ceil(ranks);
+            CHECK(seconds("recursive_doubling", ranks, bytes, kUncut, kLink) ==
+                  near(k * (kAlpha + (beta + gamma) * m)));
+            CHECK(seconds("rabenseifner", ranks, bytes, kUncut, kLink) ==
+                  near(2 * k * kAlpha + 2 * others * beta * u + others * gamma * u));
+        }
+}
+
+TEST_CASE("in slices, a ring pays its latency once") {
+    for (const Position ranks : {2, 3, 8, 50})
+        for (const std::size_t slices : {4, 8}) {
+            CAPTURE(ranks);
+            CAPTURE(slices);
+            const std::size_t block = 80'000;
+            const double piece = static_cast<double>(block / slices);
+            CHECK(seconds("ring", ranks, block * static_cast<std::size_t>(ranks), block / slices,
+                          kLink) == near(2 * (ranks - 1) * static_cast<double>(slices) *
+                                             (kLink.overhead + kLink.byte * piece) +
+                                         kLink.latency));
+        }
+    // So it beats circulant for long vectors, which alpha, beta and gamma alone cannot say.
+    const std::size_t bytes = 64 << 20;
+    CHECK(seconds("ring", 8, bytes, kUncut, kLink) > seconds("circulant", 8, bytes, kUncut, kLink));
+    CHECK(seconds("ring", 8, bytes, 128 << 10, kLink) <
+          seconds("circulant", 8, bytes, 128 << 10, kLink) * 1.01);
+}
+
+TEST_CASE("more slices than are walked cost their overheads all the same") {
+    const Link link = {0, 1e-5, 0, 0};
+    for (const std::size_t slice : {1000, 10'000, 100'000})
+        CHECK(seconds("ring", 4, 4'000'000, slice, link) ==
+              near(6 * link.overhead * (1e6 / static_cast<double>(slice))));
+}
+
+TEST_CASE("uncut and without latency, a price is the time of the simulator") {
+    const simulate::Network network{kAlpha, kNoLatency.byte, kNoLatency.reduce};
+    each_algorithm(24, [&](Schedule schedule) {
+        schedule.symmetric = false;
+        for (const std::size_t block : {1, 1000}) {
+            simulate::Problem problem;
+            problem.count = block * static_cast<std::size_t>(schedule.blocks());
+            problem.network = network;
+            problem.mode = simulate::Mode::ordered;
+            const double price =
+                select::price(schedule, problem.count, problem.element, kUncut, alone(kNoLatency))
+                    .seconds;
+            const double simulated = simulate::simulate(schedule, problem).makespan;
+            CHECK(price <= simulated * (1 + 1e-9));
+            // There a message takes both its ports at the same time, so that one which is out of
+            // step holds up another.
+            if (schedule.name != "direct_canonical")
+                CHECK(price == near(simulated));
+        }
+    });
+}
+
+TEST_CASE("one position of a symmetric schedule costs what all do") {
+    each_algorithm(24, [](const Schedule &one) {
+        if (!one.symmetric)
+            return;
+        Schedule all = one;
+        all.symmetric = false;
+        const auto blocks = static_cast<std::size_t>(one.blocks());
+        for (const std::size_t block : {1, 100, 4000})
+            for (const std::size_t slice : {std::size_t{900}, std::size_t{9000}, kUncut}) {
+                CAPTURE(block);
+                CAPTURE(slice);
+                const Price price = select::price(one, block * blocks, 4, slice, alone(kLink));
+                const Price walked = select::price(all, block * blocks, 4, slice, alone(kLink));
+                CHECK(price.steps <= walked.steps);
+                CHECK(price.messages == walked.messages);
+                CHECK(price.bytes_sent == walked.bytes_sent);
+                CHECK(price.bytes_received == walked.bytes_received);
+                CHECK(price.bytes_reduced == walked.bytes_reduced);
+                CHECK(price.seconds <= walked.seconds * (1 + 1e-9));
+                // Short blocks that are sent in several pieces go together with others at each
+                // position, and the canonical tree joins others first.
+                const bool regrouped = block == 100 && slice == 900;
+                if (regrouped || canonical_fold(one.name))
+                    CHECK(price.seconds >= walked.seconds * (regrouped ? 0.8 : 0.99));
+                else
+                    CHECK(price.seconds == near(walked.seconds));
+            }
+        // Blocks that differ by an element count as the longer ones.
+        const std::size_t count = one.partition.fitting(997);
+        const double price = select::price(one, count, 4, kUncut, alone(kLink)).seconds;
+        const double walked = select::price(all, count, 4, kUncut, alone(kLink)).seconds;
+        CHECK(std::abs(price - walked) <= 0.02 * walked);
+    });
+}
+
+TEST_CASE("what is counted is the accounting") {
+    each_algorithm(24, [](const Schedule &schedule) {
+        const std::size_t count = 240 * static_cast<std::size_t>(schedule.blocks());
+        const schedule::Accounting costs = schedule::account(schedule, count, 4);
+        const Price price = select::price(schedule, count, 4, kUncut, alone(kLink));
+        CHECK(price.steps == costs.steps);
+        CHECK(price.messages == costs.most.sends);
+        CHECK(price.bytes_sent == costs.most.bytes_sent);
+        CHECK(price.bytes_received == costs.most.bytes_received);
+        CHECK(price.bytes_reduced == costs.most.bytes_reduced);
+    });
+}
+
+TEST_CASE("positions of a host share its port") {
+    const Link inside = {1e-6, 2e-6, 1e-10, 1e-10};
+    const double m = 1000;
+    const Schedule doubling = allreduce("recursive_doubling", 4);
+    const auto price = [&](std::vector<int> host_of) {
+        return select::price(doubling, 1000, 1, kUncut, {std::move(host_of), inside, kLink})
+            .seconds;
+    };
+    const auto exchange = [&](const Link &link, int at_once) {
+        return at_once * (link.overhead + link.byte * m) + link.latency + link.reduce * m;
+    };
+    // 0 and 1, 2 and 3 exchange first, then 0 and 2, 1 and 3: two messages leave each host.
+    CHECK(price({0, 0, 1, 1}) == near(exchange(inside, 1) + exchange(kLink, 2)));
+    CHECK(price({7, 9, 7, 9}) == near(exchange(kLink, 2) + exchange(inside, 1)));
+    CHECK(price({5, 5, 5, 5}) == near(2 * exchange(inside, 1)));
+    CHECK(price({3, 2, 1, 0}) == near(2 * exchange(kLink, 1)));
+    CHECK(price({}) == price({3, 2, 1, 0}));
+    // Only 3 has a host of its own: 0 and 1 exchange inside while 2 and 3 do it between; then 1 and
+    // 3 do, after the slower.
+    CHECK(price({0, 0, 0, 1}) == near(2 * exchange(kLink, 1)));
+}
+
+TEST_CASE("where a ring is placed decides what it costs") {
+    const Link inside = {0, 0, 0, 0}, between = {0, 1, 0, 0};
+    const Schedule ring = allreduce("ring", 4);
+    const auto price = [&](std::vector<int> host_of) {
+        return select::price(ring, 400, 1, kUncut, {std::move(host_of), inside, between}).seconds;
+    };
+    CHECK(price({0, 0, 1, 1}) == near(6));  // each step one message leaves a host
+    CHECK(price({0, 1, 0, 1}) == near(12)); // two
+}
+
+TEST_CASE("what cannot be priced") {
+    const Schedule ring = allreduce("ring", 4);
+    const auto status = [](const Schedule &schedule, std::size_t count, std::size_t slice,
+                           const Topology &topology, std::size_t work = select::kMostWork) {
+        try {
+            select::price(schedule, count, 4, slice, topology, work);
+        } catch (const Error &error) {
+            return error.status();
+        }
+        return Status::ok;
+    };
+    CHECK(status(ring, 100, kUncut, alone(kLink)) == Status::ok);
+    CHECK(status(ring, 100, 0, alone(kLink)) == Status::argument);
+    CHECK(status(ring, 100, kUncut, alone({-1, 0, 0, 0})) == Status::argument);
+    CHECK(status(ring, 100, kUncut, alone({0, 0, std::nan(""), 0})) == Status::argument);
+    CHECK(status(ring, 100, kUncut, {{0, 0, 1}, kLink, kLink}) == Status::argument);
+    CHECK(status(ring, 100, kUncut, alone(kLink), 10) == Status::unsupported);
+    const Schedule alltoall =
+        algorithms::make(algorithms::parse(Collective::alltoall, "direct"), 3);
+    CHECK(status(alltoall, 100, kUncut, alone(kLink)) == Status::argument);
+
+    Schedule stuck = allreduce("one_shot", 2);
+    stuck.symmetric = false;
+    stuck.program = [](Position p) {
+        return schedule::Program{.ops = {schedule::recv(1 - p, {0}), schedule::send(1 - p, {0})},
+                                 .suffixes = {},
+                                 .open = {}};
+    };
+    CHECK(status(stuck, 100, kUncut, alone(kLink)) == Status::argument);
+    stuck.program = [](Position p) {
+        return schedule::Program{.ops = {schedule::recv(1 - p, {0})}, .suffixes = {}, .open = {}};
+    };
+    CHECK(status(stuck, 100, kUncut, alone(kLink)) == Status::argument);
+}
