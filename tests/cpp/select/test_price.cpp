@@ -51,7 +51,7 @@ doctest::Approx near(double value) {
 }
 
 int log2_ceil(Position ranks) {
-    return std::bit_width(static_cast<unsigned>(ranks - 1));
+    return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
 }
 
 // What circulant hides of its messages behind others that they need nothing of.  On the way out the
