@@ -22,6 +22,7 @@ void bind_messages(nanobind::module_ &module,      // messages.cpp
                    nanobind::class_<Communicator> &communicator);
 void bind_tools(nanobind::module_ &module);     // tools.cpp
 void bind_selection(nanobind::module_ &module); // selection.cpp
+void bind_pricing(nanobind::module_ &module);   // pricing.cpp
 void bind_operation(nanobind::module_ &module); // operation.cpp
 void bind_machine(nanobind::module_ &module);   // machine.cpp
 void bind_network(nanobind::module_ &module);   // network.cpp

@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
     stretto::python::bind_communicator(module);
     stretto::python::bind_tools(module);
     stretto::python::bind_selection(module);
+    stretto::python::bind_pricing(module);
     stretto::python::bind_machine(module);
     stretto::python::bind_network(module);
 }

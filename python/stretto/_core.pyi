@@ -165,6 +165,44 @@ def schedule_from_json(text: str) -> Schedule: ...
 def algorithms() -> list[dict[str, Any]]: ...
 def layout(collective: str, root: bool) -> tuple[bool, str, str, str]: ...
 def declared(collective: str, algorithm: str, ranks: int) -> tuple[bool, bool, bool, bool]: ...
+def price(
+    schedule: Schedule,
+    count: int,
+    element: int,
+    slice: int | None,
+    latency: float,
+    overhead: float,
+    byte: float,
+    reduce: float,
+) -> dict[str, Any]:
+    """What a schedule costs over a network, each position on a host of its own.
+
+    For `count` elements, or the next number that its partition is for, of `element` bytes, which
+    travel in pieces of at most `slice` bytes (None: uncut).  Latency and overhead in seconds, the
+    others in seconds per byte.  The model is in src/select/price.hpp.
+
+    `seconds`; `steps`, messages on the longest dependent chain; and of the position that has most:
+    `messages` that it sends, `bytes_sent`, `bytes_received`, `bytes_reduced`.  Raises
+    ArgumentError for numbers that make no sense, UnsupportedError if it would take too long.
+    """
+
+def kolmakov_zhang(
+    ranks: int, bytes: float, alpha: float, beta: float, gamma: float
+) -> dict[str, Any]:
+    """The equations of Kolmakov and Zhang 2020 for one vector, in seconds.
+
+    `recursive_doubling`, `recursive_halving` and `ring` are those of figure 1.  `proposed` holds
+    (25), (36) and (44), for 0, 1, ... removed steps, as printed, `exact` the same by exact counts.
+    alpha in seconds, beta and gamma in seconds per byte.
+    """
+
+def kolmakov_zhang_counts(ranks: int, removed: int) -> dict[str, int]:
+    """What a position does in their algorithm, exactly.
+
+    `steps`, blocks `sent` and `reduced`, complete blocks that it has before the distribution phase
+    (`results`), if `removed` steps of that are left out.
+    """
+
 def explain(
     collective: str,
     ranks: int,

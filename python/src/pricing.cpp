@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a schedule costs over a network, and the equations of Kolmakov & Zhang.
+#include <limits>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+#include <optional>
+#include <vector>
+
+#include "bindings.hpp"
+#include "select/equations.hpp"
+#include "select/price.hpp"
+
+namespace nb = nanobind;
+namespace equations = stretto::select::equations;
+using namespace nb::literals;
+
+namespace stretto::python {
+
+namespace {
+
+nb::dict price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
+               std::optional<std::size_t> slice, double latency, double overhead, double byte,
+               double reduce) {
+    const select::Link link{latency, overhead, byte, reduce};
+    select::Price price;
+    {
+        const nb::gil_scoped_release released;
+        price = select::price(schedule, schedule.partition.fitting(count), element,
+                              slice.value_or(std::numeric_limits<std::size_t>::max()),
+                              {.host_of = {}, .inside = link, .between = link});
+    }
+    nb::dict result;
+    result["seconds"] = price.seconds;
+    result["steps"] = price.steps;
+    result["messages"] = price.messages;
+    result["bytes_sent"] = price.bytes_sent;
+    result["bytes_received"] = price.bytes_received;
+    result["bytes_reduced"] = price.bytes_reduced;
+    return result;
+}
+
+nb::dict kolmakov_zhang(int ranks, double bytes, double alpha, double beta, double gamma) {
+    const equations::Network network{alpha, beta, gamma};
+    std::vector<double> proposed, exact;
+    for (int removed = 0; removed <= equations::log2_ceil(ranks); ++removed) {
+        proposed.push_back(equations::proposed(network, ranks, bytes, removed));
+        exact.push_back(equations::exact(network, ranks, bytes, removed));
+    }
+    nb::dict result;
+    result["recursive_doubling"] = equations::recursive_doubling(network, ranks, bytes);
+    result["recursive_halving"] = equations::recursive_halving(network, ranks, bytes);
+    result["ring"] = equations::ring(network, ranks, bytes);
+    result["proposed"] = proposed;
+    result["exact"] = exact;
+    return result;
+}
+
+nb::dict kolmakov_zhang_counts(int ranks, int removed) {
+    const equations::Counts counts = equations::counts(ranks, removed);
+    nb::dict result;
+    result["steps"] = counts.steps;
+    result["sent"] = counts.sent;
+    result["reduced"] = counts.reduced;
+    result["results"] = counts.results;
+    return result;
+}
+
+} // namespace
+
+void bind_pricing(nb::module_ &module) {
+    module.def("price", &price, "schedule"_a, "count"_a, "element"_a, "slice"_a.none(), "latency"_a,
+               "overhead"_a, "byte"_a, "reduce"_a);
+    module.def("kolmakov_zhang", &kolmakov_zhang, "ranks"_a, "bytes"_a, "alpha"_a, "beta"_a,
+               "gamma"_a);
+    module.def("kolmakov_zhang_counts", &kolmakov_zhang_counts, "ranks"_a, "removed"_a);
+}
+
+} // namespace stretto::python
