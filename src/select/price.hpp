@@ -39,6 +39,7 @@ struct Link {
     double overhead = 0;
     double byte = 0;
     double reduce = 0;
+    bool operator==(const Link &) const = default;
 };
 
 // Where positions are.  Those of one host reach each other by `inside`, others by `between`.  All
