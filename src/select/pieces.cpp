@@ -154,13 +154,17 @@ private:
         const double byte =
             sends ? link.byte : static_cast<double>(reductions_of(op)) * link.reduce;
         const double slice = sends ? link.overhead : 0;
-        for (const Piece &piece : cut_.pieces)
+        const bool counts = sends && placement_.between(position, op.peer);
+        for (const Piece &piece : cut_.pieces) {
+            if (counts)
+                pieces_.counts.pieces += piece.slices * (one_ ? schedule_.ranks : 1);
             pieces_.tasks.push_back(
                 {.position = static_cast<std::uint32_t>(position),
                  .op = index,
                  .layer = piece.layer,
                  .sends = sends,
                  .seconds = on_grid(slice * piece.slices + byte * piece.bytes)});
+        }
     }
 
     static bool is_message(const Op &op) {
@@ -223,7 +227,8 @@ private:
                 {.send = from,
                  .recv = to,
                  .latency = on_grid(send.link->latency),
-                 .host_ports = pieces_.hosts > 0 && send.link == &placement_.topology.between});
+                 .host_ports = pieces_.hosts > 0 && send.link == &placement_.topology.between,
+                 .eager = send.bytes / send.pieces <= placement_.topology.eager});
         }
     }
 

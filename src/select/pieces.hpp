@@ -31,6 +31,7 @@ struct Message {
     TaskId send = 0, recv = 0;
     double latency = 0;
     bool host_ports = false; // it takes those of the two hosts too
+    bool eager = false;      // it does not wait for its receive
 };
 
 struct Pieces {

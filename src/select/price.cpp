@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "select/price.hpp"
 
+#include <algorithm>
+
 #include "base/status.hpp"
 #include "select/pieces.hpp"
 #include "select/walk.hpp"
@@ -15,7 +17,7 @@ Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t e
         throw Error(Status::argument,
                     "price: '" + schedule.name + "' deadlocks; verify() tells where");
     Price result = pieces.counts;
-    result.seconds = walked.seconds;
+    result.seconds = std::max(walked.seconds, topology.common * result.pieces);
     result.steps = walked.steps;
     return result;
 }

@@ -9,7 +9,9 @@
 //             processor
 //   port      one piece at a time, first come, first served; out and in go on together
 //   order     that of the language, slice by slice: a piece starts when what its send and its
-//             receive are ordered after has done the same slices
+//             receive are ordered after has done the same slices.  If it is eager, it starts
+//             without its receive, which takes it when it is there: that is how the engine's
+//             streams are
 //
 // Hockney's alpha, as papers use it, is latency + overhead, and where each message needs the one
 // before, a price without cutting is theirs.  With it the model says what theirs cannot: while one
@@ -49,6 +51,11 @@ struct Link {
 struct Topology {
     std::vector<int> host_of; // by position, any numbers; empty: a host for each
     Link inside, between;
+    std::size_t eager = 0; // pieces of up to so many bytes do not wait for their receive
+    // Of each piece between hosts, seconds of something that all of them share: a switch that is
+    // slower than its ports, or the processors where hosts are virtual.  Nothing is done before all
+    // pieces have had it.
+    double common = 0;
 };
 
 struct Price {
@@ -59,6 +66,7 @@ struct Price {
     std::size_t bytes_sent = 0;
     std::size_t bytes_received = 0;
     std::size_t bytes_reduced = 0;
+    double pieces = 0; // between hosts, of all positions together
 };
 
 // Slices of one block that are walked, at most.  Each then stands for several and takes the

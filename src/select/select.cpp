@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdio>
 #include <span>
 
 #include "base/status.hpp"
+#include "select/candidates.hpp"
 #include "select/rules.hpp"
 
 namespace stretto::select {
@@ -65,7 +67,56 @@ std::vector<std::string_view> able(const Situation &s) {
     return names;
 }
 
+namespace {
+
+// What a price can tell apart.  Of candidates that it cannot, the one that was measured to be best
+// serves.
+constexpr double kTolerance = 1.02;
+
+// "1.23 ms"
+std::string time_in_words(double seconds) {
+    char text[32];
+    const bool long_ = seconds >= 1e-3;
+    std::snprintf(text, sizeof text, "%.4g %s", seconds * (long_ ? 1e3 : 1e6), long_ ? "ms" : "us");
+    return text;
+}
+
+[[noreturn]] void refuse(const Situation &s) {
+    throw Error(Status::unsupported, "no algorithm can serve this " +
+                                         std::string(schedule::name(s.collective)) + " on " +
+                                         std::to_string(s.ranks) + " ranks");
+}
+
+// Ranks on several hosts.
+Choice choose_by_price(const Situation &s) {
+    const std::vector<Priced> all = priced(s);
+    const Priced *cheapest = nullptr;
+    for (const Priced &each : all)
+        if (each.excluded.empty() &&
+            (cheapest == nullptr || each.price.seconds < cheapest->price.seconds))
+            cheapest = &each;
+    if (cheapest == nullptr)
+        refuse(s);
+    const Rule measured = rule(s);
+    const Priced *chosen = cheapest;
+    std::string why = "cheapest of " + std::to_string(all.size()) +
+                      " by price: " + time_in_words(cheapest->price.seconds);
+    for (const std::string_view name : measured.names)
+        for (const Priced &each : all)
+            if (chosen == cheapest && each.name == name && each.excluded.empty() &&
+                each.price.seconds <= cheapest->price.seconds * kTolerance) {
+                chosen = &each;
+                why = measured.why + "; by price none is faster by more than 2 % (" +
+                      time_in_words(each.price.seconds) + ")";
+            }
+    return {chosen->name, why + "; " + s.profile.source};
+}
+
+} // namespace
+
 Choice choose(const Situation &s) {
+    if (s.hosts > 1)
+        return choose_by_price(s);
     const std::vector<std::string_view> names = able(s);
     const Rule preferred = rule(s);
     std::string why = preferred.why;
@@ -78,9 +129,7 @@ Choice choose(const Situation &s) {
     }
     if (!names.empty())
         return {std::string(names.front()), "no rule yet: the first that can serve"};
-    throw Error(Status::unsupported, "no algorithm can serve this " +
-                                         std::string(schedule::name(s.collective)) + " on " +
-                                         std::to_string(s.ranks) + " ranks");
+    refuse(s);
 }
 
 void require(const algorithms::Choice &choice, const Situation &s) {

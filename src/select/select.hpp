@@ -2,8 +2,9 @@
 // The choice: which algorithm serves a call, from what all ranks know alike.
 //
 // Every algorithm of the collective is a candidate.  What the call needs excludes some, each with
-// its reason; a rule measured in shared memory says which of the others serves.  What the others
-// would cost is predicted only when somebody asks (explain.hpp).
+// its reason.  In shared memory a measured rule says which of the others serves (rules.hpp), and
+// what they would cost is predicted only when somebody asks (explain.hpp).  Between hosts each is
+// priced over the network as it was measured, and the cheapest serves (candidates.hpp).
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "schedule/contract.hpp"
+#include "select/profile.hpp"
 
 namespace stretto::select {
 
@@ -39,6 +41,9 @@ struct Situation {
     bool consistent = false;  // all ranks must get the same bits
     Reproducible reproducible = Reproducible::off;
     int hosts = 1; // that the ranks are on
+    // Of each rank, where hosts have several; empty: each has a host of its own, or all have one.
+    std::vector<int> host_of;
+    Profile profile; // of the network between hosts
 };
 
 // Why the algorithm cannot serve, in words that follow its name ("cannot run on 6 ranks"); "" if it

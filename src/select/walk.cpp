@@ -89,9 +89,25 @@ private:
         switch (moment.kind) {
         case Moment::Kind::reaches: go_on(moment.id); return;
         case Moment::Kind::left: complete(pieces_.messages[moment.id].send); return;
-        case Moment::Kind::there: work(pieces_.messages[moment.id].recv); return;
+        case Moment::Kind::there:
+            if (pieces_.messages[moment.id].eager)
+                meet(moment.id);
+            else
+                work(pieces_.messages[moment.id].recv);
+            return;
         case Moment::Kind::worked: complete(moment.id); return;
         }
+    }
+
+    // An eager piece goes when its send can and is taken when it is there and its receive can;
+    // others go when both can, and are taken at once.
+    void meet(MessageId id) {
+        if (++sides_[id] < 2)
+            return;
+        if (pieces_.messages[id].eager)
+            work(pieces_.messages[id].recv);
+        else
+            starting_.push_back(id);
     }
 
     // Whatever the processor has to do for a task, behind what it has to do already.
@@ -127,8 +143,10 @@ private:
             const MessageId message = pieces_.tasks[task].message;
             if (message == kNone)
                 work(task);
-            else if (++sides_[message] == 2)
+            else if (pieces_.messages[message].eager && pieces_.tasks[task].sends)
                 starting_.push_back(message);
+            else
+                meet(message);
         }
         ready_.clear();
         // Of those that could at once the first slices go first, as in the engine's order, then the
@@ -146,9 +164,13 @@ private:
 
     void start(MessageId id) {
         const Message &message = pieces_.messages[id];
-        const std::int32_t level =
-            std::max(states_[message.send].level, states_[message.recv].level) + 1;
-        states_[message.send].level = states_[message.recv].level = level;
+        std::int32_t &sent = states_[message.send].level, &taken = states_[message.recv].level;
+        if (message.eager) {
+            taken = std::max(taken, sent + 1);
+        } else {
+            taken = std::max(taken, sent) + 1;
+            sent = taken;
+        }
         go_on(id);
     }
 
@@ -174,7 +196,7 @@ private:
 
     const Pieces &pieces_;
     std::vector<State> states_;
-    std::vector<std::uint8_t> sides_; // of messages: how many are ready
+    std::vector<std::uint8_t> sides_; // of messages: how many of two things are done (meet)
     std::vector<std::uint8_t> port_;  // of messages: how many they have come to
     std::vector<double> processor_free_, port_free_;
     std::vector<TaskId> ready_;

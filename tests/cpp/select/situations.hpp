@@ -7,7 +7,11 @@
 namespace test {
 
 inline stretto::select::Situation allreduce(int ranks, unsigned cores, std::size_t bytes) {
-    return {stretto::schedule::Collective::allreduce, ranks, cores, bytes};
+    stretto::select::Situation situation;
+    situation.ranks = ranks;
+    situation.cores = cores;
+    situation.bytes = bytes;
+    return situation;
 }
 
 } // namespace test

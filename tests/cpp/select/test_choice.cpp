@@ -6,7 +6,9 @@
 #include <string>
 
 #include "base/status.hpp"
+#include "schedule/accounting.hpp"
 #include "schedule/verify.hpp"
+#include "select/rules.hpp"
 #include "select/select.hpp"
 #include "situations.hpp"
 #include "support/text.hpp"
@@ -85,9 +87,34 @@ TEST_CASE("the measured rules between hosts") {
         s.collective = collective;
         s.hosts = 3;
         CAPTURE(bytes);
-        CHECK(select::choose(s).algorithm == name);
-        CHECK(contains(select::choose(s).why, "between hosts"));
+        CHECK(select::rule(s).names[0] == name);
+        CHECK(contains(select::rule(s).why, "between hosts"));
     }
+}
+
+TEST_CASE("between hosts the cheapest serves, and of equals the one that was measured") {
+    Situation s = allreduce(8, 2, 64 << 20);
+    s.hosts = 8;
+    // Ring, direct and what halves all cost the bytes that they must.
+    CHECK(select::choose(s).algorithm == "ring");
+    CHECK(contains(select::choose(s).why, "measured rule between hosts"));
+    CHECK(contains(select::choose(s).why, "1 Gbit/s"));
+    // Where P is no power of two, short vectors need not be folded.
+    s = allreduce(6, 2, 64);
+    s.hosts = 6;
+    s.consistent = true;
+    CHECK(select::choose(s).algorithm == "generalized(group=2x3, r=3)");
+    CHECK(contains(select::choose(s).why, "cheapest of"));
+    // Where something that all share makes every message count, a tree has the fewest.
+    s.profile.between = {.latency = 1e-5, .overhead = 5e-6, .byte = 1e-9, .reduce = 0};
+    s.profile.common = 2e-5;
+    CHECK(select::choose(s).algorithm == "binomial");
+    // Where latency outweighs everything, one step serves, however many bytes it takes.
+    s.profile = {};
+    s.profile.between.latency = 1;
+    s.bytes = 1 << 20;
+    const auto choice = algorithms::parse(s.collective, select::choose(s).algorithm);
+    CHECK(schedule::account(make(choice, 6)).steps == 1);
 }
 
 TEST_CASE("ranks with a core each reduce for the root") {
@@ -129,7 +156,8 @@ TEST_CASE("whatever the call needs, what is chosen has it") {
                         for (s.hosts = 1; s.hosts <= std::min(ranks, 2); ++s.hosts) {
                             const std::string name = select::choose(s).algorithm;
                             CAPTURE(name);
-                            CHECK(select::obstacle({&algorithms::find(s.collective, name), {}}, s) == "");
+                            CHECK(select::obstacle({&algorithms::find(s.collective, name), {}},
+                                                   s) == "");
                         }
                     }
 }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What can serve a call: every algorithm of the collective, with the parameters that are worth a
+// look, and what each costs over the network that ranks are on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.hpp"
+#include "select/price.hpp"
+#include "select/select.hpp"
+
+namespace stretto::select {
+
+// By the defaults first; the generalized algorithms also over groups that fit the number of ranks
+// and the hosts, and with every number of steps.
+std::vector<algorithms::Choice> candidates(const algorithms::Algorithm &algorithm,
+                                           const Situation &situation);
+
+// Elements of the vector that the situation is about: where every rank has a part, of which all
+// are equal, it may be a little longer than the bytes.
+std::size_t elements(const Situation &situation);
+
+struct Priced {
+    algorithms::Choice choice;
+    std::string name;     // with parameters
+    std::string excluded; // why it cannot serve; "" if it can, and then:
+    Price price;
+};
+
+// All candidates, in the order of the registry.  What takes too long to price is excluded.
+std::vector<Priced> priced(const Situation &situation);
+
+} // namespace stretto::select
