@@ -179,7 +179,7 @@ Choice parse(Collective collective, std::string_view text) {
 }
 
 bool names(std::string_view text, const Algorithm &algorithm) {
-    if (name_in(text) != algorithm.name)
+    if (trimmed(name_in(text)) != algorithm.name)
         return false;
     try {
         (void)parse(algorithm.collective, text);

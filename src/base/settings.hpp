@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,6 +85,8 @@ struct SettingValue {
 };
 // As a setting is written: "64K", "2M", "1000".
 std::string written_bytes(std::uint64_t bytes);
+// And read: "64K", "64 KiB", "1000"; nothing if it is none.
+std::optional<std::uint64_t> bytes_in(std::string_view text);
 // Throws Error(argument) that names the variable, the value and what would do.  "" is a value of
 // text settings only.
 SettingValue parse(const SettingInfo &info, std::string_view text);

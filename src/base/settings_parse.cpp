@@ -134,6 +134,11 @@ std::string_view name(SettingKind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
+std::optional<std::uint64_t> bytes_in(std::string_view text) {
+    std::uint64_t bytes = 0;
+    return read_bytes(text, bytes) ? std::optional(bytes) : std::nullopt;
+}
+
 std::string written_bytes(std::uint64_t bytes) {
     for (const Unit &unit : kBytes) // the largest first; the last is 1
         if (bytes % unit.factor == 0 && bytes != 0)

@@ -48,13 +48,10 @@ void Communicator::share(Request &request, std::span<const std::size_t> counts) 
 
 std::string Communicator::algorithm_for(const Request &request) const {
     select::Situation here = situation(request);
-    if (const std::string &forced = terms().forced; !forced.empty())
-        for (const algorithms::Algorithm &algorithm : algorithms::all())
-            if (algorithm.collective == request.collective &&
-                algorithms::names(forced, algorithm)) {
-                select::require(algorithms::parse(request.collective, forced), here);
-                return forced;
-            }
+    if (const select::ForcedRule *rule = select::rule_for(terms().forced, here)) {
+        select::require(*rule, here);
+        return rule->algorithm;
+    }
     here.consistent = true; // what nobody asked for by name gives all ranks the same bits
     return select::choose(here).algorithm;
 }

@@ -2,10 +2,8 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <unistd.h>
 
-#include "algorithms/algorithm.hpp"
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
@@ -108,31 +106,11 @@ void Communicator::tell() {
     throw failure;
 }
 
-// Throws what is wrong with a name that is no algorithm's: the parameters, or all of it.
-[[noreturn]] static void refuse_unknown(const std::string &wanted) {
-    for (const algorithms::Algorithm &each : algorithms::all())
-        if (each.name == algorithms::name_in(wanted))
-            (void)algorithms::parse(each.collective, wanted);
-    (void)algorithms::find(Collective::allreduce, wanted);
-    throw std::logic_error("a name was refused that is an algorithm's");
-}
-
-void Communicator::force(const std::string &algorithm) {
-    const std::string wanted = algorithm == "auto" ? "" : algorithm;
-    if (!wanted.empty()) {
-        bool known = false;
-        select::Situation here;
-        here.ranks = size();
-        for (const algorithms::Algorithm &each : algorithms::all())
-            if (algorithms::names(wanted, each)) {
-                here.collective = each.collective;
-                select::require(algorithms::parse(each.collective, wanted), here);
-                known = true;
-            }
-        if (!known)
-            refuse_unknown(wanted);
-    }
-    agree({wanted, terms().reproducible});
+void Communicator::force(std::string_view rules) {
+    Terms wanted = terms();
+    wanted.forced = select::parse_forced(rules);
+    select::require(wanted.forced, size());
+    agree(std::move(wanted));
 }
 
 void Communicator::settle(const Origin &origin) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "messages/messenger.hpp"
 #include "schedule/contract.hpp"
 #include "schedule/layout.hpp"
+#include "select/forced.hpp"
 #include "select/select.hpp"
 #include "trace/recorder.hpp"
 #include "transport/heap.hpp"
@@ -143,8 +145,9 @@ public:
     messages::Messenger &messenger() { return messenger_; }
     transport::Heap &heap() { return heap_; }
 
-    // Empty or "auto": the library chooses.  Throws Error(argument) for what does not exist.
-    void force(const std::string &algorithm);
+    // Rules as of select/forced.hpp; empty or "auto": the library chooses.  Throws
+    // Error(argument) for what does not exist, Error(unsupported) for what cannot run here.
+    void force(std::string_view rules);
     // How far results repeat, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
     // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.
@@ -186,7 +189,7 @@ private:
 
     // What holds for calls besides their arguments.
     struct Terms {
-        std::string forced; // the algorithm; "": the library chooses
+        std::vector<select::ForcedRule> forced; // none: the library chooses
         select::Reproducible reproducible = select::Reproducible::off;
         bool operator==(const Terms &) const = default;
     };

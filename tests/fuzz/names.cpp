@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names and values that users and launchers write: settings, algorithms with their parameters,
-// addresses and interfaces, and what the environment says of rank and job.
+// Names and values that users and launchers write: settings, algorithms with their parameters and
+// rules, addresses and interfaces, and what the environment says of rank and job.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -12,6 +12,7 @@
 #include "comm/environment.hpp"
 #include "fuzz.hpp"
 #include "net/interfaces.hpp"
+#include "select/forced.hpp"
 
 using namespace stretto;
 using fuzz::must;
@@ -64,6 +65,18 @@ void try_algorithm(std::string_view name) {
             const auto problem = algorithms::problem_of(choice, 1 + static_cast<int>(name.size()));
             must(algorithms::misfit(choice, problem).size() != 1, "a reason is a sentence");
         });
+}
+
+// "r<rules>": what is forced.
+void try_forced(std::string_view text) {
+    try_out([&] {
+        for (const select::ForcedRule &rule : select::parse_forced(text)) {
+            must(rule.low <= rule.high, "an accepted range is one");
+            // A lone "auto" is no rule, so there is another.
+            const auto again = select::parse_forced(to_text(rule) + ",auto");
+            must(again.size() == 2 && again[0] == rule, "a rule is read as it is written");
+        }
+    });
 }
 
 // "e<process>|NAME=value|...": an environment, and the text of /proc/<pid>/stat of every process.
@@ -133,6 +146,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     switch (*data) {
     case 's': try_setting(rest); break;
     case 'a': try_algorithm(rest); break;
+    case 'r': try_forced(rest); break;
     case 'e': try_environment(rest); break;
     case 'h': try_endpoint(rest); break;
     case 'i': try_interfaces(rest); break;

@@ -28,9 +28,9 @@ void use(stretto_comm comm) {
     CHECK(sum == size * (size - 1) / 2);
 }
 
-std::string allreduce_algorithm(stretto_comm comm) {
+std::string allreduce_algorithm(stretto_comm comm, std::size_t count = 1000) {
     const char *name = nullptr;
-    check(stretto_chosen_algorithm(comm, "allreduce", 1000, STRETTO_FLOAT32, &name));
+    check(stretto_chosen_algorithm(comm, "allreduce", count, STRETTO_FLOAT32, &name));
     return name;
 }
 
@@ -174,5 +174,56 @@ TEST_CASE("a name is that of all collectives that have such an algorithm, and of
         check(stretto_chosen_algorithm(comm, "broadcast", 1, STRETTO_INT8, &name));
         CHECK(std::string(name) == "scatter_allgather"); // as before
         use(comm);
+    });
+}
+
+TEST_CASE("by collective and by size") {
+    const char *rules = "allreduce:4K-8K=segmented_ring(segments=3),allreduce:-100=auto,"
+                        "allgather=bruck,chain";
+    const test::With setting("STRETTO_ALGORITHM", rules);
+    test::with_ranks(3, [](stretto_comm comm) {
+        const char *name = nullptr;
+        CHECK(allreduce_algorithm(comm, 25) == "one_shot"); // ours
+        CHECK(allreduce_algorithm(comm, 26) == "chain");
+        CHECK(allreduce_algorithm(comm, 1024) == "segmented_ring(segments=3)");
+        CHECK(allreduce_algorithm(comm, 2048) == "segmented_ring(segments=3)");
+        CHECK(allreduce_algorithm(comm, 2049) == "chain");
+        check(stretto_chosen_algorithm(comm, "broadcast", 1, STRETTO_INT8, &name));
+        CHECK(std::string(name) == "chain");
+        check(stretto_chosen_algorithm(comm, "allgather", 1, STRETTO_INT8, &name));
+        CHECK(std::string(name) == "bruck");
+        check(stretto_chosen_algorithm(comm, "alltoall", 1, STRETTO_INT8, &name));
+        CHECK(std::string(name) == "direct"); // no rule is for it
+        for (const int count : {25, 1024, 2049}) {
+            std::vector<int> ones(static_cast<std::size_t>(count), 1), sums(ones.size());
+            check(stretto_allreduce(comm, ones.data(), sums.data(), ones.size(), STRETTO_INT32,
+                                    STRETTO_SUM));
+            CHECK(sums == std::vector<int>(ones.size(), 3));
+        }
+        // Sizes are those of the whole vector: 3 parts of 1000 bytes.
+        check(stretto_force_algorithm(comm, "allgather:3000-3000=ring"));
+        check(stretto_chosen_algorithm(comm, "allgather", 1000, STRETTO_INT8, &name));
+        CHECK(std::string(name) == "ring");
+        check(stretto_chosen_algorithm(comm, "allgather", 1001, STRETTO_INT8, &name));
+        CHECK(std::string(name) == "direct");
+        CHECK(stretto_force_algorithm(comm, "allgather=ring,allreduce:4K-=hybrid") ==
+              STRETTO_ERR_UNSUPPORTED);
+        CHECK(contains(stretto_last_error(), "'allreduce:4K-=hybrid'"));
+        CHECK(stretto_force_algorithm(comm, "allreduce:8K-4K=ring") == STRETTO_ERR_ARGUMENT);
+        CHECK(contains(stretto_last_error(), "8K is more than 4K"));
+        check(stretto_chosen_algorithm(comm, "allgather", 1000, STRETTO_INT8, &name));
+        CHECK(std::string(name) == "ring"); // as before
+        use(comm);
+    });
+}
+
+TEST_CASE("rules that differ are a mismatch where they matter") {
+    test::with_ranks(2, [](stretto_comm comm) {
+        check(stretto_force_algorithm(comm, stretto_rank(comm) == 0 ? "allreduce:1K-=ring"
+                                                                    : "allreduce:1K-=direct"));
+        use(comm);
+        std::vector<int> ones(1024, 1);
+        CHECK(stretto_allreduce(comm, STRETTO_IN_PLACE, ones.data(), ones.size(), STRETTO_INT32,
+                                STRETTO_SUM) == STRETTO_ERR_MISMATCH);
     });
 }

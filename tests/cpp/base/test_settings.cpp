@@ -58,6 +58,9 @@ TEST_CASE("sizes") {
     CHECK(read(bytes, "2M") == 2 << 20);
     CHECK(read(bytes, "1G") == 1 << 30);
     CHECK(read(bytes, "2T") == 2.0 * (1ull << 40));
+    CHECK(bytes_in("64 KiB") == 65536);
+    CHECK_FALSE(bytes_in("64 km").has_value());
+    CHECK_FALSE(bytes_in("").has_value());
     CHECK(read(bytes, "4095") == -1); // below the least
     CHECK(read(bytes, "4096") == 4096);
     for (const char *bad : {"K", "64X", "64KK", "0x10", "-4096", "+4096", " 4096", "1e6",

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is forced: which algorithm serves which calls, as STRETTO_ALGORITHM says it.
+//
+//   RULE,RULE,...                the first that matches a call decides; commas in parentheses do
+//                                not separate
+//
+//   ALGORITHM                    calls of every collective that has an algorithm of this name
+//   COLLECTIVE=ALGORITHM         calls of this one
+//   COLLECTIVE:SIZES=ALGORITHM   those whose whole vector has so many bytes
+//
+// SIZES are LOW-HIGH, LOW- or -HIGH, both included, with the units of all settings.  ALGORITHM is a
+// name, with parameters, or auto: the library's choice, which also serves what no rule matches.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/contract.hpp"
+#include "select/select.hpp"
+
+namespace stretto::select {
+
+struct ForcedRule {
+    std::optional<schedule::Collective> collective; // nothing: all that have the algorithm
+    std::uint64_t low = 0, high = UINT64_MAX;       // bytes of the whole vector
+    std::string algorithm;                          // with parameters
+
+    bool automatic() const { return algorithm == "auto"; }
+    bool matches(schedule::Collective of, std::uint64_t bytes) const;
+    bool operator==(const ForcedRule &) const = default;
+};
+
+// As it would be written: "allreduce:4K-64K=segmented_ring(segments=4)".
+std::string to_text(const ForcedRule &rule);
+
+// None of "" or "auto".  Throws Error(argument) that names the rule and lists what there is, if a
+// collective, an algorithm, a parameter or a size makes no sense.
+std::vector<ForcedRule> parse_forced(std::string_view text);
+
+// Throws Error(unsupported) that lists those which can if what a rule names cannot run on so many
+// ranks, whatever is called.
+void require(std::span<const ForcedRule> rules, int ranks);
+
+// Throws as select::require does, for one call; of a rule that matches it and is not automatic.
+void require(const ForcedRule &rule, const Situation &situation);
+
+// The rule that decides; null: the library chooses.
+const ForcedRule *rule_for(std::span<const ForcedRule> rules, const Situation &situation);
+
+} // namespace stretto::select
