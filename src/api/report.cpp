@@ -17,7 +17,7 @@ stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm)
     return guarded([&] {
         require(comm != nullptr, "the communicator is NULL");
         const std::string_view wanted = algorithm == nullptr ? "auto" : algorithm;
-        comm->communicator.force(wanted);
+        comm->communicator.force(wanted, "the program");
         note(comm, stretto::Setting::algorithm, wanted == "auto" ? "" : wanted);
     });
 }

@@ -125,6 +125,13 @@ constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
                            "that does not exist, of a connection that was refused"},
+    SettingInfo{.setting = Setting::log,
+                .variable = "STRETTO_LOG",
+                .kind = choice,
+                .fallback = "off",
+                .meaning = "choice: rank 0 says on standard error, once for each kind of call, "
+                           "which algorithm serves it and why",
+                .words = "off choice"},
     SettingInfo{.setting = Setting::trace,
                 .variable = "STRETTO_TRACE",
                 .kind = SettingKind::text,

@@ -31,6 +31,7 @@ enum class Setting {
     isa,
     string_copies,
     warn,
+    log,
     trace,
     trace_bytes,
     addr,

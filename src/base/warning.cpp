@@ -16,4 +16,8 @@ void warn(std::string_view sentence) noexcept {
     }
 }
 
+void log(std::string_view sentence) noexcept {
+    std::fprintf(stderr, "stretto: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
+}
+
 } // namespace stretto

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only thing that the library ever prints by itself: what has no other way to be noticed.
+// All that the library ever prints by itself: what has no other way to be noticed, and what
+// somebody has asked for.
 #pragma once
 
 #include <string_view>
@@ -8,5 +9,8 @@ namespace stretto {
 
 // One line on standard error, unless STRETTO_WARN=0.
 void warn(std::string_view sentence) noexcept;
+
+// One line on standard error.  Whether STRETTO_LOG asks for it is the caller's affair.
+void log(std::string_view sentence) noexcept;
 
 } // namespace stretto

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From what a caller asks for to a call of the engine: its algorithm, plan and site, and where its
-// buffers lie.
+// From what a caller asks for to a call of the engine: its plan and site, and where its buffers
+// lie.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -46,33 +46,10 @@ void Communicator::share(Request &request, std::span<const std::size_t> counts) 
     request.shares = entry.id;
 }
 
-std::string Communicator::algorithm_for(const Request &request) const {
-    select::Situation here = situation(request);
-    if (const select::ForcedRule *rule = select::rule_for(terms().forced, here)) {
-        select::require(*rule, here);
-        return rule->algorithm;
-    }
-    here.consistent = true; // what nobody asked for by name gives all ranks the same bits
-    return select::choose(here).algorithm;
-}
-
-select::Situation Communicator::situation(const Request &request) const {
-    select::Situation here;
-    here.collective = request.collective;
-    here.ranks = size();
-    here.cores = segment_->header().cores;
-    here.hosts = segment_->placement().hosts();
-    here.element = size_of(request.dtype);
-    here.bytes = vector_count(request) * here.element;
-    here.commutative = request.op != ReduceOp::user_in_order;
-    here.reproducible = terms().reproducible;
-    here.equal_shares = request.shares == 0;
-    return here;
-}
-
 const engine::Plan &Communicator::plan(const Request &request) {
     const std::size_t count = vector_count(request);
-    const std::string algorithm = algorithm_for(request);
+    const select::Choice choice = choice_for(request);
+    const std::string &algorithm = choice.algorithm;
     const std::string key = std::string(schedule::name(request.collective)) + " " + algorithm +
                             " " + std::to_string(count) + " " +
                             std::to_string(size_of(request.dtype)) + " " +
@@ -99,6 +76,8 @@ const engine::Plan &Communicator::plan(const Request &request) {
         throw;
     }
     plan_bytes_ += slot->footprint();
+    if (logs_choices_ && logged_.insert(key).second)
+        log_choice(request, choice);
     return *slot;
 }
 

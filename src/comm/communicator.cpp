@@ -43,9 +43,10 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
           segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, tracing_),
           [this](const engine::Said &said) { return describe(said); }, &messenger_),
       queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)),
+      logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
       exhausted_(engine::no_memory(identity.rank)) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
-    force(text(Setting::algorithm));
+    force(text(Setting::algorithm), "STRETTO_ALGORITHM");
 }
 
 Communicator::Membership::~Membership() {
@@ -106,10 +107,11 @@ void Communicator::tell() {
     throw failure;
 }
 
-void Communicator::force(std::string_view rules) {
+void Communicator::force(std::string_view rules, std::string by) {
     Terms wanted = terms();
     wanted.forced = select::parse_forced(rules);
     select::require(wanted.forced, size());
+    wanted.forced_by = wanted.forced.empty() ? "" : std::move(by);
     agree(std::move(wanted));
 }
 
@@ -148,13 +150,17 @@ std::uint64_t Communicator::completed() {
 void Communicator::inherit(const Communicator &other, bool algorithm) {
     Terms inherited = terms();
     inherited.reproducible = other.terms().reproducible;
-    if (algorithm)
+    if (algorithm) {
         inherited.forced = other.terms().forced;
+        inherited.forced_by = other.terms().forced_by;
+    }
     agree(std::move(inherited));
 }
 
 void Communicator::set_reproducible(select::Reproducible mode) {
-    agree({terms().forced, mode});
+    Terms wanted = terms();
+    wanted.reproducible = mode;
+    agree(std::move(wanted));
 }
 
 void Communicator::agree(Terms terms) {

@@ -146,8 +146,9 @@ public:
     transport::Heap &heap() { return heap_; }
 
     // Rules as of select/forced.hpp; empty or "auto": the library chooses.  Throws
-    // Error(argument) for what does not exist, Error(unsupported) for what cannot run here.
-    void force(std::string_view rules);
+    // Error(argument) for what does not exist, Error(unsupported) for what cannot run here.  `by`
+    // is who wants it, in words.
+    void force(std::string_view rules, std::string by);
     // How far results repeat, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
     // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.
@@ -190,6 +191,7 @@ private:
     // What holds for calls besides their arguments.
     struct Terms {
         std::vector<select::ForcedRule> forced; // none: the library chooses
+        std::string forced_by;                  // in words
         select::Reproducible reproducible = select::Reproducible::off;
         bool operator==(const Terms &) const = default;
     };
@@ -216,8 +218,10 @@ private:
     std::uint64_t what(const Request &request) const;
     std::string describe(const engine::Said &said) const;
     std::size_t vector_count(const Request &request) const;
-    std::string algorithm_for(const Request &request) const;
+    // choosing.cpp
     select::Situation situation(const Request &request) const;
+    select::Choice choice_for(const Request &request) const;
+    void log_choice(const Request &request, const select::Choice &choice) const;
     Site &site(const Request &request);
     Site make_site(const Request &request);
     std::unique_ptr<const engine::Extra> extra(const Request &request, const Site &site) const;
@@ -264,7 +268,9 @@ private:
     std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
     std::size_t plan_bytes_ = 0;
     const std::size_t most_plan_bytes_;
-    Stats past_; // of sites that were forgotten, and of exchanges
+    const bool logs_choices_;
+    std::set<std::string> logged_; // keys of plans, also of those that were forgotten
+    Stats past_;                   // of sites that were forgotten, and of exchanges
     std::unique_ptr<const engine::Plan>
         turn_;                          // the plan of a call in which the engine moves nothing
     std::mutex exchanges_mutex_;        // of what follows
