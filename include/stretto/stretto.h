@@ -344,9 +344,10 @@ STRETTO_API stretto_status stretto_iprobe(stretto_comm comm, int source, int tag
 
 /* Runs the next collectives of this communicator by the named algorithm ("ring",
  * "segmented_ring(segments=4)", ...), or by rules for collectives and sizes in bytes, of which the
- * first that matches decides: "allreduce:-4K=auto,allreduce:4K-64K=ring,direct".  NULL or "auto"
- * lets Stretto choose.  The same on all ranks.  What does not exist or cannot run is an error that
- * lists what can; then all is as before. */
+ * first that matches decides: "allreduce:-4K=auto,allreduce:4K-64K=ring,direct"; "file:PATH" is
+ * a schedule of one's own, which is proved first.  NULL or "auto" lets Stretto choose.  The same on
+ * all ranks.  What does not exist or cannot run is an error that lists what can; then all is as
+ * before. */
 STRETTO_API stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm);
 
 /* How far results of reductions repeat, bit by bit. */

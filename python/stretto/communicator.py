@@ -197,8 +197,8 @@ class Communicator(Parts, Messages, Exchanges, Family):
         """Runs the next collectives by the named algorithm: "ring", "segmented_ring(segments=4)".
 
         Or by rules for collectives and sizes in bytes, of which the first that matches decides:
-        "allreduce:-4K=auto,allreduce:4K-64K=ring,direct".  None or "auto" lets Stretto choose.  The
-        same on all ranks.  Raises an error that lists what there is if something does not exist, or
+        "allreduce:-4K=auto,allreduce:4K-64K=ring,direct"; "file:PATH" is a schedule of one's own,
+        which is proved first.  None or "auto" lets Stretto choose.  The same on all ranks.  Raises an error that lists what there is if something does not exist, or
         says why it cannot run here.
         """
         self._core.force_algorithm(name or "auto")

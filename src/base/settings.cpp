@@ -59,8 +59,9 @@ constexpr std::array kSettings{
                 .fallback = "",
                 .meaning = "forces an algorithm: a name of `stretto list`, with parameters, as "
                            "segmented_ring(segments=4); or, for a collective and sizes in bytes, "
-                           "rules as allreduce:4K-64K=ring,allreduce=direct (docs/algorithms.md); "
-                           "by default Stretto chooses"},
+                           "rules as allreduce:4K-64K=ring,allreduce=direct; or a schedule of "
+                           "one's own, as file:/path/mine.json (docs/algorithms.md); by default "
+                           "Stretto chooses"},
     SettingInfo{.setting = Setting::reproducible,
                 .variable = "STRETTO_REPRODUCIBLE",
                 .kind = choice,

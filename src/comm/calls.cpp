@@ -6,7 +6,6 @@
 #include <functional>
 #include <numeric>
 
-#include "algorithms/algorithm.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
 #include "reduce/kernels.hpp"
@@ -46,21 +45,19 @@ void Communicator::share(Request &request, std::span<const std::size_t> counts) 
     request.shares = entry.id;
 }
 
-const engine::Plan &Communicator::plan(const Request &request) {
+const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen) {
     const std::size_t count = vector_count(request);
-    const select::Choice choice = choice_for(request);
-    const std::string &algorithm = choice.algorithm;
-    const std::string key = std::string(schedule::name(request.collective)) + " " + algorithm +
-                            " " + std::to_string(count) + " " +
-                            std::to_string(size_of(request.dtype)) + " " +
-                            std::to_string(request.root) + " " + std::to_string(request.shares);
+    const std::uint64_t content = chosen.imported == nullptr ? 0 : chosen.imported->hash;
+    std::string key = std::string(schedule::name(request.collective)) + " " + chosen.algorithm +
+                      " " + std::to_string(count) + " " + std::to_string(size_of(request.dtype)) +
+                      " " + std::to_string(request.root) + " " + std::to_string(request.shares);
+    if (chosen.imported != nullptr)
+        key += " " + std::to_string(content);
     std::unique_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
     try {
-        const schedule::Schedule schedule = algorithms::make(
-            algorithms::parse(request.collective, algorithm), size(), request.root,
-            request.shares == 0 ? std::vector<std::uint64_t>{} : *shares_.last().counts);
+        const schedule::Schedule schedule = schedule_for(request, chosen);
         engine::PlanOptions options;
         options.count = count;
         options.element = size_of(request.dtype);
@@ -69,15 +66,22 @@ const engine::Plan &Communicator::plan(const Request &request) {
         options.slice = segment_->header().slice_bytes;
         if (options.slice == 0)
             options.slice = select::slice_bytes(situation(request));
+        options.content = content;
         options.output_everywhere = schedule::layout(request.collective).output_everywhere();
         slot = engine::compile(schedule, me_.rank, options);
+    } catch (const Error &error) {
+        plans_.erase(key);
+        if (chosen.imported == nullptr)
+            throw;
+        throw select::unfit(*chosen.imported, "cannot be played: " + std::string(error.what()),
+                            "name an algorithm");
     } catch (...) {
         plans_.erase(key);
         throw;
     }
     plan_bytes_ += slot->footprint();
     if (logs_choices_ && logged_.insert(key).second)
-        log_choice(request, choice);
+        log_choice(request, chosen);
     return *slot;
 }
 
@@ -99,7 +103,8 @@ Communicator::Site Communicator::make_site(const Request &request) {
         return holds == schedule::Holds::whole ? whole : holds == schedule::Holds::own ? own : 0;
     };
     Site site;
-    site.plan = &plan(request);
+    const Chosen chosen = choice_for(request);
+    site.plan = &plan(request, chosen);
     // Where bits must not depend on how operands are put together, each pair is rounded.
     site.reduce =
         reduce::pass(request.dtype, request.op,
@@ -112,7 +117,7 @@ Communicator::Site Communicator::make_site(const Request &request) {
     site.in_place = where.in_place;
     if (schedule::reduces(request.collective))
         site.extra = extra(request, site);
-    site.what = what(request);
+    site.what = what(request) | (chosen.imported != nullptr ? kOfFile : 0);
     site.fingerprint =
         mix(mix(mix(segment_->header().key, site.what), request.count), site.plan->identity);
     if (shares != 0)
@@ -164,6 +169,15 @@ Communicator::Site &Communicator::site(const Request &request) {
     return *last_site_;
 }
 
+Communicator::Site &Communicator::site_of_call(const Request &request) {
+    try {
+        return site(request);
+    } catch (const select::Unfit &) {
+        announce_refusal(request);
+        throw;
+    }
+}
+
 engine::Call Communicator::call(const Request &request, const Site &site, bool overlaps) {
     engine::Call call;
     call.plan = site.plan;
@@ -206,7 +220,7 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
 
 void Communicator::play(const Request &request) {
     together([&] {
-        Site &where = site(request);
+        Site &where = site_of_call(request);
         queue_.play(call(request, where, false), where.tally);
     });
 }
@@ -217,7 +231,7 @@ void Communicator::prepare(const Request &request) {
 
 engine::Queue::Flight *Communicator::start(const Request &request) {
     return together([&] {
-        Site &where = site(request);
+        Site &where = site_of_call(request);
         return queue_.start(call(request, where, true), where.tally);
     });
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which algorithm serves a call of a communicator, and what is said of it.
+#include "algorithms/algorithm.hpp"
+#include "base/mix.hpp"
 #include "base/spelling.hpp"
 #include "base/warning.hpp"
 #include "comm/communicator.hpp"
@@ -20,19 +22,42 @@ select::Situation Communicator::situation(const Request &request) const {
     return here;
 }
 
-select::Choice Communicator::choice_for(const Request &request) const {
+Communicator::Chosen Communicator::choice_for(const Request &request) const {
     select::Situation here = situation(request);
     if (const select::ForcedRule *rule = select::rule_for(terms().forced, here)) {
-        select::require(*rule, here);
-        return {rule->algorithm, "forced by " + terms().forced_by + ": " + to_text(*rule)};
+        select::require(*rule, here, request.root, vector_count(request));
+        return {{rule->algorithm, "forced by " + terms().forced_by + ": " + to_text(*rule)},
+                rule->imported};
     }
     here.consistent = true; // what nobody asked for by name gives all ranks the same bits
-    return select::choose(here);
+    return {select::choose(here), nullptr};
+}
+
+schedule::Schedule Communicator::schedule_for(const Request &request, const Chosen &chosen) const {
+    if (chosen.imported == nullptr)
+        return algorithms::make(
+            algorithms::parse(request.collective, chosen.algorithm), size(), request.root,
+            request.shares == 0 ? std::vector<std::uint64_t>{} : *shares_.last().counts);
+    schedule::Schedule schedule = chosen.imported->schedule;
+    schedule.name = chosen.algorithm; // the file, whatever it calls itself
+    return schedule;
+}
+
+// What a file's schedule cannot serve is refused by all ranks alike, if all have read the same.  If
+// not, some may be in the call already, waiting for this one: so it takes its turn, and they find
+// that it has called something else.
+void Communicator::announce_refusal(const Request &request) {
+    engine::Call call;
+    call.plan = turn();
+    call.said = {what(request) | kOfFile, request.count};
+    call.fingerprint = mix(mix(segment_->header().key, call.said.what), request.count);
+    engine::Tally tally;
+    queue_.play(call, tally);
 }
 
 // "choice: allreduce of 76840 bytes (elements of 4) by 4 ranks on 1 host (demo): direct; measured
 // rule: ..."
-void Communicator::log_choice(const Request &request, const select::Choice &choice) const {
+void Communicator::log_choice(const Request &request, const Chosen &chosen) const {
     const select::Situation here = situation(request);
     std::string text("choice: ");
     text.append(schedule::name(here.collective)).append(request.shares != 0 ? "v" : "");
@@ -45,7 +70,7 @@ void Communicator::log_choice(const Request &request, const select::Choice &choi
             std::to_string(here.hosts) + (here.hosts == 1 ? " host" : " hosts");
     if (here.reproducible != select::Reproducible::off)
         text += ", reproducible " + std::string(select::name(here.reproducible));
-    log(text + " (" + shown(job()) + "): " + choice.algorithm + "; " + choice.why);
+    log(text + " (" + shown(job()) + "): " + chosen.algorithm + "; " + chosen.why);
 }
 
 } // namespace stretto::comm

@@ -83,6 +83,8 @@ std::string Communicator::describe(const engine::Said &said) const {
     if (const auto mode = static_cast<select::Reproducible>(said.what >> kReproducibleShift & 3);
         mode != select::Reproducible::off)
         text += ", reproducible " + std::string(select::name(mode));
+    if ((said.what & kOfFile) != 0)
+        text += ", by a schedule from a file";
     return text + ")";
 }
 
@@ -110,6 +112,11 @@ void Communicator::tell() {
 void Communicator::force(std::string_view rules, std::string by) {
     Terms wanted = terms();
     wanted.forced = select::parse_forced(rules);
+    try { // each rank may have another file there
+        select::import_files(wanted.forced, size());
+    } catch (const Error &error) {
+        throw Error(error.status(), "rank " + std::to_string(rank()) + ": " + error.what());
+    }
     select::require(wanted.forced, size());
     wanted.forced_by = wanted.forced.empty() ? "" : std::move(by);
     agree(std::move(wanted));

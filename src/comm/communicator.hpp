@@ -148,6 +148,7 @@ public:
     // Rules as of select/forced.hpp; empty or "auto": the library chooses.  Throws
     // Error(argument) for what does not exist, Error(unsupported) for what cannot run here.  `by`
     // is who wants it, in words.
+    // Files that they name are read, and proved, now.
     void force(std::string_view rules, std::string by);
     // How far results repeat, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
@@ -197,9 +198,9 @@ private:
     };
 
     // What a rank says of its call (pack): collective 5 bits, op 5, overlaps 1, reproducible 2, by
-    // pairs 1, unused 2, dtype 16, root 32.
+    // pairs 1, of a file 1, unused 1, dtype 16, root 32.
     static constexpr int kOpShift = 5, kReproducibleShift = 11, kDtypeShift = 16, kRootShift = 32;
-    static constexpr std::uint64_t kOverlaps = 1u << 10, kByPairs = 1u << 13;
+    static constexpr std::uint64_t kOverlaps = 1u << 10, kByPairs = 1u << 13, kOfFile = 1u << 14;
     static_assert(kRecords + kLargestRecord < 1 << 16);
 
     static std::uint64_t pack(const Request &request);
@@ -220,15 +221,22 @@ private:
     std::size_t vector_count(const Request &request) const;
     // choosing.cpp
     select::Situation situation(const Request &request) const;
-    select::Choice choice_for(const Request &request) const;
-    void log_choice(const Request &request, const select::Choice &choice) const;
+    struct Chosen : select::Choice {
+        std::shared_ptr<const select::Imported> imported; // null: an algorithm of the library
+    };
+    Chosen choice_for(const Request &request) const;
+    void log_choice(const Request &request, const Chosen &chosen) const;
+    schedule::Schedule schedule_for(const Request &request, const Chosen &chosen) const;
+    Site &site_of_call(const Request &request);
+    void announce_refusal(const Request &request);
     Site &site(const Request &request);
     Site make_site(const Request &request);
     std::unique_ptr<const engine::Extra> extra(const Request &request, const Site &site) const;
     void forget();
     static void add(Stats &stats, const Key &key, const Site &site);
-    const engine::Plan &plan(const Request &request);
+    const engine::Plan &plan(const Request &request, const Chosen &chosen);
     engine::Call call(const Request &request, const Site &site, bool overlaps);
+    const engine::Plan *turn();
     std::uint64_t take_turn(const Exchange &what);
     Begun start_exchange(const Exchange &what);
 

@@ -8,9 +8,7 @@
 
 namespace stretto::comm {
 
-// Announces the call to the others, as all collectives are: so a rank that calls something else is
-// found out.  The engine has nothing to move in it.  Gives the number of the call.
-std::uint64_t Communicator::take_turn(const Exchange &what) {
+const engine::Plan *Communicator::turn() {
     if (turn_ == nullptr) {
         engine::PlanLists nothing;
         nothing.cell_bytes.assign(static_cast<std::size_t>(size()), 0);
@@ -18,12 +16,18 @@ std::uint64_t Communicator::take_turn(const Exchange &what) {
         plan->algorithm = "messages";
         turn_ = std::move(plan);
     }
+    return turn_.get();
+}
+
+// Announces the call to the others, as all collectives are: so a rank that calls something else is
+// found out.  The engine has nothing to move in it.  Gives the number of the call.
+std::uint64_t Communicator::take_turn(const Exchange &what) {
     Request request;
     request.collective = what.collective;
     request.dtype = what.dtype;
     request.root = what.root;
     engine::Call call;
-    call.plan = turn_.get();
+    call.plan = turn();
     call.said = {pack(request) | kByPairs, 0};
     call.fingerprint = mix(segment_->header().key, call.said.what);
     engine::Tally tally;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <type_traits>
 
@@ -48,6 +49,23 @@ std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_
         static_cast<std::size_t>(static_cast<double>(std::min(slice, longest)) * fits) / 64 * 64;
     constexpr std::size_t kHeader = 2 * transport::kLine; // and what rounding up may add
     return std::max(kThinnest + kHeader, thin) - kHeader;
+}
+
+// Steps have 16 bits for these numbers, more than any algorithm needs; but a schedule may be
+// anybody's.  Looks at all positions, so that all refuse alike.
+void check_numbers(const Lowered &lowered, const std::string &name) {
+    constexpr std::size_t kMost = std::numeric_limits<std::uint16_t>::max();
+    std::size_t most = 0;
+    for (const auto &passes : lowered.passes)
+        for (const Pass &pass : passes)
+            most = std::max({most, pass.operands.size(), pass.after.size()});
+    for (const auto &publishes : lowered.publishes)
+        for (const Publish &publish : publishes)
+            most = std::max(most, publish.readers.size());
+    if (most > kMost)
+        throw Error(Status::unsupported, "schedule " + name + " has a step that waits for " +
+                                             std::to_string(most) + " others; at most " +
+                                             std::to_string(kMost) + " are possible");
 }
 
 class Emitter {
@@ -242,6 +260,7 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     if (!sequence)
         throw Error(Status::internal, "schedule " + schedule.name + " cannot be ordered at " +
                                           std::to_string(schedule.ranks) + " ranks; please report");
+    check_numbers(lowered, schedule.name);
     std::unique_ptr<Plan> plan =
         Emitter(lowered, *sequence, position, options.count * options.element).emit();
     plan->algorithm = schedule.name;
@@ -253,6 +272,8 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     plan->streams_output = ranks * 2 * plan->vector_bytes >= kStreamedOutput;
     plan->identity = mix(std::hash<std::string>{}(schedule.name), options.count);
     plan->identity = mix(plan->identity, options.element);
+    if (options.content != 0)
+        plan->identity = mix(plan->identity, options.content);
     plan->identity = mix(plan->identity, lowering.slice * 2 + (lowering.fuse ? 1 : 0));
     for (const transport::Extent &total : sequence->total)
         plan->identity = mix(mix(plan->identity, total.cells), total.bulk);

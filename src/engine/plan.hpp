@@ -65,6 +65,8 @@ struct PlanOptions {
     std::size_t ring_bytes = 1 << 21;
     unsigned cores = 1;
     bool output_everywhere = true;
+    std::uint64_t content =
+        0; // of a schedule from a file: its hash, as both ends must have the same
 };
 
 // The lists of a plan while it is made.

@@ -15,6 +15,8 @@ using schedule::Collective;
 
 namespace {
 
+constexpr std::string_view kFile = "file:";
+
 [[noreturn]] void refuse(const std::string &what) {
     throw Error(Status::argument, what);
 }
@@ -35,6 +37,14 @@ std::size_t find_outside(std::string_view text, char wanted) {
         depth += text[i] == '(' ? 1 : text[i] == ')' && depth > 0 ? -1 : 0;
     }
     return std::string_view::npos;
+}
+
+// Where a rule ends: at a comma, but in parentheses; those of a path are nothing special.
+std::size_t end_of_rule(std::string_view text) {
+    const std::size_t comma = find_outside(text, ','), equals = find_outside(text, '=');
+    const bool named = !trimmed(text).starts_with(kFile) && equals < comma;
+    const std::string_view algorithm = trimmed(named ? text.substr(equals + 1) : text);
+    return algorithm.starts_with(kFile) ? text.find(',') : comma;
 }
 
 // Whatever is refused while a rule is looked at is refused with the rule.
@@ -92,6 +102,11 @@ void read_sizes(std::string_view text, ForcedRule &rule) {
 void check_algorithm(const ForcedRule &rule) {
     if (rule.automatic())
         return;
+    if (rule.of_file()) {
+        if (rule.algorithm.size() == kFile.size())
+            refuse("it names no file; write file:PATH, where the path has no comma");
+        return;
+    }
     if (rule.collective) {
         (void)algorithms::parse(*rule.collective, rule.algorithm);
         return;
@@ -114,7 +129,8 @@ void check_algorithm(const ForcedRule &rule) {
 
 ForcedRule parse_rule(std::string_view text) {
     ForcedRule rule;
-    if (const std::size_t equals = find_outside(text, '='); equals != std::string_view::npos) {
+    const std::size_t equals = find_outside(text, '=');
+    if (equals != std::string_view::npos && !text.starts_with(kFile)) {
         const std::string_view calls = trimmed(text.substr(0, equals));
         const std::size_t colon = calls.find(':');
         rule.collective = collective_of(trimmed(calls.substr(0, colon)));
@@ -140,6 +156,14 @@ bool ForcedRule::matches(Collective of, std::uint64_t bytes) const {
     return std::any_of(algorithms::all().begin(), algorithms::all().end(), named);
 }
 
+bool ForcedRule::operator==(const ForcedRule &other) const {
+    const auto content = [](const ForcedRule &rule) {
+        return rule.imported == nullptr ? 0 : rule.imported->hash;
+    };
+    return collective == other.collective && low == other.low && high == other.high &&
+           algorithm == other.algorithm && content(*this) == content(other);
+}
+
 std::string to_text(const ForcedRule &rule) {
     if (!rule.collective)
         return rule.algorithm;
@@ -156,13 +180,33 @@ std::vector<ForcedRule> parse_forced(std::string_view text) {
     if (trimmed(text).empty() || trimmed(text) == "auto")
         return rules;
     for (bool last = false; !last;) {
-        const std::size_t comma = find_outside(text, ',');
+        const std::size_t comma = end_of_rule(text);
         const std::string_view one = trimmed(text.substr(0, comma));
         within(one, [&] { rules.push_back(parse_rule(one)); });
         last = comma == std::string_view::npos;
         text.remove_prefix(last ? text.size() : comma + 1);
     }
     return rules;
+}
+
+void import_files(std::span<ForcedRule> rules, int ranks) {
+    for (ForcedRule &rule : rules) {
+        if (!rule.of_file())
+            continue;
+        const auto same = std::find_if(rules.begin(), rules.end(), [&](const ForcedRule &each) {
+            return each.imported != nullptr && each.algorithm == rule.algorithm;
+        });
+        rule.imported = same != rules.end()
+                            ? same->imported
+                            : import_schedule(rule.algorithm.substr(kFile.size()), ranks);
+        const Collective of = rule.imported->schedule.contract.collective();
+        if (rule.collective.value_or(of) != of)
+            within(to_text(rule), [&] {
+                refuse("the file has a schedule of " + std::string(schedule::name(of)) +
+                       "; write " + std::string(schedule::name(of)) + "=" + rule.algorithm);
+            });
+        rule.collective = of;
+    }
 }
 
 void require(std::span<const ForcedRule> rules, int ranks) {
@@ -177,7 +221,10 @@ void require(std::span<const ForcedRule> rules, int ranks) {
         });
 }
 
-void require(const ForcedRule &rule, const Situation &situation) {
+void require(const ForcedRule &rule, const Situation &situation, schedule::Position root,
+             std::size_t count) {
+    if (rule.imported != nullptr) // and as it is, for ranks that may not agree
+        return require(*rule.imported, situation, root, count);
     within(to_text(rule),
            [&] { require(algorithms::parse(situation.collective, rule.algorithm), situation); });
 }

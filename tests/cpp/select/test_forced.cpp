@@ -105,7 +105,8 @@ TEST_CASE("rules are written as they are read") {
     for (const char *text :
          {"ring", "auto", "segmented_ring(segments=4)", "allreduce=auto", "allgather=ring",
           "allreduce:4K-64K=chain(segments=2)", "allreduce:1-=ring", "reduce:-1025=binomial",
-          "broadcast:1M-1G=chain", "barrier=linear"}) {
+          "broadcast:1M-1G=chain", "barrier=linear", "file:/a/b=c(1.json", "allreduce=file:a.json",
+          "allreduce:4K-=file:/a (copy).json"}) {
         CAPTURE(text);
         const std::vector<ForcedRule> rules = parse_forced(std::string(text) + ",ring");
         REQUIRE(rules.size() == 2);
@@ -144,6 +145,9 @@ TEST_CASE("what makes no sense is named, with what would") {
     refused("allreduce:=ring", "allreduce:=ring", {"'' are no sizes"});
     refused("allreduce:1-2-3=ring", "allreduce:1-2-3=ring", {"'2-3' is no size"});
     refused("allreduce:64K-4K=ring", "allreduce:64K-4K=ring", {"64K is more than 4K"});
+    refused("file:", "file:", {"names no file", "file:PATH"});
+    refused("ring,allreduce:4K-=file:", "allreduce:4K-=file:", {"names no file"});
+    refused("allreduc=file:/a.json", "allreduc=file:/a.json", {"no collective 'allreduc'"});
     refused("barrier:4-=linear", "barrier:4-=linear", {"a barrier has no size"});
 }
 
@@ -171,10 +175,10 @@ TEST_CASE("what cannot run on these ranks is refused with what can") {
 TEST_CASE("what cannot serve a call is refused with what can") {
     const std::vector<ForcedRule> rules = parse_forced("allreduce=ring");
     Situation here = allreduce(7, 2, 64);
-    select::require(rules[0], here);
+    select::require(rules[0], here, 0, 16);
     here.commutative = false;
     try {
-        select::require(rules[0], here);
+        select::require(rules[0], here, 0, 16);
         FAIL("no error");
     } catch (const Error &error) {
         CHECK(error.status() == Status::unsupported);
