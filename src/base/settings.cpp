@@ -126,6 +126,12 @@ constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
                            "that does not exist, of a connection that was refused"},
+    SettingInfo{.setting = Setting::trials,
+                .variable = "STRETTO_TRIALS",
+                .kind = boolean,
+                .fallback = "1",
+                .meaning = "whether calls between hosts that repeat try the algorithms whose "
+                           "price is close, some calls each, and keep the fastest"},
     SettingInfo{.setting = Setting::log,
                 .variable = "STRETTO_LOG",
                 .kind = choice,

@@ -31,6 +31,7 @@ enum class Setting {
     isa,
     string_copies,
     warn,
+    trials,
     log,
     trace,
     trace_bytes,

@@ -29,9 +29,9 @@ std::string settings_page() {
         "warned of, once, by rank 0. `stretto info` shows the values in force here and where they "
         "come from.\n\n"
         "All ranks of a job take those that shape it from rank 0's environment (`RING_BYTES`, "
-        "`SLICE_BYTES`, `HEAP_BYTES`, `SOCKETS`). `STRETTO_ALGORITHM` must be the same on all "
-        "ranks: if it "
-        "is not, calls end in a mismatch that names who differs.\n\n"
+        "`SLICE_BYTES`, `HEAP_BYTES`, `SOCKETS`). `STRETTO_ALGORITHM` and "
+        "`STRETTO_TRIALS` must be the same on all ranks: if they are "
+        "not, calls end in a mismatch that names who differs.\n\n"
         "## For users\n\n";
     append_table(page, SettingGroup::user);
     page += "\n## Set by `stretto run`\n\nOther launchers have variables of their own, which "

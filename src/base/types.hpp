@@ -150,6 +150,12 @@ constexpr std::uint32_t supported_ops(Dtype dtype) {
     return kSupportedOps[static_cast<std::size_t>(dtype)];
 }
 
+// Whether the order of operands makes no difference to a bit of the result: integers wrap.
+constexpr bool exact(Dtype dtype, ReduceOp op) {
+    return !is_user_defined(op) &&
+           (family(dtype) == Family::integer || family(dtype) == Family::boolean);
+}
+
 // Whether results are 0 or 1, whatever the operands.
 constexpr bool gives_truth(Dtype dtype, ReduceOp op) {
     return !is_user_defined(op) &&

@@ -90,12 +90,10 @@ Communicator::Site Communicator::make_site(const Request &request) {
     const std::size_t whole = vector_count(request) * element;
     const auto me = static_cast<std::size_t>(rank());
     std::size_t own = request.count * element, first = own * me;
-    std::uint64_t shares = 0;
     if (request.shares != 0) {
         const std::vector<std::uint64_t> &counts = *shares_.last().counts;
         own = counts[me] * element;
         first = std::accumulate(counts.begin(), counts.begin() + rank(), std::size_t{0}) * element;
-        shares = shares_.last().hash;
     }
     const schedule::Layout where = schedule::layout(request.collective);
     const schedule::Buffers held = rank() == request.root ? where.root : where.others;
@@ -103,7 +101,9 @@ Communicator::Site Communicator::make_site(const Request &request) {
         return holds == schedule::Holds::whole ? whole : holds == schedule::Holds::own ? own : 0;
     };
     Site site;
-    const Chosen chosen = choice_for(request);
+    Chosen chosen = choice_for(request);
+    site.tries = tries(request, chosen);
+    resume_trial(key_of(request), chosen);
     site.plan = &plan(request, chosen);
     // Where bits must not depend on how operands are put together, each pair is rounded.
     site.reduce =
@@ -118,11 +118,15 @@ Communicator::Site Communicator::make_site(const Request &request) {
     if (schedule::reduces(request.collective))
         site.extra = extra(request, site);
     site.what = what(request) | (chosen.imported != nullptr ? kOfFile : 0);
-    site.fingerprint =
-        mix(mix(mix(segment_->header().key, site.what), request.count), site.plan->identity);
-    if (shares != 0)
-        site.fingerprint = mix(site.fingerprint, shares);
+    site.fingerprint = fingerprint(request, site);
     return site;
+}
+
+// What ranks compare: that they make the same call, and play the same plan.
+std::uint64_t Communicator::fingerprint(const Request &request, const Site &site) const {
+    const std::uint64_t call = mix(mix(segment_->header().key, site.what), request.count);
+    const std::uint64_t played = mix(call, site.plan->identity);
+    return request.shares == 0 ? played : mix(played, shares_.last().hash);
 }
 
 // What an average divides, a premultiplied sum multiplies, and what makes truth of the contribution
@@ -153,9 +157,13 @@ std::unique_ptr<const engine::Extra> Communicator::extra(const Request &request,
     return kept;
 }
 
+Communicator::Key Communicator::key_of(const Request &request) const {
+    return {pack(request), request.count,
+            terms_now_ | std::uint64_t{request.operation_number} << 32, request.shares};
+}
+
 Communicator::Site &Communicator::site(const Request &request) {
-    const Key key{pack(request), request.count,
-                  terms_now_ | std::uint64_t{request.operation_number} << 32, request.shares};
+    const Key key = key_of(request);
     if (key == last_key_) [[likely]]
         return *last_site_;
     auto found = sites_.find(key);
@@ -221,7 +229,10 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
 void Communicator::play(const Request &request) {
     together([&] {
         Site &where = site_of_call(request);
-        queue_.play(call(request, where, false), where.tally);
+        if (where.tries) [[unlikely]]
+            play_trial(request, where);
+        else
+            queue_.play(call(request, where, false), where.tally);
     });
 }
 

@@ -19,6 +19,9 @@ select::Situation Communicator::situation(const Request &request) const {
     here.commutative = request.op != ReduceOp::user_in_order;
     here.reproducible = terms().reproducible;
     here.equal_shares = request.shares == 0;
+    if (here.hosts > 1 && here.hosts < here.ranks)
+        for (int rank = 0; rank < here.ranks; ++rank)
+            here.host_of.push_back(segment_->placement().host_of(rank));
     return here;
 }
 
@@ -29,8 +32,16 @@ Communicator::Chosen Communicator::choice_for(const Request &request) const {
         return {{rule->algorithm, "forced by " + terms().forced_by + ": " + to_text(*rule)},
                 rule->imported};
     }
-    here.consistent = true; // what nobody asked for by name gives all ranks the same bits
-    return {select::choose(here), nullptr};
+    return {select::choose(free_situation(request)), nullptr};
+}
+
+// What nobody asked for by name gives all ranks the same bits; integers do so in any order.
+select::Situation Communicator::free_situation(const Request &request) const {
+    select::Situation here = situation(request);
+    here.consistent = !exact(request.dtype, request.op);
+    if (here.reproducible != select::Reproducible::off)
+        here.profile = {}; // what was measured differs from run to run
+    return here;
 }
 
 schedule::Schedule Communicator::schedule_for(const Request &request, const Chosen &chosen) const {

@@ -42,7 +42,9 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
       engine_(
           segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, tracing_),
           [this](const engine::Said &said) { return describe(said); }, &messenger_),
-      queue_(engine_, *segment_, identity.rank), most_plan_bytes_(number(Setting::plan_bytes)),
+      queue_(engine_, *segment_, identity.rank),
+      tries_(number(Setting::trials) != 0 && !segment_->placement().one_host()),
+      most_plan_bytes_(number(Setting::plan_bytes)),
       logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
       exhausted_(engine::no_memory(identity.rank)) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
@@ -151,6 +153,8 @@ std::uint64_t Communicator::completed() {
     std::uint64_t calls = engine_.completed();
     if (!exchanges_.empty())
         calls = std::min(calls, *exchanges_.begin());
+    const auto own = std::lower_bound(own_calls_.begin(), own_calls_.end(), calls);
+    calls -= static_cast<std::uint64_t>(own - own_calls_.begin());
     return calls - std::min(calls, first_call_);
 }
 

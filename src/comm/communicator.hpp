@@ -26,6 +26,7 @@
 #include "schedule/layout.hpp"
 #include "select/forced.hpp"
 #include "select/select.hpp"
+#include "select/trial.hpp"
 #include "trace/recorder.hpp"
 #include "transport/heap.hpp"
 #include "transport/segment.hpp"
@@ -174,6 +175,7 @@ private:
         std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
         std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
         InPlace in_place = InPlace::over;
+        bool tries = false;                         // its trial is not over (trials.cpp)
         std::unique_ptr<const engine::Extra> extra; // null for most
     };
     struct Key {
@@ -225,11 +227,21 @@ private:
         std::shared_ptr<const select::Imported> imported; // null: an algorithm of the library
     };
     Chosen choice_for(const Request &request) const;
+    select::Situation free_situation(const Request &request) const;
+    // trials.cpp
+    bool tries(const Request &request, const Chosen &chosen) const;
+    void resume_trial(const Key &key, Chosen &chosen) const;
+    void play_trial(const Request &request, Site &site);
+    void conclude(const Request &request, select::Trial &trial);
+    void serve(const Request &request, Site &site, const std::string &algorithm,
+               const std::string &why);
     void log_choice(const Request &request, const Chosen &chosen) const;
     schedule::Schedule schedule_for(const Request &request, const Chosen &chosen) const;
     Site &site_of_call(const Request &request);
     void announce_refusal(const Request &request);
     Site &site(const Request &request);
+    Key key_of(const Request &request) const;
+    std::uint64_t fingerprint(const Request &request, const Site &site) const;
     Site make_site(const Request &request);
     std::unique_ptr<const engine::Extra> extra(const Request &request, const Site &site) const;
     void forget();
@@ -273,6 +285,11 @@ private:
     Key last_key_;
     Site *last_site_ = nullptr;
     std::unordered_map<Key, Site, KeyHash> sites_;
+    // Trials outlive their sites, as ranks forget sites one by one and must not forget these.
+    static constexpr std::size_t kMostTrials = 1024;
+    const bool tries_;
+    std::unordered_map<Key, select::Trial, KeyHash> trials_;
+    std::vector<std::uint64_t> own_calls_; // numbers of calls that no caller made
     std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
     std::size_t plan_bytes_ = 0;
     const std::size_t most_plan_bytes_;

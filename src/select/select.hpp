@@ -56,11 +56,19 @@ std::vector<std::string_view> able(const Situation &situation);
 struct Choice {
     std::string algorithm; // a name, with parameters
     std::string why;       // the rule that decided
+    bool by_price = false; // which calls that repeat may correct (trial.hpp)
 };
 
 // The same on all ranks, as it sees nothing but the situation.  Throws Error(unsupported) if no
 // algorithm can serve.
 Choice choose(const Situation &situation);
+
+// The choice first, then others whose price is close enough that it may be wrong about them.  Of
+// ranks on several hosts.
+std::vector<std::string> contenders(const Situation &situation);
+
+// "1.23 ms"
+std::string time_in_words(double seconds);
 
 // Throws Error(unsupported) that lists those which can if the algorithm that was asked for cannot.
 void require(const algorithms::Choice &choice, const Situation &situation);
