@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice of an algorithm, explained.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <string>
+#include <tuple>
 
 #include "bindings.hpp"
 #include "select/explain.hpp"
@@ -31,7 +33,8 @@ nb::dict describe(const select::Candidate &candidate) {
 }
 
 nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::size_t bytes,
-                 std::size_t element, bool commutative, const std::string &reproducible) {
+                 std::size_t element, bool commutative, const std::string &reproducible, bool exact,
+                 int hosts, std::tuple<double, double, double, double, double> link) {
     const auto which = schedule::collective_named(collective);
     if (!which)
         throw Error(Status::argument, "there is no collective '" + collective + "'");
@@ -42,7 +45,17 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
     situation.bytes = bytes;
     situation.element = element;
     situation.commutative = commutative;
-    situation.consistent = true; // as the communicator asks
+    situation.consistent = !exact; // as the communicator asks
+    situation.hosts = hosts;
+    if (hosts > 1) {
+        auto &[latency, overhead, byte, reduce, common] = link;
+        situation.profile.between = {latency, overhead, byte, reduce};
+        situation.profile.common = common;
+        situation.profile.measured = true;
+        situation.profile.source = "the network that was given";
+        for (int rank = 0; rank < ranks && hosts < ranks; ++rank)
+            situation.host_of.push_back(static_cast<int>(std::int64_t{rank} * hosts / ranks));
+    }
     situation.reproducible = select::reproducible_named(reproducible);
     select::Explanation all;
     {
@@ -64,7 +77,7 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
 
 void bind_selection(nb::module_ &module) {
     module.def("explain", &explain, "collective"_a, "ranks"_a, "cores"_a, "bytes"_a, "element"_a,
-               "commutative"_a, "reproducible"_a);
+               "commutative"_a, "reproducible"_a, "exact"_a, "hosts"_a, "link"_a);
 }
 
 } // namespace stretto::python

@@ -211,4 +211,8 @@ def explain(
     element: int,
     commutative: bool,
     reproducible: str,
-) -> dict[str, Any]: ...
+    exact: bool,
+    hosts: int,
+    link: tuple[float, float, float, float, float],
+) -> dict[str, Any]:
+    """`link`: latency, overhead, seconds per byte and per reduced byte, and what hosts share."""

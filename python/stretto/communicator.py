@@ -198,8 +198,9 @@ class Communicator(Parts, Messages, Exchanges, Family):
 
         Or by rules for collectives and sizes in bytes, of which the first that matches decides:
         "allreduce:-4K=auto,allreduce:4K-64K=ring,direct"; "file:PATH" is a schedule of one's own,
-        which is proved first.  None or "auto" lets Stretto choose.  The same on all ranks.  Raises an error that lists what there is if something does not exist, or
-        says why it cannot run here.
+        which is proved first.  None or "auto" lets Stretto choose.  The same on all ranks.  Raises
+        an error that lists what there is if something does not exist, or says why it cannot run
+        here.
         """
         self._core.force_algorithm(name or "auto")
 

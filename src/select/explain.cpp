@@ -4,10 +4,37 @@
 #include <algorithm>
 
 #include "algorithms/algorithm.hpp"
+#include "select/candidates.hpp"
 
 namespace stretto::select {
 
+// Over a network: each candidate with its price.
+static Explanation explain_prices(const Situation &situation) {
+    Explanation result;
+    result.choice = choose(situation);
+    result.count = elements(situation);
+    double least = 0;
+    for (const Priced &each : priced(situation)) {
+        Candidate &candidate = result.candidates.emplace_back();
+        candidate.algorithm = each.name;
+        candidate.excluded = each.excluded;
+        if (!each.excluded.empty())
+            continue;
+        const schedule::Schedule made = algorithms::make(each.choice, situation.ranks);
+        candidate.prediction = {
+            each.price.seconds,
+            schedule::account(made, made.partition.fitting(result.count), situation.element)};
+        if (result.cheapest.empty() || each.price.seconds < least) {
+            result.cheapest = each.name;
+            least = each.price.seconds;
+        }
+    }
+    return result;
+}
+
 Explanation explain(const Situation &situation) {
+    if (situation.hosts > 1)
+        return explain_prices(situation);
     Explanation result;
     result.choice = choose(situation);
     Machine machine;
@@ -23,13 +50,7 @@ Explanation explain(const Situation &situation) {
         if (!candidate.excluded.empty())
             continue;
         const schedule::Schedule made = algorithms::make({&each, {}}, situation.ranks);
-        // Where every rank has a part, of which all are equal, the vector is a little longer.
-        std::size_t count = situation.bytes / situation.element;
-        if (const auto parts = static_cast<std::size_t>(situation.ranks);
-            schedule::in_parts(situation.collective))
-            count = (count + parts - 1) / parts * parts;
-        if (situation.collective == schedule::Collective::barrier)
-            count = 1; // the number that nobody looks at
+        const std::size_t count = elements(situation);
         candidate.prediction = predict(made, count, situation.element, slice, machine);
         result.count = std::max(result.count, count);
         if (result.cheapest.empty() || candidate.prediction.seconds < least) {

@@ -56,6 +56,44 @@ def test_the_costs_are_those_of_the_schedule():
     assert (ring["bytes_sent"], ring["bytes_reduced"]) == (6000, 3000)
 
 
+TABLE_2 = tuple("--latency 0 --overhead 30us --per-byte 10ns --per-reduced-byte 0.2ns".split())
+
+
+def over_network(ranks: int, size: object, *more: object) -> dict:
+    return explained("--ranks", ranks, "--hosts", ranks, "--bytes", size, *TABLE_2, *more)
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_over_a_network_the_cheapest_serves(collective):
+    for ranks, size in ((6, 100), (7, 100_000), (12, 10_000_000)):
+        result = over_network(ranks, size, "--collective", collective)
+        able = [each for each in result["candidates"] if not each["excluded"]]
+        least = min(each["predicted_seconds"] for each in able)
+        (chosen,) = (each for each in able if each["algorithm"] == result["chosen"])
+        assert chosen["predicted_seconds"] <= 1.02 * least
+        names = [each["algorithm"] for each in result["candidates"]]
+        assert len(names) == len(set(names))
+        assert {name.partition("(")[0] for name in names} == set(package.algorithms(collective))
+
+
+def test_the_generalized_allreduce_costs_what_the_paper_says():
+    """Kolmakov and Zhang, table 2: 425 B at 127 processes with r = 7 take 240.8 us."""
+    result = over_network(127, 425, "--dtype", "int8")
+    prices = {each["algorithm"]: each["predicted_seconds"] for each in result["candidates"]
+              if not each["excluded"]}  # fmt: skip
+    assert prices["generalized(r=7)"] == pytest.approx(240.8e-6, rel=1e-3)
+    assert result["chosen"] in ("dissemination", "generalized(r=7)")
+    # Floats would be rounded differently on every rank.
+    floats = over_network(127, 424)
+    why = {each["algorithm"]: each["excluded"] for each in floats["candidates"]}
+    assert "same bits" in why["generalized(r=7)"]
+    assert not why["generalized"]
+
+
+def test_more_hosts_than_ranks_make_no_sense():
+    assert "cannot be on" in run("--ranks", 2, "--hosts", 3).output
+
+
 def test_what_excludes():
     full = explained("--ranks", 7, "--reproducible", "full")
     reasons = {each["algorithm"]: each["excluded"] for each in full["candidates"]}

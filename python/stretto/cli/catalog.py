@@ -24,6 +24,8 @@ DTYPES = {
     "int8": 1, "int16": 2, "int32": 4, "int64": 8,
     "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1,
 }  # fmt: skip
+# Those whose results are the same in whatever order operands are put together.
+EXACT = tuple(name for name in DTYPES if "int" in name or name == "bool")
 MOST_RANKS = 64  # up to here properties are looked at
 
 

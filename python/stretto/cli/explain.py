@@ -9,14 +9,36 @@ from typing import Any
 import click
 
 from stretto import _core, examine
-from stretto.cli.catalog import COLLECTIVES, DTYPES, REDUCING
+from stretto.cli.catalog import COLLECTIVES, DTYPES, EXACT, REDUCING
 from stretto.cli.tables import console, table, write_json
-from stretto.cli.units import SIZE, show_seconds, show_size
+from stretto.cli.units import SIZE, TIME, show_seconds, show_size
 
 
 @click.command()
 @click.option("-n", "--ranks", type=click.IntRange(1, 1024), required=True)
 @click.option("--bytes", "size", type=SIZE, default="1M", show_default=True, help="The vector.")
+@click.option(
+    "--hosts",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Ranks are on so many, as evenly as they can be; more than one: over a network.",
+)
+@click.option("--latency", type=TIME, default="40us", show_default=True, help="Of the network.")
+@click.option(
+    "--overhead", type=TIME, default="20us", show_default=True, help="Of a port, for each message."
+)
+@click.option("--per-byte", type=TIME, default="8.5ns", show_default=True, help="Of a port.")
+@click.option(
+    "--per-reduced-byte", type=TIME, default="0.1ns", show_default=True, help="Of a processor."
+)
+@click.option(
+    "--common",
+    type=TIME,
+    default="0s",
+    show_default=True,
+    help="For each message, of something that all hosts share.",
+)
 @click.option(
     "--collective", type=click.Choice(COLLECTIVES), default="allreduce", show_default=True
 )
@@ -36,6 +58,12 @@ from stretto.cli.units import SIZE, show_seconds, show_size
 def explain(
     ranks: int,
     size: int,
+    hosts: int,
+    latency: float,
+    overhead: float,
+    per_byte: float,
+    per_reduced_byte: float,
+    common: float,
     collective: str,
     cores: int | None,
     dtype: str,
@@ -43,17 +71,21 @@ def explain(
     reproducible: str,
     as_json: bool,
 ) -> None:
-    """Says which algorithm would serve a call on this host, and why not the others.
+    """Says which algorithm would serve a call, and why not the others.
 
     \b
     stretto explain --ranks 8 --bytes 1M
     stretto explain --ranks 7 --bytes 4K --reproducible full
     stretto explain --ranks 64 --cores 64 --collective broadcast --json
+    stretto explain --ranks 127 --hosts 127 --bytes 9K --latency 30us --per-byte 10ns
 
     Every algorithm is excluded by something that the call needs, or has a predicted time.  The
     choice itself goes by rules; where they were measured it says so, and then they count more than
     a prediction.  Predictions come from the schedule: latencies, streams of memory, ranks that
     share a core, with constants that meet the tables of docs/performance.md within a factor of two.
+
+    Over a network (--hosts) the cheapest serves: what the schedule costs with one message out and
+    one in at a time at every host, each of which takes a latency, an overhead and a time per byte.
 
     --bytes is the whole vector: of all ranks together for reduce_scatter and allgather.  Messages
     and bytes are of the rank that has most.
@@ -61,16 +93,23 @@ def explain(
     cores = cores or examine().cores
     element = DTYPES[dtype]
     commutes = not (in_order and collective in REDUCING)
-    result = _core.explain(collective, ranks, cores, size, element, commutes, reproducible)
+    if hosts > ranks:
+        raise click.UsageError(f"{ranks} ranks cannot be on {hosts} hosts")
+    link = (latency, overhead, per_byte, per_reduced_byte, common)
+    result = _core.explain(
+        collective, ranks, cores, size, element, commutes, reproducible, dtype in EXACT, hosts, link
+    )
     if as_json:
         write_json("-", {
             "collective": collective, "ranks": ranks, "cores": cores, "bytes": size,
-            "dtype": dtype, "in_order": in_order, "reproducible": reproducible, **result,
+            "dtype": dtype, "in_order": in_order, "reproducible": reproducible, "hosts": hosts,
+            **result,
         })  # fmt: skip
         return
     out = console()
     what = f"{collective} of {show_size(size)}" if collective != "barrier" else collective
-    out.print(f"{what}, {ranks} ranks on {cores} {'core' if cores == 1 else 'cores'}")
+    where = f"{cores} {'core' if cores == 1 else 'cores'}" if hosts == 1 else f"{hosts} hosts"
+    out.print(f"{what}, {ranks} ranks on {where}")
     out.print(f"chosen: [bold]{result['chosen']}[/bold] ({result['why']})")
     print_candidates(result)
     if result["cheapest"] != result["chosen"]:
