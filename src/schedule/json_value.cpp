@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <sstream>
 
 #include "base/status.hpp"
 
@@ -16,46 +17,49 @@ using Json = nlohmann::json;
 constexpr std::int64_t kMostValues = 100'000'000;
 constexpr int kMostDepth = 8; // a label of an op of a suffix stands 7 deep
 
-[[noreturn]] void refuse(const std::string &place, const std::string &what) {
-    throw Error(Status::argument, "schedule JSON: " + place + ": " + what);
+[[noreturn]] void refuse(const char *kind, const std::string &place, const std::string &what) {
+    throw Error(Status::argument, std::string(kind) + ": " + place + ": " + what);
 }
 
 // Called by the parser at every event.
 class Guard {
 public:
+    explicit Guard(const char *kind) : kind_(kind) {}
     bool operator()(int depth, Json::parse_event_t event, const Json &parsed) {
         using Event = Json::parse_event_t;
         if (depth > kMostDepth)
-            refuse("document", "nested deeper than " + std::to_string(kMostDepth) + " levels");
+            refuse(kind_, "document",
+                   "nested deeper than " + std::to_string(kMostDepth) + " levels");
         const bool value =
             event == Event::value || event == Event::object_start || event == Event::array_start;
         if (value && ++values_ > kMostValues)
-            refuse("document", "more than " + std::to_string(kMostValues) + " values");
+            refuse(kind_, "document", "more than " + std::to_string(kMostValues) + " values");
         const auto level = static_cast<std::size_t>(depth);
         if (event == Event::object_start) { // its keys are reported one level deeper
             keys_.resize(std::max(keys_.size(), level + 2));
             keys_[level + 1].clear();
         }
         if (event == Event::key && !keys_[level].insert(parsed.get<std::string>()).second)
-            refuse("document", "key \"" + parsed.get<std::string>() + "\" stands twice");
+            refuse(kind_, "document", "key \"" + parsed.get<std::string>() + "\" stands twice");
         return true;
     }
 
 private:
+    const char *const kind_;
     std::int64_t values_ = 0;
     std::vector<std::set<std::string>> keys_; // of the open object of each level
 };
 
 } // namespace
 
-Document::Document(std::string_view text) {
-    Guard guard;
+Document::Document(std::string_view text, const char *kind) : kind_(kind) {
+    Guard guard(kind);
     try {
         json_ = Json::parse(text, [&guard](int depth, Json::parse_event_t event, Json &parsed) {
             return guard(depth, event, parsed);
         });
     } catch (const Json::exception &error) {
-        refuse("document", error.what());
+        refuse(kind_, "document", error.what());
     }
 }
 
@@ -67,7 +71,7 @@ Value Value::operator[](std::size_t index) const {
 }
 
 void Value::fail(const std::string &what) const {
-    refuse(place(), what);
+    refuse(kind(), place(), what);
 }
 
 std::string Value::place() const {
@@ -125,6 +129,16 @@ std::uint64_t Value::natural() const {
     if (!json_.is_number_unsigned())
         fail("expected an integer from 0 to 2^64 - 1");
     return json_.get<std::uint64_t>();
+}
+
+double Value::number(double least, double most) const {
+    const double read = json_.is_number() ? json_.get<double>() : least - 1;
+    if (!(read >= least && read <= most)) {
+        std::ostringstream words;
+        words << "expected a number from " << least << " to " << most;
+        fail(words.str());
+    }
+    return read;
 }
 
 bool Value::boolean() const {

@@ -18,7 +18,8 @@ namespace stretto::schedule {
 // one it was taken from.
 class Value {
 public:
-    explicit Value(const nlohmann::json &json) : json_(json) {}
+    // `kind`: of the document, as errors begin: "schedule JSON".
+    Value(const nlohmann::json &json, const char *kind) : json_(json), key_(kind) {}
 
     Value operator[](const char *key) const;
     Value operator[](std::size_t index) const;
@@ -34,6 +35,7 @@ public:
     std::int32_t integer(std::int64_t least, std::int64_t most) const;
     std::vector<std::int32_t> integers(std::int64_t least, std::int64_t most) const;
     std::uint64_t natural() const;
+    double number(double least, double most) const;
     bool boolean() const;
     std::string string() const;
 
@@ -41,10 +43,11 @@ private:
     Value(const nlohmann::json &json, const Value *parent, const char *key, std::size_t index)
         : json_(json), parent_(parent), key_(key), index_(index) {}
     std::string place() const;
+    const char *kind() const { return parent_ == nullptr ? key_ : parent_->kind(); }
 
     const nlohmann::json &json_;
     const Value *parent_ = nullptr;
-    const char *key_ = nullptr; // or, in an array:
+    const char *key_ = nullptr; // of the document its kind; or, in an array:
     std::size_t index_ = 0;
 };
 
@@ -52,10 +55,11 @@ private:
 // twice in one object.
 class Document {
 public:
-    explicit Document(std::string_view text);
-    Value root() const { return Value(json_); }
+    explicit Document(std::string_view text, const char *kind = "schedule JSON");
+    Value root() const { return {json_, kind_}; }
 
 private:
+    const char *const kind_;
     nlohmann::json json_;
 };
 
