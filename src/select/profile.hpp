@@ -12,11 +12,25 @@ struct Profile {
     // Between two ranks of one host, and of two.
     Link inside{.latency = 1e-6, .overhead = 1e-6, .byte = 1e-10, .reduce = 1e-10};
     Link between{.latency = 4e-5, .overhead = 2e-5, .byte = 8.5e-9, .reduce = 1e-10};
-    double common = 0;     // of each piece between hosts, what all hosts share (price.hpp); seconds
-    bool measured = false; // if not, the table of rules.hpp counts more than prices
-    std::string source = "assumed: 1 Gbit/s Ethernet"; // for people: measured by whom, when, how
+    double common = 0; // of each piece between hosts, what all hosts share (price.hpp); seconds
+    // For people: measured by whom, when, how.
+    std::string source = "assumed: 1 Gbit/s Ethernet";
+    std::string how_inside = "assumed", how_between = "assumed"; // each of the two
+    std::string host, date; // of rank 0 when it was measured; "": it was not
+
+    // If not, the table of rules.hpp counts more than prices.
+    bool measured() const { return !date.empty(); }
 
     bool operator==(const Profile &) const = default;
 };
+
+// What a number of a link may be.  Beyond, whoever measured was disturbed, or it is a typing error.
+struct Bounds {
+    double least, most;
+    bool hold(double number) const { return number >= least && number <= most; } // NaN: no
+};
+inline constexpr Bounds kLatencies{0, 10}, kOverheads{0, 1}; // seconds
+inline constexpr Bounds kBytes{1e-13, 1e-3};                 // 10 TB/s to 1 KB/s
+inline constexpr Bounds kReductions{1e-13, 1e-3};
 
 } // namespace stretto::select

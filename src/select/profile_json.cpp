@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/profile_json.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "base/status.hpp"
+#include "schedule/json_value.hpp"
+
+namespace stretto::select {
+
+namespace {
+
+using Json = nlohmann::ordered_json; // keys in the order of the page
+
+constexpr std::size_t kMostBytes = 1u << 20; // of a file; one has some hundred
+constexpr std::size_t kMostWords = 400;      // bytes of a text in it
+
+Json written(const Link &link, const std::string &how) {
+    return {{"latency", link.latency},
+            {"overhead", link.overhead},
+            {"byte", link.byte},
+            {"reduce", link.reduce},
+            {"how", how}};
+}
+
+std::string words(const schedule::Value &value) {
+    std::string text = value.string();
+    if (text.size() > kMostWords)
+        value.fail("a text of " + std::to_string(text.size()) + " bytes; at most " +
+                   std::to_string(kMostWords) + " are allowed");
+    return text;
+}
+
+void read(const schedule::Value &value, Link &link, std::string &how) {
+    value.object({"latency", "overhead", "byte", "reduce"}, {"how"});
+    const auto number = [&](const char *key, const Bounds &bounds) {
+        return value[key].number(bounds.least, bounds.most);
+    };
+    link = {number("latency", kLatencies), number("overhead", kOverheads), number("byte", kBytes),
+            number("reduce", kReductions)};
+    how = value.has("how") ? words(value["how"]) : "";
+}
+
+std::string text_of(const std::string &path) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "re"),
+                                                                &std::fclose);
+    const auto refuse = [&](const std::string &why) {
+        throw Error(Status::argument,
+                    "the profile " + path + " (STRETTO_PROFILE) cannot be read: " + why +
+                        "; correct the path, or unset STRETTO_PROFILE and the network is measured");
+    };
+    if (file == nullptr)
+        refuse(std::strerror(errno));
+    std::string text(kMostBytes + 1, '\0');
+    errno = 0;
+    text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+    if (std::ferror(file.get()) != 0) // a folder, for instance
+        refuse(std::strerror(errno));
+    if (text.size() > kMostBytes)
+        refuse("it is longer than 1 MiB");
+    return text;
+}
+
+} // namespace
+
+std::string to_json(const Profile &profile, std::string_view version) {
+    const Json json = {{"stretto", version},
+                       {"host", profile.host},
+                       {"date", profile.date},
+                       {"links",
+                        {{"inside", written(profile.inside, profile.how_inside)},
+                         {"between", written(profile.between, profile.how_between)}}}};
+    // The name of a host may be anything.
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Profile profile_from_json(std::string_view text) {
+    const schedule::Document document(text, "profile JSON");
+    const schedule::Value root = document.root();
+    root.object({"links"}, {"stretto", "host", "date"});
+    Profile profile;
+    if (root.has("stretto"))
+        (void)words(root["stretto"]); // of the writer: for people
+    profile.host = root.has("host") ? words(root["host"]) : "";
+    profile.date = root.has("date") ? words(root["date"]) : "";
+    const schedule::Value links = root["links"];
+    links.object({"inside", "between"});
+    read(links["inside"], profile.inside, profile.how_inside);
+    read(links["between"], profile.between, profile.how_between);
+    profile.source.clear();
+    return profile;
+}
+
+Profile load_profile(const std::string &path) {
+    const std::string text = text_of(path);
+    try {
+        Profile profile = profile_from_json(text);
+        profile.source = path;
+        if (!profile.host.empty())
+            profile.source += ", of " + profile.host;
+        if (!profile.date.empty())
+            profile.source += ", " + profile.date;
+        return profile;
+    } catch (const Error &error) {
+        throw Error(error.status(),
+                    "the profile " + path + " (STRETTO_PROFILE) is malformed: " + error.what() +
+                        "; correct it, or unset STRETTO_PROFILE and the network is measured");
+    }
+}
+
+} // namespace stretto::select

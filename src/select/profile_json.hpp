@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Profiles of networks as JSON: what STRETTO_PROFILE names, and what a job says that it goes by.
+//
+//   {
+//     "stretto": "0.2.0",                  the version that wrote it
+//     "host": "node1",                     rank 0's; "" if it was assumed
+//     "date": "2026-03-01 12:00:00 UTC",
+//     "links": {
+//       "inside":  {"latency": 4e-7, "overhead": 3e-7, "byte": 1e-10, "reduce": 9e-11, "how":
+//       "..."}, "between": {...}
+//     }
+//   }
+//
+// Seconds, and seconds per byte, as price.hpp defines them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "select/profile.hpp"
+
+namespace stretto::select {
+
+std::string to_json(const Profile &profile, std::string_view version);
+
+// All but `source`.  Throws Error(argument) with the place and what would do there.
+Profile profile_from_json(std::string_view text);
+
+// Throws Error(argument) with the path and the remedy if the file cannot be read or is malformed.
+Profile load_profile(const std::string &path);
+
+} // namespace stretto::select

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Profiles of networks: any text is refused as a wrong argument, or its numbers are plausible, and
+// it is written and read again as the same.
+#include "base/status.hpp"
+#include "fuzz.hpp"
+#include "select/profile_json.hpp"
+
+using namespace stretto;
+using fuzz::must;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+    select::Profile profile;
+    try {
+        profile = select::profile_from_json(fuzz::text_of(data, size));
+    } catch (const Error &error) {
+        must(error.status() == Status::argument, "a text is refused as a wrong argument");
+        return 0;
+    }
+    for (const select::Link &link : {profile.inside, profile.between})
+        must(select::kLatencies.hold(link.latency) && select::kOverheads.hold(link.overhead) &&
+                 select::kBytes.hold(link.byte) && select::kReductions.hold(link.reduce),
+             "numbers are plausible");
+    must(select::profile_from_json(select::to_json(profile, "")) == profile,
+         "what is written is read as the same");
+    return 0;
+}
