@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/survey.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stretto::select {
+
+namespace {
+
+constexpr std::uint32_t kFirstSmall = 8u << 10, kFirstLarge = 24u << 10;
+// More than any bucket that we have met, together.
+constexpr std::uint32_t kMiddleSmall = 64u << 10, kMiddleLarge = 192u << 10;
+constexpr std::uint32_t kLeastSmall = 4u << 10, kMostSmall = 256u << 10;
+constexpr std::uint32_t kRatio = 4; // of the last streams, large to small
+constexpr double kQuick = 3e-3;     // seconds of a stream after which a longer one is tried
+constexpr double kEnough = 60e-3;   // that the last streams may take, if three rounds fit
+
+// Disturbances make a time longer, never shorter: the lower half has fewer of them.
+double lower_quartile(std::vector<double> times) {
+    if (times.empty())
+        return 0;
+    const auto at = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 4);
+    std::nth_element(times.begin(), at, times.end());
+    return *at;
+}
+
+std::uint32_t as_many(double left, double each, std::uint32_t most) {
+    if (each * most <= left)
+        return most;
+    return left <= 0 ? 0 : static_cast<std::uint32_t>(left / each);
+}
+
+double pieces(std::uint32_t bytes, std::size_t slice) {
+    return std::ceil(static_cast<double>(bytes) / static_cast<double>(slice));
+}
+
+} // namespace
+
+double Survey::round_trip() const {
+    return lower_quartile(pings_);
+}
+
+double Survey::burst() const {
+    return lower_quartile(bursts_);
+}
+
+// For plans: at least that of a memory, whatever the times say.
+double Survey::per_byte() const {
+    constexpr double kFastest = 1e-11;
+    if (times_.large.empty())
+        return kFastest;
+    const double large = *std::max_element(times_.large.begin(), times_.large.end());
+    return std::max((large - round_trip()) / last_.large, kFastest);
+}
+
+Trial Survey::streams(double left) const {
+    const double each = per_byte();
+    const auto fitting = [&](std::uint32_t lead, std::uint32_t rounds, double most) {
+        for (std::uint32_t small = kMostSmall; small >= kLeastSmall; small /= 2) {
+            const double large = round_trip() + kRatio * small * each;
+            if (lead * large + rounds * (large + round_trip() + small * each) <= most)
+                return Trial{
+                    .lead = lead, .rounds = rounds, .small = small, .large = kRatio * small};
+        }
+        return kNoTrial;
+    };
+    Trial trial = fitting(1, 3, std::min(left, kEnough));
+    if (trial == kNoTrial)
+        trial = fitting(1, 1, left / 2); // nobody needs to wait for more
+    if (trial == kNoTrial)
+        trial = fitting(1, 1, left);
+    if (trial == kNoTrial)
+        trial = fitting(0, 1, left); // the last long one was not long ago
+    return trial;
+}
+
+Trial Survey::next(double left) {
+    if (!begun_) {
+        begun_ = true;
+        return {.pings = 3, .rounds = 1, .small = kFirstSmall, .large = kFirstLarge, .bursts = 1};
+    }
+    if (over_)
+        return kNoTrial;
+    const double quick = times_.large.empty() ? 0 : times_.large.back() - round_trip();
+    if (last_.large < kMiddleLarge && quick < kQuick && left > kEnough) {
+        Trial more{.rounds = 1, .small = kMiddleSmall, .large = kMiddleLarge};
+        repeat(more, left);
+        return more;
+    }
+    over_ = true;
+    Trial last = streams(left);
+    repeat(last, left);
+    return last;
+}
+
+// Once, what is short, if it is.
+void Survey::repeat(Trial &trial, double left) {
+    if (repeated_)
+        return;
+    repeated_ = true;
+    trial.pings = as_many(left / 16, round_trip(), 16);
+    trial.bursts = as_many(left / 16, burst(), 4);
+}
+
+void Survey::took(const Trial &trial, const Times &times) {
+    // The first of all finds caches and connections cold.
+    const bool first = pings_.empty() && times.pings.size() > 1;
+    pings_.insert(pings_.end(), times.pings.begin() + (first ? 1 : 0), times.pings.end());
+    bursts_.insert(bursts_.end(), times.bursts.begin(), times.bursts.end());
+    if (trial.rounds == 0)
+        return;
+    last_ = trial;
+    times_ = times;
+}
+
+Link Survey::link(const Link &assumed, std::size_t slice, std::string &how) const {
+    Link found = assumed;
+    std::string lacking;
+    const auto lack = [&](const char *what) {
+        lacking += lacking.empty() ? "; assumed: " : ", ";
+        lacking += what;
+    };
+    how = std::to_string(pings_.size()) + " round trips, " + std::to_string(bursts_.size()) +
+          " bursts, streams of " + std::to_string(last_.small >> 10) + " and " +
+          std::to_string(last_.large >> 10) + " KiB";
+    // What a message costs its sender is part of what it takes.
+    const double alpha = round_trip() / 2;
+    const double overhead = std::clamp((burst() - round_trip()) / (kBurst - 1), 0.0, alpha);
+    if (pings_.empty() || alpha == 0 || !kLatencies.hold(alpha - overhead))
+        lack("latency");
+    else
+        found.latency = alpha - overhead;
+    if (pings_.empty() || bursts_.empty() || alpha == 0 || !kOverheads.hold(overhead))
+        lack("overhead");
+    else
+        found.overhead = overhead;
+    const double longer =
+        lower_quartile(times_.large) - lower_quartile(times_.small) -
+        found.overhead * (pieces(last_.large, slice) - pieces(last_.small, slice));
+    const double byte = last_.large > last_.small ? longer / (last_.large - last_.small) : 0;
+    if (kBytes.hold(byte))
+        found.byte = byte;
+    else
+        lack("byte");
+    how += lacking;
+    return found;
+}
+
+} // namespace stretto::select
