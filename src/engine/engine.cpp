@@ -67,7 +67,7 @@ template<bool traced>
             wait(own_, [this] { return attempt_as<traced>(own_); }, true);
     close(own_, tally, nullptr);
     if constexpr (traced)
-        recorder_->call_ends(own_.sequence);
+        recorder_->call_ends(segment_->number_of(own_.sequence));
 }
 
 void Engine::play(const Call &call, Tally &tally) {
@@ -238,7 +238,7 @@ bool Engine::attempt(Run &run) {
 void Engine::end(Run &run, Tally &tally, const Run *oldest) {
     close(run, tally, oldest);
     if (recorder_ != nullptr)
-        recorder_->call_ends(run.sequence);
+        recorder_->call_ends(segment_->number_of(run.sequence));
 }
 
 void Engine::close(Run &run, Tally &tally, const Run *oldest) {

@@ -73,6 +73,8 @@ public:
     void judge(std::uint64_t sequence);
     // Calls begun.
     std::uint64_t calls() const { return sequence_; }
+    // Errors and traces number calls from the next one on, which is 0; so on all ranks.
+    void number_from_here() { segment_->number_from(sequence_); }
     // Calls that are complete, without a gap.  Those of the last moment, of which nobody may have
     // the result, are not among them once the communicator has failed.
     std::uint64_t completed() const { return completed_; }

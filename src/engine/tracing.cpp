@@ -5,8 +5,9 @@
 namespace stretto::engine {
 
 void Engine::trace_begin(const Run &run) {
-    recorder_->call_begins({run.sequence, run.call->said.what, run.call->said.count,
-                            run.plan->vector_bytes, run.plan->algorithm, run.plan->synchronizing});
+    recorder_->call_begins({segment_->number_of(run.sequence), run.call->said.what,
+                            run.call->said.count, run.plan->vector_bytes, run.plan->algorithm,
+                            run.plan->synchronizing});
 }
 
 void Engine::trace_step(const Run &run, const Step &step, std::uint64_t begin) {
@@ -18,15 +19,16 @@ void Engine::trace_step(const Run &run, const Step &step, std::uint64_t begin) {
     for (std::uint32_t r = 0; r < step.readers; ++r)
         readers.add(run.plan->readers[step.first_reader + r].rank);
     recorder_->step_ends(begin,
-                         {run.sequence, static_cast<std::uint32_t>(&step - run.plan->steps.data()),
-                          step.length, step.operands, step.has_result, step.publishes},
+                         {segment_->number_of(run.sequence),
+                          static_cast<std::uint32_t>(&step - run.plan->steps.data()), step.length,
+                          step.operands, step.has_result, step.publishes},
                          sources, readers);
 }
 
 // Of several calls in flight the oldest: the others wait for it as well.
 void Engine::trace_wait(const Run &run) {
     if (run.sequence == oldest_)
-        recorder_->waits(run.sequence, run.next, awaited(run));
+        recorder_->waits(segment_->number_of(run.sequence), run.next, awaited(run));
 }
 
 } // namespace stretto::engine

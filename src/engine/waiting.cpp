@@ -196,16 +196,16 @@ std::string Engine::at(const Run &run) const {
         if (step < run.next || run.is_done(step))
             done += steps[step].length;
     }
-    return "in " + describe_(run.call->said) + " (call " + std::to_string(run.sequence) + ", " +
-           run.plan->algorithm + ", " + std::to_string(done) + " of " + std::to_string(bytes) +
-           " bytes done)";
+    return "in " + describe_(run.call->said) + " (call " +
+           std::to_string(segment_->number_of(run.sequence)) + ", " + run.plan->algorithm + ", " +
+           std::to_string(done) + " of " + std::to_string(bytes) + " bytes done)";
 }
 
 // The communicator has failed before this call.
 void Engine::refuse(const Call &call) const {
     throw interrupted(segment_->failure(), options_.who, [&] {
-        return "before " + describe_(call.said) + " (call " + std::to_string(sequence_) +
-               ", 0 bytes done)";
+        return "before " + describe_(call.said) + " (call " +
+               std::to_string(segment_->number_of(sequence_)) + ", 0 bytes done)";
     });
 }
 

@@ -96,10 +96,10 @@ std::string where_others_wait(const Segment &segment, int rank, std::uint64_t ca
     std::string words;
     for (std::size_t i = 0; i < std::min(kMostGroups, groups.size()); ++i) {
         const Group &group = groups[i];
-        words += "; " + ranks_in_words(group.ranks) +
-                 (group.ranks.size() == 1 ? " waits for " : " wait for ") +
-                 in_words(group.standing) +
-                 (group.call != call ? " of call " + std::to_string(group.call) : "");
+        words +=
+            "; " + ranks_in_words(group.ranks) +
+            (group.ranks.size() == 1 ? " waits for " : " wait for ") + in_words(group.standing) +
+            (group.call != call ? " of call " + std::to_string(segment.number_of(group.call)) : "");
     }
     return words + (groups.size() > kMostGroups ? "; and so on" : "");
 }

@@ -21,6 +21,7 @@
 // those are not in the segment: they are each reader's own, its *mirror*.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -137,6 +138,12 @@ public:
     // To the ranks of other hosts; null if there are none.
     Bridge *bridge() const { return bridge_; }
     void set_bridge(Bridge *bridge) { bridge_ = bridge; }
+    // What people are told of a call: the ranks of several hosts make some before their callers do.
+    // Set before any other thread uses this.
+    void number_from(std::uint64_t sequence) { first_call_ = sequence; }
+    std::uint64_t number_of(std::uint64_t sequence) const {
+        return sequence - std::min(first_call_, sequence);
+    }
     // For messages: " (node7, 10.0.0.7)" of a rank of another host, else "".
     std::string place(int rank) const;
     int fd() const { return fd_.get(); }
@@ -197,6 +204,7 @@ private:
 
     Descriptor fd_, heap_fd_, mirror_fd_;
     Placement placement_;
+    std::uint64_t first_call_ = 0;
     Bridge *bridge_ = nullptr;
     std::vector<Descriptor> duplicates_; // closing them would give up the locks of this process
     SegmentHeader *header_ = nullptr;
