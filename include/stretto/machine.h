@@ -87,6 +87,14 @@ STRETTO_API stretto_status stretto_examine(stretto_machine *machine);
  * different hosts. */
 STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line);
 
+/* ---- the network ------------------------------------------------------------------------ */
+
+/* What the communicator goes by of the network, in JSON, as STRETTO_PROFILE takes it from a file
+ * (docs/hosts.md): the same on all its ranks.  On several hosts it was measured when the job
+ * started, or read; communicators made of others have that of the job.  On one host it is assumed
+ * and serves nothing.  Valid until the communicator is finalized. */
+STRETTO_API stretto_status stretto_network_profile(stretto_comm comm, const char **json);
+
 #ifdef __cplusplus
 }
 #endif

@@ -115,6 +115,12 @@ double probe_memory(const Communicator &self) {
     return nanoseconds;
 }
 
+std::string network_profile(const Communicator &self) {
+    const char *json = nullptr;
+    self.handle->call([&](stretto_comm comm) { return stretto_network_profile(comm, &json); });
+    return json;
+}
+
 } // namespace
 
 void bind_communicator(nb::module_ &module) {
@@ -146,6 +152,7 @@ void bind_communicator(nb::module_ &module) {
         .def("set_reproducible", &set_reproducible, "mode"_a)
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
         .def("probe_memory", &probe_memory)
+        .def("network_profile", &network_profile)
         .def("finalize", [](const Communicator &self) { self.handle->finalize(); })
         .def("exit", [](const Communicator &self) { self.handle->exit(); });
 

@@ -18,6 +18,7 @@ of threads.  Calls let other Python threads run while they wait.
 from __future__ import annotations
 
 import atexit
+import json
 import math
 import weakref
 from typing import Any, NamedTuple
@@ -224,6 +225,14 @@ class Communicator(Parts, Messages, Exchanges, Family):
         """The state of the machine: nanoseconds to overwrite a cache line that a neighbour has
         just read.  Collective; 0 with one rank."""
         return self._core.probe_memory()
+
+    def network_profile(self) -> dict[str, Any]:
+        """What this communicator goes by of the network between its ranks; the same on all.
+
+        On several hosts it was measured when the job started.  Written to a file as JSON it is what
+        STRETTO_PROFILE names, for jobs that are to go by the same numbers.
+        """
+        return json.loads(self._core.network_profile())
 
     def finalize(self) -> None:
         """Waits for requests in flight and leaves the job; the communicator takes no more calls.

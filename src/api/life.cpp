@@ -31,7 +31,9 @@ stretto_comm open(const stretto::comm::Identity &me) {
                                                    " ranks; at most " + std::to_string(most) +
                                                    " are possible");
     warn_of_unknown_settings(me.rank);
-    return new stretto_comm_s(me);
+    auto made = std::make_unique<stretto_comm_s>(me);
+    made->communicator.learn();
+    return made.release();
 }
 
 // Their errors are nobody's now.

@@ -4,6 +4,7 @@
 
 #include "base/spelling.hpp"
 #include "handles.hpp"
+#include "select/profile_json.hpp"
 
 using stretto::Error;
 using stretto::Status;
@@ -82,6 +83,17 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
             request.collective = *which;
         }
         *algorithm = comm->communicator.chosen(request).c_str();
+    });
+}
+
+stretto_status stretto_network_profile(stretto_comm comm, const char **json) {
+    return guarded([&] {
+        require(comm != nullptr && json != nullptr, "an argument is NULL");
+        const std::lock_guard lock(comm->mutex);
+        if (comm->network.empty())
+            comm->network =
+                stretto::select::to_json(comm->communicator.profile(), STRETTO_VERSION_TEXT);
+        *json = comm->network.c_str();
     });
 }
 

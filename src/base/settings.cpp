@@ -197,6 +197,13 @@ constexpr std::array kSettings{
                            "networks that one does not have",
                 .most = kLongest,
                 .unit = "us"},
+    SettingInfo{.setting = Setting::profile,
+                .variable = "STRETTO_PROFILE",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "what the network of a job on several hosts is like: a JSON file "
+                           "(docs/hosts.md); assumed: 1 Gbit/s Ethernet; by default, and with "
+                           "off, it is measured when the job starts; rank 0's counts"},
     SettingInfo{.setting = Setting::secret_file,
                 .variable = "STRETTO_SECRET_FILE",
                 .kind = SettingKind::text,

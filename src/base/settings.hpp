@@ -41,6 +41,7 @@ enum class Setting {
     sockets,
     congestion,
     delay,
+    profile,
     secret_file,
     secret,
     mpi,

@@ -10,6 +10,7 @@
 #include "comm/environment.hpp"
 #include "comm/hosts/peer_watch.hpp"
 #include "comm/hosts/reach.hpp"
+#include "select/profile.hpp"
 #include "trace/buffer.hpp"
 #include "transport/carrier.hpp"
 #include "transport/segment.hpp"
@@ -27,6 +28,8 @@ struct Origin {
     // If its ranks are on several hosts.
     transport::SegmentShape shape = {};
     std::shared_ptr<trace::Buffer> trace = nullptr; // of this rank, if one is wanted
+
+    select::Profile profile = {}; // of the network, as its parent knows it
 
     // What the ranks of a host share; all of them, if there are no others.
     const transport::Placement &placement() const { return shape.placement; }

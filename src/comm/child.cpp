@@ -78,6 +78,7 @@ Child child_of(const Communicator &parent, std::vector<int> ranks, const std::st
     child.origin.place = place;
     child.origin.ring_bytes = parent.segment()->ring_bytes();
     child.origin.trace = parent.trace();
+    child.origin.profile = parent.profile();
     child.ranks = std::move(ranks);
     if (parent.reach().lobby != nullptr)
         place_on_hosts(parent.reach(), child);

@@ -43,6 +43,7 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
           segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, tracing_),
           [this](const engine::Said &said) { return describe(said); }, &messenger_),
       queue_(engine_, *segment_, identity.rank),
+      profile_(origin != nullptr ? origin->profile : select::Profile{}),
       tries_(number(Setting::trials) != 0 && !segment_->placement().one_host()),
       most_plan_bytes_(number(Setting::plan_bytes)),
       logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
@@ -67,6 +68,8 @@ std::string Communicator::describe(const engine::Said &said) const {
     std::string text((said.what & kOverlaps) != 0 ? "nonblocking " : "");
     const bool by_pairs = (said.what & kByPairs) != 0;
     text.append(schedule::name(collective)).append(shares || by_pairs ? "v" : "");
+    if (collective == Collective::custom)
+        return "measuring the network";
     if (collective == Collective::barrier)
         return text;
     if (by_pairs)

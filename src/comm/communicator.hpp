@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,9 @@
 #include "messages/messenger.hpp"
 #include "schedule/contract.hpp"
 #include "schedule/layout.hpp"
+#include "schedule/schedule.hpp"
 #include "select/forced.hpp"
+#include "select/profile.hpp"
 #include "select/select.hpp"
 #include "select/trial.hpp"
 #include "trace/recorder.hpp"
@@ -155,6 +158,11 @@ public:
     void set_reproducible(select::Reproducible mode);
     // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.
     void settle(const Origin &origin);
+    // Of the job's own communicator, after it was made and before any other call: on several hosts
+    // what the network is like, the same on all ranks.  Throws what any call throws, on all of
+    // them.
+    void learn();
+    const select::Profile &profile() const { return profile_; }
     // What was set for `other` holds here as well: the algorithm only if asked for.
     void inherit(const Communicator &other, bool algorithm);
     const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
@@ -252,6 +260,8 @@ private:
     std::uint64_t take_turn(const Exchange &what);
     Begun start_exchange(const Exchange &what);
 
+    using MakeSchedule = std::function<schedule::Schedule()>;
+
     // Leaves the job also when the communicator could not be made.
     struct Membership {
         Joined &joined;
@@ -260,6 +270,9 @@ private:
     };
 
     [[noreturn]] void tell();
+    // network.cpp
+    void play_unseen(const std::string &key, const MakeSchedule &make, void *data,
+                     std::size_t bytes);
     // tracing.cpp
     trace::Recorder *start_trace(const Origin *origin);
     void note_clock();
@@ -279,6 +292,7 @@ private:
     engine::Engine engine_;
     engine::Queue queue_;
 
+    select::Profile profile_;
     std::vector<Terms> all_terms_{{}}; // that were ever in force
     std::size_t terms_now_ = 0;
     Shares shares_;

@@ -107,7 +107,9 @@ TEST_CASE("life, memory and reports") {
              {"settings", [&] { return stretto_settings(nullptr, nullptr, 1, &count); }, "NULL"},
              {"examine", [] { return stretto_examine(nullptr); }, "NULL"},
              {"probe", [&] { return stretto_probe_memory(nullptr, &number); }, "NULL"},
-             {"probe", [&] { return stretto_probe_memory(comm, nullptr); }, "NULL"}});
+             {"probe", [&] { return stretto_probe_memory(comm, nullptr); }, "NULL"},
+             {"network", [&] { return stretto_network_profile(nullptr, &name); }, "NULL"},
+             {"network", [&] { return stretto_network_profile(comm, nullptr); }, "NULL"}});
         CHECK(stretto_alloc(comm, SIZE_MAX, &memory) == STRETTO_ERR_MEMORY);
         CHECK(stretto_alloc(comm, SIZE_MAX / 2, &memory) == STRETTO_ERR_MEMORY);
         test::check(stretto_free(comm, nullptr));

@@ -128,6 +128,7 @@ comm.allreduce(np.ones(3, np.float32))
 assert (line.collective, line.calls, line.bytes) == ("allreduce", 1, 12)
 assert line.algorithm == comm.chosen_algorithm("allreduce", 3, np.float32)
 assert comm.probe_memory() >= 0
+assert comm.network_profile()["links"].keys() == {"inside", "between"}
 
 # A request that nobody keeps still ends, on arrays that nobody else keeps.
 for _ in range(10):
