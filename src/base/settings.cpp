@@ -12,9 +12,8 @@ namespace stretto {
 
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kLongest = kSecond * 1'000'000'000;  // 31 years; leaves room for sums
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46; // of address space
+constexpr std::uint64_t kLongest = 1'000'000'000'000'000'000; // ns: 31 years; leaves room for sums
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;  // of address space
 constexpr std::uint64_t kMostRanks = 65536;
 
 using enum SettingKind;
@@ -130,8 +129,8 @@ constexpr std::array kSettings{
                 .variable = "STRETTO_TRIALS",
                 .kind = boolean,
                 .fallback = "1",
-                .meaning = "whether calls between hosts that repeat try the algorithms whose "
-                           "price is close, some calls each, and keep the fastest"},
+                .meaning =
+                    "whether calls between hosts that repeat try algorithms of similar price"},
     SettingInfo{.setting = Setting::log,
                 .variable = "STRETTO_LOG",
                 .kind = choice,
@@ -193,17 +192,15 @@ constexpr std::array kSettings{
                 .variable = "STRETTO_DELAY",
                 .kind = duration,
                 .fallback = "0",
-                .meaning = "how much later everything leaves for another host: for experiments on "
-                           "networks that one does not have",
+                .meaning = "how much later all leaves for another host: for experiments",
                 .most = kLongest,
                 .unit = "us"},
     SettingInfo{.setting = Setting::profile,
                 .variable = "STRETTO_PROFILE",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning = "what the network of a job on several hosts is like: a JSON file "
-                           "(docs/hosts.md); assumed: 1 Gbit/s Ethernet; by default, and with "
-                           "off, it is measured when the job starts; rank 0's counts"},
+                .meaning = "a JSON file that says what the network is like (docs/hosts.md), or "
+                           "assumed; by default it is measured at the start; rank 0's counts"},
     SettingInfo{.setting = Setting::secret_file,
                 .variable = "STRETTO_SECRET_FILE",
                 .kind = SettingKind::text,

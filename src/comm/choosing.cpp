@@ -39,8 +39,8 @@ Communicator::Chosen Communicator::choice_for(const Request &request) const {
 select::Situation Communicator::free_situation(const Request &request) const {
     select::Situation here = situation(request);
     here.consistent = !exact(request.dtype, request.op);
-    if (here.reproducible != select::Reproducible::off)
-        here.profile = {}; // what was measured differs from run to run
+    if (here.reproducible == select::Reproducible::off) // what was measured differs between runs
+        here.profile = profile_;
     return here;
 }
 

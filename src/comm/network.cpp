@@ -4,7 +4,7 @@
 // Rank 0 measures with the lowest rank on another host and with the lowest other one on its own
 // (survey.hpp), by calls of the engine as any other call is one.  What comes next depends on the
 // times so far, which rank 0 alone knows; so it tells all ranks, by a broadcast, what they try
-// next, and at last what came of it.  The others make the calls of each trial as well, in which
+// next, and at last what came of it.  The others make the calls of each probe as well, in which
 // they have nothing to do, and wait for the next order.  Until the end no rank chooses an algorithm
 // by any profile; from then on all go by the same.
 //
@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t kElement = 8;   // bytes
 constexpr std::size_t kSlice = 65536; // in which a stream travels
 // Seconds: after which no more is tried; and what the link inside may take of them.
-constexpr double kMost = 0.45, kMostInside = 0.05;
+constexpr double kMost = 0.5, kMostInside = 0.05;
 
 double seconds_since(std::uint64_t ticks) {
     return static_cast<double>(now_ticks() - ticks) * ns_per_tick() * 1e-9;
@@ -87,11 +87,13 @@ std::string now_in_words() {
     return text;
 }
 
-// What rank 0 tells all ranks, as bytes: what to try, and when there is nothing more to try
+// What rank 0 tells all ranks, as bytes: what to try, and when there is nothing more to try between
+// two ranks how often all of them exchange something
 class Orders {
 public:
-    select::Trial between, inside;
-    bool over() const { return between == select::kNoTrial && inside == select::kNoTrial; }
+    select::Probe between, inside;
+    std::uint64_t gatherings = 0;
+    bool over() const { return between == select::kNoProbe && inside == select::kNoProbe; }
 };
 
 // what came of it.
@@ -99,18 +101,19 @@ class Findings {
 public:
     Findings() = default;
     explicit Findings(const select::Profile &profile)
-        : inside_(profile.inside), between_(profile.between) {
+        : inside_(profile.inside), between_(profile.between), common_(profile.common) {
         const std::string *const words[] = {&profile.source, &profile.how_inside,
                                             &profile.how_between, &profile.host, &profile.date};
         for (std::size_t i = 0; i < std::size(texts_); ++i) // each ends with a zero
             (void)words[i]->copy(texts_[i], sizeof(texts_[i]) - 1);
     }
     select::Profile profile() const {
-        return {inside_, between_, texts_[0], texts_[1], texts_[2], texts_[3], texts_[4]};
+        return {inside_, between_, common_, texts_[0], texts_[1], texts_[2], texts_[3], texts_[4]};
     }
 
 private:
     select::Link inside_, between_;
+    double common_ = 0;
     char texts_[5][512] = {};
 };
 
@@ -121,7 +124,7 @@ struct Pair {
     double spent = 0; // seconds
     std::vector<std::byte> data = {};
 
-    select::Trial next(double left) { return peer < 0 ? select::kNoTrial : survey.next(left); }
+    select::Probe next(double left) { return peer < 0 ? select::kNoProbe : survey.next(left); }
 };
 
 class Measurement {
@@ -143,11 +146,14 @@ public:
         const bool wanted = rank_ == 0 && !given;
         const double reduction = wanted ? measure_reduction() : 0;
         const std::uint64_t start = now_ticks();
-        for (Orders orders;;) {
+        Orders orders;
+        for (;;) {
             if (wanted) {
                 const double left = kMost - seconds_since(start);
                 orders.between = between_.next(left);
                 orders.inside = inside_.next(std::min(left, kMostInside - inside_.spent));
+                if (orders.over())
+                    orders.gatherings = gatherings(found(reduction));
             }
             tell_all("orders", orders);
             if (orders.over())
@@ -155,9 +161,10 @@ public:
             attempt(orders.between, between_);
             attempt(orders.inside, inside_);
         }
+        const double together = gather(orders.gatherings);
         Findings findings;
         if (rank_ == 0)
-            findings = Findings(given ? *given : found(reduction));
+            findings = Findings(given ? *given : with_common(found(reduction), together));
         tell_all("findings", findings);
         return findings.profile();
     }
@@ -200,9 +207,9 @@ private:
     }
 
     // All ranks make these calls; to all but the two of the pair they are nothing.
-    void attempt(const select::Trial &trial, Pair &pair) const {
+    void attempt(const select::Probe &probe, Pair &pair) const {
         if (rank_ == 0 || rank_ == pair.peer)
-            pair.data.resize(std::max({kElement, std::size_t{trial.large}, pair.data.size()}));
+            pair.data.resize(std::max({kElement, std::size_t{probe.large}, pair.data.size()}));
         const std::uint64_t start = now_ticks();
         // So many messages there, of so many bytes, and an element back.
         const auto time = [&](int messages, std::size_t bytes, std::vector<double> &seconds) {
@@ -213,18 +220,64 @@ private:
             seconds.push_back(seconds_since(begin));
         };
         select::Times times;
-        for (std::uint32_t i = 0; i < trial.pings; ++i)
+        for (std::uint32_t i = 0; i < probe.pings; ++i)
             time(1, kElement, times.pings);
-        for (std::uint32_t i = 0; i < trial.lead; ++i)
-            time(1, trial.large, times.lead);
-        for (std::uint32_t i = 0; i < trial.rounds; ++i) {
-            time(1, trial.small, times.small);
-            time(1, trial.large, times.large);
+        for (std::uint32_t i = 0; i < probe.lead; ++i)
+            time(1, probe.large, times.lead);
+        for (std::uint32_t i = 0; i < probe.rounds; ++i) {
+            time(1, probe.small, times.small);
+            time(1, probe.large, times.large);
         }
-        for (std::uint32_t i = 0; i < trial.bursts; ++i)
+        for (std::uint32_t i = 0; i < probe.bursts; ++i)
             time(select::kBurst, kElement, times.bursts);
         pair.spent += seconds_since(start);
-        pair.survey.took(trial, times);
+        pair.survey.took(probe, times);
+    }
+
+    // In which all ranks send as many short messages at the same time.
+    schedule::Schedule gathering() const {
+        return algorithms::make(algorithms::parse(schedule::Collective::allgather, "circulant"),
+                                segment_.ranks());
+    }
+
+    select::Price price(const select::Profile &profile) const {
+        select::Topology topology{
+            .host_of = {}, .inside = profile.inside, .between = profile.between};
+        for (int rank = 0; rank < segment_.ranks(); ++rank)
+            topology.host_of.push_back(segment_.placement().host_of(rank));
+        topology.eager = kSlice;
+        return select::price(gathering(), static_cast<std::size_t>(segment_.ranks()), kElement,
+                             kSlice, topology);
+    }
+
+    // As many as a tenth of a second has room for, if they take what they should.
+    std::uint64_t gatherings(const select::Profile &profile) const {
+        constexpr double kMostTogether = 0.1, kFew = 3, kMany = 16;
+        return static_cast<std::uint64_t>(
+            std::clamp(kMostTogether / price(profile).seconds, kFew, kMany));
+    }
+
+    // Seconds of one: the median.
+    double gather(std::uint64_t times) const {
+        std::vector<double> seconds;
+        std::vector<std::byte> data(static_cast<std::size_t>(segment_.ranks()) * kElement);
+        for (std::uint64_t i = 0; i < times; ++i) {
+            const std::uint64_t begin = now_ticks();
+            play_("gathering", [this] { return gathering(); }, data.data(), data.size());
+            seconds.push_back(seconds_since(begin));
+        }
+        std::sort(seconds.begin(), seconds.end());
+        return seconds.empty() ? 0 : seconds[seconds.size() / 2];
+    }
+
+    // If all together take clearly longer than each by itself does, there is something that they
+    // share, and every message has its part of it.
+    select::Profile with_common(select::Profile profile, double together) const {
+        constexpr double kClearly = 1.5;
+        const select::Price alone = price(profile);
+        if (together > alone.seconds * kClearly && alone.pieces > 0)
+            profile.common = together / alone.pieces;
+        return profile;
     }
 
     select::Profile found(double reduction) const {

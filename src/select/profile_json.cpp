@@ -70,6 +70,7 @@ std::string to_json(const Profile &profile, std::string_view version) {
     const Json json = {{"stretto", version},
                        {"host", profile.host},
                        {"date", profile.date},
+                       {"common", profile.common},
                        {"links",
                         {{"inside", written(profile.inside, profile.how_inside)},
                          {"between", written(profile.between, profile.how_between)}}}};
@@ -80,12 +81,14 @@ std::string to_json(const Profile &profile, std::string_view version) {
 Profile profile_from_json(std::string_view text) {
     const schedule::Document document(text, "profile JSON");
     const schedule::Value root = document.root();
-    root.object({"links"}, {"stretto", "host", "date"});
+    root.object({"links"}, {"stretto", "host", "date", "common"});
     Profile profile;
     if (root.has("stretto"))
         (void)words(root["stretto"]); // of the writer: for people
     profile.host = root.has("host") ? words(root["host"]) : "";
     profile.date = root.has("date") ? words(root["date"]) : "";
+    if (root.has("common"))
+        profile.common = root["common"].number(kOverheads.least, kOverheads.most);
     const schedule::Value links = root["links"];
     links.object({"inside", "between"});
     read(links["inside"], profile.inside, profile.how_inside);

@@ -101,11 +101,11 @@ Verdicts judge(const Situation &s) {
     for (const std::string_view name : measured.names)
         for (const Priced &each : v.all)
             if (v.chosen == v.cheapest && each.name == name && each.excluded.empty() &&
-                (!s.profile.measured ||
+                (!s.profile.measured() ||
                  each.price.seconds <= v.cheapest->price.seconds * kTolerance)) {
                 v.chosen = &each;
                 v.why = measured.why;
-                if (s.profile.measured)
+                if (s.profile.measured())
                     v.why += "; by price none is faster by more than 2 % (" +
                              time_in_words(each.price.seconds) + ")";
             }
@@ -119,6 +119,17 @@ std::string time_in_words(double seconds) {
     const bool long_ = seconds >= 1e-3;
     std::snprintf(text, sizeof text, "%.4g %s", seconds * (long_ ? 1e3 : 1e6), long_ ? "ms" : "us");
     return text;
+}
+
+// Whether the choice takes hardly longer than the bytes that any candidate has to move.
+static bool is_of_bytes(const Verdicts &v, const Link &link) {
+    double least = v.chosen->price.seconds;
+    for (const Priced &each : v.all)
+        if (each.excluded.empty())
+            least = std::min(least, link.byte * static_cast<double>(std::max(
+                                                    each.price.bytes_sent,
+                                                    each.price.bytes_received)));
+    return v.chosen->price.seconds < 1.1 * least;
 }
 
 std::vector<std::string> contenders(const Situation &s) {
@@ -139,6 +150,8 @@ std::vector<std::string> contenders(const Situation &s) {
         return first != second ? first : a->price.seconds < b->price.seconds;
     });
     std::vector<std::string> names = {v.chosen->name};
+    if (is_of_bytes(v, s.profile.between))
+        return names; // nobody could be faster by what a trial can tell
     for (const Priced *each : close)
         if (names.size() < kMost)
             names.push_back(each->name);

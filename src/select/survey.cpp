@@ -16,13 +16,25 @@ constexpr std::uint32_t kRatio = 4; // of the last streams, large to small
 constexpr double kQuick = 3e-3;     // seconds of a stream after which a longer one is tried
 constexpr double kEnough = 60e-3;   // that the last streams may take, if three rounds fit
 
-// Disturbances make a time longer, never shorter: the lower half has fewer of them.
-double lower_quartile(std::vector<double> times) {
+// The one below which this part of them lies.
+double quantile(std::vector<double> times, double part) {
     if (times.empty())
         return 0;
-    const auto at = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 4);
+    const auto at =
+        times.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(times.size() - 1));
     std::nth_element(times.begin(), at, times.end());
     return *at;
+}
+
+// Disturbances make these longer, never shorter.  On crowded hosts most are disturbed; but a single
+// one may be of a moment that does not come again.
+double of_messages(const std::vector<double> &times) {
+    return quantile(times, 1.0 / 8);
+}
+
+// Those that a disturbance preceded find a full bucket, and are shorter.
+double of_streams(const std::vector<double> &times) {
+    return quantile(times, 1.0 / 2);
 }
 
 std::uint32_t as_many(double left, double each, std::uint32_t most) {
@@ -38,11 +50,11 @@ double pieces(std::uint32_t bytes, std::size_t slice) {
 } // namespace
 
 double Survey::round_trip() const {
-    return lower_quartile(pings_);
+    return of_messages(pings_);
 }
 
 double Survey::burst() const {
-    return lower_quartile(bursts_);
+    return of_messages(bursts_);
 }
 
 // For plans: at least that of a memory, whatever the times say.
@@ -50,67 +62,71 @@ double Survey::per_byte() const {
     constexpr double kFastest = 1e-11;
     if (times_.large.empty())
         return kFastest;
-    const double large = *std::max_element(times_.large.begin(), times_.large.end());
+    const double large = *std::min_element(times_.large.begin(), times_.large.end());
     return std::max((large - round_trip()) / last_.large, kFastest);
 }
 
-Trial Survey::streams(double left) const {
+Probe Survey::streams(double left) const {
     const double each = per_byte();
     const auto fitting = [&](std::uint32_t lead, std::uint32_t rounds, double most) {
         for (std::uint32_t small = kMostSmall; small >= kLeastSmall; small /= 2) {
             const double large = round_trip() + kRatio * small * each;
             if (lead * large + rounds * (large + round_trip() + small * each) <= most)
-                return Trial{
+                return Probe{
                     .lead = lead, .rounds = rounds, .small = small, .large = kRatio * small};
         }
-        return kNoTrial;
+        return kNoProbe;
     };
-    Trial trial = fitting(1, 3, std::min(left, kEnough));
-    if (trial == kNoTrial)
-        trial = fitting(1, 1, left / 2); // nobody needs to wait for more
-    if (trial == kNoTrial)
-        trial = fitting(1, 1, left);
-    if (trial == kNoTrial)
-        trial = fitting(0, 1, left); // the last long one was not long ago
-    return trial;
+    // On a fast link disturbances are longer than streams, and streams cost little.
+    if (const Probe often = fitting(1, 9, std::min(left, kEnough / 4)); often.small == kMostSmall)
+        return often;
+    Probe probe = fitting(1, 3, std::min(left, kEnough));
+    if (probe == kNoProbe)
+        probe = fitting(1, 1, left / 2); // nobody needs to wait for more
+    if (probe == kNoProbe)
+        probe = fitting(1, 1, left);
+    if (probe == kNoProbe)
+        probe = fitting(0, 1, left); // the last long one was not long ago
+    return probe;
 }
 
-Trial Survey::next(double left) {
+Probe Survey::next(double left) {
     if (!begun_) {
         begun_ = true;
         return {.pings = 3, .rounds = 1, .small = kFirstSmall, .large = kFirstLarge, .bursts = 1};
     }
     if (over_)
-        return kNoTrial;
+        return kNoProbe;
     const double quick = times_.large.empty() ? 0 : times_.large.back() - round_trip();
     if (last_.large < kMiddleLarge && quick < kQuick && left > kEnough) {
-        Trial more{.rounds = 1, .small = kMiddleSmall, .large = kMiddleLarge};
+        // Two, since one that is disturbed would make the link seem slow.
+        Probe more{.rounds = 2, .small = kMiddleSmall, .large = kMiddleLarge};
         repeat(more, left);
         return more;
     }
     over_ = true;
-    Trial last = streams(left);
+    Probe last = streams(left);
     repeat(last, left);
     return last;
 }
 
 // Once, what is short, if it is.
-void Survey::repeat(Trial &trial, double left) {
+void Survey::repeat(Probe &probe, double left) {
     if (repeated_)
         return;
     repeated_ = true;
-    trial.pings = as_many(left / 16, round_trip(), 16);
-    trial.bursts = as_many(left / 16, burst(), 4);
+    probe.pings = as_many(left / 16, round_trip(), 24);
+    probe.bursts = as_many(left / 16, burst(), 4);
 }
 
-void Survey::took(const Trial &trial, const Times &times) {
+void Survey::took(const Probe &probe, const Times &times) {
     // The first of all finds caches and connections cold.
     const bool first = pings_.empty() && times.pings.size() > 1;
     pings_.insert(pings_.end(), times.pings.begin() + (first ? 1 : 0), times.pings.end());
     bursts_.insert(bursts_.end(), times.bursts.begin(), times.bursts.end());
-    if (trial.rounds == 0)
+    if (probe.rounds == 0)
         return;
-    last_ = trial;
+    last_ = probe;
     times_ = times;
 }
 
@@ -136,7 +152,7 @@ Link Survey::link(const Link &assumed, std::size_t slice, std::string &how) cons
     else
         found.overhead = overhead;
     const double longer =
-        lower_quartile(times_.large) - lower_quartile(times_.small) -
+        of_streams(times_.large) - of_streams(times_.small) -
         found.overhead * (pieces(last_.large, slice) - pieces(last_.small, slice));
     const double byte = last_.large > last_.small ? longer / (last_.large - last_.small) : 0;
     if (kBytes.hold(byte))

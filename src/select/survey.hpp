@@ -12,7 +12,7 @@
 // alternate without a pause, after a long one that does not count: the bucket is as empty, and the
 // window as open, before the one as before the other.
 //
-// Nobody knows at first how slow a link is, so trials grow: a trial is planned from the times of
+// Nobody knows at first how slow a link is, so probes grow: a probe is planned from the times of
 // the one before, and by them takes what time is left at most.
 #pragma once
 
@@ -27,14 +27,14 @@ namespace stretto::select {
 inline constexpr int kBurst = 16;
 
 // What all ranks are told to do, in this order.
-struct Trial {
+struct Probe {
     std::uint32_t pings = 0;
     std::uint32_t lead = 0;                         // long streams that do not count
     std::uint32_t rounds = 0, small = 0, large = 0; // streams: of these bytes in turn
     std::uint32_t bursts = 0; // now that TCP lets so many messages be on their way
-    bool operator==(const Trial &) const = default;
+    bool operator==(const Probe &) const = default;
 };
-inline constexpr Trial kNoTrial{};
+inline constexpr Probe kNoProbe{};
 
 // Seconds.
 struct Times {
@@ -43,9 +43,9 @@ struct Times {
 
 class Survey {
 public:
-    // What to try within so many seconds; kNoTrial: it is over.  The first is tried in any case.
-    Trial next(double left);
-    void took(const Trial &trial, const Times &times);
+    // What to try within so many seconds; kNoProbe: it is over.  The first is tried in any case.
+    Probe next(double left);
+    void took(const Probe &probe, const Times &times);
 
     // The numbers, but `reduce`, and in words how they were found; one that was not, or is not
     // plausible, is that of `assumed`, and the words say so.  A stream travels in pieces of
@@ -56,12 +56,12 @@ private:
     double round_trip() const;
     double burst() const;
     double per_byte() const;
-    Trial streams(double left) const;
-    void repeat(Trial &trial, double left);
+    Probe streams(double left) const;
+    void repeat(Probe &probe, double left);
 
     bool begun_ = false, repeated_ = false, over_ = false;
     std::vector<double> pings_, bursts_;
-    Trial last_; // with streams, and their times
+    Probe last_; // with streams, and their times
     Times times_;
 };
 

@@ -74,7 +74,8 @@ TEST_CASE("for numbers of ranks that it cannot run on") {
         use(comm);
         // Of four ranks only two halve.
         CHECK(stretto_force_algorithm(comm, "hybrid(doublings=3)") == STRETTO_ERR_UNSUPPORTED);
-        CHECK(contains(stretto_last_error(), "cannot run with doublings=3 on 4 ranks, which have 0 to 2"));
+        CHECK(contains(stretto_last_error(),
+                       "cannot run with doublings=3 on 4 ranks, which have 0 to 2"));
         CHECK(allreduce_algorithm(comm) == "hybrid(doublings=1)");
     });
 }

@@ -12,14 +12,14 @@
 
 using namespace stretto;
 using select::Link;
+using select::Probe;
 using select::Survey;
 using select::Times;
-using select::Trial;
 
 namespace {
 
 constexpr std::size_t kSlice = 65536;
-constexpr double kMost = 0.45;
+constexpr double kMost = 0.5;
 
 // A link whose bucket lets so many bytes pass at once, and fills at the rate of the link.  Times
 // are longer by up to `noise` of them.
@@ -28,17 +28,17 @@ public:
     Known(const Link &link, double bucket, double noise = 0)
         : link_(link), bucket_(bucket), noise_(noise), level_(bucket) {}
 
-    Times play(const Trial &trial) {
+    Times play(const Probe &probe) {
         Times times;
-        for (std::uint32_t i = 0; i < trial.pings; ++i)
+        for (std::uint32_t i = 0; i < probe.pings; ++i)
             times.pings.push_back(send(1, 8));
-        for (std::uint32_t i = 0; i < trial.lead; ++i)
-            times.lead.push_back(send(1, trial.large));
-        for (std::uint32_t i = 0; i < trial.rounds; ++i) {
-            times.small.push_back(send(1, trial.small));
-            times.large.push_back(send(1, trial.large));
+        for (std::uint32_t i = 0; i < probe.lead; ++i)
+            times.lead.push_back(send(1, probe.large));
+        for (std::uint32_t i = 0; i < probe.rounds; ++i) {
+            times.small.push_back(send(1, probe.small));
+            times.large.push_back(send(1, probe.large));
         }
-        for (std::uint32_t i = 0; i < trial.bursts; ++i)
+        for (std::uint32_t i = 0; i < probe.bursts; ++i)
             times.bursts.push_back(send(select::kBurst, 8));
         return times;
     }
@@ -78,10 +78,10 @@ struct Found {
 Found survey(Known network) {
     Survey made;
     for (;;) {
-        const Trial trial = made.next(kMost - network.elapsed);
-        if (trial == select::kNoTrial)
+        const Probe probe = made.next(kMost - network.elapsed);
+        if (probe == select::kNoProbe)
             break;
-        made.took(trial, network.play(trial));
+        made.took(probe, network.play(probe));
         network.pause(2e-4); // the next order
     }
     Found found{{}, "", network.elapsed};
@@ -100,7 +100,7 @@ TEST_CASE("links of all kinds are found as they are, soon enough") {
     const Case cases[] = {
         {"memory", {2e-7, 3e-7, 1e-10}, 0, 0.005},
         {"100 Gbit/s", {2e-6, 3e-6, 8e-11}, 131072, 0.005},
-        {"10 Gbit/s", {1e-5, 5e-6, 8e-10}, 131072, 0.01},
+        {"10 Gbit/s", {1e-5, 5e-6, 8e-10}, 131072, 0.02},
         {"1 Gbit/s", {2e-5, 1e-5, 8.5e-9}, 131072, 0.06},
         {"100 Mbit/s", {2e-5, 1e-5, 8.5e-8}, 131072, 0.2},
         {"25 Mbit/s", {2e-5, 1e-5, 3.4e-7}, 8192, 0.2},
@@ -131,14 +131,14 @@ TEST_CASE("disturbances do little") {
 
 TEST_CASE("what makes no sense is assumed, and the words say so") {
     Survey made;
-    const Trial trial = made.next(kMost);
-    CHECK(trial.pings > 0);
+    const Probe probe = made.next(kMost);
+    CHECK(probe.pings > 0);
     Times times; // a long stream that is faster than a short one, and times of nothing
-    times.pings.assign(trial.pings, 0);
-    times.bursts.assign(trial.bursts, 0);
-    times.small.assign(trial.rounds, 2e-3);
-    times.large.assign(trial.rounds, 1e-3);
-    made.took(trial, times);
+    times.pings.assign(probe.pings, 0);
+    times.bursts.assign(probe.bursts, 0);
+    times.small.assign(probe.rounds, 2e-3);
+    times.large.assign(probe.rounds, 1e-3);
+    made.took(probe, times);
     std::string how;
     const Link link = made.link(kAssumed, kSlice, how);
     CHECK(link == kAssumed);
@@ -147,29 +147,29 @@ TEST_CASE("what makes no sense is assumed, and the words say so") {
 
 TEST_CASE("a burst that costs more than round trips leaves no negative latency") {
     Survey made;
-    const Trial trial = made.next(kMost);
+    const Probe probe = made.next(kMost);
     Times times;
-    times.pings.assign(trial.pings, 2e-5);
-    times.bursts.assign(trial.bursts, 1);
-    times.small.assign(trial.rounds, 1e-4);
-    times.large.assign(trial.rounds, 2e-4);
-    made.took(trial, times);
+    times.pings.assign(probe.pings, 2e-5);
+    times.bursts.assign(probe.bursts, 1);
+    times.small.assign(probe.rounds, 1e-4);
+    times.large.assign(probe.rounds, 2e-4);
+    made.took(probe, times);
     std::string how;
     const Link link = made.link(kAssumed, kSlice, how);
     CHECK(link.latency == 0);
     CHECK(link.overhead == doctest::Approx(1e-5));
 }
 
-TEST_CASE("without time only the first trial is made") {
+TEST_CASE("without time only the first probe is made") {
     Survey made;
-    const Trial trial = made.next(-1);
-    CHECK(trial != select::kNoTrial);
+    const Probe probe = made.next(-1);
+    CHECK(probe != select::kNoProbe);
     Times times;
-    times.pings.assign(trial.pings, 0.1);
-    times.bursts.assign(trial.bursts, 0.2);
-    times.small.assign(trial.rounds, 0.2);
-    times.large.assign(trial.rounds, 0.3);
-    made.took(trial, times);
-    CHECK(made.next(-1) == select::kNoTrial);
-    CHECK(made.next(1) == select::kNoTrial);
+    times.pings.assign(probe.pings, 0.1);
+    times.bursts.assign(probe.bursts, 0.2);
+    times.small.assign(probe.rounds, 0.2);
+    times.large.assign(probe.rounds, 0.3);
+    made.took(probe, times);
+    CHECK(made.next(-1) == select::kNoProbe);
+    CHECK(made.next(1) == select::kNoProbe);
 }
