@@ -126,9 +126,9 @@ static bool is_of_bytes(const Verdicts &v, const Link &link) {
     double least = v.chosen->price.seconds;
     for (const Priced &each : v.all)
         if (each.excluded.empty())
-            least = std::min(least, link.byte * static_cast<double>(std::max(
-                                                    each.price.bytes_sent,
-                                                    each.price.bytes_received)));
+            least =
+                std::min(least, link.byte * static_cast<double>(std::max(
+                                                each.price.bytes_sent, each.price.bytes_received)));
     return v.chosen->price.seconds < 1.1 * least;
 }
 

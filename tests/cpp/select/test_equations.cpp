@@ -15,6 +15,7 @@
 #include "base/status.hpp"
 #include "select/equations.hpp"
 #include "select/price.hpp"
+#include "support/tier.hpp"
 
 using namespace stretto;
 namespace equations = stretto::select::equations;
@@ -283,6 +284,25 @@ TEST_CASE("uncut prices of the others are the equations") {
                   within(equations::recursive_doubling(kTable2, ranks, m), 1e-9));
             CHECK(price("rabenseifner", ranks, bytes) ==
                   within(equations::recursive_halving(kTable2, ranks, m), 1e-9));
+        }
+}
+
+TEST_CASE("the generalized allreduce costs what its counts say") {
+    const select::Topology topology{{}, {}, {0, kTable2.alpha, kTable2.beta, kTable2.gamma}};
+    for (int ranks = 2; ranks <= (test::sampled() ? 33 : 130); ++ranks)
+        for (int r = 0; r <= equations::log2_ceil(ranks); ++r) {
+            if (ranks == 3 && r == 2)
+                continue; // reduced in one agreed order: less
+            CAPTURE(ranks);
+            CAPTURE(r);
+            const std::size_t bytes = 96 * static_cast<std::size_t>(ranks);
+            const auto choice = algorithms::parse(schedule::Collective::allreduce,
+                                                  "generalized(r=" + std::to_string(r) + ")");
+            const double price = select::price(algorithms::make(choice, ranks), bytes, 1,
+                                               std::numeric_limits<std::size_t>::max(), topology)
+                                     .seconds;
+            CHECK(price ==
+                  within(equations::exact(kTable2, ranks, static_cast<double>(bytes), r), 1e-9));
         }
 }
 
