@@ -79,6 +79,8 @@ def host_ip(cluster: Cluster, host: int, has_ipv6: bool) -> list[str]:
     lines.append(f"addr add {names.ipv4(host)}/{names.IPV4_BITS} dev {names.DEVICE}")
     if has_ipv6:
         lines.append(f"addr add {names.ipv6(host)}/{names.IPV6_BITS} dev {names.DEVICE} nodad")
+    if cluster.links.dilate > 1:
+        lines.append(patient_route(host, cluster.links.dilate))
     if cluster.links.delay_ns:
         return lines
     # All neighbours are known from the start: the first message pays for no question.
@@ -91,6 +93,15 @@ def host_ip(cluster: Cluster, host: int, has_ipv6: bool) -> list[str]:
                     "nud permanent"
                 )
     return lines
+
+
+def patient_route(host: int, dilate: float) -> str:
+    """TCP takes a segment for lost after 200 ms: in slow motion that is nothing."""
+    milliseconds = min(round(200 * dilate), 120_000)  # the kernel's most
+    return (
+        f"route change {names.NETWORK} dev {names.DEVICE} proto kernel scope link "
+        f"src {names.ipv4(host)} rto_min {milliseconds}ms"
+    )
 
 
 def host_tc(cluster: Cluster) -> list[str]:
@@ -107,6 +118,8 @@ def host_sysctls(cluster: Cluster, has_ipv6: bool) -> dict[str, str]:
         for which in ("all", "default"):
             values[f"net/ipv6/conf/{which}/accept_dad"] = "0"
             values[f"net/ipv6/conf/{which}/accept_ra"] = "0"
+    if cluster.links.dilate > 1:  # what is a moment then is a pause to TCP, which begins anew
+        values["net/ipv4/tcp_slow_start_after_idle"] = "0"
     if cluster.congestion:
         values["net/ipv4/tcp_congestion_control"] = cluster.congestion
     return values

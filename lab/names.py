@@ -13,6 +13,7 @@ DEVICE = "eth0"  # of a host, with its addresses
 WIRE = "wire"  # of a host whose eth0 ends in a relay: what the relay sends on
 TEMPORARY = "/run/tmp"  # a host's own folder for temporary files
 IPV4_BITS = 24
+NETWORK = f"10.83.0.0/{IPV4_BITS}"
 IPV6_BITS = 64
 
 
