@@ -66,6 +66,10 @@ std::vector<Choice> choices(int ranks) {
         if (!algorithm.runs(ranks))
             continue;
         found.push_back({algorithm.collective, std::string(algorithm.name)});
+        // What several collectives share is walked through by the first.
+        const bool shared = algorithm.name == "generalized";
+        if (shared && algorithm.collective != Collective::allreduce)
+            continue;
         for (const auto &parameter : algorithm.parameters) {
             const std::int64_t value = std::min(parameter.least + 2, parameter.most_for(ranks));
             const stretto::algorithms::Choice choice{&algorithm,

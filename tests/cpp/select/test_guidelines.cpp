@@ -58,7 +58,7 @@ double cost(Collective collective, int ranks, std::size_t bytes, double on_the_w
 
 std::vector<int> numbers_of_ranks() {
     std::vector<int> numbers;
-    const int most = test::sampled() ? 20 : test::full_tier() ? 130 : 70;
+    const int most = test::sampled() ? 20 : test::full_tier() ? 130 : 40;
     for (int ranks = 2; ranks <= most; ++ranks)
         numbers.push_back(ranks);
     return numbers;
