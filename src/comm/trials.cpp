@@ -6,6 +6,8 @@
 
 namespace stretto::comm {
 
+static constexpr const char *kOnTrial = "on trial";
+
 // Where the choice is by price, and may differ from call to call and from run to run.  All ranks
 // make the same calls in the same order, so they have the same trials; user-defined operations and
 // unequal shares have numbers that each rank gives for itself.
@@ -46,13 +48,18 @@ void Communicator::play_trial(const Request &request, Site &site) {
         return;
     }
     select::Trial &trial = found->second;
-    if (trial.due())
-        trial.begin(select::contenders(free_situation(request)));
+    if (trial.due()) {
+        const std::vector<std::string> names = select::contenders(free_situation(request));
+        // One call pays for all plans.
+        for (const std::string &name : names)
+            (void)plan(request, {{name, kOnTrial, true}, nullptr});
+        trial.begin(names);
+    }
     if (trial.state() != select::Trial::State::trying) {
         queue_.play(call(request, site, false), site.tally);
         return;
     }
-    serve(request, site, trial.serve(), "on trial");
+    serve(request, site, trial.serve(), kOnTrial);
     const std::uint64_t start = now_ns();
     queue_.play(call(request, site, false), site.tally);
     trial.took(static_cast<double>(now_ns() - start) * 1e-9);
