@@ -31,8 +31,10 @@ void Communicator::serve(const Request &request, Site &site, const std::string &
     const engine::Plan &wanted = plan(request, {{algorithm, why, true}, nullptr});
     if (&wanted == site.plan)
         return;
-    add(past_, key_of(request), site); // under the algorithm that it was
-    site.tally = {};
+    queue_.while_still([&] {               // calls that were started count here as well
+        add(past_, key_of(request), site); // under the algorithm that it was
+        site.tally = {};
+    });
     site.plan = &wanted;
     site.fingerprint = fingerprint(request, site);
 }

@@ -86,12 +86,13 @@ std::uint64_t calls_in_statistics(stretto_comm comm) {
 } // namespace
 
 TEST_CASE("ranks try the same algorithms, decide alike, and are right") {
+    const test::With known("STRETTO_PROFILE", "assumed"); // what is tried goes by prices
     for (const int ranks : {2, 3, 4, 6})
         test::with_ranks(ranks, [](stretto_comm comm) {
             for (const std::size_t count : {1, 1000, 20000}) {
                 const std::vector<std::string> names = served(comm, count);
                 CHECK(same_everywhere(comm, names));
-                if (stretto_size(comm) > 2 && test::across_hosts())
+                if (stretto_size(comm) > 2 && count <= 1000 && test::across_hosts())
                     CHECK(std::set<std::string>(names.begin(), names.end()).size() > 1);
                 // It is over, and stays so.
                 std::vector<std::int64_t> values = input(stretto_rank(comm), count, 7);
