@@ -154,12 +154,32 @@ void Generalized::append_reduction(Ops &ops, Position position, Lane lane) const
 void Generalized::append_distribution(Ops &ops, Position position, Lane lane) const {
     for (std::size_t i = descents_.size() - skipped_; i-- > 0;) {
         const auto [f, from, to] = descents_[i];
-        const Position moved = from - to;
+        const Position moved = descents_[i].moved();
         ops.push_back(schedule::send(group_.moved(position, f, -moved),
                                      cells(position, f, to - moved, moved), kWork, lane));
         ops.push_back(schedule::recv(group_.moved(position, f, moved),
                                      cells(position, f, to, moved), kWork, lane));
     }
+}
+
+std::vector<Hop> Generalized::hops(Position position, Position root) const {
+    const auto cell = [&](std::size_t factor) { // the one that is the root's block
+        const Position n = group_.order(factor);
+        return (group_.digit(root, factor) - group_.digit(position, factor) + n) % n;
+    };
+    std::vector<Hop> found;
+    for (const Descent &descent : std::views::reverse(descents_)) {
+        const auto [f, from, to] = descent;
+        bool there = true; // digits behind this factor are not distributed yet
+        for (std::size_t behind = f + 1; behind < group_.factors(); ++behind)
+            there = there && cell(behind) == 0;
+        const Position moved = descent.moved(), x = cell(f);
+        if (there && to <= x && x < from)
+            found.push_back({group_.moved(position, f, moved), position});
+        else if (there && to - moved <= x && x < to)
+            found.push_back({position, group_.moved(position, f, -moved)});
+    }
+    return found;
 }
 
 const Parameter kGroup = {.name = "group",

@@ -53,6 +53,11 @@ struct Descent {
     bool even() const { return moved() == to; } // cell 0 is added to
 };
 
+// Of a tree: the parent is the one that is nearer to the root.
+struct Hop {
+    Position parent, child;
+};
+
 class Generalized {
 public:
     // Of `width` cells at most in one descent; 0: no limit.  With skipped > 0 it must be 0.
@@ -74,6 +79,9 @@ public:
 
     void append_reduction(Ops &ops, Position position, Lane lane = 0) const;
     void append_distribution(Ops &ops, Position position, Lane lane = 0) const;
+    // What the distribution does with the block of the root alone: the hops of one position, from
+    // the root to the leaves.
+    std::vector<Hop> hops(Position position, Position root) const;
 
 private:
     // Of cells first ... first + size - 1 of a factor: with them all values of the digits before,

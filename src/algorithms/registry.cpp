@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "algorithms/catalog.hpp"
+#include "base/spelling.hpp"
 #include "base/status.hpp"
 
 namespace stretto::algorithms {
@@ -81,13 +82,6 @@ std::string listed(const Range &range, Name &&name) {
         if (const std::string next(name(item)); !next.empty())
             text += (text.empty() ? "" : ", ") + next;
     return text;
-}
-
-std::string_view trimmed(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(' ');
-    if (first == std::string_view::npos)
-        return {};
-    return text.substr(first, text.find_last_not_of(' ') + 1 - first);
 }
 
 std::string title(const Algorithm &algorithm) {

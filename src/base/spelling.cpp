@@ -45,4 +45,11 @@ std::string shown(std::string_view text) {
     return text.size() > kMost ? result + "..." : result;
 }
 
+std::string_view trimmed(std::string_view text) {
+    const std::size_t first = text.find_first_not_of(' ');
+    if (first == std::string_view::npos)
+        return {};
+    return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 } // namespace stretto

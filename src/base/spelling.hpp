@@ -20,4 +20,7 @@ std::string_view nearest_word(std::string_view wrong, std::span<const std::strin
 // 80 characters it is cut.
 std::string shown(std::string_view text);
 
+// Without the spaces around it.
+std::string_view trimmed(std::string_view text);
+
 } // namespace stretto

@@ -146,14 +146,17 @@ public:
         const bool wanted = rank_ == 0 && !given;
         const double reduction = wanted ? measure_reduction() : 0;
         const std::uint64_t start = now_ticks();
+        select::Profile profile = given.value_or(select::Profile{});
         Orders orders;
         for (;;) {
             if (wanted) {
                 const double left = kMost - seconds_since(start);
                 orders.between = between_.next(left);
                 orders.inside = inside_.next(std::min(left, kMostInside - inside_.spent));
-                if (orders.over())
-                    orders.gatherings = gatherings(found(reduction));
+                if (orders.over()) {
+                    profile = found(reduction);
+                    orders.gatherings = gatherings(profile);
+                }
             }
             tell_all("orders", orders);
             if (orders.over())
@@ -162,9 +165,11 @@ public:
             attempt(orders.inside, inside_);
         }
         const double together = gather(orders.gatherings);
+        if (wanted)
+            profile.common = common(profile, together);
         Findings findings;
         if (rank_ == 0)
-            findings = Findings(given ? *given : with_common(found(reduction), together));
+            findings = Findings(profile);
         tell_all("findings", findings);
         return findings.profile();
     }
@@ -271,13 +276,12 @@ private:
     }
 
     // If all together take clearly longer than each by itself does, there is something that they
-    // share, and every message has its part of it.
-    select::Profile with_common(select::Profile profile, double together) const {
+    // share, and every message has its part of it; else 0.
+    double common(const select::Profile &profile, double together) const {
         constexpr double kClearly = 1.5;
         const select::Price alone = price(profile);
-        if (together > alone.seconds * kClearly && alone.pieces > 0)
-            profile.common = together / alone.pieces;
-        return profile;
+        return together > alone.seconds * kClearly && alone.pieces > 0 ? together / alone.pieces
+                                                                       : 0;
     }
 
     select::Profile found(double reduction) const {

@@ -21,13 +21,6 @@ constexpr std::string_view kFile = "file:";
     throw Error(Status::argument, what);
 }
 
-std::string_view trimmed(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(' ');
-    if (first == std::string_view::npos)
-        return {};
-    return text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
-
 // Where `wanted` is first outside of parentheses; npos if nowhere.
 std::size_t find_outside(std::string_view text, char wanted) {
     int depth = 0;

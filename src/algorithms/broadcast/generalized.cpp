@@ -13,29 +13,17 @@
 // Messages  P - 1 of m bytes; the root sends one in each step
 // Good over a network, where a group says who is near: 4x8 is a tree over 4 hosts, then one over 8
 // ranks of each.  No restrictions.  No scratch.
-#include <ranges>
-
-#include "algorithms/catalog.hpp"
 #include "algorithms/generalized.hpp"
+#include "algorithms/catalog.hpp"
 
 namespace stretto::algorithms {
 
 static void append(Ops &ops, const Generalized &of, Position position, Position root) {
-    const Group &group = of.group();
-    const auto cell = [&](std::size_t factor) {
-        const Position n = group.order(factor);
-        return (group.digit(root, factor) - group.digit(position, factor) + n) % n;
-    };
-    for (const auto [f, from, to] : std::views::reverse(of.descents())) {
-        bool there = true; // digits behind this factor are not distributed yet
-        for (std::size_t behind = f + 1; behind < group.factors(); ++behind)
-            there = there && cell(behind) == 0;
-        const Position moved = from - to, x = cell(f);
-        if (there && to <= x && x < from)
-            ops.push_back(schedule::recv(group.moved(position, f, moved), {0}));
-        else if (there && to - moved <= x && x < to)
-            ops.push_back(schedule::send(group.moved(position, f, -moved), {0}));
-    }
+    for (const Hop &hop : of.hops(position, root))
+        if (position == hop.parent)
+            ops.push_back(schedule::send(hop.child, {0}));
+        else
+            ops.push_back(schedule::recv(hop.parent, {0}));
 }
 
 Algorithm broadcast::generalized() {

@@ -13,29 +13,19 @@
 // Messages  P - 1 of m bytes; the root receives one in each step
 // Good over a network, where a group says who is near: 4x8 is a tree over 4 hosts, then one over 8
 // ranks of each (which go first).  Commutative operations only (P > 2).  No scratch.
-#include "algorithms/generalized.hpp"
+#include <ranges>
+
 #include "algorithms/catalog.hpp"
+#include "algorithms/generalized.hpp"
 
 namespace stretto::algorithms {
 
 static void append(Ops &ops, const Generalized &of, Position position, Position root) {
-    const Group &group = of.group();
-    const auto cell = [&](std::size_t factor) {
-        const Position n = group.order(factor);
-        return (group.digit(root, factor) - group.digit(position, factor) + n) % n;
-    };
-    for (const auto [f, from, to] : of.descents()) {
-        bool there = true; // digits behind this factor are reduced
-        for (std::size_t behind = f + 1; behind < group.factors(); ++behind)
-            there = there && cell(behind) == 0;
-        const Position moved = from - to, x = cell(f);
-        if (there && to <= x && x < from)
-            ops.push_back(schedule::send(group.moved(position, f, moved), {0}));
-        else if (there && to - moved <= x && x < to) {
-            const Position source = group.moved(position, f, -moved);
-            ops.push_back(schedule::recv_reduce(source, {0}, side_of(source, position)));
-        }
-    }
+    for (const Hop &hop : std::views::reverse(of.hops(position, root)))
+        if (position == hop.parent)
+            ops.push_back(schedule::recv_reduce(hop.child, {0}, side_of(hop.child, position)));
+        else
+            ops.push_back(schedule::send(hop.parent, {0}));
 }
 
 Algorithm reduce::generalized() {

@@ -4,7 +4,6 @@
 #include "doctest.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <random>
 #include <string>
@@ -14,6 +13,7 @@
 #include "algorithms/generalized.hpp"
 #include "base/status.hpp"
 #include "cases.hpp"
+#include "refusal.hpp"
 #include "schedule/accounting.hpp"
 #include "schedule/verify.hpp"
 #include "support/text.hpp"
@@ -26,6 +26,7 @@ using algorithms::Generalized;
 using algorithms::Group;
 using algorithms::Value;
 using stretto::test::label;
+using stretto::test::message;
 using stretto::test::roots;
 using ::test::contains;
 using ::test::sampled;
@@ -54,17 +55,6 @@ std::vector<Value> factorizations(std::int64_t n) {
             }
         }
     return found;
-}
-
-std::string message(Status wanted, const std::function<void()> &body) {
-    try {
-        body();
-    } catch (const Error &error) {
-        CHECK(error.status() == wanted);
-        return error.what();
-    }
-    FAIL("no error");
-    return "";
 }
 
 std::int64_t steps(std::int64_t order) {

@@ -8,24 +8,15 @@
 #include "algorithms/algorithm.hpp"
 #include "algorithms/assemble.hpp"
 #include "base/status.hpp"
+#include "refusal.hpp"
 #include "support/text.hpp"
 
 using namespace stretto;
 using namespace stretto::algorithms;
-using test::contains;
+using stretto::test::message;
+using ::test::contains;
 
 namespace {
-
-std::string message(Status wanted, const std::function<void()> &body) {
-    try {
-        body();
-    } catch (const Error &error) {
-        CHECK(error.status() == wanted);
-        return error.what();
-    }
-    FAIL("no error");
-    return "";
-}
 
 std::string refusal(std::string_view text, Collective collective = Collective::allreduce) {
     return message(Status::argument, [&] { (void)parse(collective, text); });
