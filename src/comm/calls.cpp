@@ -163,18 +163,11 @@ Communicator::Key Communicator::key_of(const Request &request) const {
 }
 
 Communicator::Site &Communicator::site(const Request &request) {
-    const Key key = key_of(request);
-    if (key == last_key_) [[likely]]
-        return *last_site_;
-    auto found = sites_.find(key);
-    if (found == sites_.end()) {
+    return sites_.get(key_of(request), [&] {
         if (plan_bytes_ > most_plan_bytes_)
             forget();
-        found = sites_.emplace(key, make_site(request)).first;
-    }
-    last_key_ = key;
-    last_site_ = &found->second;
-    return *last_site_;
+        return make_site(request);
+    });
 }
 
 Communicator::Site &Communicator::site_of_call(const Request &request) {
@@ -257,8 +250,6 @@ void Communicator::forget() {
     sites_.clear();
     plans_.clear();
     plan_bytes_ = 0;
-    last_site_ = nullptr;
-    last_key_ = {};
 }
 
 } // namespace stretto::comm

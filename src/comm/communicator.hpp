@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/memo.hpp"
 #include "base/types.hpp"
 #include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
@@ -296,9 +297,7 @@ private:
     std::vector<Terms> all_terms_{{}}; // that were ever in force
     std::size_t terms_now_ = 0;
     Shares shares_;
-    Key last_key_;
-    Site *last_site_ = nullptr;
-    std::unordered_map<Key, Site, KeyHash> sites_;
+    Memo<Key, Site, KeyHash> sites_;
     // Trials outlive their sites, as ranks forget sites one by one and must not forget these.
     static constexpr std::size_t kMostTrials = 1024;
     const bool tries_;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What was made for a key, found again by one look-up, and by none if it is the key of the last
+// time: most callers repeat what they do.
+#pragma once
+
+#include <unordered_map>
+#include <utility>
+
+namespace stretto {
+
+template<class Key, class Value, class Hash>
+class Memo {
+public:
+    // `make()` gives the value of a key that is new; it may clear() all others before it does.
+    template<class Make>
+    Value &get(const Key &key, Make &&make) {
+        if (last_ != nullptr && key == last_key_) [[likely]]
+            return *last_;
+        auto found = values_.find(key);
+        if (found == values_.end()) {
+            Value made = std::forward<Make>(make)();
+            found = values_.emplace(key, std::move(made)).first;
+        }
+        last_key_ = key;
+        last_ = &found->second; // which stays where it is
+        return *last_;
+    }
+
+    void clear() {
+        last_ = nullptr;
+        values_.clear();
+    }
+
+    auto begin() { return values_.begin(); }
+    auto end() { return values_.end(); }
+
+private:
+    Key last_key_{};
+    Value *last_ = nullptr;
+    std::unordered_map<Key, Value, Hash> values_;
+};
+
+} // namespace stretto
