@@ -7,13 +7,24 @@
 
 namespace stretto::algorithms {
 
+Group cyclic(Position ranks) {
+    return Group(ranks > 1 ? std::vector<Position>{ranks} : std::vector<Position>{});
+}
+
+std::optional<Group> hypercube(Position ranks) {
+    if (!power_of_two(ranks))
+        return std::nullopt;
+    return Group(std::vector<Position>(static_cast<std::size_t>(log2_floor(ranks)), 2));
+}
+
 Schedule assemble(Collective collective, const Problem &problem, Partition partition,
-                  Symmetric symmetric, Generator generate) {
+                  std::optional<Group> symmetry, Generator generate) {
     Schedule made;
     made.ranks = problem.ranks;
     made.contract = {collective, problem.ranks, partition.blocks(), problem.root};
     made.partition = std::move(partition);
-    made.symmetric = symmetric == Symmetric::yes && problem.shares.empty();
+    if (problem.shares.empty())
+        made.symmetry = std::move(symmetry);
     made.program = [ranks = problem.ranks, generate = std::move(generate)](Position position) {
         schedule::Program program;
         if (ranks > 1)

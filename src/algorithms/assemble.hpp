@@ -6,12 +6,14 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
 
 namespace stretto::algorithms {
 
+using Group = schedule::Symmetry; // as papers call it
 using schedule::kWork;
 using schedule::Lane;
 using schedule::Op;
@@ -24,10 +26,13 @@ using Blocks = std::vector<Block>;
 // Appends the ops of one position.  Pure; never called for 1 rank, which has nothing to do.
 using Generator = std::function<void(Ops &ops, Position position)>;
 
-enum class Symmetric : bool { no, yes };
+// What makes all positions alike, if anything does and all have equal shares.
+inline constexpr std::nullopt_t asymmetric = std::nullopt;
+Group cyclic(Position ranks);
+std::optional<Group> hypercube(Position ranks); // of a power of two; others have none
 
 Schedule assemble(Collective collective, const Problem &problem, Partition partition,
-                  Symmetric symmetric, Generator generate);
+                  std::optional<Group> symmetry, Generator generate);
 
 // As many blocks as positions, block b owned by position b, of the size that the problem gives it.
 Partition by_owner(const Problem &problem);

@@ -41,7 +41,7 @@
 #include <vector>
 
 #include "algorithms/assemble.hpp"
-#include "algorithms/group.hpp"
+#include "schedule/symmetry.hpp"
 
 namespace stretto::algorithms {
 

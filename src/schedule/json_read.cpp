@@ -188,6 +188,17 @@ Window read_window(const Value &json) {
     return open;
 }
 
+Symmetry read_symmetry(const Value &json, Position ranks) {
+    const std::vector<Position> orders = json.integers(2, kMostRanks);
+    std::int64_t product = 1;
+    for (const Position order : orders)
+        product = std::min<std::int64_t>(product * order, kMostRanks + 1);
+    if (product != ranks)
+        json.fail("the product of the orders is not " + std::to_string(ranks) +
+                  ", the number of ranks");
+    return Symmetry(orders);
+}
+
 std::vector<Program> read_programs(const Value &json, const Schedule &schedule) {
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     if (json.array(schedule.ranks) != ranks)
@@ -215,7 +226,7 @@ Schedule from_json(std::string_view text) {
     const Document document(text);
     const Value root = document.root();
     root.object({"format", "version", "name", "ranks", "partition", "contract", "programs"},
-                {"token", "symmetric"});
+                {"token", "symmetry"});
     if (root["format"].string() != "stretto-schedule")
         root["format"].fail("expected \"stretto-schedule\"");
     root["version"].integer(1, 1);
@@ -241,8 +252,8 @@ Schedule from_json(std::string_view text) {
                                std::to_string(most_cells) +
                                " are allowed in a text of this length");
     }
-    if (root.has("symmetric"))
-        schedule.symmetric = root["symmetric"].boolean();
+    if (root.has("symmetry"))
+        schedule.symmetry = read_symmetry(root["symmetry"], schedule.ranks);
 
     const auto programs =
         std::make_shared<const std::vector<Program>>(read_programs(root["programs"], schedule));

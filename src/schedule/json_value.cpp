@@ -141,12 +141,6 @@ double Value::number(double least, double most) const {
     return read;
 }
 
-bool Value::boolean() const {
-    if (!json_.is_boolean())
-        fail("expected true or false");
-    return json_.get<bool>();
-}
-
 std::string Value::string() const {
     if (!json_.is_string())
         fail("expected a string");

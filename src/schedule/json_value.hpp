@@ -36,7 +36,6 @@ public:
     std::vector<std::int32_t> integers(std::int64_t least, std::int64_t most) const;
     std::uint64_t natural() const;
     double number(double least, double most) const;
-    bool boolean() const;
     std::string string() const;
 
 private:

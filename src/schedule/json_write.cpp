@@ -139,7 +139,8 @@ std::string to_json(const Schedule &schedule) {
                                          {"arbiter", schedule.token->arbiter},
                                          {"issued_after", schedule.token->issued_after}}
                                         .dump();
-    text += std::string(",\n \"symmetric\": ") + (schedule.symmetric ? "true" : "false");
+    if (schedule.symmetry)
+        text += ",\n \"symmetry\": " + Json(schedule.symmetry->orders()).dump();
     text += ",\n \"programs\": " + lines(programs, " ", write_program);
     return text + "}\n";
 }

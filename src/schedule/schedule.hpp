@@ -24,6 +24,7 @@
 
 #include "schedule/contract.hpp"
 #include "schedule/partition.hpp"
+#include "schedule/symmetry.hpp"
 
 namespace stretto::schedule {
 
@@ -103,7 +104,7 @@ struct Schedule {
     Partition partition;
     Contract contract;
     std::optional<Token> token;
-    bool symmetric = false; // looks the same from every position: walking one prices all
+    std::optional<Symmetry> symmetry;         // it looks the same from every position
     std::function<Program(Position)> program; // lazy and pure
 
     Block blocks() const { return partition.blocks(); }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/status.hpp"
+#include "select/rules.hpp"
 
 namespace stretto::select {
 
@@ -13,9 +14,6 @@ using algorithms::Algorithm;
 using algorithms::Value;
 
 namespace {
-
-// Pieces and pairs of them: some ten milliseconds.
-constexpr std::size_t kWorkOfOne = 1u << 20;
 
 // Orders of the groups over so many ranks that differ in what they are good for:
 //
@@ -81,33 +79,57 @@ std::size_t elements(const Situation &s) {
     return schedule::in_parts(s.collective) ? (count + parts - 1) / parts * parts : count;
 }
 
-std::vector<Priced> priced(const Situation &s) {
-    const std::size_t slice = slice_bytes(s);
-    const Topology where = topology(s);
+std::vector<Priced> priced(const Situation &s, const Effort &effort) {
     std::vector<Priced> result;
+    std::vector<schedule::Schedule> made; // of each that can serve; nothing of the others
+    std::vector<std::size_t> order;
     for (const Algorithm &each : algorithms::all()) {
         if (each.collective != s.collective)
             continue;
-        for (const algorithms::Choice &choice : candidates(each, s)) {
-            Priced &entry = result.emplace_back();
-            entry.choice = choice;
-            entry.excluded = obstacle(choice, s);
-            entry.name = each.name;
-            if (!entry.excluded.empty() && choice.parameters.empty())
-                continue;
-            const schedule::Schedule made = algorithms::make(choice, s.ranks);
-            entry.name = made.name;
-            if (!entry.excluded.empty())
-                continue;
+        for (algorithms::Choice &choice : candidates(each, s)) {
+            std::string why = obstacle(choice, s);
+            if (why.empty())
+                order.push_back(result.size());
+            schedule::Schedule &one = made.emplace_back();
+            if (why.empty() || !choice.parameters.empty())
+                one = algorithms::make(choice, s.ranks);
+            else
+                one.name = each.name;
+            result.push_back({std::move(choice), one.name, std::move(why), {}});
+        }
+    }
+    // What was measured to be best comes first, so that most others soon show to be dearer.
+    const Rule measured = rule(s);
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+        return std::ranges::find(measured.names, made[i].name) - measured.names.begin();
+    });
+    const std::size_t slice = slice_bytes(s);
+    const Topology where = topology(s);
+    double least = std::numeric_limits<double>::infinity();
+    std::size_t left = effort.work;
+    for (const std::size_t share : {64U, 4U, 1U}) { // those that take least work first
+        std::vector<std::size_t> rest;
+        for (const std::size_t i : order) {
+            const Limits limits{std::min(left, effort.work / share), effort.within * least};
+            Priced &each = result[i];
             try {
-                entry.price = price(made, made.partition.fitting(elements(s)), s.element, slice,
-                                    where, kWorkOfOne);
+                each.price = price(made[i], made[i].partition.fitting(elements(s)), s.element,
+                                   slice, where, limits);
+                each.excluded.clear();
+                least = std::min(least, each.price.seconds);
+                left -= std::min(left, each.price.work);
+                if (each.price.seconds > limits.seconds)
+                    each.excluded =
+                        "takes longer by price: at least " + time_in_words(each.price.seconds);
             } catch (const Error &error) {
                 if (error.status() != Status::unsupported)
                     throw;
-                entry.excluded = "takes too long to price";
+                left -= limits.work;
+                each.excluded = "takes too long to price";
+                rest.push_back(i);
             }
         }
+        order = std::move(rest);
     }
     return result;
 }

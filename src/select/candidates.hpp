@@ -3,6 +3,7 @@
 // look, and what each costs over the network that ranks are on.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,21 @@ struct Priced {
     Price price;
 };
 
-// All candidates, in the order of the registry.  What takes too long to price is excluded.
-std::vector<Priced> priced(const Situation &situation);
+// How much is priced.
+struct Effort {
+    // What shows to take more than so many times the seconds of another is excluded: many do at
+    // once.
+    double within = std::numeric_limits<double>::infinity();
+    // All candidates together (price.hpp), those with least first.  What would take more is
+    // excluded.
+    std::size_t work = 1u << 28;
+};
+
+// What a choice is worth.  Whoever is three times as dear as another has no chance.  The first
+// choice at P = 1024 is made in some ten milliseconds so, wherever ranks are.
+inline constexpr Effort kQuick{.within = 3, .work = 1u << 20};
+
+// All candidates, in the order of the registry.
+std::vector<Priced> priced(const Situation &situation, const Effort &effort = {});
 
 } // namespace stretto::select

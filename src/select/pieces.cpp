@@ -13,6 +13,7 @@
 #include "base/status.hpp"
 #include "schedule/access.hpp"
 #include "schedule/check.hpp"
+#include "select/orbits.hpp"
 #include "select/piece_order.hpp"
 #include "select/slicing.hpp"
 
@@ -74,8 +75,9 @@ struct Placement {
 
 // One side of a message.  Sorted, the i-th send of a channel stands where its i-th receive does.
 struct End {
-    // Source, destination, lane.  Where one position is walked: blocks, nothing, lane.
-    std::int64_t from, to, lane;
+    std::uint32_t from;    // who stands for the source
+    schedule::Position to; // what takes the source to the destination
+    schedule::Lane lane;
     TaskId first;
     std::uint32_t pieces;
     std::size_t bytes;
@@ -94,19 +96,23 @@ struct End {
 class Builder {
 public:
     Builder(const Schedule &schedule, const Slicing &slicing, const Placement &placement,
-            std::size_t work, bool one)
-        : schedule_(schedule), slicing_(slicing), placement_(placement), work_(work), one_(one),
-          order_(pieces_.tasks, pairs_, work) {}
+            const Orbits &orbits, const Limits &limits)
+        : schedule_(schedule), slicing_(slicing), placement_(placement), orbits_(orbits),
+          limits_(limits), order_(pieces_.tasks, pairs_, limits.work) {}
 
-    // Nothing if one position is to be walked and what it sends is not what it receives.
+    // Nothing if what is sent is not what is received.
     std::optional<Pieces> build() {
-        pieces_.positions = one_ ? 1 : static_cast<std::uint32_t>(schedule_.ranks);
-        if (!one_ && !placement_.uniform()) {
-            pieces_.hosts = placement_.hosts;
-            pieces_.host_of = placement_.host_of;
-        }
-        for (Position p = 0; p < static_cast<Position>(pieces_.positions); ++p)
+        for (const Position p : orbits_.standing()) {
+            if (!placement_.uniform())
+                pieces_.host_of.push_back(placement_.host_of[static_cast<std::size_t>(p)]);
             add(p, schedule_.program(p));
+            pieces_.counts.work = blocks_ + pieces_.tasks.size() + pairs_.size();
+            if (beyond())
+                return std::move(pieces_);
+            ++pieces_.positions;
+        }
+        if (!placement_.uniform())
+            pieces_.hosts = placement_.hosts;
         if (!pair())
             return std::nullopt;
         turn_round();
@@ -116,16 +122,20 @@ public:
 private:
     void add(Position position, const schedule::Program &program) {
         schedule::check_program(schedule_, position, program);
-        order_.begin(static_cast<std::uint32_t>(position), program.open);
+        order_.begin(pieces_.positions, program.open);
+        busy_ = 0;
         Price mine;
         std::int32_t index = 0;
         for (const Op &op : schedule::path(program)) {
             if (op.kind == OpKind::copy)
                 check_copy(op);
+            blocks_ += op.blocks.size();
             slicing_.cut(op.blocks, cut_);
             const auto first = static_cast<TaskId>(pieces_.tasks.size());
             add_tasks(position, index++, op);
             order_.add(op, cut_, first);
+            if (beyond())
+                return;
             if (!cut_.pieces.empty())
                 add_counts(position, op, first, mine);
         }
@@ -136,6 +146,8 @@ private:
         most.bytes_reduced = std::max(most.bytes_reduced, mine.bytes_reduced);
     }
 
+    bool beyond() const { return pieces_.counts.seconds > limits_.seconds; }
+
     void check_copy(const Op &op) const {
         const auto &targets = schedule::targets_of(op);
         for (std::size_t i = 0; i < op.blocks.size(); ++i)
@@ -145,10 +157,11 @@ private:
     }
 
     void add_tasks(Position position, std::int32_t index, const Op &op) {
-        if (pieces_.tasks.size() + cut_.pieces.size() > std::min<std::size_t>(work_, kNone))
+        if (blocks_ + pieces_.tasks.size() + cut_.pieces.size() >
+            std::min<std::size_t>(limits_.work, kNone))
             throw Error(Status::unsupported, "price: '" + schedule_.name + "' has more than " +
-                                                 std::to_string(work_) +
-                                                 " pieces; fewer ranks have less");
+                                                 std::to_string(limits_.work) +
+                                                 " blocks and pieces; fewer ranks have less");
         const Link &link = is_message(op) ? placement_.link(position, op.peer) : placement_.own();
         const bool sends = op.kind == OpKind::send;
         const double byte =
@@ -157,14 +170,16 @@ private:
         const bool counts = sends && placement_.between(position, op.peer);
         for (const Piece &piece : cut_.pieces) {
             if (counts)
-                pieces_.counts.pieces += piece.slices * (one_ ? schedule_.ranks : 1);
+                pieces_.counts.pieces += piece.slices * orbits_.size();
             pieces_.tasks.push_back(
-                {.position = static_cast<std::uint32_t>(position),
+                {.position = pieces_.positions,
                  .op = index,
                  .layer = piece.layer,
                  .sends = sends,
                  .seconds = on_grid(slice * piece.slices + byte * piece.bytes)});
+            busy_ += sends ? pieces_.tasks.back().seconds : 0;
         }
+        pieces_.counts.seconds = std::max(pieces_.counts.seconds, busy_);
     }
 
     static bool is_message(const Op &op) {
@@ -186,20 +201,15 @@ private:
         const bool sends = op.kind == OpKind::send;
         mine.messages += sends ? 1 : 0;
         (sends ? mine.bytes_sent : mine.bytes_received) += bytes;
-        End end{position,
-                op.peer,
-                op.lane,
-                first,
-                static_cast<std::uint32_t>(cut_.pieces.size()),
-                bytes,
-                &placement_.link(position, op.peer)};
-        if (!sends)
-            std::swap(end.from, end.to);
-        if (one_) {
-            end.from = static_cast<std::int64_t>(op.blocks.size());
-            end.to = 0;
-        }
-        (sends ? sends_ : recvs_).push_back(end);
+        const Position source = sends ? position : op.peer;
+        (sends ? sends_ : recvs_)
+            .push_back({.from = orbits_.of(source),
+                        .to = orbits_.difference(sends ? op.peer : position, source),
+                        .lane = op.lane,
+                        .first = first,
+                        .pieces = static_cast<std::uint32_t>(cut_.pieces.size()),
+                        .bytes = bytes,
+                        .link = &placement_.link(position, op.peer)});
     }
 
     bool pair() {
@@ -207,13 +217,9 @@ private:
         std::sort(recvs_.begin(), recvs_.end());
         for (std::size_t i = 0; i < std::max(sends_.size(), recvs_.size()); ++i) {
             const bool both = i < sends_.size() && i < recvs_.size();
-            if (both && sends_[i].meets(recvs_[i]))
-                pair(sends_[i], recvs_[i]);
-            else if (one_)
+            if (!both || !sends_[i].meets(recvs_[i]))
                 return false;
-            else
-                refuse("the messages of '" + schedule_.name +
-                       "' do not pair; verify() tells which");
+            pair(sends_[i], recvs_[i]);
         }
         return true;
     }
@@ -228,6 +234,7 @@ private:
                  .recv = to,
                  .latency = on_grid(send.link->latency),
                  .host_ports = pieces_.hosts > 0 && send.link == &placement_.topology.between,
+                 .ahead = pieces_.tasks[from].seconds * (orbits_.together() - 1),
                  .eager = send.bytes / send.pieces <= placement_.topology.eager});
         }
     }
@@ -249,12 +256,14 @@ private:
     const Schedule &schedule_;
     const Slicing &slicing_;
     const Placement &placement_;
-    const std::size_t work_;
-    const bool one_;
+    const Orbits &orbits_;
+    const Limits &limits_;
     Pieces pieces_;
     std::vector<PieceOrder::Pair> pairs_;
     PieceOrder order_;
-    Cut cut_; // of the op at hand
+    std::size_t blocks_ = 0; // of all ops so far
+    Cut cut_;                // of the op at hand
+    double busy_ = 0;        // the out-port of the position at hand, seconds
     std::vector<End> sends_, recvs_;
 };
 
@@ -265,24 +274,43 @@ bool equal_blocks(const schedule::Partition &partition) {
     });
 }
 
+// What a schedule claims of itself holds for those of this library; if it is not so, what is sent
+// is hardly ever what is received.
+Orbits orbits_of(const Schedule &schedule, const Placement &placement) {
+    if (!schedule.symmetry || !equal_blocks(schedule.partition))
+        return Orbits::none(schedule.ranks);
+    return placement.uniform() ? Orbits::one(*schedule.symmetry)
+                               : Orbits::of_hosts(*schedule.symmetry, placement.host_of);
+}
+
+std::optional<Pieces> built(const Schedule &schedule, std::size_t count, std::size_t element,
+                            std::size_t slice, const Placement &placement, const Orbits &orbits,
+                            const Limits &limits) {
+    const std::size_t cells =
+        orbits.standing().size() * static_cast<std::size_t>(schedule.blocks());
+    const std::size_t most = std::clamp<std::size_t>(kMostCells / cells, 1, kMostSlices);
+    const Slicing slicing(schedule, count, element, slice, most, orbits.size() > 1);
+    return Builder(schedule, slicing, placement, orbits, limits).build();
+}
+
 } // namespace
 
 Pieces pieces_of(const Schedule &schedule, std::size_t count, std::size_t element,
-                 std::size_t slice, const Topology &topology, std::size_t work) {
+                 std::size_t slice, const Topology &topology, const Limits &limits) {
     if (slice == 0 || element == 0)
         refuse("slices and elements have at least one byte");
     schedule::check_frame(schedule);
     const Placement placement(topology, schedule.ranks);
-    if (schedule.symmetric && placement.uniform() && equal_blocks(schedule.partition)) {
-        const Slicing slicing(schedule, count, element, slice, kMostSlices, true);
-        if (auto pieces = Builder(schedule, slicing, placement, work, true).build())
-            return std::move(*pieces);
-    }
-    const std::size_t cells =
-        static_cast<std::size_t>(schedule.ranks) * static_cast<std::size_t>(schedule.blocks());
-    const std::size_t most = std::clamp<std::size_t>(kMostCells / cells, 1, kMostSlices);
-    const Slicing slicing(schedule, count, element, slice, most, false);
-    return *Builder(schedule, slicing, placement, work, false).build();
+    const auto build = [&](const Orbits &orbits) {
+        return built(schedule, count, element, slice, placement, orbits, limits);
+    };
+    const Orbits orbits = orbits_of(schedule, placement);
+    std::optional<Pieces> pieces = build(orbits);
+    if (!pieces && orbits.size() > 1)
+        pieces = build(Orbits::none(schedule.ranks));
+    if (!pieces)
+        refuse("the messages of '" + schedule.name + "' do not pair; verify() tells which");
+    return std::move(*pieces);
 }
 
 } // namespace stretto::select

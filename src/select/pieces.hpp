@@ -31,6 +31,7 @@ struct Message {
     TaskId send = 0, recv = 0;
     double latency = 0;
     bool host_ports = false; // it takes those of the two hosts too
+    double ahead = 0;        // seconds of those, for others that its sender stands for
     bool eager = false;      // it does not wait for its receive
 };
 
@@ -42,18 +43,17 @@ struct Pieces {
     std::vector<Message> messages;
     std::vector<TaskId> dependents;         // of task 0, then of task 1, ...
     std::vector<std::size_t> dependents_at; // by task and one more: where its own begin
-    Price counts;                           // what takes no walk to know
+    // What takes no walk to know.  Its seconds are those of the busiest port of a position; if that
+    // is beyond the limit, there is no more than that.
+    Price counts;
 };
 
 // Throws as price() does, but at deadlocks.
 //
-// Of a symmetric schedule, one position whose messages go to itself: what all do at the same time,
-// each to another.  Its k-th send of a lane and a number of blocks meets its k-th receive of the
-// same: if position p sends by op i what position q takes by op j, then by symmetry whatever p is
-// receives by op j too, and messages of one kind are sent in the order in which they are taken.
-// The language does not promise that last thing; it holds for the algorithms of the library, where
-// a test compares the price with that of all positions.
+// Positions are those that stand for all (orbits.hpp), and a message goes to who stands for its
+// destination: what that one receives from somebody whom the sender stands for, and who is as far
+// from it.
 Pieces pieces_of(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-                 std::size_t slice, const Topology &topology, std::size_t work);
+                 std::size_t slice, const Topology &topology, const Limits &limits);
 
 } // namespace stretto::select

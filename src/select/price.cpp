@@ -10,9 +10,16 @@
 namespace stretto::select {
 
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-            std::size_t slice, const Topology &topology, std::size_t work) {
-    const Pieces pieces = pieces_of(schedule, count, element, slice, topology, work);
-    const Walk walked = walk(pieces);
+            std::size_t slice, const Topology &topology, const Limits &limits) {
+    const Pieces pieces = pieces_of(schedule, count, element, slice, topology, limits);
+    const auto beyond = [&](double seconds) {
+        return Price{.seconds = seconds, .work = pieces.counts.work};
+    };
+    if (pieces.counts.seconds > limits.seconds)
+        return beyond(pieces.counts.seconds);
+    const Walk walked = walk(pieces, limits.seconds);
+    if (walked.seconds > limits.seconds)
+        return beyond(walked.seconds);
     if (!walked.ended)
         throw Error(Status::argument,
                     "price: '" + schedule.name + "' deadlocks; verify() tells where");

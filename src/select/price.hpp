@@ -29,6 +29,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "schedule/schedule.hpp"
@@ -66,7 +67,8 @@ struct Price {
     std::size_t bytes_sent = 0;
     std::size_t bytes_received = 0;
     std::size_t bytes_reduced = 0;
-    double pieces = 0; // between hosts, of all positions together
+    double pieces = 0;    // between hosts, of all positions together
+    std::size_t work = 0; // that it took to find
 };
 
 // Slices of one block that are walked, at most.  Each then stands for several and takes the
@@ -75,25 +77,32 @@ inline constexpr std::size_t kMostSlices = 8;
 // Where all positions are walked, slices of all blocks of all of them; at least one for each.
 inline constexpr std::size_t kMostCells = 1u << 19;
 
-// Pieces of ops and pairs of them that wait for each other: what a schedule may take to price.
-inline constexpr std::size_t kMostWork = 1u << 24;
+// What a price is worth knowing at.
+struct Limits {
+    // What it may take to find: blocks of ops, pieces of them, and pairs that wait for each other.
+    std::size_t work = 1u << 24;
+    // A schedule that takes longer is left as soon as that shows.
+    double seconds = std::numeric_limits<double>::infinity();
+};
 
-// For a vector of `count` elements of `element` bytes; seconds.
+// For a vector of `count` elements of `element` bytes; seconds.  Of a schedule that takes longer
+// than the limit, some seconds beyond it, and no counts but of the work.
 //
-// A symmetric schedule is priced by walking one position, if each position has a host of its own or
-// all share one: P = 1024 takes some milliseconds.  Its blocks count as equally long, which they
-// are to an element.  Where short blocks travel in several pieces of each message, other positions
-// have others together, and all of them would take up to a fifth longer.
+// Of a symmetric schedule only positions that stand for others are walked (orbits.hpp): one if each
+// position has a host of its own or all share one, and the positions of one host where hosts have
+// as many in order.  So P = 1024 takes less than a millisecond a position where it has log2 P
+// messages, and some where it has P.  Blocks then count as equally long, which they are to an
+// element.  Where short blocks travel in several pieces of each message, other positions have
+// others together, and all of them would take up to a fifth longer.
 //
 // Else all positions are walked: some ten milliseconds at P = 1023 where a position has log2 P
-// messages (rabenseifner, of P blocks each longer than a slice: 1.6 s), but seconds where it has P,
-// as `direct` on hosts of several ranks.  `work` bounds that.
+// messages (rabenseifner, of P blocks each longer than a slice: 1.6 s), but seconds where it has P.
 //
 // Throws Error(argument) if the schedule is not well formed, its messages do not pair, or it
 // deadlocks; if the partition is not for this count; if `slice` or `element` is 0, a number of the
 // topology is negative or not finite, or it has not as many positions.  Throws Error(unsupported)
-// if there are more than `work` pieces and pairs.
+// if there is more work than the limit.
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-            std::size_t slice, const Topology &topology, std::size_t work = kMostWork);
+            std::size_t slice, const Topology &topology, const Limits &limits = {});
 
 } // namespace stretto::select

@@ -79,6 +79,23 @@ constexpr double kTolerance = 1.02;
                                          std::to_string(s.ranks) + " ranks");
 }
 
+// By what was measured, whatever it costs.
+Choice by_rule(const Situation &s) {
+    const std::vector<std::string_view> names = able(s);
+    const Rule preferred = rule(s);
+    std::string why = preferred.why;
+    for (const std::string_view name : preferred.names) {
+        if (std::find(names.begin(), names.end(), name) != names.end())
+            return {std::string(name), why};
+        if (!name.empty())
+            why.append("; ").append(name).append(" ").append(
+                obstacle({&algorithms::find(s.collective, name), {}}, s));
+    }
+    if (names.empty())
+        refuse(s);
+    return {std::string(names.front()), "no rule yet: the first that can serve"};
+}
+
 // Of ranks on several hosts.
 struct Verdicts {
     std::vector<Priced> all;
@@ -87,13 +104,17 @@ struct Verdicts {
 };
 
 Verdicts judge(const Situation &s) {
-    Verdicts v{.all = priced(s), .why = {}};
+    Verdicts v{.all = priced(s, kQuick), .why = {}};
     for (const Priced &each : v.all)
         if (each.excluded.empty() &&
             (v.cheapest == nullptr || each.price.seconds < v.cheapest->price.seconds))
             v.cheapest = &each;
-    if (v.cheapest == nullptr)
-        refuse(s);
+    if (v.cheapest == nullptr) { // so many ranks that none was priced
+        const Choice choice = by_rule(s);
+        v.why = choice.why;
+        v.chosen = v.cheapest = &*std::ranges::find(v.all, choice.algorithm, &Priced::name);
+        return v;
+    }
     v.chosen = v.cheapest;
     v.why = "cheapest of " + std::to_string(v.all.size()) +
             " by price: " + time_in_words(v.cheapest->price.seconds);
@@ -163,19 +184,7 @@ Choice choose(const Situation &s) {
         const Verdicts v = judge(s);
         return {v.chosen->name, v.why + "; " + s.profile.source, true};
     }
-    const std::vector<std::string_view> names = able(s);
-    const Rule preferred = rule(s);
-    std::string why = preferred.why;
-    for (const std::string_view name : preferred.names) {
-        if (std::find(names.begin(), names.end(), name) != names.end())
-            return {std::string(name), why};
-        if (!name.empty())
-            why.append("; ").append(name).append(" ").append(
-                obstacle({&algorithms::find(s.collective, name), {}}, s));
-    }
-    if (!names.empty())
-        return {std::string(names.front()), "no rule yet: the first that can serve"};
-    refuse(s);
+    return by_rule(s);
 }
 
 void require(const algorithms::Choice &choice, const Situation &s) {

@@ -37,14 +37,14 @@ public:
           port_(pieces.messages.size(), 0), processor_free_(pieces.positions, 0),
           port_free_(2 * (std::size_t{pieces.positions} + pieces.hosts), 0) {}
 
-    Walk run() {
+    Walk run(double limit) {
         for (TaskId task = 0; task < states_.size(); ++task)
             states_[task].waits = pieces_.tasks[task].waits;
         for (TaskId task = 0; task < states_.size(); ++task)
             if (pieces_.tasks[task].waits == 0)
                 ready_.push_back(task);
         settle();
-        while (!moments_.empty()) {
+        while (!moments_.empty() && now_ <= limit) {
             now_ = moments_.top().time;
             while (!moments_.empty() && moments_.top().time == now_) {
                 const Moment moment = moments_.top();
@@ -63,6 +63,7 @@ private:
         std::uint32_t waits = 0;
         std::int32_t level = 0; // messages on the longest chain that ends here
     };
+    static constexpr std::uint8_t kHostPorts = 4; // of a message that takes those of hosts too
     struct Ports {
         std::array<PortId, 4> ids;
         std::uint8_t size;
@@ -78,7 +79,7 @@ private:
         const std::uint32_t first = pieces_.positions;
         return {{2 * from, 2 * (first + pieces_.host_of[from]),
                  2 * (first + pieces_.host_of[to]) + 1, 2 * to + 1},
-                4};
+                kHostPorts};
     }
 
     void foresee(double time, Moment::Kind kind, std::uint32_t id) {
@@ -181,7 +182,12 @@ private:
         const Ports ports = ports_of(id);
         for (std::uint8_t &at = port_[id]; at < ports.size;) {
             double &free = port_free_[ports.ids[at]];
-            const double begin = std::max(free, now_);
+            double begin = std::max(free, now_);
+            // Others of the host go first; at the other host they have come one after another.
+            if (ports.size == kHostPorts && at == 1)
+                begin += message.ahead;
+            else if (ports.size == kHostPorts && at == 2)
+                begin = std::max(free + message.ahead, now_);
             free = begin + busy;
             if (at++ == 0)
                 foresee(free, Moment::Kind::left, id);
@@ -210,8 +216,8 @@ private:
 
 } // namespace
 
-Walk walk(const Pieces &pieces) {
-    return Player(pieces).run();
+Walk walk(const Pieces &pieces, double limit) {
+    return Player(pieces).run(limit);
 }
 
 } // namespace stretto::select

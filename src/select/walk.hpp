@@ -12,9 +12,10 @@ namespace stretto::select {
 struct Walk {
     double seconds = 0;
     std::int64_t steps = 0;
-    bool ended = true; // false: some wait for each other
+    bool ended = true; // false: some wait for each other, or the limit is passed
 };
 
-Walk walk(const Pieces &pieces);
+// Up to the first moment beyond `limit` seconds.
+Walk walk(const Pieces &pieces, double limit);
 
 } // namespace stretto::select

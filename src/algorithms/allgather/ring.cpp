@@ -50,7 +50,8 @@ Algorithm allgather::ring() {
             .make =
                 [](const Problem &problem) {
                     return assemble(Collective::allgather, problem, by_owner(problem),
-                                    Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
+                                    cyclic(problem.ranks),
+                                    [ranks = problem.ranks](Ops &ops, Position p) {
                                         append_ring_allgather(ops, p, ranks);
                                     });
                 },

@@ -26,7 +26,7 @@ Algorithm allreduce::binomial() {
             .consistent = always,
             .canonical = always,
             .make = [](const Problem &problem) {
-                return assemble(Collective::allreduce, problem, Partition::even(1), Symmetric::no,
+                return assemble(Collective::allreduce, problem, Partition::even(1), asymmetric,
                                 [ranks = problem.ranks](Ops &ops, Position p) {
                                     append_binomial_reduce(ops, p, ranks, 0);
                                     append_binomial_broadcast(ops, p, ranks, 0, 1);

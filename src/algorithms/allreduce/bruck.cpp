@@ -45,7 +45,8 @@ Algorithm allreduce::bruck() {
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
                 return assemble(
-                    Collective::allreduce, problem, Partition::even(problem.ranks), Symmetric::yes,
+                    Collective::allreduce, problem, Partition::even(problem.ranks),
+                    cyclic(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }

@@ -49,7 +49,7 @@ Algorithm allreduce::chain() {
             .make = [](const Problem &problem) {
                 const Block segments = parameter(problem, "segments");
                 return assemble(Collective::allreduce, problem, Partition::even(segments),
-                                Symmetric::no,
+                                asymmetric,
                                 [ranks = problem.ranks, segments](Ops &ops, Position p) {
                                     append(ops, p, ranks, segments);
                                 });

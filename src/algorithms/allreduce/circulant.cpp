@@ -28,7 +28,8 @@ Algorithm allreduce::circulant() {
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
                 return assemble(Collective::allreduce, problem, Partition::even(problem.ranks),
-                                Symmetric::yes, [ranks = problem.ranks](Ops &ops, Position p) {
+                                cyclic(problem.ranks),
+                                [ranks = problem.ranks](Ops &ops, Position p) {
                                     const Rounds rounds = halving_rounds(ranks);
                                     append_circulant_reduce_scatter(ops, p, ranks, rounds);
                                     append_circulant_allgather(ops, p, ranks, rounds, kWork, 1);

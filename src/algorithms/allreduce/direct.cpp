@@ -22,8 +22,8 @@ namespace stretto::algorithms {
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return assemble(Collective::allreduce, problem, Partition::even(problem.ranks), Symmetric::yes,
-                    [ranks = problem.ranks](Ops &ops, Position p) {
+    return assemble(Collective::allreduce, problem, Partition::even(problem.ranks),
+                    cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
                         append_direct_reduce_scatter(ops, p, ranks, tree);
                         append_direct_allgather(ops, p, ranks, 1);
                     });

@@ -77,7 +77,7 @@ Algorithm allreduce::generalized() {
                 [](const Problem &problem) {
                     const Generalized of = algorithms::generalized(problem);
                     return assemble(Collective::allreduce, problem, Partition::even(of.blocks()),
-                                    Symmetric::yes, [of](Ops &ops, Position p) {
+                                    of.group(), [of](Ops &ops, Position p) {
                                         of.append_reduction(ops, p);
                                         of.append_distribution(ops, p, 1);
                                     });

@@ -63,7 +63,7 @@ Algorithm allreduce::hybrid() {
                 const int halvings = log2_floor(problem.ranks) - d;
                 return assemble(
                     Collective::allreduce, problem, Partition::even(Position{1} << halvings),
-                    Symmetric::yes,
+                    hypercube(problem.ranks),
                     [halvings, d](Ops &ops, Position p) { append(ops, p, halvings, d); });
             }};
 }

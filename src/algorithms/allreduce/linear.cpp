@@ -25,7 +25,7 @@ Algorithm allreduce::linear() {
             .consistent = always,
             .canonical = up_to<3>,
             .make = [](const Problem &problem) {
-                return assemble(Collective::allreduce, problem, Partition::even(1), Symmetric::no,
+                return assemble(Collective::allreduce, problem, Partition::even(1), asymmetric,
                                 [ranks = problem.ranks](Ops &ops, Position p) {
                                     append_linear_reduce(ops, p, ranks, 0);
                                     append_linear_broadcast(ops, p, ranks, 0, 1);

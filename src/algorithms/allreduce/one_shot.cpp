@@ -20,7 +20,7 @@ namespace stretto::algorithms {
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return assemble(Collective::allreduce, problem, Partition::even(1), Symmetric::yes,
+    return assemble(Collective::allreduce, problem, Partition::even(1), cyclic(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) {
                         for (Position ahead = 1; ahead < ranks; ++ahead)
                             ops.push_back(schedule::send(shifted(p, ahead, ranks), {0}));

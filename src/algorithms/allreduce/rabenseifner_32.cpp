@@ -72,7 +72,7 @@ Algorithm allreduce::rabenseifner_32() {
                 return assemble(
                     Collective::allreduce, problem,
                     Partition::even(Position{1} << log2_floor(problem.ranks)),
-                    power_of_two(problem.ranks) ? Symmetric::yes : Symmetric::no,
+                    hypercube(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }

@@ -52,8 +52,7 @@ Algorithm allreduce::recursive_doubling() {
             .canonical = folds_canonically,
             .make = [](const Problem &problem) {
                 return assemble(
-                    Collective::allreduce, problem, Partition::even(1),
-                    power_of_two(problem.ranks) ? Symmetric::yes : Symmetric::no,
+                    Collective::allreduce, problem, Partition::even(1), hypercube(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }

@@ -69,7 +69,8 @@ Algorithm alltoall::bruck() {
             .canonical = always,
             .make = [](const Problem &problem) {
                 return assemble(
-                    Collective::alltoall, problem, Partition::equal(problem.ranks), Symmetric::yes,
+                    Collective::alltoall, problem, Partition::equal(problem.ranks),
+                    cyclic(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }

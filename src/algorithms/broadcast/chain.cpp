@@ -36,7 +36,7 @@ Algorithm broadcast::chain() {
             .make = [](const Problem &problem) {
                 const Block segments = parameter(problem, "segments");
                 return assemble(
-                    Collective::broadcast, problem, Partition::even(segments), Symmetric::no,
+                    Collective::broadcast, problem, Partition::even(segments), asymmetric,
                     [ranks = problem.ranks, root = problem.root, segments](Ops &ops, Position p) {
                         for (Block s = 0; s < segments; ++s)
                             append_chain_broadcast(ops, p, ranks, root, s);

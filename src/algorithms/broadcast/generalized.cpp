@@ -39,8 +39,8 @@ Algorithm broadcast::generalized() {
             .make =
                 [](const Problem &problem) {
                     const Generalized of = algorithms::generalized(problem);
-                    return assemble(Collective::broadcast, problem, Partition::even(1),
-                                    Symmetric::no, [of, root = problem.root](Ops &ops, Position p) {
+                    return assemble(Collective::broadcast, problem, Partition::even(1), asymmetric,
+                                    [of, root = problem.root](Ops &ops, Position p) {
                                         append(ops, of, p, root);
                                     });
                 },

@@ -34,7 +34,7 @@ Algorithm broadcast::linear() {
             .consistent = always,
             .canonical = always,
             .make = [](const Problem &problem) {
-                return assemble(Collective::broadcast, problem, Partition::even(1), Symmetric::no,
+                return assemble(Collective::broadcast, problem, Partition::even(1), asymmetric,
                                 [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
                                     append_linear_broadcast(ops, p, ranks, root);
                                 });

@@ -39,7 +39,7 @@ Algorithm broadcast::scatter_allgather() {
             .canonical = always,
             .make = [](const Problem &problem) {
                 return assemble(
-                    Collective::broadcast, problem, Partition::even(problem.ranks), Symmetric::no,
+                    Collective::broadcast, problem, Partition::even(problem.ranks), asymmetric,
                     [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
                         append_binomial_scatter(ops, p, ranks, root);
                         append_ring_allgather(

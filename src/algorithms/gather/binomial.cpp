@@ -40,7 +40,7 @@ Algorithm gather::binomial() {
             .canonical = always,
             .make =
                 [](const Problem &problem) {
-                    return assemble(Collective::gather, problem, by_owner(problem), Symmetric::no,
+                    return assemble(Collective::gather, problem, by_owner(problem), asymmetric,
                                     [ranks = problem.ranks, root = problem.root](
                                         Ops &ops, Position p) { append(ops, p, ranks, root); });
                 },

@@ -40,7 +40,7 @@ Algorithm gather::linear() {
             .make =
                 [](const Problem &problem) {
                     return assemble(
-                        Collective::gather, problem, by_owner(problem), Symmetric::no,
+                        Collective::gather, problem, by_owner(problem), asymmetric,
                         [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
                             append_linear_gather(ops, p, ranks, root);
                         });

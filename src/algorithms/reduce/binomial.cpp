@@ -37,7 +37,7 @@ Algorithm reduce::binomial() {
             .consistent = always,
             .canonical = always,
             .make = [](const Problem &problem) {
-                return assemble(Collective::reduce, problem, Partition::even(1), Symmetric::no,
+                return assemble(Collective::reduce, problem, Partition::even(1), asymmetric,
                                 [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
                                     append_binomial_reduce(ops, p, ranks, root);
                                 });

@@ -47,7 +47,7 @@ Algorithm reduce::chain() {
             .make = [](const Problem &problem) {
                 const Block segments = parameter(problem, "segments");
                 return assemble(
-                    Collective::reduce, problem, Partition::even(segments), Symmetric::no,
+                    Collective::reduce, problem, Partition::even(segments), asymmetric,
                     [ranks = problem.ranks, root = problem.root, segments](Ops &ops, Position p) {
                         for (Block s = 0; s < segments; ++s)
                             append_chain_reduce(ops, p, ranks, root, s);

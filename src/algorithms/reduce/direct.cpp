@@ -20,7 +20,7 @@ namespace stretto::algorithms {
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return assemble(Collective::reduce, problem, Partition::even(problem.ranks), Symmetric::no,
+    return assemble(Collective::reduce, problem, Partition::even(problem.ranks), asymmetric,
                     [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
                         append_direct_reduce_scatter(ops, p, ranks, tree);
                         append_linear_gather(ops, p, ranks, root, 1);

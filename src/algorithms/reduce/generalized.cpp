@@ -41,7 +41,7 @@ Algorithm reduce::generalized() {
             .make =
                 [](const Problem &problem) {
                     const Generalized of = algorithms::generalized(problem);
-                    return assemble(Collective::reduce, problem, Partition::even(1), Symmetric::no,
+                    return assemble(Collective::reduce, problem, Partition::even(1), asymmetric,
                                     [of, root = problem.root](Ops &ops, Position p) {
                                         append(ops, of, p, root);
                                     });

@@ -37,7 +37,7 @@ Algorithm reduce::linear() {
             .consistent = always,
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
-                return assemble(Collective::reduce, problem, Partition::even(1), Symmetric::no,
+                return assemble(Collective::reduce, problem, Partition::even(1), asymmetric,
                                 [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
                                     append_linear_reduce(ops, p, ranks, root);
                                 });

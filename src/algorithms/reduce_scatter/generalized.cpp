@@ -39,7 +39,7 @@ Algorithm reduce_scatter::generalized() {
                     Generalized of = algorithms::generalized(problem);
                     of.place_by_owner();
                     return assemble(Collective::reduce_scatter, problem, by_owner(problem),
-                                    Symmetric::yes,
+                                    of.group(),
                                     [of](Ops &ops, Position p) { of.append_reduction(ops, p); });
                 },
             .unequal_shares = true,

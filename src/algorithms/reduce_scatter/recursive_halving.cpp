@@ -64,7 +64,7 @@ Algorithm reduce_scatter::recursive_halving() {
                 [](const Problem &problem) {
                     return assemble(
                         Collective::reduce_scatter, problem, by_owner(problem),
-                        power_of_two(problem.ranks) ? Symmetric::yes : Symmetric::no,
+                        hypercube(problem.ranks),
                         [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
                 },
             .unequal_shares = true};

@@ -39,7 +39,7 @@ Algorithm scatter::binomial() {
             .make =
                 [](const Problem &problem) {
                     return assemble(
-                        Collective::scatter, problem, by_owner(problem), Symmetric::no,
+                        Collective::scatter, problem, by_owner(problem), asymmetric,
                         [ranks = problem.ranks, root = problem.root](Ops &ops, Position p) {
                             append_binomial_scatter(ops, p, ranks, root);
                         });

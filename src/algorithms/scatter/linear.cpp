@@ -38,7 +38,7 @@ Algorithm scatter::linear() {
             .canonical = always,
             .make =
                 [](const Problem &problem) {
-                    return assemble(Collective::scatter, problem, by_owner(problem), Symmetric::no,
+                    return assemble(Collective::scatter, problem, by_owner(problem), asymmetric,
                                     [ranks = problem.ranks, root = problem.root](
                                         Ops &ops, Position p) { append(ops, p, ranks, root); });
                 },

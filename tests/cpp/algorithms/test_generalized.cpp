@@ -172,9 +172,9 @@ TEST_CASE("generalized: any placement of the blocks") {
                 std::iota(placement.begin(), placement.end(), 0);
                 std::shuffle(placement.begin(), placement.end(), random);
                 of.place(placement);
-                const Schedule schedule = assemble(
+                const Schedule schedule = algorithms::assemble(
                     Collective::allreduce, {.ranks = ranks, .parameters = {}, .shares = {}},
-                    Partition::even(of.blocks()), algorithms::Symmetric::yes,
+                    Partition::even(of.blocks()), of.group(),
                     [of](algorithms::Ops &ops, Position p) {
                         of.append_reduction(ops, p);
                         of.append_distribution(ops, p, 1);

@@ -19,14 +19,17 @@ using test::Choice;
 
 namespace {
 
-// What a position does, whatever the labels of peers, blocks and slots.
-using Shape = std::vector<std::tuple<OpKind, std::size_t, bool, Lane, std::size_t>>;
+// What a position of a symmetric schedule does, seen from there; whatever the labels of blocks and
+// slots.
+using Shape = std::vector<std::tuple<OpKind, Position, std::size_t, bool, Lane, std::size_t>>;
 
 Shape shape(const Schedule &schedule, Position position) {
     Shape shape;
-    for (const Op &op : schedule.program(position).ops)
-        shape.emplace_back(op.kind, op.blocks.size(), op.from == kNoSlot, op.lane,
-                           op.sources.size());
+    for (const Op &op : schedule.program(position).ops) {
+        const bool message = op.kind == OpKind::send || op.kind == OpKind::recv;
+        shape.emplace_back(op.kind, message ? schedule.symmetry->difference(op.peer, position) : 0,
+                           op.blocks.size(), op.from == kNoSlot, op.lane, op.sources.size());
+    }
     return shape;
 }
 
@@ -46,7 +49,7 @@ Properties prove(const Choice &choice, Position ranks) {
         common.order_preserving = common.order_preserving && verdict.order_preserving;
         common.consistent = common.consistent && verdict.consistent;
         common.canonical = common.canonical && verdict.canonical;
-        if (schedule.symmetric)
+        if (schedule.symmetry)
             for (Position p = 1; p < ranks; ++p)
                 CHECK(shape(schedule, p) == shape(schedule, 0));
     }

@@ -17,7 +17,7 @@ namespace {
 
 bool same(const Schedule &a, const Schedule &b) {
     return a.name == b.name && a.ranks == b.ranks && a.partition == b.partition &&
-           a.contract == b.contract && a.token == b.token && a.symmetric == b.symmetric &&
+           a.contract == b.contract && a.token == b.token && a.symmetry == b.symmetry &&
            programs_of(a) == programs_of(b);
 }
 
@@ -145,6 +145,10 @@ TEST_CASE("unknown, missing and repeated keys are refused") {
     refused(replaced(kSmall, "\"even\": 1", ""), "exactly one");
     refused(replaced(kSmall, "\"even\": 1", "\"weights\": [0]"), "all weights are 0");
     refused(replaced(kSmall, "\"even\": 1", "\"weights\": [-1]"), "partition[0].weights[0]");
+    for (const char *orders : {"[3]", "[2, 2]", "[]", "[1, 2]", "[65536, 65537]", "true"})
+        refused(
+            replaced(kSmall, "\"ranks\": 2", "\"ranks\": 2, \"symmetry\": " + std::string(orders)),
+            "symmetry");
     refused(replaced(kSmall, "\"root\": 0", "\"start\": []"), "unknown key \"start\"");
     refused(replaced(kSmall, "\"collective\": \"broadcast\", \"root\": 0",
                      "\"collective\": \"custom\", \"start\": [[null], [null]], "

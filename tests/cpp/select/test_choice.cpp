@@ -8,10 +8,12 @@
 #include "base/status.hpp"
 #include "schedule/accounting.hpp"
 #include "schedule/verify.hpp"
+#include "select/candidates.hpp"
 #include "select/rules.hpp"
 #include "select/select.hpp"
 #include "situations.hpp"
 #include "support/text.hpp"
+#include "support/tier.hpp"
 
 using namespace stretto;
 using algorithms::Algorithm;
@@ -119,6 +121,45 @@ TEST_CASE("between hosts the cheapest serves, and of equals the one that was mea
     s.bytes = 1 << 20;
     const auto choice = algorithms::parse(s.collective, select::choose(s).algorithm);
     CHECK(schedule::account(make(choice, 6)).steps == 1);
+}
+
+TEST_CASE("however many ranks, a choice takes little work and is close to the best") {
+    const auto choose = [](int ranks, int hosts, bool dealt, std::size_t bytes) {
+        CAPTURE(ranks);
+        CAPTURE(hosts);
+        CAPTURE(dealt);
+        CAPTURE(bytes);
+        Situation s = test::allreduce(ranks, 1, bytes);
+        s.consistent = true;
+        s.hosts = hosts;
+        s.profile.date = "today";
+        for (int rank = 0; rank < ranks && hosts < ranks; ++rank)
+            s.host_of.push_back(dealt ? rank % hosts : rank / (ranks / hosts));
+        std::size_t work = 0;
+        for (const select::Priced &each : select::priced(s, select::kQuick))
+            work += each.price.work;
+        CHECK(work <= select::kQuick.work);
+        const std::string chosen = select::choose(s).algorithm;
+        double own = 0, least = 1e9;
+        for (const select::Priced &each : select::priced(s, {.within = 3, .work = 1u << 23})) {
+            if (!each.excluded.empty())
+                continue;
+            least = std::min(least, each.price.seconds);
+            if (each.name == chosen)
+                own = each.price.seconds;
+        }
+        CHECK(own > 0);
+        CHECK(own <= 1.25 * least);
+    };
+    for (const std::size_t bytes : {std::size_t{64}, std::size_t{9216}, std::size_t{4} << 20}) {
+        if (test::sampled() && bytes != 9216)
+            continue;
+        choose(1024, 1024, false, bytes);
+        choose(1000, 1000, false, bytes);
+        choose(1024, 128, false, bytes);
+        choose(1024, 128, true, bytes);
+        choose(1000, 8, false, bytes);
+    }
 }
 
 TEST_CASE("ranks with a core each reduce for the root") {

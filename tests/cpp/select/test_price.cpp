@@ -140,7 +140,7 @@ TEST_CASE("more slices than are walked cost their overheads all the same") {
 TEST_CASE("uncut and without latency, a price is the time of the simulator") {
     const simulate::Network network{kAlpha, kNoLatency.byte, kNoLatency.reduce};
     each_algorithm(24, [&](Schedule schedule) {
-        schedule.symmetric = false;
+        schedule.symmetry.reset();
         for (const std::size_t block : {1, 1000}) {
             simulate::Problem problem;
             problem.count = block * static_cast<std::size_t>(schedule.blocks());
@@ -161,10 +161,10 @@ TEST_CASE("uncut and without latency, a price is the time of the simulator") {
 
 TEST_CASE("one position of a symmetric schedule costs what all do") {
     each_algorithm(24, [](const Schedule &one) {
-        if (!one.symmetric)
+        if (!one.symmetry)
             return;
         Schedule all = one;
-        all.symmetric = false;
+        all.symmetry.reset();
         const auto blocks = static_cast<std::size_t>(one.blocks());
         for (const std::size_t block : {1, 100, 4000})
             for (const std::size_t slice : {std::size_t{900}, std::size_t{9000}, kUncut}) {
@@ -191,6 +191,68 @@ TEST_CASE("one position of a symmetric schedule costs what all do") {
         const double price = select::price(one, count, 4, kUncut, alone(kLink)).seconds;
         const double walked = select::price(all, count, 4, kUncut, alone(kLink)).seconds;
         CHECK(std::abs(price - walked) <= 0.02 * walked);
+    });
+}
+
+TEST_CASE("the positions of some hosts cost what all do") {
+    const Link inside = {2e-6, 1e-6, 1e-9, 2e-10};
+    const auto compare = [&](const std::string &choice, Position ranks, auto host) {
+        const Schedule one = allreduce(choice, ranks);
+        Schedule all = one;
+        all.symmetry.reset();
+        Topology topology{.host_of = {}, .inside = inside, .between = kLink};
+        for (Position p = 0; p < ranks; ++p)
+            topology.host_of.push_back(host(p));
+        for (const std::size_t block : {1, 4000})
+            for (const std::size_t slice : {std::size_t{9000}, kUncut}) {
+                CAPTURE(one.name);
+                CAPTURE(ranks);
+                CAPTURE(block);
+                const std::size_t count = block * static_cast<std::size_t>(one.blocks());
+                const Price price = select::price(one, count, 4, slice, topology);
+                const Price walked = select::price(all, count, 4, slice, topology);
+                CHECK(price.messages == walked.messages);
+                CHECK(price.bytes_sent == walked.bytes_sent);
+                CHECK(price.bytes_received == walked.bytes_received);
+                CHECK(price.pieces == near(walked.pieces));
+                // Of messages that come to a port at the same moment another one may go first.
+                CHECK(price.seconds == doctest::Approx(walked.seconds).epsilon(0.15));
+            }
+    };
+    for (const std::string choice :
+         {"ring", "circulant", "bruck", "direct", "one_shot", "recursive_doubling", "rabenseifner",
+          "hybrid", "generalized", "generalized(r=1)", "generalized(r=2)"})
+        for (const Position each : {2, 4, 8}) {
+            compare(choice, 16, [=](Position p) { return p / each; });
+            compare(choice, 16, [=](Position p) { return p % each; });
+        }
+    for (const std::string choice : {"ring", "circulant", "generalized(group=2x2x3)",
+                                     "generalized(group=3x4,r=1)", "generalized(group=4x3,r=2)"})
+        for (const Position each : {2, 3, 4, 5, 6}) {
+            compare(choice, 12, [=](Position p) { return p / each; });
+            compare(choice, 12, [=](Position p) { return p % each; });
+            compare(choice, 12, [=](Position p) { return (p + 1) / each; });
+        }
+}
+
+TEST_CASE("up to a limit a price is the same, and beyond it above the limit") {
+    each_algorithm(12, [](const Schedule &schedule) {
+        const std::size_t count = 1000 * static_cast<std::size_t>(schedule.blocks());
+        const Price whole = select::price(schedule, count, 4, 9000, alone(kLink));
+        if (schedule.ranks == 1)
+            return;
+        for (const double part : {0.01, 0.5, 0.99}) {
+            const select::Limits limits{.seconds = part * whole.seconds};
+            const Price price = select::price(schedule, count, 4, 9000, alone(kLink), limits);
+            CHECK(price.seconds > limits.seconds);
+            CHECK(price.seconds <= whole.seconds);
+        }
+        for (const double part : {1.0, 2.0}) {
+            const select::Limits limits{.seconds = part * whole.seconds};
+            const Price price = select::price(schedule, count, 4, 9000, alone(kLink), limits);
+            CHECK(price.seconds == whole.seconds);
+            CHECK(price.bytes_sent == whole.bytes_sent);
+        }
     });
 }
 
@@ -242,9 +304,9 @@ TEST_CASE("where a ring is placed decides what it costs") {
 TEST_CASE("what cannot be priced") {
     const Schedule ring = allreduce("ring", 4);
     const auto status = [](const Schedule &schedule, std::size_t count, std::size_t slice,
-                           const Topology &topology, std::size_t work = select::kMostWork) {
+                           const Topology &topology, std::size_t work = select::Limits{}.work) {
         try {
-            select::price(schedule, count, 4, slice, topology, work);
+            select::price(schedule, count, 4, slice, topology, {.work = work});
         } catch (const Error &error) {
             return error.status();
         }
@@ -261,7 +323,7 @@ TEST_CASE("what cannot be priced") {
     CHECK(status(alltoall, 100, kUncut, alone(kLink)) == Status::argument);
 
     Schedule stuck = allreduce("one_shot", 2);
-    stuck.symmetric = false;
+    stuck.symmetry.reset();
     stuck.program = [](Position p) {
         return schedule::Program{.ops = {schedule::recv(1 - p, {0}), schedule::send(1 - p, {0})},
                                  .suffixes = {},

@@ -41,7 +41,7 @@ inline Schedule with_programs(const Schedule &schedule, std::vector<Program> pro
     Schedule changed =
         assemble(schedule.name, schedule.contract, std::move(programs), schedule.partition);
     changed.token = schedule.token;
-    changed.symmetric = schedule.symmetric;
+    changed.symmetry = schedule.symmetry;
     return changed;
 }
 
@@ -105,7 +105,7 @@ inline Schedule ring(Position ranks) {
     }
     Schedule schedule =
         assemble("ring", {Collective::allreduce, ranks, ranks}, std::move(programs));
-    schedule.symmetric = true;
+    schedule.symmetry = Symmetry({ranks});
     return schedule;
 }
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/orbits.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace stretto::select {
+
+using schedule::Position;
+using schedule::Symmetry;
+
+namespace {
+
+constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+// Positions that stand for all if they stand for one on each host only.  More take too long.
+constexpr std::size_t kMostOfHost = 16;
+
+std::size_t at(Position position) {
+    return static_cast<std::size_t>(position);
+}
+
+// Of the elements of a group, those that take hosts to hosts: a subgroup, as large as is found by
+// adding one element after the other.
+class Translations {
+public:
+    // `apart`: none but 0 takes a host to itself.
+    Translations(const Symmetry &group, const std::vector<std::uint32_t> &host_of, bool apart)
+        : group_(group), host_of_(host_of), apart_(apart), tried_(host_of.size(), false) {
+        first_.resize(*std::max_element(host_of.begin(), host_of.end()) + 1);
+        for (Position p = group.size(); p-- > 0;)
+            first_[host_of[at(p)]] = p;
+        add(0);
+        for (Position g = 1; g < group.size(); ++g)
+            if (!tried_[at(g)])
+                extend(g);
+    }
+
+    const std::vector<Position> &elements() const { return elements_; }
+    std::size_t hosts() const { return first_.size(); }
+
+private:
+    // It need not be tried from now on.  Nor, if they are to be apart, what would bring along an
+    // element that leaves position 0 on its host: the sums of those and this one.
+    void add(Position element) {
+        elements_.push_back(element);
+        tried_[at(element)] = true;
+        for (Position p = 0; apart_ && p < group_.size(); ++p)
+            if (host_of_[at(p)] == host_of_[0])
+                tried_[at(group_.sum(p, element))] = true;
+    }
+
+    bool preserves(Position by) const {
+        std::vector<std::uint32_t> image(first_.size(), kNobody);
+        for (Position p = 0; p < group_.size(); ++p) {
+            std::uint32_t &host = image[host_of_[at(p)]];
+            const std::uint32_t there = host_of_[at(group_.sum(p, by))];
+            if (host == kNobody)
+                host = there;
+            if (host != there || (apart_ && there == host_of_[at(p)]))
+                return false;
+        }
+        return true;
+    }
+
+    void extend(Position by) {
+        std::vector<Position> all = elements_;
+        const auto there = [&](Position g) {
+            return std::find(elements_.begin(), elements_.end(), g) != elements_.end();
+        };
+        for (Position multiple = by; !there(multiple); multiple = group_.sum(multiple, by)) {
+            for (const Position each : elements_)
+                all.push_back(group_.sum(each, multiple));
+            if (apart_ && all.size() > first_.size())
+                return; // two of them take the first host to the same one
+        }
+        if (!preserves(by) || (apart_ && !move_all_hosts(all)))
+            return;
+        for (std::size_t i = elements_.size(); i < all.size(); ++i)
+            add(all[i]);
+    }
+
+    // But for 0, as no two take a host to the same one.
+    bool move_all_hosts(const std::vector<Position> &subgroup) const {
+        std::vector<bool> reached(first_.size(), false);
+        for (std::size_t host = 0; host < first_.size(); ++host) {
+            if (reached[host])
+                continue;
+            for (const Position each : subgroup) {
+                const std::uint32_t there = host_of_[at(group_.sum(first_[host], each))];
+                if (reached[there])
+                    return false;
+                reached[there] = true;
+            }
+        }
+        return true;
+    }
+
+    const Symmetry &group_;
+    const std::vector<std::uint32_t> &host_of_;
+    const bool apart_;
+    std::vector<bool> tried_;
+    std::vector<Position> elements_;
+    std::vector<Position> first_; // position of each host
+};
+
+} // namespace
+
+Orbits Orbits::none(Position ranks) {
+    Orbits orbits(Symmetry(ranks > 1 ? std::vector<Position>{ranks} : std::vector<Position>{}));
+    orbits.standing_.resize(at(ranks));
+    std::iota(orbits.standing_.begin(), orbits.standing_.end(), 0);
+    orbits.number_.assign(orbits.standing_.begin(), orbits.standing_.end());
+    return orbits;
+}
+
+Orbits Orbits::one(Symmetry group) {
+    Orbits orbits(std::move(group));
+    orbits.standing_ = {0};
+    orbits.number_.assign(at(orbits.group_.size()), 0);
+    return orbits;
+}
+
+Orbits Orbits::of_hosts(Symmetry group, const std::vector<std::uint32_t> &host_of) {
+    Orbits orbits(std::move(group));
+    const Translations apart(orbits.group_, host_of, true);
+    const bool few =
+        apart.elements().size() > 1 && apart.elements().size() * kMostOfHost >= host_of.size();
+    const std::vector<Position> by =
+        few ? apart.elements() : Translations(orbits.group_, host_of, false).elements();
+    // The positions of a host stand for those on the hosts that it is taken to.
+    std::vector<bool> stood_for(apart.hosts(), false);
+    orbits.number_.assign(host_of.size(), kNobody);
+    for (std::uint32_t host = 0; host < stood_for.size(); ++host) {
+        if (stood_for[host])
+            continue;
+        for (Position p = 0; p < orbits.group_.size(); ++p) {
+            if (host_of[at(p)] != host || orbits.number_[at(p)] != kNobody)
+                continue;
+            int together = 0;
+            for (const Position each : by) {
+                const Position image = orbits.group_.sum(p, each);
+                orbits.number_[at(image)] = static_cast<std::uint32_t>(orbits.standing_.size());
+                stood_for[host_of[at(image)]] = true;
+                together += host_of[at(image)] == host ? 1 : 0;
+            }
+            orbits.together_ = std::max(orbits.together_, together);
+            orbits.standing_.push_back(p);
+        }
+    }
+    return orbits;
+}
+
+} // namespace stretto::select
