@@ -3,12 +3,14 @@
 #include "meeting.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,7 +26,9 @@ typedef struct {
 
 typedef struct {
     Line arrived[MAX_RANKS]; /* how many barriers each rank has reached */
-    Line turn;               /* the passes of the probe, two steps each: read, overwritten */
+    Line gathering;          /* ranks that have come to gatherings, all of them counted */
+    _Alignas(64) _Atomic uint32_t gathered; /* gatherings that all have come to */
+    Line turn; /* the passes of the probe, two steps each: read, overwritten */
     Line decision;
     _Alignas(64) double probe_ns;
     _Alignas(4096) volatile uint64_t probed[PROBE_BYTES / sizeof(uint64_t)];
@@ -33,6 +37,7 @@ typedef struct {
 struct Meeting {
     int rank, size, cores;
     uint64_t barriers, turns;
+    uint32_t gatherings;
     Floor *floor;
 };
 
@@ -151,13 +156,23 @@ void meeting_barrier(Meeting *meeting) {
         }
 }
 
+/* Who waits is woken by the last to come, or looks after its MPI: seldom where ranks are many, as
+ * they share the cores with those who have not come yet.  0.2 ms up to 14 ranks, 16 ms at 128. */
 void meeting_gather(Meeting *meeting) {
-    const uint64_t now = arrive(meeting);
-    for (int r = 0; r < meeting->size; r++)
-        while (!has_come(meeting, r, now)) {
-            usleep(200);
-            let_mpi_move();
-        }
+    Floor *floor = meeting->floor;
+    const uint32_t now = ++meeting->gatherings;
+    const uint64_t all = (uint64_t)now * (uint64_t)meeting->size;
+    const long us = meeting->size > 14 ? (long)meeting->size * meeting->size : 200;
+    const struct timespec patience = {us / 1000000, us % 1000000 * 1000};
+    if (atomic_fetch_add(&floor->gathering.value, 1) + 1 == all) {
+        atomic_store(&floor->gathered, now);
+        syscall(SYS_futex, &floor->gathered, FUTEX_WAKE, meeting->size, NULL, NULL, 0);
+        return;
+    }
+    while (atomic_load(&floor->gathered) < now) {
+        syscall(SYS_futex, &floor->gathered, FUTEX_WAIT, now - 1, &patience, NULL, 0);
+        let_mpi_move();
+    }
 }
 
 int meeting_agree(Meeting *meeting, int value) {

@@ -21,7 +21,7 @@ int meeting_cores(const Meeting *meeting);
 void meeting_barrier(Meeting *meeting);
 
 /* The same for ranks of which some are long in coming: those who wait sleep, so that they take no
- * processor time from the others; they leave up to 0.2 ms apart. */
+ * processor time from the others; they leave as fast as the last to come wakes them. */
 void meeting_gather(Meeting *meeting);
 
 /* Rank 0's `value`, on every rank. */
