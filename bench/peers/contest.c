@@ -14,8 +14,8 @@ void check(stretto_status status) {
 }
 
 /* Rank r contributes (r + 1) * h(i) at index i, with h a hash below 256: the sum over all ranks is
- * h(i) * size * (size + 1) / 2, exact in a float for up to 256 ranks; a block that is misplaced,
- * missing or counted twice shows. */
+ * h(i) * size * (size + 1) / 2, exact in a float for up to 256 ranks, also where elements are
+ * int32; a block that is misplaced, missing or counted twice shows. */
 static float hashed(size_t i) {
     return (float)(((uint32_t)i * 2654435761u) >> 24);
 }
@@ -61,6 +61,9 @@ static float of_all(const Ranks *ranks, size_t count, size_t i) {
 static void mpi_allreduce(const Ranks *r, size_t count) {
     MPI_Allreduce(r->send, r->recv, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
+static void mpi_allreduce_int32(const Ranks *r, size_t count) {
+    MPI_Allreduce(r->send, r->recv, (int)count, MPI_INT32_T, MPI_SUM, MPI_COMM_WORLD);
+}
 static void mpi_reduce(const Ranks *r, size_t count) {
     MPI_Reduce(r->send, r->recv, (int)count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
 }
@@ -79,6 +82,9 @@ static void mpi_allgather(const Ranks *r, size_t count) {
 static void our_allreduce(const Ranks *r, const float *send, float *recv, size_t count) {
     check(stretto_allreduce(r->comm, send, recv, count, STRETTO_FLOAT32, STRETTO_SUM));
 }
+static void our_allreduce_int32(const Ranks *r, const float *send, float *recv, size_t count) {
+    check(stretto_allreduce(r->comm, send, recv, count, STRETTO_INT32, STRETTO_SUM));
+}
 static void our_reduce(const Ranks *r, const float *send, float *recv, size_t count) {
     check(stretto_reduce(r->comm, send, recv, count, STRETTO_FLOAT32, STRETTO_SUM, 0));
 }
@@ -95,11 +101,12 @@ static void our_allgather(const Ranks *r, const float *send, float *recv, size_t
 }
 
 static const Contest CONTESTS[] = {
-    {"allreduce", 0, mpi_allreduce, our_allreduce, everywhere, sum},
-    {"reduce", 0, mpi_reduce, our_reduce, at_root, sum},
-    {"broadcast", 0, mpi_broadcast, our_broadcast, everywhere, of_root},
-    {"reduce_scatter", 1, mpi_reduce_scatter, our_reduce_scatter, part, own_sum},
-    {"allgather", 1, mpi_allgather, our_allgather, everywhere, of_all},
+    {"allreduce", 0, 0, mpi_allreduce, our_allreduce, everywhere, sum},
+    {"allreduce_int32", 0, 1, mpi_allreduce_int32, our_allreduce_int32, everywhere, sum},
+    {"reduce", 0, 0, mpi_reduce, our_reduce, at_root, sum},
+    {"broadcast", 0, 0, mpi_broadcast, our_broadcast, everywhere, of_root},
+    {"reduce_scatter", 1, 0, mpi_reduce_scatter, our_reduce_scatter, part, own_sum},
+    {"allgather", 1, 0, mpi_allgather, our_allgather, everywhere, of_all},
 };
 enum { N_CONTESTS = sizeof(CONTESTS) / sizeof(CONTESTS[0]) };
 
@@ -125,9 +132,21 @@ static float *results(const Ranks *ranks, int contestant) {
     return contestant == SHARED ? ranks->shared_recv : ranks->recv;
 }
 
-void contest_fill(const Ranks *ranks, size_t count) {
+/* An int32 lies where a float would. */
+static void put(float *element, int whole, float value) {
+    const int32_t number = (int32_t)value;
+    memcpy(element, whole ? (const void *)&number : (const void *)&value, sizeof(*element));
+}
+
+static float got(const float *element, int whole) {
+    int32_t number;
+    memcpy(&number, element, sizeof(number));
+    return whole ? (float)number : *element;
+}
+
+void contest_fill(const Contest *contest, const Ranks *ranks, size_t count) {
     for (size_t i = 0; i < count; i++)
-        ranks->send[i] = (float)(ranks->rank + 1) * hashed(i);
+        put(&ranks->send[i], contest->whole, (float)(ranks->rank + 1) * hashed(i));
     if (ranks->shared_send != NULL)
         memcpy(ranks->shared_send, ranks->send, count * sizeof(float));
 }
@@ -136,7 +155,7 @@ void contest_poison(const Contest *contest, const Ranks *ranks, int contestant, 
     if (contest->expected == of_root && ranks->rank == 0) /* its buffer is what it gives */
         memcpy(results(ranks, contestant), ranks->send, count * sizeof(float));
     else
-        memset(results(ranks, contestant), 0xff, count * sizeof(float)); /* NaN */
+        memset(results(ranks, contestant), 0xff, count * sizeof(float)); /* NaN, -1 */
 }
 
 void contest_call(const Contest *contest, const Ranks *ranks, int contestant, size_t count) {
@@ -155,6 +174,6 @@ double contest_wrong(const Contest *contest, const Ranks *ranks, int contestant,
         return memcmp(result, ranks->send, count * sizeof(float)) != 0;
     const size_t elements = contest->result(ranks, count);
     for (size_t i = 0; i < elements; i++)
-        wrong += result[i] != contest->expected(ranks, count, i);
+        wrong += got(&result[i], contest->whole) != contest->expected(ranks, count, i);
     return (double)wrong;
 }

@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     const char *name;
     int parted; /* the vector is cut among the ranks: count is a multiple of their number */
+    int whole;  /* elements are int32 in place of floats: any order of additions will do */
     void (*peer)(const Ranks *ranks, size_t count);
     void (*stretto)(const Ranks *ranks, const float *send, float *recv, size_t count);
     /* This rank's result: how many elements, and what element i is. */
@@ -36,7 +37,7 @@ const Contest *contest_named(const char *name);
 const char *contest_names(void);
 
 /* Fills what the ranks send, in both kinds of buffers if there are both. */
-void contest_fill(const Ranks *ranks, size_t count);
+void contest_fill(const Contest *contest, const Ranks *ranks, size_t count);
 /* Makes the buffer of results ready for one call: poisoned, so that what is not written shows. */
 void contest_poison(const Contest *contest, const Ranks *ranks, int contestant, size_t count);
 void contest_call(const Contest *contest, const Ranks *ranks, int contestant, size_t count);

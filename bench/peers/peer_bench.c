@@ -131,7 +131,7 @@ static void open_bench(Bench *bench, size_t largest) {
     ranks->shared_send = memory;
     check(stretto_alloc(ranks->comm, largest, &memory));
     ranks->shared_recv = memory;
-    contest_fill(ranks, largest / sizeof(float));
+    contest_fill(bench->contest, ranks, largest / sizeof(float));
 }
 
 static void close_bench(Bench *bench) {
