@@ -40,11 +40,11 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def made(size: int, rate: str, congestion: str) -> Iterator[Cluster]:
-    """A cluster of so many hosts, which is gone afterwards."""
+def made(size: int, rate: str, congestion: str, *more: object) -> Iterator[Cluster]:
+    """A cluster of so many hosts, which is gone afterwards; `more` of the options of `up`."""
     cluster = Cluster(f"bench-{os.getpid()}-{size}", size)
     try:
-        _output(cluster.command("up", size, "--rate", rate, "--congestion", congestion))
+        _output(cluster.command("up", size, "--rate", rate, "--congestion", congestion, *more))
         yield cluster
     finally:
         subprocess.run(cluster.command("down"), check=False, capture_output=True)

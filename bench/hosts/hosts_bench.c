@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Times the allreduce (floats, sum) of Stretto, of the MPI this program is linked with and of plain
+ * Times the allreduce (sum) of Stretto, of the MPI this program is linked with and of plain
  * sockets, in turns, in the same processes, on the same buffers, on hosts of the lab.  Usage, under
  * that MPI's mpirun, with STRETTO_ADDR and STRETTO_SECRET set:
  *
- *     hosts_bench FILE CONTESTANTS PLAN
+ *     hosts_bench FILE CONTEST CONTESTANTS PLAN [CONTESTANTS PLAN]...
  *
- * FILE is an empty file that all hosts see, for the barrier (meeting.h).  CONTESTANTS is a list of
- * peer, stretto, ring, exchange, tree (sockets.h has the last three).  PLAN is a list of
- * BYTES/TURNS/CALLS: a turn is CALLS calls by one contestant, and there are TURNS turns of each.
- * With a + behind it, the calls of a turn follow one another without a barrier, and a turn is one
- * number: its time over its calls.
+ * FILE is an empty file that all hosts see, for the barrier (meeting.h).  CONTEST is allreduce (of
+ * floats) or allreduce_int32.  CONTESTANTS is a list of peer, stretto, ring, exchange, tree
+ * (sockets.h has the last three); stretto=NAME is Stretto by the algorithm of that name, whose
+ * parameters may hold commas in their brackets.  PLAN is a list of BYTES/TURNS/CALLS: a turn
+ * is CALLS calls by one contestant, and there are TURNS turns of each.  With a + behind it, the
+ * calls of a turn follow one another without a barrier, and a turn is one number: its time over its
+ * calls.
  *
  * Each call begins at a barrier that belongs to none of the contestants, where those who are early
  * sleep until all have come.  A call takes as long as its slowest rank.  First and last turns are
  * checked, from poisoned buffers.  CPU time is that of all threads, user and system, of all ranks,
- * without what they spent in barriers.  Rank 0 prints a line of JSON for each item of the plan.
+ * without what they spent in barriers.  Rank 0 prints what Stretto measured of the network, and a
+ * line of JSON for each item of a plan.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -32,32 +35,51 @@ static const char *const NAMES[KINDS] = {
     [PEER] = "peer",       [STRETTO] = "stretto",   [SHARED] = "",  [MEMCPY] = "",
     [PLAIN_RING] = "ring", [EXCHANGE] = "exchange", [TREE] = "tree"};
 
-enum { MAX_ITEMS = 32, MAX_TIMES = 8192 };
+enum { MAX_CONTESTANTS = 64, MAX_TIMES = 8192 };
+
+typedef struct {
+    int kind;
+    const char *name;      /* as it was given */
+    const char *algorithm; /* Stretto's; NULL: as it chooses */
+} Contestant;
 
 typedef struct {
     size_t bytes;
     int turns, calls, together;
 } Item;
 
+/* What was measured of an item, by contestants, and of each by times or turns. */
+typedef struct {
+    double *ns, *cpu_ns;
+    double wrong[MAX_CONTESTANTS];
+} Record;
+
 typedef struct {
     Ranks ranks;
     Meeting *meeting;
-    Sockets *sockets;
+    Sockets *sockets; /* NULL unless there is a contestant that needs them */
     const Contest *contest;
-    int kinds[KINDS], n_kinds;
+    const char *forced;
+    Contestant contestants[MAX_CONTESTANTS];
+    int n;
 } Bench;
 
-typedef struct {
-    double ns[MAX_TIMES], cpu_ns[MAX_TIMES];
-    int times, turns;
-    double wrong;
-} Record;
-
 static void usage(void) {
-    fprintf(stderr, "usage: hosts_bench FILE CONTESTANT[,CONTESTANT...] "
-                    "BYTES/TURNS/CALLS[+][,...]\n");
+    fprintf(stderr, "usage: hosts_bench FILE CONTEST CONTESTANT[,CONTESTANT...] "
+                    "BYTES/TURNS/CALLS[+][,...] [CONTESTANTS PLAN]...\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
+
+static void *taken(size_t bytes) {
+    void *memory = calloc(bytes > 0 ? bytes : 1, 1);
+    if (memory == NULL) {
+        fprintf(stderr, "hosts_bench: out of memory; leave out the largest sizes\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return memory;
+}
+
+/* ---- what is measured */
 
 static void call(Bench *bench, int kind, size_t count) {
     const Ranks *ranks = &bench->ranks;
@@ -67,6 +89,13 @@ static void call(Bench *bench, int kind, size_t count) {
     case TREE: sockets_tree(bench->sockets, ranks->recv, count * sizeof(float)); break;
     default: contest_call(bench->contest, ranks, kind, count);
     }
+}
+
+static void prepare(Bench *bench, const Contestant *who) {
+    if (who->kind != STRETTO || who->algorithm == bench->forced)
+        return;
+    check(stretto_force_algorithm(bench->ranks.comm, who->algorithm));
+    bench->forced = who->algorithm;
 }
 
 static double clock_ns(clockid_t clock) {
@@ -84,134 +113,197 @@ static double barrier(Bench *bench) {
     return clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 }
 
-static void take_turn(Bench *bench, const Item *item, int kind, int checked, Record *record) {
+/* Calls one after the other: the time of each, or of all over their number.  Returns the CPU time
+ * in barriers. */
+static double play(Bench *bench, const Item *item, int kind, int calls, double *ns) {
     const size_t count = item->bytes / sizeof(float);
+    double cpu = 0;
+    uint64_t start = 0;
+    for (int i = 0; i < calls; i++) {
+        if (i == 0 || !item->together) {
+            cpu += barrier(bench);
+            start = ticks();
+        }
+        call(bench, kind, count);
+        if (!item->together)
+            ns[i] = (double)(ticks() - start) * ns_per_tick();
+    }
+    if (item->together)
+        ns[0] = (double)(ticks() - start) * ns_per_tick() / (double)calls;
+    return cpu;
+}
+
+static void take_turn(Bench *bench, const Item *item, int k, int turn, Record *record) {
+    const int kind = bench->contestants[k].kind, times = item->together ? 1 : item->calls;
+    const int checked = turn == 0 || turn == item->turns - 1;
+    const size_t count = item->bytes / sizeof(float);
+    prepare(bench, &bench->contestants[k]);
     /* Results lie where the peer's do, whoever has the turn. */
     if (checked)
         contest_poison(bench->contest, &bench->ranks, PEER, count);
     barrier(bench); /* what others do to their buffers is not in the CPU time */
     double cpu = -clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    if (item->together) {
-        cpu -= barrier(bench);
-        const uint64_t start = ticks();
-        for (int i = 0; i < item->calls; i++)
-            call(bench, kind, count);
-        record->ns[record->times++] =
-            (double)(ticks() - start) * ns_per_tick() / (double)item->calls;
-    } else {
-        for (int i = 0; i < item->calls; i++) {
-            cpu -= barrier(bench);
-            const uint64_t start = ticks();
-            call(bench, kind, count);
-            record->ns[record->times++] = (double)(ticks() - start) * ns_per_tick();
-        }
-    }
+    cpu -= play(bench, item, kind, item->calls, &record->ns[(k * item->turns + turn) * times]);
     cpu += clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    record->cpu_ns[record->turns++] = cpu / item->calls;
+    record->cpu_ns[k * item->turns + turn] = cpu / item->calls;
     if (checked && kind != EXCHANGE && kind != TREE)
-        record->wrong += contest_wrong(bench->contest, &bench->ranks, PEER, count);
+        record->wrong[k] += contest_wrong(bench->contest, &bench->ranks, PEER, count);
 }
 
-static void print_record(const Record *record, const char *name) {
-    printf(", \"%s\": {\"wrong\": %.0f, \"ns\": [", name, record->wrong);
-    for (int i = 0; i < record->times; i++)
-        printf("%s%.0f", i > 0 ? "," : "", record->ns[i]);
-    printf("], \"cpu_ns\": [");
-    for (int i = 0; i < record->turns; i++)
-        printf("%s%.0f", i > 0 ? "," : "", record->cpu_ns[i]);
-    printf("]}");
+static void print_numbers(const char *name, const double *numbers, int n) {
+    printf(", \"%s\": [", name);
+    for (int i = 0; i < n; i++)
+        printf("%s%.0f", i > 0 ? "," : "", numbers[i]);
+    printf("]");
+}
+
+static void print_record(Bench *bench, const Item *item, const Record *record) {
+    const int times = item->turns * (item->together ? 1 : item->calls);
+    printf("{\"bytes\": %zu, \"calls\": %d, \"together\": %s", item->bytes, item->calls,
+           item->together ? "true" : "false");
+    for (int k = 0; k < bench->n; k++) {
+        printf(", \"%s\": {\"wrong\": %.0f", bench->contestants[k].name, record->wrong[k]);
+        if (bench->contestants[k].kind == STRETTO) {
+            const char *chosen;
+            prepare(bench, &bench->contestants[k]);
+            check(stretto_chosen_algorithm(
+                bench->ranks.comm, "allreduce", item->bytes / sizeof(float),
+                bench->contest->whole ? STRETTO_INT32 : STRETTO_FLOAT32, &chosen));
+            printf(", \"chosen\": \"%s\"", chosen);
+        }
+        print_numbers("ns", &record->ns[k * times], times);
+        print_numbers("cpu_ns", &record->cpu_ns[k * item->turns], item->turns);
+        printf("}");
+    }
+    printf("}\n");
+    fflush(stdout);
 }
 
 static void run_item(Bench *bench, const Item *item, int first) {
-    static Record records[KINDS];
-    memset(records, 0, sizeof(records));
+    const int turns = bench->n * item->turns, times = item->together ? turns : turns * item->calls;
+    Record record = {
+        taken((size_t)times * sizeof(double)), taken((size_t)turns * sizeof(double)), {0}};
     for (int turn = 0; turn < item->turns; turn++)
-        for (int k = 0; k < bench->n_kinds; k++) {
-            const int kind = bench->kinds[(k + turn + first) % bench->n_kinds];
-            take_turn(bench, item, kind, turn == 0 || turn == item->turns - 1, &records[kind]);
-        }
+        for (int k = 0; k < bench->n; k++)
+            take_turn(bench, item, (k + turn + first) % bench->n, turn, &record);
+    /* The slowest rank, call by call; the processor time of all. */
+    MPI_Allreduce(MPI_IN_PLACE, record.ns, times, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, record.cpu_ns, turns, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, record.wrong, bench->n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     if (bench->ranks.rank == 0)
-        printf("{\"bytes\": %zu, \"calls\": %d, \"together\": %s", item->bytes, item->calls,
-               item->together ? "true" : "false");
-    for (int k = 0; k < bench->n_kinds; k++) {
-        Record *record = &records[bench->kinds[k]];
-        /* The slowest rank, call by call; the processor time of all. */
-        MPI_Allreduce(MPI_IN_PLACE, record->ns, record->times, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        MPI_Allreduce(MPI_IN_PLACE, record->cpu_ns, record->turns, MPI_DOUBLE, MPI_SUM,
-                      MPI_COMM_WORLD);
-        MPI_Allreduce(MPI_IN_PLACE, &record->wrong, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        if (bench->ranks.rank == 0)
-            print_record(record, NAMES[bench->kinds[k]]);
+        print_record(bench, item, &record);
+    free(record.ns);
+    free(record.cpu_ns);
+}
+
+/* ---- what is asked for */
+
+/* The next of a list, whose end becomes a 0; NULL when there is none. */
+static char *next_of(char **list) {
+    char *item = *list, *end = item;
+    if (item == NULL)
+        return NULL;
+    for (int depth = 0; *end != '\0' && (*end != ',' || depth > 0); end++)
+        depth += (*end == '(') - (*end == ')');
+    *list = *end == '\0' ? NULL : end + 1;
+    *end = '\0';
+    return item;
+}
+
+static Contestant contestant(const char *name) {
+    Contestant who = {0, name, strchr(name, '=')};
+    const size_t length = who.algorithm == NULL ? strlen(name) : (size_t)(who.algorithm++ - name);
+    while (who.kind < KINDS &&
+           (strlen(NAMES[who.kind]) != length || strncmp(NAMES[who.kind], name, length) != 0))
+        who.kind++;
+    if (length == 0 || who.kind == KINDS || (who.algorithm != NULL && who.kind != STRETTO))
+        usage();
+    return who;
+}
+
+static void read_contestants(Bench *bench, char *list) {
+    bench->n = 0;
+    for (char *name = next_of(&list); name != NULL; name = next_of(&list)) {
+        if (bench->n == MAX_CONTESTANTS)
+            usage();
+        bench->contestants[bench->n++] = contestant(name);
     }
-    if (bench->ranks.rank == 0) {
+}
+
+static int needs_sockets(const Bench *bench) {
+    int needed = 0;
+    for (int k = 0; k < bench->n; k++)
+        needed += bench->contestants[k].kind >= PLAIN_RING;
+    return needed;
+}
+
+static Item item_of(const char *text) {
+    Item item;
+    char after = 0;
+    if (sscanf(text, "%zu/%d/%d%c", &item.bytes, &item.turns, &item.calls, &after) < 3 ||
+        item.bytes < sizeof(float) || item.turns < 1 || item.calls < 1 ||
+        item.turns > MAX_TIMES / item.calls)
+        usage();
+    item.together = after == '+';
+    return item;
+}
+
+static size_t largest_of(const char *plan) {
+    size_t largest = 0;
+    for (; plan != NULL; plan = strchr(plan, ',')) {
+        plan += *plan == ',';
+        const size_t bytes = item_of(plan).bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+/* ---- the job */
+
+static void open_bench(Bench *bench, const char *file, size_t largest) {
+    Ranks *ranks = &bench->ranks;
+    bench->meeting = meeting_open(ranks->rank, ranks->size, file);
+    check(stretto_init_explicit(ranks->rank, ranks->size, "hosts-bench", &ranks->comm));
+    ranks->send = taken(largest);
+    ranks->recv = taken(largest);
+    contest_fill(bench->contest, ranks, largest / sizeof(float));
+    const char *profile;
+    check(stretto_network_profile(ranks->comm, &profile));
+    if (ranks->rank == 0) {
+        printf("{\"profile\": ");
+        for (; *profile != '\0'; profile++)
+            if (*profile != '\n')
+                putchar(*profile);
         printf("}\n");
         fflush(stdout);
     }
 }
 
-static void read_contestants(Bench *bench, char *list) {
-    for (char *item = strtok(list, ","); item != NULL; item = strtok(NULL, ",")) {
-        int kind = 0;
-        while (kind < KINDS && strcmp(NAMES[kind], item) != 0)
-            kind++;
-        if (kind == KINDS || bench->n_kinds == KINDS)
-            usage();
-        bench->kinds[bench->n_kinds++] = kind;
-    }
-    if (bench->n_kinds == 0)
-        usage();
-}
-
-static int read_plan(char *list, Item *items, size_t *largest) {
-    int n = 0;
-    *largest = 0;
-    for (char *text = strtok(list, ","); text != NULL; text = strtok(NULL, ",")) {
-        Item *item = &items[n++];
-        char after = 0;
-        if (n > MAX_ITEMS ||
-            sscanf(text, "%zu/%d/%d%c", &item->bytes, &item->turns, &item->calls, &after) < 3 ||
-            item->bytes < sizeof(float) || item->turns < 1 || item->calls < 1 ||
-            item->turns > MAX_TIMES / item->calls)
-            usage();
-        item->together = after == '+';
-        if (item->bytes > *largest)
-            *largest = item->bytes;
-    }
-    return n;
-}
-
-static void open_bench(Bench *bench, const char *file, size_t largest) {
-    Ranks *ranks = &bench->ranks;
-    bench->contest = contest_named("allreduce");
-    bench->meeting = meeting_open(ranks->rank, ranks->size, file);
-    bench->sockets = sockets_open(ranks->rank, ranks->size);
-    check(stretto_init_explicit(ranks->rank, ranks->size, "hosts-bench", &ranks->comm));
-    ranks->send = malloc(largest);
-    ranks->recv = malloc(largest);
-    if (ranks->send == NULL || ranks->recv == NULL) {
-        fprintf(stderr, "hosts_bench: out of memory; leave out the largest sizes\n");
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    contest_fill(ranks, largest / sizeof(float));
-}
-
 int main(int argc, char **argv) {
     static Bench bench;
-    Item items[MAX_ITEMS];
-    size_t largest;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.ranks.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks.size);
-    if (argc != 4)
+    bench.contest = argc > 2 ? contest_named(argv[2]) : NULL;
+    if (bench.contest == NULL || argc < 5 || argc % 2 == 0)
         usage();
-    read_contestants(&bench, argv[2]);
-    const int n = read_plan(argv[3], items, &largest);
+    size_t largest = 0;
+    for (int i = 4; i < argc; i += 2)
+        largest = largest_of(argv[i]) > largest ? largest_of(argv[i]) : largest;
     open_bench(&bench, argv[1], largest);
-    for (int i = 0; i < n; i++)
-        run_item(&bench, &items[i], i);
+    for (int i = 3, items = 0; i < argc; i += 2) {
+        read_contestants(&bench, argv[i]);
+        if (bench.sockets == NULL && needs_sockets(&bench))
+            bench.sockets = sockets_open(bench.ranks.rank, bench.ranks.size);
+        for (char *text = next_of(&argv[i + 1]); text != NULL; text = next_of(&argv[i + 1])) {
+            const Item item = item_of(text);
+            run_item(&bench, &item, items++);
+        }
+    }
     meeting_gather(bench.meeting);
     check(stretto_finalize(&bench.ranks.comm));
-    sockets_close(bench.sockets);
+    if (bench.sockets != NULL)
+        sockets_close(bench.sockets);
     free(bench.ranks.send);
     free(bench.ranks.recv);
     MPI_Finalize();

@@ -29,6 +29,7 @@ class Measured:
     us: list[float]  # the slowest rank of each call, in the order of calls
     cpu_us: list[float]  # of a call, all ranks together
     wrong: int
+    chosen: str = ""  # Stretto's algorithm, where the contestant is Stretto
 
 
 def plan(sizes: list[int], patience: float = 1.0) -> str:
@@ -65,26 +66,41 @@ def launches(
                 yield job, recipe, variant
 
 
-def measure(
+def records(
     job: Job, recipe: Recipe, variant: Variant, limit: float | None = None
-) -> Iterator[Measured]:
-    """Yields what is measured, size by size.  Raises LaunchError, also if it takes longer than
-    `limit` seconds."""
+) -> Iterator[dict]:
+    """Yields what ranks print: what Stretto found of the network, from hosts_bench, as `profile`,
+    and the record of each size.  Raises LaunchError, also if it takes longer than `limit` seconds.
+    """
     if limit is None:
         limit = 120 + 5 * job.ranks
     with tempfile.NamedTemporaryFile(prefix="hosts-bench-") as meeting:
         command, environment = recipe.start(job, variant, meeting.name)
-        for record in job.cluster.lines(command, environment, limit):
-            for who in job.contestants:
-                found = record[who]
-                yield Measured(
-                    job.hosts,
-                    job.ranks_per_host,
-                    record["bytes"],
-                    recipe.name,
-                    variant.name,
-                    who,
-                    [ns / 1e3 for ns in found["ns"]],
-                    [ns / 1e3 for ns in found["cpu_ns"]],
-                    found["wrong"],
-                )
+        yield from job.cluster.lines(command, environment, limit)
+
+
+def measure(
+    job: Job, recipe: Recipe, variant: Variant, limit: float | None = None
+) -> Iterator[Measured]:
+    """Yields what is measured, size by size; as `records`."""
+    for record in records(job, recipe, variant, limit):
+        if "bytes" in record:
+            yield from measured(job, recipe, variant, record)
+
+
+def measured(job: Job, recipe: Recipe, variant: Variant, record: dict) -> Iterator[Measured]:
+    """The contestants of a record, in their order."""
+    for who, found in record.items():
+        if isinstance(found, dict):
+            yield Measured(
+                job.hosts,
+                job.ranks_per_host,
+                record["bytes"],
+                recipe.name,
+                variant.name,
+                who,
+                [ns / 1e3 for ns in found["ns"]],
+                [ns / 1e3 for ns in found["cpu_ns"]],
+                found["wrong"],
+                found.get("chosen", ""),
+            )

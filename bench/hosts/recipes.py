@@ -43,6 +43,9 @@ class Job:
     ranks_per_host: int
     contestants: tuple[str, ...]
     plan: str
+    # Of hosts_bench only: other contestants and plans after that, and elements of int32.
+    then: tuple[tuple[tuple[str, ...], str], ...] = ()
+    contest: str = "allreduce"
 
     @property
     def ranks(self) -> int:
@@ -102,7 +105,9 @@ class Mpi(Recipe):
             "I_MPI_ROOT": str(self.prefix),
             **variant.environment,
         }
-        program = [self.program, meeting, ",".join(job.contestants), job.plan]
+        program = [self.program, meeting, job.contest]
+        for contestants, plan in ((job.contestants, job.plan), *job.then):
+            program += [",".join(contestants), plan]
         launcher = [*self.launcher(job), *variant.arguments]
         return job.cluster.command("exec", "h1", *launcher, *program), environment
 
