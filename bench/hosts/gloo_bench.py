@@ -110,8 +110,11 @@ class Bench:
         dist.all_reduce(tensor, operation)
         return [round(value) for value in tensor.tolist()]
 
-    def item(self, size: int, turns: int, calls: int, together: bool) -> dict:
+    def item(self, size: int, warmup: int, turns: int, calls: int, together: bool) -> dict:
         count = size // 4
+        for who in CONTESTANTS:
+            if warmup:
+                self.turn(who, count, warmup, together)
         times = {who: [] for who in CONTESTANTS}
         cpu = {who: [] for who in CONTESTANTS}
         wrong = dict.fromkeys(CONTESTANTS, 0)
@@ -135,8 +138,8 @@ class Bench:
 def main() -> None:
     plan = []
     for text in sys.argv[2].split(","):
-        size, turns, calls = map(int, text.rstrip("+").split("/"))
-        plan.append((size, turns, calls, text.endswith("+")))
+        numbers = map(int, text.rstrip("+").split("/"))
+        plan.append((*numbers, text.endswith("+")))
     bench = Bench(sys.argv[1], max(size for size, *_ in plan))
     for each in plan:
         record = bench.item(*each)

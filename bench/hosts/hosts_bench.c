@@ -9,10 +9,10 @@
  * FILE is an empty file that all hosts see, for the barrier (meeting.h).  CONTEST is allreduce (of
  * floats) or allreduce_int32.  CONTESTANTS is a list of peer, stretto, ring, exchange, tree
  * (sockets.h has the last three); stretto=NAME is Stretto by the algorithm of that name, whose
- * parameters may hold commas in their brackets.  PLAN is a list of BYTES/TURNS/CALLS: a turn
- * is CALLS calls by one contestant, and there are TURNS turns of each.  With a + behind it, the
- * calls of a turn follow one another without a barrier, and a turn is one number: its time over its
- * calls.
+ * parameters may hold commas in their brackets.  PLAN is a list of BYTES/WARMUP/TURNS/CALLS: each
+ * contestant makes WARMUP calls; then a turn is CALLS calls by one of them, and there are TURNS
+ * turns of each.  With a + behind it, the calls of a turn follow one another without a barrier, and
+ * a turn is one number: its time over its calls.
  *
  * Each call begins at a barrier that belongs to none of the contestants, where those who are early
  * sleep until all have come.  A call takes as long as its slowest rank.  First and last turns are
@@ -45,7 +45,7 @@ typedef struct {
 
 typedef struct {
     size_t bytes;
-    int turns, calls, together;
+    int warmup, turns, calls, together;
 } Item;
 
 /* What was measured of an item, by contestants, and of each by times or turns. */
@@ -66,7 +66,7 @@ typedef struct {
 
 static void usage(void) {
     fprintf(stderr, "usage: hosts_bench FILE CONTEST CONTESTANT[,CONTESTANT...] "
-                    "BYTES/TURNS/CALLS[+][,...] [CONTESTANTS PLAN]...\n");
+                    "BYTES/WARMUP/TURNS/CALLS[+][,...] [CONTESTANTS PLAN]...\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
@@ -133,6 +133,14 @@ static double play(Bench *bench, const Item *item, int kind, int calls, double *
     return cpu;
 }
 
+/* Libraries connect, plan and try in the first calls of a size: all of them get as many. */
+static void warm_up(Bench *bench, const Item *item, int kind) {
+    double *ignored = taken((size_t)item->warmup * sizeof(double));
+    if (item->warmup > 0)
+        (void)play(bench, item, kind, item->warmup, ignored);
+    free(ignored);
+}
+
 static void take_turn(Bench *bench, const Item *item, int k, int turn, Record *record) {
     const int kind = bench->contestants[k].kind, times = item->together ? 1 : item->calls;
     const int checked = turn == 0 || turn == item->turns - 1;
@@ -183,6 +191,10 @@ static void run_item(Bench *bench, const Item *item, int first) {
     const int turns = bench->n * item->turns, times = item->together ? turns : turns * item->calls;
     Record record = {
         taken((size_t)times * sizeof(double)), taken((size_t)turns * sizeof(double)), {0}};
+    for (int k = 0; k < bench->n; k++) {
+        prepare(bench, &bench->contestants[k]);
+        warm_up(bench, item, bench->contestants[k].kind);
+    }
     for (int turn = 0; turn < item->turns; turn++)
         for (int k = 0; k < bench->n; k++)
             take_turn(bench, item, (k + turn + first) % bench->n, turn, &record);
@@ -240,8 +252,9 @@ static int needs_sockets(const Bench *bench) {
 static Item item_of(const char *text) {
     Item item;
     char after = 0;
-    if (sscanf(text, "%zu/%d/%d%c", &item.bytes, &item.turns, &item.calls, &after) < 3 ||
-        item.bytes < sizeof(float) || item.turns < 1 || item.calls < 1 ||
+    if (sscanf(text, "%zu/%d/%d/%d%c", &item.bytes, &item.warmup, &item.turns, &item.calls,
+               &after) < 4 ||
+        item.bytes < sizeof(float) || item.warmup < 0 || item.turns < 1 || item.calls < 1 ||
         item.turns > MAX_TIMES / item.calls)
         usage();
     item.together = after == '+';

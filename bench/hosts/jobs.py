@@ -14,6 +14,10 @@ from recipes import KIB, MIB, Job, Recipe, Variant
 # With the first peer only: plain sockets need no library beside them.
 PLAIN = ("ring", "exchange", "tree")
 SMALL = 64 * KIB  # up to here the processor and the kernel are measured, not the links
+LARGE = 16 * MIB  # from here on a call is long beside all that its first one does
+# Calls before those that are timed, the same number for all contestants: MPIs connect at the first,
+# and Stretto tries algorithms of similar price, at most five of them, in calls 9 to 48.
+WARMUP = 60
 
 
 @dataclass(frozen=True)
@@ -33,17 +37,18 @@ class Measured:
 
 
 def plan(sizes: list[int], patience: float = 1.0) -> str:
-    """How often each size is called, for hosts_bench: BYTES/TURNS/CALLS, + for back to back."""
+    """How often each size is called, for hosts_bench: BYTES/WARMUP/TURNS/CALLS, + for back to
+    back."""
 
     def times(number: int) -> int:
         return max(1, round(number * patience))
 
     def item(size: int) -> str:
         if size <= SMALL:
-            return f"{size}/{times(10)}/40"
-        if size < 16 * MIB:
-            return f"{size}/{times(4)}/8+"
-        return f"{size}/{times(3 if size < 128 * MIB else 2)}/1"
+            return f"{size}/{WARMUP}/{times(10)}/40"
+        if size < LARGE:
+            return f"{size}/{WARMUP}/{times(4)}/8+"
+        return f"{size}/0/{times(3 if size < 128 * MIB else 2)}/1"
 
     return ",".join(item(size) for size in sizes)
 

@@ -61,7 +61,7 @@ def runs(arguments: argparse.Namespace, cluster, console: Console) -> dict[tuple
     found: dict[tuple, list[float]] = defaultdict(list)
 
     def launch(kind: str, name: str, who: tuple[str, ...], turns: int) -> None:
-        job = Job(cluster, arguments.hosts, 1, who, f"{size}/{turns}/1")
+        job = Job(cluster, arguments.hosts, 1, who, f"{size}/0/{turns}/1")
         limit = 60 + 60 * turns * len(who)
         for one in measure(job, RECIPES[name], fastest_variant(RECIPES[name], size), limit):
             add(kind, one)
