@@ -11,8 +11,10 @@ import pytest
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path += [str(BENCH), str(BENCH / "peers"), str(BENCH / "hosts")]
 
+import gains  # noqa: E402
 import jobs  # noqa: E402
 import neighbours  # noqa: E402
+import paper_page  # noqa: E402
 
 RATES = {str(hosts): [1e9, 1e9] for hosts in (2, 3, 4, 5, 8)}
 
@@ -45,6 +47,94 @@ def test_measured_goes_by_what_a_record_holds():
         ("stretto", [1.0], "g"),
         ("peer", [2.0], ""),
     ]
+
+
+# ---- gains of a choice
+
+
+def test_those_near_the_cheapest_and_those_that_the_paper_draws():
+    prices = {"g": 1.0, "near": 1.1, "far": 2.0, "ring": 5.0, "rabenseifner": 7.0,
+              "generalized(r=7)": 3.0}  # fmt: skip
+    assert gains.wanted(prices, 127, 1.3, 6) == ["g", "near", "generalized(r=7)", "ring"]
+    assert gains.wanted(prices, 127, 1, 8)[-1] == "rabenseifner"
+    assert "generalized(r=7)" not in gains.wanted(prices, 64, 1.3, 6)
+
+
+def test_a_gain_is_that_over_the_fastest_rival():
+    prices = {"g": 1.0, "ring": 4.0, "rabenseifner": 3.0, "h": 1.1}
+    row = gains.row(
+        record(auto=[2, 1, 3], g=[2, 2, 2], h=[1, 1, 1], ring=[5, 5, 9], rabenseifner=[6, 6, 6],
+               peer=[8, 8, 8]),
+        prices, 1.4,
+    )  # fmt: skip
+    found = gains.gain(row)
+    assert (found.chosen, found.seconds) == ("g", 2)
+    assert (found.best, found.to_best) == ("h", 2)
+    assert (found.rival, found.gain) == ("ring", 2.5)
+    assert found.predicted == 3.0
+    assert found.reached == pytest.approx(2.5 / 3)
+    assert (found.peer, found.paper) == (4, 1.4)
+    assert gains.contestant(row, gains.AUTO)["min"] == 1
+
+
+def test_a_size_without_rivals_has_no_gain():
+    found = gains.gain(gains.row(record(auto=[1]), {}, 1.0))
+    assert (found.best, found.rival, found.gain, found.predicted, found.peer) == (None,) * 5
+    cells = paper_page.line(found, 5, 400)
+    assert cells[2:8] == ["`g`", "2.5 ms", "–", "–", "–", "–"]
+    assert len(cells) == len(paper_page.HEADER)
+
+
+def test_which_of_the_figures_has_a_size():
+    assert paper_page.figure(127, 64) == "7, 10"
+    assert paper_page.figure(127, 9 << 10) == "7, 10, 12"
+    assert paper_page.figure(127, 64 << 10) == "9, 10"
+    assert paper_page.figure(127, 1 << 20) == "8, 10"
+    assert paper_page.figure(96, 428) == "11"
+    assert paper_page.figure(96, 64) == "–"
+
+
+def test_a_section_is_written_between_its_marks():
+    page = f"before\n{paper_page.BEGIN}\nold\n{paper_page.END}\nafter\n"
+    once = paper_page.put(page, "new\n")
+    assert once == f"before\n{paper_page.BEGIN}\n\nnew\n\n{paper_page.END}\nafter\n"
+    assert paper_page.put(once, "new") == once
+    with pytest.raises(ValueError, match="the page has no"):
+        paper_page.put("nothing", "new")
+    paper_page.put(paper_page.PAGE.read_text(), "it has the marks")
+
+
+def test_tables_of_several_numbers_of_ranks():
+    row = gains.row(record(auto=[0.04], ring=[0.08]), {"g": 1.0, "ring": 2.5}, 1.4)
+    results = {
+        "ranks": 96, "dilate": 400.0, "dtype": "int32", "rows": [row],
+        "meta": {"date": "today", "cpu": "one", "cores": 2},
+        "link": {"latency": 0.01, "overhead": 0.002, "byte": 4e-6, "common": 8e-6},
+    }  # fmt: skip
+    shown = paper_page.markdown([results])
+    assert "### P = 96" in shown
+    assert "α = 30.0 µs, β = 10.00 ns" in shown
+    assert "that all share, 20.0 ns." in shown
+    assert (
+        "| 428 B | 11 | `g` | 100 µs | `ring` | 0.50 | `ring` | 2.00 | 2.50 | 0.80 | 1.40 | – |"
+        in shown
+    )
+
+
+def test_lines_of_figures():
+    figures = pytest.importorskip("paper_figures", reason="figures need matplotlib")
+    assert figures.removed("generalized") == 0
+    assert figures.removed("generalized(group=2x3, r=3)") == 3
+    assert figures.removed("ring") is None
+    made: dict = {"bytes": 428, "calls": 1, "together": False}
+    for name, seconds in (("generalized", 8), ("generalized(r=1)", 6),
+                          ("generalized(group=2x3, r=1)", 4), ("ring", 2)):  # fmt: skip
+        made[f"stretto={name}"] = {"wrong": 0, "ns": [seconds * 1e9], "cpu_ns": [1], "chosen": name}
+    results = {"dilate": 2, "rows": [gains.row(made, {}, 1.0)]}
+    assert figures.series(results, "ring") == [(428, 1.0)]
+    assert figures.series(results, "bruck") == []
+    assert figures.best_series(results) == [(428, 2.0)]
+    assert figures.version_series(results) == {0: [(428, 4.0)], 1: [(428, 2.0)]}
 
 
 # ---- numbers of hosts between powers of two
