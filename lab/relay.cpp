@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adds latency to the link of one host, for programs that know nothing of it.
 //
-//     relay TUN WIRE DELAY_NS LIMIT_BYTES STATISTICS
+//     relay TUN WIRE DELAY_NS LIMIT_BYTES LEAD_NS STATISTICS
 //
 // What the host sends comes out of the TUN device; after exactly the delay it goes out on WIRE, in
 // the order in which it came.  What others send needs no relay here: theirs have delayed it.  At
 // most LIMIT_BYTES wait; what comes on top is dropped, as a router drops it.  Segments stay as
 // long as the kernel made them (up to 64 KiB): both devices pass on the header by which the last
 // one on the way splits them.
+//
+// Before a release it polls for at most LEAD_NS.
 //
 // STATISTICS is a file that `lab/cluster status` reads while we write it.
 #include <algorithm>
@@ -39,8 +41,7 @@ namespace {
 
 constexpr std::size_t kLongestPacket = 65536 + 64;
 constexpr int kReadsBetweenReleases = 16;
-constexpr std::int64_t kMostLead = 250'000; // ns of polling before a release, at most
-constexpr std::int64_t kLeadMemory = 16;    // the weight of the past in its average
+constexpr std::int64_t kLeadMemory = 16; // the weight of the past in its average
 
 [[noreturn]] void fail(const std::string &what) {
     std::fprintf(stderr, "relay: %s: %s\n", what.c_str(), std::strerror(errno));
@@ -214,8 +215,10 @@ bool address_frame(Headers &headers, const std::uint8_t *packet, std::size_t len
 
 class Relay {
 public:
-    Relay(int tun, Wire wire, std::int64_t delay, std::size_t limit, Statistics &statistics)
-        : tun_(tun), wire_(wire), delay_(delay), queue_(limit), statistics_(statistics),
+    Relay(int tun, Wire wire, std::int64_t delay, std::size_t limit, std::int64_t most_lead,
+          Statistics &statistics)
+        : tun_(tun), wire_(wire), delay_(delay), most_lead_(most_lead), queue_(limit),
+          statistics_(statistics),
           timer_(checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd")),
           events_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")) {
         for (const int each : {tun_, timer_}) {
@@ -293,7 +296,7 @@ private:
         const bool expired = read(timer_, &expirations, sizeof expirations) > 0;
         // With nothing waiting it is an old one, which polling was quicker than.
         if (expired && waiting)
-            lead_ = std::min(kMostLead, lead_ + (now_ns() - wake - lead_) / kLeadMemory);
+            lead_ = std::min(most_lead_, lead_ + (now_ns() - wake - lead_) / kLeadMemory);
     }
 
     // Only this thread writes.
@@ -312,7 +315,7 @@ private:
 
     int tun_;
     Wire wire_;
-    std::int64_t delay_;
+    std::int64_t delay_, most_lead_;
     Queue queue_;
     Statistics &statistics_;
     int timer_, events_;
@@ -322,13 +325,15 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 6) {
-        std::fprintf(stderr, "usage: relay TUN WIRE DELAY_NS LIMIT_BYTES STATISTICS\n");
+    if (argc != 7) {
+        std::fprintf(stderr, "usage: relay TUN WIRE DELAY_NS LIMIT_BYTES LEAD_NS STATISTICS\n");
         return 2;
     }
     const std::int64_t delay = std::strtoll(argv[3], nullptr, 10);
     const std::size_t limit = std::strtoull(argv[4], nullptr, 10);
-    Relay relay(open_tun(argv[1]), open_wire(argv[2]), delay, limit, mapped_statistics(argv[5]));
+    const std::int64_t most_lead = std::strtoll(argv[5], nullptr, 10);
+    Relay relay(open_tun(argv[1]), open_wire(argv[2]), delay, limit, most_lead,
+                mapped_statistics(argv[6]));
     // Whoever started us waits for this line before it configures the device.
     std::puts("ready");
     std::fclose(stdout);
