@@ -41,6 +41,8 @@ public:
     virtual void push_parts() = 0;
     // We wait for room: `rank` is to tell when its progress is this.
     virtual void ask(int rank, std::uint64_t progress) = 0;
+    // How long a wait is that is looked into: to look into it is to ask all others.
+    virtual std::uint64_t suspicious_ns() const = 0;
     // Whoever waits long wants to know what `rank` is at: its lines are brought up to date, soon.
     virtual void inquire(int rank) = 0;
     // Something that we write for `rank` has changed: our progress, a mailbox.

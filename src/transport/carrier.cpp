@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/settings.hpp"
 #include "transport/doorbell.hpp"
 
 namespace stretto::transport {
@@ -34,12 +35,20 @@ socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
                                   static_cast<std::size_t>(length));
 }
 
+// 2 ms, as on one host, are what half a slice takes.  Who asks for signs of life less often,
+// because the network is slow, asks less often why nobody comes as well: with many ranks the
+// questions would be all that it carries.
+std::uint64_t suspicious() {
+    constexpr std::uint64_t kLeast = 20'000'000, kLooks = 25; // for each sign of life
+    return std::max(kLeast, nanoseconds(Setting::heartbeat) / kLooks);
+}
+
 } // namespace
 
 Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll,
                  std::unique_ptr<Links> links, std::chrono::microseconds leave)
-    : segment_(segment), rank_(rank), poll_(std::move(poll)), links_(std::move(links)),
-      peers_(static_cast<std::size_t>(segment.ranks())),
+    : segment_(segment), rank_(rank), suspicious_ns_(suspicious()), poll_(std::move(poll)),
+      links_(std::move(links)), peers_(static_cast<std::size_t>(segment.ranks())),
       courier_([this] { return round(); }, leave) {
     bell_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!bell_.open())

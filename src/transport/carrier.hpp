@@ -35,6 +35,7 @@ public:
     void push() override;
     void push_parts() override;
     void ask(int rank, std::uint64_t progress) override;
+    std::uint64_t suspicious_ns() const override { return suspicious_ns_; }
     void inquire(int rank) override;
     void ring(int rank) override;
     bool carry(Caller caller) override;
@@ -112,6 +113,7 @@ private:
 
     Segment &segment_;
     const int rank_;
+    const std::uint64_t suspicious_ns_;
     const std::unique_ptr<Poll> poll_;
     const std::unique_ptr<Links> links_;
     Descriptor bell_;

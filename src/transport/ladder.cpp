@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/ladder.hpp"
 
+#include <algorithm>
 #include <sched.h>
 
 #include "base/clock.hpp"
@@ -46,14 +47,14 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
             idling.turn(now_ns());
     }
     // 3. Sleep until somebody rings.
-    // Between hosts 2 ms are what half a slice takes, and to look into it is to ask all others.
-    const std::uint64_t suspicious = bridged ? kNap : kSuspicious;
+    const std::uint64_t suspicious = bridged ? segment.bridge()->suspicious_ns() : kSuspicious;
+    const std::uint64_t first = std::min(suspicious, kNap);
     for (std::uint64_t looked = 0;;) {
         Doorbell bell(segment, rank);
         bell.announce();
         const bool success = awaited.attempt();
         if (!success && !segment.failed())
-            bell.sleep(idling.at_most(looked == 0 ? suspicious : kNap)); // it carries
+            bell.sleep(idling.at_most(looked == 0 ? first : kNap)); // it carries
         bell.withdraw();
         if (success || awaited.attempt())
             return;
