@@ -32,7 +32,8 @@ std::vector<Value> groups(const Situation &s) {
     if (small.size() > 1)
         found.push_back(small);
     if (s.hosts > 1 && s.hosts < s.ranks && s.ranks % s.hosts == 0)
-        found.push_back({s.hosts, s.ranks / s.hosts});
+        if (const Value placed = {s.hosts, s.ranks / s.hosts}; found.back() != placed)
+            found.push_back(placed);
     return found;
 }
 

@@ -162,6 +162,20 @@ TEST_CASE("however many ranks, a choice takes little work and is close to the be
     }
 }
 
+TEST_CASE("no candidate is priced twice") {
+    for (const auto &[ranks, hosts] : {std::pair{4, 2}, {6, 2}, {6, 3}, {9, 3}, {8, 2}, {5, 5}}) {
+        Situation s = allreduce(ranks, 2, 4096);
+        s.hosts = hosts;
+        for (int rank = 0; rank < ranks && hosts < ranks; ++rank)
+            s.host_of.push_back(rank % hosts);
+        std::vector<std::string> names;
+        for (const select::Priced &each : select::priced(s))
+            names.push_back(each.name);
+        std::ranges::sort(names);
+        CHECK(std::ranges::adjacent_find(names) == names.end());
+    }
+}
+
 TEST_CASE("ranks with a core each reduce for the root") {
     Situation s = allreduce(4, 4, 64 << 10);
     s.collective = Collective::reduce;
