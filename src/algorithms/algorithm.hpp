@@ -96,6 +96,8 @@ struct Choice {
 inline std::string_view name_in(std::string_view text) {
     return text.substr(0, text.find('('));
 }
+// As it is written everywhere: parameters in alphabetical order.
+std::string to_text(const Choice &choice);
 // Throws Error(argument) for an unknown name or parameter, or a value out of range.
 Choice parse(Collective collective, std::string_view text);
 // Whether the text names this algorithm, with parameters that it has: a name may be that of several

@@ -190,6 +190,14 @@ std::string shown(const Value &value) {
     return text;
 }
 
+std::string to_text(const Choice &choice) {
+    std::string text(choice.algorithm->name);
+    if (choice.parameters.empty())
+        return text;
+    const auto given = [](const auto &one) { return one.first + "=" + shown(one.second); };
+    return text.append("(").append(listed(choice.parameters, given)).append(")");
+}
+
 Problem problem_of(const Choice &choice, Position ranks, Position root,
                    std::vector<std::uint64_t> shares) {
     Problem problem{ranks, schedule::rooted(choice.algorithm->collective) ? root : 0,
@@ -235,11 +243,7 @@ Schedule make(const Choice &choice, Position ranks, Position root,
         refuse(Status::argument, title(algorithm) + ": " + std::to_string(problem.shares.size()) +
                                      " shares for " + std::to_string(ranks) + " ranks");
     Schedule made = algorithm.make(problem);
-    made.name = std::string(algorithm.name);
-    if (choice.parameters.empty())
-        return made;
-    const auto given = [](const auto &one) { return one.first + "=" + shown(one.second); };
-    made.name.append("(").append(listed(choice.parameters, given)).append(")");
+    made.name = to_text(choice);
     return made;
 }
 

@@ -80,6 +80,11 @@ std::size_t elements(const Situation &s) {
     return schedule::in_parts(s.collective) ? (count + parts - 1) / parts * parts : count;
 }
 
+Price price_of(const schedule::Schedule &made, const Situation &s, const Limits &limits) {
+    return price(made, made.partition.fitting(elements(s)), s.element, slice_bytes(s), topology(s),
+                 limits);
+}
+
 std::vector<Priced> priced(const Situation &s, const Effort &effort) {
     std::vector<Priced> result;
     std::vector<schedule::Schedule> made; // of each that can serve; nothing of the others
@@ -104,8 +109,6 @@ std::vector<Priced> priced(const Situation &s, const Effort &effort) {
     std::ranges::stable_sort(order, {}, [&](std::size_t i) {
         return std::ranges::find(measured.names, made[i].name) - measured.names.begin();
     });
-    const std::size_t slice = slice_bytes(s);
-    const Topology where = topology(s);
     double least = std::numeric_limits<double>::infinity();
     std::size_t left = effort.work;
     for (const std::size_t share : {64U, 4U, 1U}) { // those that take least work first
@@ -114,8 +117,7 @@ std::vector<Priced> priced(const Situation &s, const Effort &effort) {
             const Limits limits{std::min(left, effort.work / share), effort.within * least};
             Priced &each = result[i];
             try {
-                each.price = price(made[i], made[i].partition.fitting(elements(s)), s.element,
-                                   slice, where, limits);
+                each.price = price_of(made[i], s, limits);
                 each.excluded.clear();
                 least = std::min(least, each.price.seconds);
                 left -= std::min(left, each.price.work);

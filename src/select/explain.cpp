@@ -5,6 +5,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "select/candidates.hpp"
+#include "select/correction.hpp"
 
 namespace stretto::select {
 
@@ -14,7 +15,10 @@ static Explanation explain_prices(const Situation &situation) {
     result.choice = choose(situation);
     result.count = elements(situation);
     double least = 0;
-    for (const Priced &each : priced(situation)) {
+    const std::vector<Priced> all = priced(situation);
+    const std::vector<Correction> corrected = corrections(situation, all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Priced &each = all[i];
         Candidate &candidate = result.candidates.emplace_back();
         candidate.algorithm = each.name;
         candidate.excluded = each.excluded;
@@ -24,6 +28,10 @@ static Explanation explain_prices(const Situation &situation) {
         candidate.prediction = {
             each.price.seconds,
             schedule::account(made, made.partition.fitting(result.count), situation.element)};
+        if (!corrected.empty()) {
+            candidate.corrected = each.price.seconds * corrected[i].factor;
+            candidate.measured = corrected[i].measured;
+        }
         if (result.cheapest.empty() || each.price.seconds < least) {
             result.cheapest = each.name;
             least = each.price.seconds;
@@ -53,6 +61,8 @@ Explanation explain(const Situation &situation) {
         const std::size_t count = elements(situation);
         candidate.prediction = predict(made, count, situation.element, slice, machine);
         result.count = std::max(result.count, count);
+        candidate.corrected = measured_seconds(situation, candidate.algorithm);
+        candidate.measured = candidate.corrected.has_value();
         if (result.cheapest.empty() || candidate.prediction.seconds < least) {
             result.cheapest = each.name;
             least = candidate.prediction.seconds;

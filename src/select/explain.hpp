@@ -2,6 +2,7 @@
 // The choice with all that was not chosen: what it would cost, or why it cannot serve.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,15 @@ struct Candidate {
     std::string algorithm;
     std::string excluded; // why it cannot serve; "" if it can, and then:
     Prediction prediction;
+    // Seconds by what the profile holds of measured calls: a price that they correct, or what such
+    // calls took where no price decides.  Nothing if it holds none that are near.
+    std::optional<double> corrected = std::nullopt;
+    bool measured = false; // this algorithm was
 };
 
 struct Explanation {
     Choice choice;
-    std::string cheapest; // by prediction; the rule, which was measured, may say otherwise
+    std::string cheapest; // by prediction; the rule or measured calls may say otherwise
     std::vector<Candidate> candidates; // in the order of the registry
     std::size_t count = 0;             // elements of the vector that was priced
 };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the selection knows of the network: numbers that were measured, and how.
+// What the selection knows of the network: numbers that were measured, and how; and what calls
+// took.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "select/measured.hpp"
 #include "select/price.hpp"
 
 namespace stretto::select {
@@ -16,7 +19,8 @@ struct Profile {
     // For people: measured by whom, when, how.
     std::string source = "assumed: 1 Gbit/s Ethernet";
     std::string how_inside = "assumed", how_between = "assumed"; // each of the two
-    std::string host, date; // of rank 0 when it was measured; "": it was not
+    std::string host, date;      // of rank 0 when it was measured; "": it was not
+    std::vector<Measured> calls; // what they took, which corrects prices (correction.hpp)
 
     // If not, the table of rules.hpp counts more than prices.
     bool measured() const { return !date.empty(); }
@@ -32,5 +36,7 @@ struct Bounds {
 inline constexpr Bounds kLatencies{0, 10}, kOverheads{0, 1}; // seconds
 inline constexpr Bounds kBytes{1e-13, 1e-3};                 // 10 TB/s to 1 KB/s
 inline constexpr Bounds kReductions{1e-13, 1e-3};
+inline constexpr Bounds kCalls{1e-9, 1e4}; // seconds
+inline constexpr Bounds kSkews{0, 1e3};
 
 } // namespace stretto::select

@@ -8,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "schedule/json_value.hpp"
+#include "select/measured_json.hpp"
 
 namespace stretto::select {
 
@@ -15,8 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json; // keys in the order of the page
 
-constexpr std::size_t kMostBytes = 1u << 20; // of a file; one has some hundred
+constexpr std::size_t kMostBytes = 4u << 20; // of a file; one without calls has some hundred
 constexpr std::size_t kMostWords = 400;      // bytes of a text in it
+constexpr std::int32_t kFormat = 1, kMostFormat = 1'000'000;
 
 Json written(const Link &link, const std::string &how) {
     return {{"latency", link.latency},
@@ -60,7 +62,7 @@ std::string text_of(const std::string &path) {
     if (std::ferror(file.get()) != 0) // a folder, for instance
         refuse(std::strerror(errno));
     if (text.size() > kMostBytes)
-        refuse("it is longer than 1 MiB");
+        refuse("it is longer than 4 MiB");
     return text;
 }
 
@@ -68,6 +70,7 @@ std::string text_of(const std::string &path) {
 
 std::string to_json(const Profile &profile, std::string_view version) {
     const Json json = {{"stretto", version},
+                       {"format", kFormat},
                        {"host", profile.host},
                        {"date", profile.date},
                        {"common", profile.common},
@@ -75,16 +78,24 @@ std::string to_json(const Profile &profile, std::string_view version) {
                         {{"inside", written(profile.inside, profile.how_inside)},
                          {"between", written(profile.between, profile.how_between)}}}};
     // The name of a host may be anything.
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+    if (!profile.calls.empty())
+        text.replace(text.size() - 2, 2, ",\n  \"calls\": " + calls_to_json(profile.calls) + "\n}");
+    return text + "\n";
 }
 
 Profile profile_from_json(std::string_view text) {
     const schedule::Document document(text, "profile JSON");
     const schedule::Value root = document.root();
-    root.object({"links"}, {"stretto", "host", "date", "common"});
-    Profile profile;
+    std::string writer; // for people
     if (root.has("stretto"))
-        (void)words(root["stretto"]); // of the writer: for people
+        writer = " (written by version " + words(root["stretto"]) + ")";
+    // Before keys that only a later format has.
+    if (root.has("format") && root["format"].integer(1, kMostFormat) > kFormat)
+        root["format"].fail("a later one than " + std::to_string(kFormat) +
+                            ", which this version of the library reads" + writer);
+    root.object({"links"}, {"stretto", "format", "host", "date", "common", "calls"});
+    Profile profile;
     profile.host = root.has("host") ? words(root["host"]) : "";
     profile.date = root.has("date") ? words(root["date"]) : "";
     if (root.has("common"))
@@ -93,6 +104,8 @@ Profile profile_from_json(std::string_view text) {
     links.object({"inside", "between"});
     read(links["inside"], profile.inside, profile.how_inside);
     read(links["between"], profile.between, profile.how_between);
+    if (root.has("calls"))
+        profile.calls = calls_from_json(root["calls"]);
     profile.source.clear();
     return profile;
 }

@@ -9,6 +9,8 @@
 
 #include "base/status.hpp"
 #include "select/candidates.hpp"
+#include "select/contenders.hpp"
+#include "select/correction.hpp"
 #include "select/rules.hpp"
 
 namespace stretto::select {
@@ -101,32 +103,58 @@ struct Verdicts {
     std::vector<Priced> all;
     const Priced *cheapest = nullptr, *chosen = nullptr;
     std::string why;
+    std::vector<Correction> corrections = {}; // that prices have had; none: nothing was measured
+
+    // Whether the choice and another were measured near this size: then trials know no more.
+    bool settled() const {
+        const auto measured = [](const Correction &each) { return each.measured; };
+        return !corrections.empty() &&
+               corrections[static_cast<std::size_t>(chosen - all.data())].measured &&
+               std::ranges::count_if(corrections, measured) > 1;
+    }
 };
 
-Verdicts judge(const Situation &s) {
-    Verdicts v{.all = priced(s, kQuick), .why = {}};
-    for (const Priced &each : v.all)
+const Priced *cheapest_of(const std::vector<Priced> &all) {
+    const Priced *least = nullptr;
+    for (const Priced &each : all)
         if (each.excluded.empty() &&
-            (v.cheapest == nullptr || each.price.seconds < v.cheapest->price.seconds))
-            v.cheapest = &each;
-    if (v.cheapest == nullptr) { // so many ranks that none was priced
+            (least == nullptr || each.price.seconds < least->price.seconds))
+            least = &each;
+    return least;
+}
+
+Verdicts judge(const Situation &s) {
+    // What was measured may say otherwise of what is dear by price.
+    constexpr double kWithinCorrected = 10;
+    Effort effort = kQuick;
+    if (!s.profile.calls.empty())
+        effort.within = kWithinCorrected;
+    Verdicts v{.all = priced(s, effort), .why = {}};
+    const Priced *const by_price = cheapest_of(v.all);
+    if (by_price == nullptr) { // so many ranks that none was priced
         const Choice choice = by_rule(s);
         v.why = choice.why;
         v.chosen = v.cheapest = &*std::ranges::find(v.all, choice.algorithm, &Priced::name);
         return v;
     }
-    v.chosen = v.cheapest;
-    v.why = "cheapest of " + std::to_string(v.all.size()) +
-            " by price: " + time_in_words(v.cheapest->price.seconds);
+    v.corrections = corrections(s, v.all);
+    for (std::size_t i = 0; i < v.corrections.size(); ++i)
+        v.all[i].price.seconds *= v.corrections[i].factor;
+    v.chosen = v.cheapest = cheapest_of(v.all);
+    v.why = "cheapest of " + std::to_string(v.all.size()) + " by price" +
+            (v.corrections.empty() ? "" : " as corrected by measured calls") + ": " +
+            time_in_words(v.cheapest->price.seconds);
+    if (v.cheapest != by_price)
+        v.why += "; uncorrected it would be " + by_price->name;
     const Rule measured = rule(s);
     for (const std::string_view name : measured.names)
         for (const Priced &each : v.all)
             if (v.chosen == v.cheapest && each.name == name && each.excluded.empty() &&
-                (!s.profile.measured() ||
+                ((!s.profile.measured() && v.corrections.empty()) ||
                  each.price.seconds <= v.cheapest->price.seconds * kTolerance)) {
                 v.chosen = &each;
                 v.why = measured.why;
-                if (s.profile.measured())
+                if (s.profile.measured() || !v.corrections.empty())
                     v.why += "; by price none is faster by more than 2 % (" +
                              time_in_words(each.price.seconds) + ")";
             }
@@ -157,6 +185,8 @@ std::vector<std::string> contenders(const Situation &s) {
     // Prices of messages of some 10 KiB have been seen to be wrong by a factor of two.
     constexpr double kClose = 1.8;
     constexpr std::size_t kMost = 5;
+    if (s.hosts == 1)
+        return contenders_in_memory(s);
     const Verdicts v = judge(s);
     std::vector<const Priced *> close;
     const Rule measured = rule(s);
@@ -182,9 +212,10 @@ std::vector<std::string> contenders(const Situation &s) {
 Choice choose(const Situation &s) {
     if (s.hosts > 1) {
         const Verdicts v = judge(s);
-        return {v.chosen->name, v.why + "; " + s.profile.source, true};
+        return {v.chosen->name, v.why + "; " + s.profile.source, !v.settled()};
     }
-    return by_rule(s);
+    const Choice usual = by_rule(s);
+    return faster_as_measured(s, usual.algorithm).value_or(usual);
 }
 
 void require(const algorithms::Choice &choice, const Situation &s) {

@@ -56,15 +56,15 @@ std::vector<std::string_view> able(const Situation &situation);
 struct Choice {
     std::string algorithm; // a name, with parameters
     std::string why;       // the rule that decided
-    bool by_price = false; // which calls that repeat may correct (trial.hpp)
+    bool by_price = false; // which calls that repeat may correct (trial.hpp): not measured yet
 };
 
 // The same on all ranks, as it sees nothing but the situation.  Throws Error(unsupported) if no
 // algorithm can serve.
 Choice choose(const Situation &situation);
 
-// The choice first, then others whose price is close enough that it may be wrong about them.  Of
-// ranks on several hosts.
+// The choice first, then others whose price is close enough that it may be wrong about them; on one
+// host those whose prediction is (contenders.hpp).
 std::vector<std::string> contenders(const Situation &situation);
 
 // "1.23 ms"

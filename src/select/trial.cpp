@@ -41,6 +41,7 @@ void Trial::decide() {
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
         const std::vector<double> took = sorted(i);
         const double median = took[kTimes / 2];
+        medians_.push_back({candidates_[i], median});
         why_.append(i == 0 ? " " : ", ").append(candidates_[i]).append(" ");
         why_ += time_in_words(median);
         if (i > 0 && median < least && took[kMost - 1] < cheapest) {

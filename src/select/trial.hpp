@@ -50,6 +50,12 @@ public:
     void decide();
     // "measured over 7 calls each: ring 8.3 ms, circulant 9.1 ms"
     const std::string &why() const { return why_; }
+    // What came of it, of each candidate.
+    struct Median {
+        std::string algorithm;
+        double seconds;
+    };
+    const std::vector<Median> &medians() const { return medians_; }
 
 private:
     static constexpr std::size_t kNone = ~std::size_t{0};
@@ -62,6 +68,7 @@ private:
     std::vector<std::string> candidates_;
     std::vector<double> times_;
     std::string why_;
+    std::vector<Median> medians_;
 };
 
 } // namespace stretto::select

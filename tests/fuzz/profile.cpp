@@ -20,6 +20,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         must(select::kLatencies.hold(link.latency) && select::kOverheads.hold(link.overhead) &&
                  select::kBytes.hold(link.byte) && select::kReductions.hold(link.reduce),
              "numbers are plausible");
+    for (const select::Measured &each : profile.calls)
+        for (const select::Timing &timing : each.times)
+            must(select::kCalls.hold(timing.seconds) && select::kSkews.hold(timing.skew),
+                 "times are plausible");
     must(select::profile_from_json(select::to_json(profile, "")) == profile,
          "what is written is read as the same");
     return 0;

@@ -141,8 +141,8 @@ TEST_CASE("a file that cannot be read, or is malformed, is named with the remedy
     CHECK(contains(missing, path + " (STRETTO_PROFILE) cannot be read: No such file"));
     CHECK(contains(missing, "unset STRETTO_PROFILE"));
     CHECK(contains(error_of(folder.path()), "cannot be read: Is a directory"));
-    write(std::string((1u << 20) + 1, ' '));
-    CHECK(contains(error_of(path), "longer than 1 MiB"));
+    write(std::string((4u << 20) + 1, ' '));
+    CHECK(contains(error_of(path), "longer than 4 MiB"));
     write("{}");
     CHECK(contains(error_of(path), path + " (STRETTO_PROFILE) is malformed: profile JSON: "));
     write(select::to_json(one(), "0.1.0"));

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/measured.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stretto::select {
+
+std::string_view name(Timing::By by) {
+    return by == Timing::By::trial ? "trial" : "tune";
+}
+
+std::vector<int> in_order(const std::vector<int> &host_of) {
+    std::map<int, int> numbers;
+    std::vector<int> result;
+    for (const int host : host_of)
+        result.push_back(numbers.try_emplace(host, static_cast<int>(numbers.size())).first->second);
+    return result;
+}
+
+void add(std::vector<Measured> &all, const Measured &more) {
+    auto found = std::ranges::find_if(all, [&](const Measured &each) { return each.alike(more); });
+    if (found == all.end()) {
+        if (all.size() >= kMostMeasured)
+            return;
+        found = all.insert(all.end(), more);
+        found->times.clear();
+    }
+    std::size_t held = 0;
+    for (const Measured &each : all)
+        held += each.times.size();
+    for (const Timing &timing : more.times) {
+        const auto before = std::ranges::find_if(
+            found->times, [&](const Timing &each) { return each.repeats(timing); });
+        if (before != found->times.end()) {
+            *before = timing;
+        } else if (held < kMostTimings) {
+            found->times.push_back(timing);
+            ++held;
+        }
+    }
+}
+
+} // namespace stretto::select
