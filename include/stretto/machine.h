@@ -89,11 +89,23 @@ STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanos
 
 /* ---- the network ------------------------------------------------------------------------ */
 
-/* What the communicator goes by of the network, in JSON, as STRETTO_PROFILE takes it from a file
- * (docs/hosts.md): the same on all its ranks.  On several hosts it was measured when the job
- * started, or read; communicators made of others have that of the job.  On one host it is assumed
- * and serves nothing.  Valid until the communicator is finalized. */
+/* What the communicator goes by of the network and of what calls take, in JSON, as STRETTO_PROFILE
+ * takes it from a file (docs/hosts.md).  On several hosts it was measured when the job started, or
+ * read, and is the same on all ranks; communicators made of others have that of the job.  Where
+ * calls that repeat have tried several algorithms it holds what they took: on all ranks the same
+ * once they have made the same calls.  On one host the network is assumed and serves nothing.
+ * Valid until the communicator is finalized. */
 STRETTO_API stretto_status stretto_network_profile(stretto_comm comm, const char **json);
+
+/* Which algorithms are worth measuring for a call of `count` elements of this type, as for
+ * stretto_chosen_algorithm: those whose price is close, the choice first.  In JSON, with what
+ * profiles tell calls apart by:
+ *   {"collective": "allreduce", "ranks": 4, "hosts": 2, "host_of": [0, 0, 1, 1], "bytes": 4096,
+ *    "algorithms": ["ring", "circulant"]}
+ * "host_of" is left out where every rank has a host of its own, or all have one.  STRETTO_ALGORITHM
+ * is not looked at.  Not a collective.  Valid until the communicator is finalized. */
+STRETTO_API stretto_status stretto_contenders(stretto_comm comm, const char *collective,
+                                              size_t count, stretto_dtype dtype, const char **json);
 
 #ifdef __cplusplus
 }

@@ -31,7 +31,7 @@ struct stretto_comm_s {
           settings(stretto::api::settings_of(identity, communicator)) {}
     stretto::comm::Communicator communicator;
     std::vector<stretto::SettingState> settings; // that it goes by
-    std::string network;                         // its profile as JSON, once somebody has asked
+    std::set<std::string> told;                  // JSON that callers have been given
     std::vector<int> parent_ranks; // of a communicator made of another, by its own ranks
     bool shrunk = false;           // another one is in its place
     std::mutex mutex;              // of requests

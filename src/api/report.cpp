@@ -12,6 +12,34 @@ using stretto::comm::Request;
 using stretto::schedule::Collective;
 using namespace stretto::api;
 
+namespace {
+
+// A call of which only this is known.
+Request call_of(stretto_comm comm, const char *collective, size_t count, int dtype) {
+    const auto which = stretto::schedule::collective_named(collective);
+    if (!which || *which == Collective::custom)
+        throw Error(Status::argument,
+                    "there is no collective '" + stretto::shown(collective) +
+                        "'; allreduce, reduce, broadcast, reduce_scatter, allgather, gather, "
+                        "scatter, alltoall and barrier exist");
+    Request request = comm->communicator.barrier_request();
+    if (*which != Collective::barrier) {
+        void *const unused = comm; // nothing is called: any buffer does
+        request = checked(comm, Collective::allreduce, STRETTO_IN_PLACE, unused, count, dtype,
+                          any_op(dtype_of(dtype)), 0);
+        request.collective = *which;
+    }
+    return request;
+}
+
+// Stays where it is as long as the communicator.
+const char *kept(stretto_comm comm, std::string text) {
+    const std::lock_guard lock(comm->mutex);
+    return comm->told.insert(std::move(text)).first->c_str();
+}
+
+} // namespace
+
 extern "C" {
 
 stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm) {
@@ -69,19 +97,7 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
     return guarded([&, type = static_cast<int>(dtype)] {
         require(comm != nullptr && collective != nullptr && algorithm != nullptr,
                 "an argument is NULL");
-        const auto which = stretto::schedule::collective_named(collective);
-        if (!which || *which == Collective::custom)
-            throw Error(Status::argument,
-                        "there is no collective '" + stretto::shown(collective) +
-                            "'; allreduce, reduce, broadcast, reduce_scatter, allgather, gather, "
-                            "scatter, alltoall and barrier exist");
-        Request request = comm->communicator.barrier_request();
-        if (*which != Collective::barrier) {
-            void *const unused = comm; // nothing is called: any buffer does
-            request = checked(comm, Collective::allreduce, STRETTO_IN_PLACE, unused, count, type,
-                              any_op(dtype_of(type)), 0);
-            request.collective = *which;
-        }
+        const Request request = call_of(comm, collective, count, type);
         *algorithm = comm->communicator.chosen(request).c_str();
     });
 }
@@ -89,11 +105,16 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
 stretto_status stretto_network_profile(stretto_comm comm, const char **json) {
     return guarded([&] {
         require(comm != nullptr && json != nullptr, "an argument is NULL");
-        const std::lock_guard lock(comm->mutex);
-        if (comm->network.empty())
-            comm->network =
-                stretto::select::to_json(comm->communicator.profile(), STRETTO_VERSION_TEXT);
-        *json = comm->network.c_str();
+        *json = kept(comm, stretto::select::to_json(comm->communicator.profile_and_trials(),
+                                                    STRETTO_VERSION_TEXT));
+    });
+}
+
+stretto_status stretto_contenders(stretto_comm comm, const char *collective, size_t count,
+                                  stretto_dtype dtype, const char **json) {
+    return guarded([&, type = static_cast<int>(dtype)] {
+        require(comm != nullptr && collective != nullptr && json != nullptr, "an argument is NULL");
+        *json = kept(comm, comm->communicator.contenders(call_of(comm, collective, count, type)));
     });
 }
 

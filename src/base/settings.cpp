@@ -199,8 +199,8 @@ constexpr std::array kSettings{
                 .variable = "STRETTO_PROFILE",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning = "a JSON file that says what the network is like (docs/hosts.md), or "
-                           "assumed; by default it is measured at the start; rank 0's counts"},
+                .meaning = "a JSON file on the network and its calls (docs/hosts.md), assumed, or "
+                           "thorough; by default it is measured at the start; rank 0's counts"},
     SettingInfo{.setting = Setting::secret_file,
                 .variable = "STRETTO_SECRET_FILE",
                 .kind = SettingKind::text,

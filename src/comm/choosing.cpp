@@ -5,6 +5,7 @@
 #include "base/spelling.hpp"
 #include "base/warning.hpp"
 #include "comm/communicator.hpp"
+#include "select/profile_json.hpp"
 
 namespace stretto::comm {
 
@@ -42,6 +43,24 @@ select::Situation Communicator::free_situation(const Request &request) const {
     if (here.reproducible == select::Reproducible::off) // what was measured differs between runs
         here.profile = profile_;
     return here;
+}
+
+// As profiles tell calls apart.
+select::Measured Communicator::kind_of(const Request &request) const {
+    const select::Situation here = situation(request);
+    return {here.collective, here.ranks, here.hosts, select::in_order(here.host_of), {}};
+}
+
+std::string Communicator::contenders(const Request &request) const {
+    return select::contenders_to_json(kind_of(request), situation(request).bytes,
+                                      select::contenders(free_situation(request)));
+}
+
+select::Profile Communicator::profile_and_trials() const {
+    select::Profile all = profile_;
+    for (const select::Measured &each : found_)
+        select::add(all.calls, each);
+    return all;
 }
 
 schedule::Schedule Communicator::schedule_for(const Request &request, const Chosen &chosen) const {

@@ -163,7 +163,12 @@ public:
     // what the network is like, the same on all ranks.  Throws what any call throws, on all of
     // them.
     void learn();
+    // What choices go by; it does not change.
     const select::Profile &profile() const { return profile_; }
+    // With what trials have found since.
+    select::Profile profile_and_trials() const;
+    // What is worth measuring for such a call, in JSON (select/profile_json.hpp).
+    std::string contenders(const Request &request) const;
     // What was set for `other` holds here as well: the algorithm only if asked for.
     void inherit(const Communicator &other, bool algorithm);
     const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
@@ -237,6 +242,7 @@ private:
     };
     Chosen choice_for(const Request &request) const;
     select::Situation free_situation(const Request &request) const;
+    select::Measured kind_of(const Request &request) const;
     // trials.cpp
     bool tries(const Request &request, const Chosen &chosen) const;
     void resume_trial(const Key &key, Chosen &chosen) const;
@@ -302,6 +308,9 @@ private:
     static constexpr std::size_t kMostTrials = 1024;
     const bool tries_;
     std::unordered_map<Key, select::Trial, KeyHash> trials_;
+    // By trials that are over.  Choices do not go by it: a rank may make one anew at a moment when
+    // the others do not, and must come to the same.
+    std::vector<select::Measured> found_;
     std::vector<std::uint64_t> own_calls_; // numbers of calls that no caller made
     std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
     std::size_t plan_bytes_ = 0;

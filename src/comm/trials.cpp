@@ -81,6 +81,11 @@ void Communicator::conclude(const Request &request, select::Trial &trial) {
     engine::Tally uncounted;
     queue_.play(call(agreement, site(agreement), false), uncounted);
     trial.decide();
+    select::Measured took = kind_of(request);
+    for (const auto &[algorithm, seconds] : trial.medians())
+        took.times.push_back({situation(request).bytes, algorithm, seconds, 0,
+                              select::Trial::kTimes, select::Timing::By::trial});
+    select::add(found_, took);
     Site &here = site(request); // which may have been forgotten for the other
     serve(request, here, trial.serve(), trial.why());
     here.tries = false;

@@ -21,9 +21,10 @@ struct Profile {
     std::string how_inside = "assumed", how_between = "assumed"; // each of the two
     std::string host, date;      // of rank 0 when it was measured; "": it was not
     std::vector<Measured> calls; // what they took, which corrects prices (correction.hpp)
+    bool of_links = true;        // false: it is about calls alone, and the links are assumed
 
     // If not, the table of rules.hpp counts more than prices.
-    bool measured() const { return !date.empty(); }
+    bool measured() const { return of_links && !date.empty(); }
 
     bool operator==(const Profile &) const = default;
 };

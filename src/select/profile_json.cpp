@@ -69,17 +69,16 @@ std::string text_of(const std::string &path) {
 } // namespace
 
 std::string to_json(const Profile &profile, std::string_view version) {
-    const Json json = {{"stretto", version},
-                       {"format", kFormat},
-                       {"host", profile.host},
-                       {"date", profile.date},
-                       {"common", profile.common},
-                       {"links",
-                        {{"inside", written(profile.inside, profile.how_inside)},
-                         {"between", written(profile.between, profile.how_between)}}}};
+    Json json = {
+        {"stretto", version}, {"format", kFormat}, {"host", profile.host}, {"date", profile.date}};
+    if (profile.of_links) {
+        json["common"] = profile.common;
+        json["links"] = {{"inside", written(profile.inside, profile.how_inside)},
+                         {"between", written(profile.between, profile.how_between)}};
+    }
     // The name of a host may be anything.
     std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
-    if (!profile.calls.empty())
+    if (!profile.calls.empty() || !profile.of_links)
         text.replace(text.size() - 2, 2, ",\n  \"calls\": " + calls_to_json(profile.calls) + "\n}");
     return text + "\n";
 }
@@ -94,16 +93,22 @@ Profile profile_from_json(std::string_view text) {
     if (root.has("format") && root["format"].integer(1, kMostFormat) > kFormat)
         root["format"].fail("a later one than " + std::to_string(kFormat) +
                             ", which this version of the library reads" + writer);
-    root.object({"links"}, {"stretto", "format", "host", "date", "common", "calls"});
     Profile profile;
+    profile.of_links = root.has("links") || !root.has("calls");
+    if (profile.of_links)
+        root.object({"links"}, {"stretto", "format", "host", "date", "common", "calls"});
+    else
+        root.object({"calls"}, {"stretto", "format", "host", "date"});
     profile.host = root.has("host") ? words(root["host"]) : "";
     profile.date = root.has("date") ? words(root["date"]) : "";
     if (root.has("common"))
         profile.common = root["common"].number(kOverheads.least, kOverheads.most);
-    const schedule::Value links = root["links"];
-    links.object({"inside", "between"});
-    read(links["inside"], profile.inside, profile.how_inside);
-    read(links["between"], profile.between, profile.how_between);
+    if (profile.of_links) {
+        const schedule::Value links = root["links"];
+        links.object({"inside", "between"});
+        read(links["inside"], profile.inside, profile.how_inside);
+        read(links["between"], profile.between, profile.how_between);
+    }
     if (root.has("calls"))
         profile.calls = calls_from_json(root["calls"]);
     profile.source.clear();

@@ -9,7 +9,7 @@
 //     "links": {
 //       "inside":  {"latency": 4e-7, "overhead": 3e-7, "byte": 1e-10, "reduce": 9e-11, "how":
 //       "..."}, "between": {...}
-//     },
+//     },                                   not in one that is about calls alone
 //     "calls": [...]                       what they took, if any were measured (measured_json.hpp)
 //   }
 //

@@ -18,7 +18,7 @@
 
 namespace stretto::transport {
 
-static constexpr std::uint64_t kMagic = 0x6f74746572747304; // "\4strett o" and the layout's version
+static constexpr std::uint64_t kMagic = 0x6f74746572747305; // "\5strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
     return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
@@ -95,6 +95,7 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     header.ring_bytes = shape.ring_bytes;
     header.slice_bytes = shape.slice_bytes;
     header.heap_bytes = shape.heap_bytes;
+    header.profile = shape.profile ? 1 : 0;
     header.key = shape.key;
     if (header.key == 0) {
         std::random_device random;
@@ -107,6 +108,7 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     shared.ring_bytes = header.ring_bytes;
     shared.slice_bytes = header.slice_bytes;
     shared.heap_bytes = header.heap_bytes;
+    shared.profile = header.profile;
     shared.key = header.key;
     shared.magic = header.magic;
     if (!shape.placement.one_host()) {

@@ -100,6 +100,7 @@ struct SegmentHeader {
     std::uint64_t ring_bytes;
     std::uint64_t slice_bytes; // 0: by size
     std::uint64_t heap_bytes;  // window of each rank
+    std::uint64_t profile;     // 1: rank 0 names one (comm/network.cpp), which it tells all
     std::uint64_t key;         // random: part of every signature
     Signals signals;
     std::atomic<std::uint64_t> verdict; // of the roll call
@@ -112,6 +113,7 @@ struct SegmentShape {
     std::size_t ring_bytes = 0; // a power of two, a multiple of the page size
     std::size_t slice_bytes = 0;
     std::size_t heap_bytes = 0;
+    bool profile = false;  // rank 0 names one, which it tells all when they have joined
     std::uint64_t key = 0; // 0: a random one
     Placement placement;
 };

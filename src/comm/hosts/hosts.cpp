@@ -20,6 +20,7 @@ Table table_of(const transport::SegmentShape &shape) {
     table.ring_bytes = shape.ring_bytes;
     table.slice_bytes = shape.slice_bytes;
     table.heap_bytes = shape.heap_bytes;
+    table.profile = shape.profile;
     table.sockets = static_cast<std::uint32_t>(number(Setting::sockets));
     const net::Bytes32 random = net::random_bytes();
     table.key = net::get<std::uint64_t>(random, 0) | 1; // not 0

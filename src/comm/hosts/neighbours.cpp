@@ -62,6 +62,7 @@ transport::SegmentShape shape_of(const Table &table, const transport::Placement 
     shape.ring_bytes = static_cast<std::size_t>(table.ring_bytes);
     shape.slice_bytes = static_cast<std::size_t>(table.slice_bytes);
     shape.heap_bytes = static_cast<std::size_t>(table.heap_bytes);
+    shape.profile = table.profile;
     shape.key = table.key;
     shape.placement = placement;
     return shape;

@@ -12,10 +12,10 @@ namespace stretto::comm {
 
 namespace {
 
-constexpr std::uint32_t kSeat = 0x53545331, kTable = 0x53545431; // and the layout's version
+constexpr std::uint32_t kSeat = 0x53545331, kTable = 0x53545432; // and the layout's version
 constexpr std::size_t kAddressBytes = 20;                        // family 2, port 2, address 16
 constexpr std::size_t kSeatBytes = 20 + kAddressBytes + sizeof(cpu_set_t);
-constexpr std::size_t kTableHead = 48, kEntryBytes = 4 + kAddressBytes;
+constexpr std::size_t kTableHead = 56, kEntryBytes = 4 + kAddressBytes;
 static_assert(kSeatBytes <= kMostSeatBytes);
 
 constexpr std::uint16_t kNone = 0, kV4 = 4, kV6 = 6;
@@ -107,6 +107,7 @@ std::vector<std::byte> write(const Table &table) {
     net::put(all, 32, table.key);
     net::put(all, 40, table.cores);
     net::put(all, 44, table.sockets);
+    net::put(all, 48, std::uint64_t{table.profile});
     for (std::size_t rank = 0; rank < table.host_of.size(); ++rank) {
         const std::span<std::byte> entry = all.subspan(kTableHead + kEntryBytes * rank);
         net::put(entry, 0, static_cast<std::uint32_t>(table.host_of[rank]));
@@ -129,7 +130,9 @@ std::optional<Table> parse_table(std::span<const std::byte> bytes) {
     table.key = net::get<std::uint64_t>(bytes, 32);
     table.cores = net::get<std::uint32_t>(bytes, 40);
     table.sockets = net::get<std::uint32_t>(bytes, 44);
-    if (ranks == 0 || table.key == 0 || table.cores == 0 || table.sockets == 0 ||
+    const auto profile = net::get<std::uint64_t>(bytes, 48);
+    table.profile = profile == 1;
+    if (profile > 1 || ranks == 0 || table.key == 0 || table.cores == 0 || table.sockets == 0 ||
         table.sockets > kMostSockets || !is_shape(table))
         return std::nullopt;
     for (std::size_t rank = 0; rank < ranks; ++rank) {

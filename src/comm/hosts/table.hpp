@@ -30,6 +30,7 @@ struct Table {
     std::uint64_t ring_bytes = 0, slice_bytes = 0, heap_bytes = 0;
     std::uint64_t key = 0;
     std::uint32_t sockets = 1;           // for data, between two ranks
+    bool profile = false;                // SegmentShape's
     std::uint32_t cores = 0;             // as many as a single host would need to be as crowded
     std::vector<std::int32_t> host_of;   // by rank
     std::vector<net::Address> addresses; // by rank, with the port at which it listens

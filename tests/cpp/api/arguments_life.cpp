@@ -109,7 +109,18 @@ TEST_CASE("life, memory and reports") {
              {"probe", [&] { return stretto_probe_memory(nullptr, &number); }, "NULL"},
              {"probe", [&] { return stretto_probe_memory(comm, nullptr); }, "NULL"},
              {"network", [&] { return stretto_network_profile(nullptr, &name); }, "NULL"},
-             {"network", [&] { return stretto_network_profile(comm, nullptr); }, "NULL"}});
+             {"network", [&] { return stretto_network_profile(comm, nullptr); }, "NULL"},
+             {"contenders",
+              [&] { return stretto_contenders(nullptr, "allreduce", 1, STRETTO_INT8, &name); },
+              "NULL"},
+             {"contenders",
+              [&] { return stretto_contenders(comm, nullptr, 1, STRETTO_INT8, &name); }, "NULL"},
+             {"contenders",
+              [&] { return stretto_contenders(comm, "allreduce", 1, STRETTO_INT8, nullptr); },
+              "NULL"},
+             {"contenders",
+              [&] { return stretto_contenders(comm, "allsort", 1, STRETTO_INT8, &name); },
+              "no collective 'allsort'"}});
         CHECK(stretto_alloc(comm, SIZE_MAX, &memory) == STRETTO_ERR_MEMORY);
         CHECK(stretto_alloc(comm, SIZE_MAX / 2, &memory) == STRETTO_ERR_MEMORY);
         test::check(stretto_free(comm, nullptr));

@@ -139,6 +139,19 @@ TEST_CASE("assumed numbers") {
     CHECK(contains(common_profile(3), "round trips"));
 }
 
+TEST_CASE("a thorough measurement of every host") {
+    const Hosts hosts("a,b,c");
+    const With thorough("STRETTO_PROFILE", "thorough");
+    const std::string text = common_profile(4); // ranks 0 and 3 on one host
+    REQUIRE(!text.empty());
+    const json profile = json::parse(text);
+    const std::string how = profile["links"]["between"]["how"];
+    CAPTURE(how);
+    CHECK(contains(how, "median of 6 surveys with 2 ranks: a message "));
+    CHECK(contains(profile["links"]["inside"]["how"].get<std::string>(), "with rank 3"));
+    CHECK(profile["links"]["between"]["byte"] > 1e-13);
+}
+
 TEST_CASE("a file in place of measuring") {
     const Hosts hosts;
     const test::Folder folder;

@@ -33,6 +33,7 @@ Table a_table() {
     table.key = 0x123456789abcdef0;
     table.cores = 3;
     table.sockets = 4;
+    table.profile = true;
     table.host_of = {0, 1, 0};
     table.addresses = {*net::Address::numeric("10.0.0.1", 1001),
                        *net::Address::numeric("fd00::7", 1002),
@@ -93,6 +94,7 @@ TEST_CASE("a table is read as it was written, and nothing else is one") {
     CHECK(read->key == table.key);
     CHECK(read->cores == table.cores);
     CHECK(read->sockets == table.sockets);
+    CHECK(read->profile);
     CHECK(read->host_of == table.host_of);
     CHECK(read->addresses == table.addresses);
     CHECK(write(table).size() <= most_table_bytes(3));

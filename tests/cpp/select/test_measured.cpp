@@ -80,6 +80,20 @@ TEST_CASE("what is written is read as the same, to the last bit") {
     CHECK(!contains(select::to_json(none, ""), "calls"));
 }
 
+TEST_CASE("a profile may be about calls alone") {
+    Profile calls = one();
+    calls.of_links = false;
+    calls.date = "2026-03-01 12:00:00 UTC";
+    const std::string text = select::to_json(calls, "0.1.0");
+    CHECK(!contains(text, "links"));
+    CHECK(select::profile_from_json(text) == calls);
+    CHECK(!calls.measured()); // of the network nothing is known
+    calls.calls.clear();
+    CHECK(select::profile_from_json(select::to_json(calls, "")) == calls);
+    CHECK(contains(wrong(R"({"common": 0, "calls": []})"), "document: unknown key \"common\""));
+    CHECK(contains(wrong(R"({"format": 1})"), "document: missing key \"links\""));
+}
+
 TEST_CASE("an algorithm is read as prices call it, and some keys need not be there") {
     const std::string text = changed(select::to_json(one(), ""), "generalized(group=2x2, r=1)",
                                      "generalized( r=1,group=2x2)");
