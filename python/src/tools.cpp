@@ -41,7 +41,10 @@ nb::dict describe(const algorithms::Algorithm &algorithm) {
     for (const algorithms::Parameter &parameter : algorithm.parameters) {
         nb::dict entry;
         entry["name"] = parameter.name;
-        entry["default"] = parameter.fallback;
+        if (parameter.list)
+            entry["default"] = nb::none();
+        else
+            entry["default"] = parameter.fallback;
         entry["least"] = parameter.least;
         entry["most"] = parameter.most;
         entry["list"] = parameter.list;

@@ -40,6 +40,17 @@ def test_list_is_what_the_library_has(stretto):
     assert ring["runs"] == list(range(1, 65))
     assert ring["consistent"] == ring["runs"]
     assert 3 not in ring["order_preserving"]
+    # A list is nothing by default, a number is one.
+    defaults = {
+        (each["collective"], each["name"], parameter["name"]): (
+            parameter["list"],
+            parameter["default"],
+        )
+        for each in entries
+        for parameter in each["parameters"]
+    }
+    assert defaults["allreduce", "generalized", "group"] == (True, None)
+    assert all((default is None) == of_list for of_list, default in defaults.values())
     shown = stretto("list").stdout
     assert all(each["name"] in shown for each in entries)
 
