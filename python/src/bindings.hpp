@@ -42,7 +42,8 @@ nanobind::tuple time_calls(const Communicator &comm, const char *collective, nan
 // Collective; leaves the algorithm at "auto".
 nanobind::object time_skewed(const Communicator &comm, const char *collective,
                              nanobind::handle send, nanobind::handle recv, const char *op, int root,
-                             const char *algorithm, const std::vector<double> &delays);
+                             const char *algorithm, const std::vector<double> &delays,
+                             bool one_clock);
 
 // simulation.cpp: when each position is done, and with `events` everything that takes time.
 nanobind::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count,

@@ -121,6 +121,16 @@ std::string network_profile(const Communicator &self) {
     return json;
 }
 
+std::string contenders(const Communicator &self, const char *collective, std::size_t count,
+                       const char *dtype) {
+    const char *json = nullptr;
+    const stretto_dtype type = dtype_named(dtype);
+    self.handle->call([&](stretto_comm comm) {
+        return stretto_contenders(comm, collective, count, type, &json);
+    });
+    return json;
+}
+
 } // namespace
 
 void bind_communicator(nb::module_ &module) {
@@ -135,7 +145,7 @@ void bind_communicator(nb::module_ &module) {
         .def("time", &time_calls, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
              "root"_a, "warm"_a, "calls"_a)
         .def("time_skewed", &time_skewed, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
-             "root"_a, "algorithm"_a, "delays"_a)
+             "root"_a, "algorithm"_a, "delays"_a, "one_clock"_a = true)
         .def(
             "allocate",
             [](const Communicator &self, std::size_t bytes) {
@@ -153,6 +163,7 @@ void bind_communicator(nb::module_ &module) {
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
         .def("probe_memory", &probe_memory)
         .def("network_profile", &network_profile)
+        .def("contenders", &contenders, "collective"_a, "count"_a, "dtype"_a)
         .def("finalize", [](const Communicator &self) { self.handle->finalize(); })
         .def("exit", [](const Communicator &self) { self.handle->exit(); });
 

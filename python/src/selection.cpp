@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice of an algorithm, explained.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "bindings.hpp"
 #include "select/explain.hpp"
+#include "select/forced.hpp"
+#include "select/profile_json.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,6 +28,10 @@ nb::dict describe(const select::Candidate &candidate) {
         return entry;
     const schedule::Accounting &costs = candidate.prediction.costs;
     entry["predicted_seconds"] = candidate.prediction.seconds;
+    entry["corrected_seconds"] = nb::none(); // by measured calls
+    if (candidate.corrected)
+        entry["corrected_seconds"] = *candidate.corrected;
+    entry["measured"] = candidate.measured;
     entry["steps"] = costs.steps;
     entry["messages"] = costs.most.sends; // of the rank that has most; so is what follows
     entry["messages_total"] = costs.total.sends;
@@ -32,9 +41,38 @@ nb::dict describe(const select::Candidate &candidate) {
     return entry;
 }
 
+using Numbers = std::tuple<std::optional<double>, std::optional<double>, std::optional<double>,
+                           std::optional<double>, std::optional<double>>;
+
+// Of the file at this path, with other numbers where they are given.
+select::Profile profile_of(const std::optional<std::string> &path, const Numbers &given) {
+    select::Profile profile;
+    if (path)
+        profile = select::load_profile(*path);
+    select::Link &link = profile.between;
+    bool any = false;
+    const auto take = [&](const std::optional<double> &number, double &place) {
+        place = number.value_or(place);
+        any = any || number;
+    };
+    take(std::get<0>(given), link.latency);
+    take(std::get<1>(given), link.overhead);
+    take(std::get<2>(given), link.byte);
+    take(std::get<3>(given), link.reduce);
+    take(std::get<4>(given), profile.common);
+    if (!path || any || !profile.of_links) {
+        profile.source =
+            !path ? "the network that was given" : profile.source + ", and what was given";
+        profile.date = "today";
+        profile.of_links = true;
+    }
+    return profile;
+}
+
 nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::size_t bytes,
                  std::size_t element, bool commutative, const std::string &reproducible, bool exact,
-                 int hosts, std::tuple<double, double, double, double, double> link) {
+                 int hosts, const Numbers &link, const std::optional<std::string> &profile,
+                 const std::string &forced) {
     const auto which = schedule::collective_named(collective);
     if (!which)
         throw Error(Status::argument, "there is no collective '" + collective + "'");
@@ -47,20 +85,30 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
     situation.commutative = commutative;
     situation.consistent = !exact; // as the communicator asks
     situation.hosts = hosts;
+    if (hosts > 1 || profile)
+        situation.profile = profile_of(profile, link);
+    situation.reproducible = select::reproducible_named(reproducible);
+    if (profile && situation.reproducible != select::Reproducible::off)
+        situation.profile = {}; // as the communicator does
     if (hosts > 1) {
-        auto &[latency, overhead, byte, reduce, common] = link;
-        situation.profile.between = {latency, overhead, byte, reduce};
-        situation.profile.common = common;
-        situation.profile.date = "today";
-        situation.profile.source = "the network that was given";
         for (int rank = 0; rank < ranks && hosts < ranks; ++rank)
             situation.host_of.push_back(static_cast<int>(std::int64_t{rank} * hosts / ranks));
     }
-    situation.reproducible = select::reproducible_named(reproducible);
     select::Explanation all;
+    std::vector<select::ForcedRule> rules;
+    const select::ForcedRule *rule = nullptr;
     {
         const nb::gil_scoped_release released;
+        rules = select::parse_forced(forced);
+        select::import_files(rules, ranks);
+        select::require(rules, ranks);
+        rule = select::rule_for(rules, situation);
         all = select::explain(situation);
+        if (rule != nullptr) {
+            select::Situation asked = situation; // who names one goes without
+            asked.consistent = false;
+            select::require(*rule, asked, 0, all.count);
+        }
     }
     nb::list candidates;
     for (const select::Candidate &candidate : all.candidates)
@@ -68,6 +116,14 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
     nb::dict result;
     result["chosen"] = all.choice.algorithm;
     result["why"] = all.choice.why;
+    result["forced"] = nb::none(); // what serves in place of that, and the rule that says so
+    if (rule != nullptr) {
+        nb::dict served;
+        served["algorithm"] = rule->algorithm;
+        served["rule"] = select::to_text(*rule);
+        result["forced"] = served;
+    }
+    result["profile"] = situation.profile.source;
     result["cheapest"] = all.cheapest;
     result["candidates"] = candidates;
     return result;
@@ -77,7 +133,14 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
 
 void bind_selection(nb::module_ &module) {
     module.def("explain", &explain, "collective"_a, "ranks"_a, "cores"_a, "bytes"_a, "element"_a,
-               "commutative"_a, "reproducible"_a, "exact"_a, "hosts"_a, "link"_a);
+               "commutative"_a, "reproducible"_a, "exact"_a, "hosts"_a, "link"_a,
+               "profile"_a = nb::none(), "forced"_a = "");
+    module.def(
+        "checked_profile",
+        [](const std::string &text) {
+            return select::to_json(select::profile_from_json(text), stretto_version());
+        },
+        "text"_a);
 }
 
 } // namespace stretto::python

@@ -40,14 +40,15 @@ stretto_status exchange(stretto_comm comm, std::vector<double> &times, std::vect
 }
 
 // A moment soon to come that all ranks agree on, in nanoseconds of the clock that the processes of
-// a host share.  Leaves the algorithm at "auto".
-stretto_status agree_on_begin(stretto_comm comm, std::int64_t &begin) {
+// a host share.  If there is none, each has a moment of its own as soon after a barrier: they are
+// as far apart as ranks leave that.  Leaves the algorithm at "auto".
+stretto_status agree_on_begin(stretto_comm comm, bool one_clock, std::int64_t &begin) {
     constexpr std::int64_t kSoon = 300'000; // until even a rank that has slept is on its way
     stretto_status status = stretto_force_algorithm(comm, nullptr);
     if (status == STRETTO_OK)
         status = stretto_barrier(comm);
     begin = static_cast<std::int64_t>(now_ns()) + kSoon;
-    if (status == STRETTO_OK)
+    if (status == STRETTO_OK && one_clock)
         status = stretto_allreduce(comm, STRETTO_IN_PLACE, &begin, 1, STRETTO_INT64, STRETTO_MAX);
     return status;
 }
@@ -87,7 +88,7 @@ nb::tuple time_calls(const Communicator &self, const char *collective, nb::handl
 
 nb::object time_skewed(const Communicator &self, const char *collective, nb::handle send,
                        nb::handle recv, const char *op, int root, const char *algorithm,
-                       const std::vector<double> &delays) {
+                       const std::vector<double> &delays, bool one_clock) {
     Handle &handle = *self.handle;
     const Invocation what(collective, send, recv, nb::str(op), root, handle.rank(), handle.size());
     std::vector<double> mine; // arrival and finish of each call
@@ -96,7 +97,7 @@ nb::object time_skewed(const Communicator &self, const char *collective, nb::han
         stretto_status status = STRETTO_OK;
         for (const double delay : delays) {
             std::int64_t begin = 0;
-            status = agree_on_begin(comm, begin);
+            status = agree_on_begin(comm, one_clock, begin);
             if (status == STRETTO_OK)
                 status = stretto_force_algorithm(comm, algorithm);
             const std::int64_t arrival = sleep_until(begin + std::llround(delay * 1e9));

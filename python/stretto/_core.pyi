@@ -73,6 +73,7 @@ class Communicator:
         root: int,
         algorithm: str,
         delays: list[float],
+        one_clock: bool = True,
     ) -> np.ndarray: ...
     def send(self, buffer: Any, dest: int, tag: int) -> None: ...
     def recv(self, buffer: Any, source: int, tag: int) -> tuple[int, int, int]: ...
@@ -119,6 +120,8 @@ class Communicator:
     def chosen_algorithm(self, collective: str, count: int, dtype: str) -> str: ...
     def probe_memory(self) -> float: ...
     def network_profile(self) -> str: ...
+    def contenders(self, collective: str, count: int, dtype: str) -> str:
+        """stretto_contenders: JSON."""
     def finalize(self) -> None: ...
     def exit(self) -> None: ...
 
@@ -214,6 +217,14 @@ def explain(
     reproducible: str,
     exact: bool,
     hosts: int,
-    link: tuple[float, float, float, float, float],
+    link: tuple[float | None, float | None, float | None, float | None, float | None],
+    profile: str | None = None,
+    forced: str = "",
 ) -> dict[str, Any]:
-    """`link`: latency, overhead, seconds per byte and per reduced byte, and what hosts share."""
+    """`link`: latency, overhead, seconds per byte and per reduced byte, and what hosts share; None:
+    that of the profile at this path, or an assumed one.  `forced`: rules as STRETTO_ALGORITHM has
+    them, which are about whole calls: root 0."""
+
+def checked_profile(text: str) -> str:
+    """A profile of a network and its calls as JSON, as the library writes it.  Raises
+    ArgumentError that says where it is malformed."""

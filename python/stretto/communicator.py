@@ -227,10 +227,12 @@ class Communicator(Parts, Messages, Exchanges, Family):
         return self._core.probe_memory()
 
     def network_profile(self) -> dict[str, Any]:
-        """What this communicator goes by of the network between its ranks; the same on all.
+        """What this communicator knows of the network between its ranks and of what calls take:
+        the links in seconds and seconds per byte, and of calls what trials have found so far.
 
-        On several hosts it was measured when the job started.  Written to a file as JSON it is what
-        STRETTO_PROFILE names, for jobs that are to go by the same numbers.
+        On several hosts it was measured when the job started, or read.  The same on all ranks once
+        they have made the same calls.  Written to a file as JSON it is what STRETTO_PROFILE names,
+        for jobs that are to go by the same numbers and need no trials (docs/hosts.md).
         """
         return json.loads(self._core.network_profile())
 

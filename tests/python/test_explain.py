@@ -18,6 +18,12 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(cli, ["explain", *map(str, arguments)])
 
 
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch):
+    for name in ("STRETTO_PROFILE", "STRETTO_ALGORITHM"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def explained(*arguments: object) -> dict:
     done = run(*arguments, "--json")
     assert done.exit_code == 0, done.output
@@ -116,6 +122,97 @@ def test_the_table_has_the_reasons():
     # A rule that nobody measured yields to no prediction, but says so.
     assert "prediction" in run("--ranks", 7, "--cores", 8, "--bytes", "4K",
                                "--reproducible", "full").output  # fmt: skip
+
+
+LINK = {"latency": 0, "overhead": 3e-5, "byte": 1e-8, "reduce": 2e-10}
+
+
+def profile(path, *times: tuple[int, str, float], links: bool = True, **kind: object) -> str:
+    """A file: table 2's network, and what these algorithms took at these bytes."""
+    calls = {"collective": "allreduce", "ranks": 6, "hosts": 6, **kind, "times": [
+        {"bytes": size, "algorithm": name, "seconds": seconds} for size, name, seconds in times
+    ]}  # fmt: skip
+    link = {"date": "today", "links": {"inside": LINK, "between": LINK}} if links else {}
+    path.write_text(json.dumps({**link, "calls": [calls]}))
+    return str(path)
+
+
+def test_a_profile_in_place_of_numbers(tmp_path, monkeypatch):
+    path = profile(tmp_path / "p.json")
+    plain = over_network(6, 4096)
+    network = ("--ranks", 6, "--hosts", 6, "--bytes", 4096)
+
+    def same(found: dict) -> bool:
+        return found["chosen"] == plain["chosen"] and found["candidates"] == plain["candidates"]
+
+    given = explained(*network, "--profile", path)
+    assert same(given) and path in given["profile"]
+    assert not same(explained(*network))
+    monkeypatch.setenv("STRETTO_PROFILE", path)
+    assert same(explained(*network))
+    # Flags count more.
+    slow = explained(*network, "--latency", "1s")
+    assert min(each["predicted_seconds"] for each in slow["candidates"]
+               if not each["excluded"]) > 1  # fmt: skip
+    monkeypatch.setenv("STRETTO_PROFILE", "assumed")
+    assert not same(explained(*network))
+    assert "does not exist" in run(*network, "--profile", "/nowhere").output
+
+
+def test_measured_calls_correct_prices(tmp_path):
+    plain = over_network(6, 4096)
+    price = {each["algorithm"]: each["predicted_seconds"] for each in plain["candidates"]
+             if not each["excluded"]}  # fmt: skip
+    best = plain["chosen"]
+    path = profile(
+        tmp_path / "p.json", (4096, best, 4 * price[best]), (4096, "ring", price["ring"] / 4)
+    )
+    network = ("--ranks", 6, "--hosts", 6, "--bytes", 4096, "--profile", path)
+    found = explained(*network)
+    assert found["chosen"] == "ring" and found["cheapest"] == best
+    assert f"uncorrected it would be {best}" in found["why"]
+    for each in found["candidates"]:
+        if not each["excluded"]:
+            factor = {"ring": 0.25, best: 4}.get(each["algorithm"], 1)
+            assert each["corrected_seconds"] == pytest.approx(
+                factor * price[each["algorithm"]], rel=1e-6
+            )
+            assert each["measured"] == (each["algorithm"] in ("ring", best))
+    shown = run(*network).output
+    assert "chosen: ring" in shown and "corrected" in shown and "*" in shown
+    # Results that must repeat do not depend on it.
+    assert explained(*network, "--reproducible", "full")["why"].startswith("measured rule")
+
+
+def test_measured_calls_on_one_host(tmp_path):
+    here = ("--ranks", 4, "--cores", 4, "--bytes", "4K")
+    assert explained(*here)["chosen"] == "one_shot"
+    times = ((4096, "one_shot", 9e-6), (4096, "ring", 5e-6))
+    path = profile(tmp_path / "p.json", *times, links=False, ranks=4, hosts=1)
+    found = explained(*here, "--profile", path)
+    assert found["chosen"] == "ring"
+    assert "fastest as measured" in found["why"]
+
+
+def test_what_is_forced_is_shown_beside_the_choice(monkeypatch):
+    here = ("--ranks", 4, "--cores", 4)
+    monkeypatch.setenv("STRETTO_ALGORITHM", "allreduce:-4K=auto,allreduce:4K-64K=ring,direct")
+    found = explained(*here, "--bytes", "8K")
+    assert found["forced"] == {"algorithm": "ring", "rule": "allreduce:4K-64K=ring"}
+    assert found["chosen"] == "one_shot"
+    shown = run(*here, "--bytes", "8K").output
+    assert "forced: ring (STRETTO_ALGORITHM: allreduce:4K-64K=ring)" in shown
+    assert "without that: one_shot" in shown
+    assert explained(*here, "--bytes", "1K")["forced"] is None
+    assert explained(*here, "--bytes", "1M")["forced"]["algorithm"] == "direct"
+    assert explained(*here, "--collective", "broadcast")["forced"] is None
+    # What the call could not have is the error that it would get.
+    monkeypatch.setenv("STRETTO_ALGORITHM", "ring")
+    refused = run(*here, "--in-order")
+    assert refused.exit_code == 1
+    assert "order of ranks" in str(refused.exception)
+    monkeypatch.setenv("STRETTO_ALGORITHM", "rink")
+    assert "rink" in str(run(*here).exception)
 
 
 def test_wrong_arguments():

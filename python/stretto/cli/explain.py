@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import click
+from rich.markup import escape
 
 from stretto import _core, examine
 from stretto.cli.catalog import COLLECTIVES, DTYPES, EXACT, REDUCING
@@ -24,20 +26,23 @@ from stretto.cli.units import SIZE, TIME, show_seconds, show_size
     show_default=True,
     help="Ranks are on so many, as evenly as they can be; more than one: over a network.",
 )
-@click.option("--latency", type=TIME, default="40us", show_default=True, help="Of the network.")
 @click.option(
-    "--overhead", type=TIME, default="20us", show_default=True, help="Of a port, for each message."
+    "--profile",
+    type=click.Path(exists=True, dir_okay=False),
+    help="What is known of the network and of calls (docs/hosts.md).  [default: STRETTO_PROFILE]",
 )
-@click.option("--per-byte", type=TIME, default="8.5ns", show_default=True, help="Of a port.")
+@click.option("--latency", type=TIME, help="Of the network.  [default: the profile's, or 40us]")
 @click.option(
-    "--per-reduced-byte", type=TIME, default="0.1ns", show_default=True, help="Of a processor."
+    "--overhead", type=TIME, help="Of a port, for each message.  [default: the profile's, or 20us]"
+)
+@click.option("--per-byte", type=TIME, help="Of a port.  [default: the profile's, or 8.5ns]")
+@click.option(
+    "--per-reduced-byte", type=TIME, help="Of a processor.  [default: the profile's, or 0.1ns]"
 )
 @click.option(
     "--common",
     type=TIME,
-    default="0s",
-    show_default=True,
-    help="For each message, of something that all hosts share.",
+    help="For each message, of something that all hosts share.  [default: the profile's, or 0]",
 )
 @click.option(
     "--collective", type=click.Choice(COLLECTIVES), default="allreduce", show_default=True
@@ -59,11 +64,12 @@ def explain(
     ranks: int,
     size: int,
     hosts: int,
-    latency: float,
-    overhead: float,
-    per_byte: float,
-    per_reduced_byte: float,
-    common: float,
+    profile: str | None,
+    latency: float | None,
+    overhead: float | None,
+    per_byte: float | None,
+    per_reduced_byte: float | None,
+    common: float | None,
     collective: str,
     cores: int | None,
     dtype: str,
@@ -78,6 +84,7 @@ def explain(
     stretto explain --ranks 7 --bytes 4K --reproducible full
     stretto explain --ranks 64 --cores 64 --collective broadcast --json
     stretto explain --ranks 127 --hosts 127 --bytes 9K --latency 30us --per-byte 10ns
+    stretto explain --ranks 8 --hosts 8 --bytes 64K --profile cluster.json
 
     Every algorithm is excluded by something that the call needs, or has a predicted time.  The
     choice itself goes by rules; where they were measured it says so, and then they count more than
@@ -86,6 +93,9 @@ def explain(
 
     Over a network (--hosts) the cheapest serves: what the schedule costs with one message out and
     one in at a time at every host, each of which takes a latency, an overhead and a time per byte.
+
+    What a profile holds of measured calls corrects prices, on one host the rules; as `stretto tune`
+    and the trials of jobs have found it.  What STRETTO_ALGORITHM forces is shown beside the choice.
 
     --bytes is the whole vector: of all ranks together for reduce_scatter and allgather.  Messages
     and bytes are of the rank that has most.
@@ -97,8 +107,9 @@ def explain(
         raise click.UsageError(f"{ranks} ranks cannot be on {hosts} hosts")
     link = (latency, overhead, per_byte, per_reduced_byte, common)
     result = _core.explain(
-        collective, ranks, cores, size, element, commutes, reproducible, dtype in EXACT, hosts, link
-    )
+        collective, ranks, cores, size, element, commutes, reproducible, dtype in EXACT, hosts,
+        link, profile or profile_of_environment(), os.environ.get("STRETTO_ALGORITHM", ""),
+    )  # fmt: skip
     if as_json:
         write_json("-", {
             "collective": collective, "ranks": ranks, "cores": cores, "bytes": size,
@@ -110,30 +121,58 @@ def explain(
     what = f"{collective} of {show_size(size)}" if collective != "barrier" else collective
     where = f"{cores} {'core' if cores == 1 else 'cores'}" if hosts == 1 else f"{hosts} hosts"
     out.print(f"{what}, {ranks} ranks on {where}")
-    out.print(f"chosen: [bold]{result['chosen']}[/bold] ({result['why']})")
+    forced = result["forced"]
+    if forced:
+        rule = f"STRETTO_ALGORITHM: {forced['rule']}"
+        out.print(f"forced: [bold]{escape(forced['algorithm'])}[/bold] ({escape(rule)})")
+    chosen = f"[bold]{result['chosen']}[/bold] ({escape(result['why'])})"
+    out.print(f"{'without that' if forced else 'chosen'}: {chosen}")
     print_candidates(result)
     if result["cheapest"] != result["chosen"]:
         out.print(remark(result))
 
 
+def profile_of_environment() -> str | None:
+    """The file that STRETTO_PROFILE names, if it names one."""
+    named = os.environ.get("STRETTO_PROFILE", "")
+    return None if named in ("", "off", "assumed", "thorough") else named
+
+
 def print_candidates(result: dict[str, Any]) -> None:
-    """First what can serve, the cheapest first; then what cannot."""
-    shown = table(
-        "", "algorithm", ">predicted", ">steps", ">messages", ">bytes sent", ">reduced", "",
-    )  # fmt: skip
+    """First what can serve, the cheapest first; then what cannot.  Corrected: by measured calls;
+    with a star those of this algorithm, else what others have in common."""
     able = [each for each in result["candidates"] if not each["excluded"]]
-    for each in sorted(able, key=lambda each: each["predicted_seconds"]):
-        chosen = each["algorithm"] == result["chosen"]
+    corrected = any(each["corrected_seconds"] is not None for each in able)
+    shown = table(
+        "", "algorithm", ">predicted", *([">corrected"] if corrected else []), ">steps",
+        ">messages", ">bytes sent", ">reduced", "",
+    )  # fmt: skip
+    forced = result["forced"] and result["forced"]["algorithm"]
+
+    def order(each: dict[str, Any]) -> float:
+        seconds = each["corrected_seconds"]
+        return each["predicted_seconds"] if seconds is None else seconds
+
+    for each in sorted(able, key=order):
+        chosen = each["algorithm"] == (forced or result["chosen"])
+        word = ("forced" if forced else "chosen") if chosen else ""
         shown.add_row(
             "→" if chosen else "", each["algorithm"], show_prediction(each["predicted_seconds"]),
+            *([show_corrected(each)] if corrected else []),
             str(each["steps"]), str(each["messages"]), show_size(each["bytes_sent"]),
-            show_size(each["bytes_reduced"]), "chosen" if chosen else "",
+            show_size(each["bytes_reduced"]), word,
             style="bold" if chosen else None,
         )  # fmt: skip
     for each in result["candidates"]:
         if each["excluded"]:
-            shown.add_row("", each["algorithm"], *[""] * 5, each["excluded"], style="dim")
+            blank = [""] * (6 if corrected else 5)
+            shown.add_row("", each["algorithm"], *blank, each["excluded"], style="dim")
     console().print(shown)
+
+
+def show_corrected(each: dict[str, Any]) -> str:
+    seconds = each["corrected_seconds"]
+    return "" if seconds is None else show_prediction(seconds) + ("*" if each["measured"] else " ")
 
 
 def show_prediction(seconds: float) -> str:
