@@ -10,9 +10,9 @@
 namespace stretto::select {
 
 std::vector<std::string> contenders_in_memory(const Situation &s) {
-    // A prediction is met within a factor of two.
+    // A prediction is met within a factor of two; where little else is close, the others tell.
     constexpr double kClose = 3;
-    constexpr std::size_t kMost = 5;
+    constexpr std::size_t kLeast = 3, kMost = 5;
     const std::string chosen = choose(s).algorithm;
     Machine machine;
     machine.cores = s.cores;
@@ -26,7 +26,8 @@ std::vector<std::string> contenders_in_memory(const Situation &s) {
     std::ranges::stable_sort(all, {}, &std::pair<double, std::string>::first);
     std::vector<std::string> names = {chosen};
     for (const auto &[seconds, name] : all)
-        if (name != chosen && names.size() < kMost && seconds <= kClose * all.front().first)
+        if (name != chosen && names.size() < kMost &&
+            (names.size() < kLeast || seconds <= kClose * all.front().first))
             names.push_back(name);
     return names;
 }

@@ -10,7 +10,8 @@
 namespace stretto::select {
 
 // Of ranks on one host: the choice first, then others, the cheapest by prediction (predict.hpp)
-// first, whose prediction is close enough that it may be wrong about them.
+// first, whose prediction is close enough that it may be wrong about them; two in any case, if
+// there are so many.
 std::vector<std::string> contenders_in_memory(const Situation &situation);
 
 } // namespace stretto::select

@@ -20,6 +20,7 @@ from stretto.cli.secret import secret
 from stretto.cli.show import show
 from stretto.cli.simulate import simulate
 from stretto.cli.trace import trace
+from stretto.cli.tune import tune
 from stretto.cli.verify import verify
 
 
@@ -37,6 +38,7 @@ def cli() -> None:
     stretto simulate ring --ranks 8 --late 3:4ms     when each rank is done
     stretto draw ring direct --ranks 4 -o out.svg    their messages in time, as a picture
     stretto bench -n 4 --sizes 4:64M --plot out.png  measure on this machine
+    stretto tune -n 4 -o here.json                   a profile that jobs on it choose by
     stretto info                                     this machine, and all settings
     stretto secret                                   for jobs on several hosts
     stretto trace merge DIR -o all.json              what the ranks did, for Perfetto
@@ -44,8 +46,8 @@ def cli() -> None:
 
 
 for command in (
-    run, mpi, list_command, verify, explain, simulate, draw, show, bench, info, config, secret,
-    trace,
+    run, mpi, list_command, verify, explain, simulate, draw, show, bench, tune, info, config,
+    secret, trace,
 ):  # fmt: skip
     cli.add_command(command)
 

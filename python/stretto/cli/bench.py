@@ -15,7 +15,7 @@ import stretto
 from stretto import _core
 from stretto.cli.catalog import DTYPES, REDUCING
 from stretto.cli.cpus import processor
-from stretto.cli.launcher import Options, launch
+from stretto.cli.launcher import Options, in_job, launch_again
 from stretto.cli.measure import BUS_FACTOR, Case, measure
 from stretto.cli.plot import plot
 from stretto.cli.rows import Printer
@@ -24,14 +24,6 @@ from stretto.cli.tables import write_json
 from stretto.cli.units import SIZES
 from stretto.cli.values import FOLDS
 from stretto.data import dtype_named
-
-LAUNCHERS = (
-    ("STRETTO_RANK", "STRETTO_SIZE"),
-    ("RANK", "WORLD_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-)
 
 
 @click.command()
@@ -109,9 +101,8 @@ def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) 
     if options["skew"] and options["plot_path"]:
         raise click.UsageError("--plot draws times by size; there is no picture of --skew")
     require_pair(options["collective"], options["dtype"], options["op"])
-    if not any(os.environ.get(rank) and os.environ.get(size) for rank, size in LAUNCHERS):
-        command = [sys.executable, "-m", "stretto", "bench", *sys.argv[2:]]
-        sys.exit(launch(command, Options(ranks or 2, prefix=False, pin=pin)))
+    if not in_job():
+        sys.exit(launch_again("bench", Options(ranks or 2, prefix=False, pin=pin)))
     with stretto.init() as comm:
         if ranks not in (None, comm.size):
             raise click.UsageError(f"-n {ranks} inside a job of {comm.size} ranks")

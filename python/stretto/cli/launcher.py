@@ -6,10 +6,20 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.cli.jobs import Job, forward_death
+
+# What launchers tell a process of its rank and of the number of ranks.
+LAUNCHERS = (
+    ("STRETTO_RANK", "STRETTO_SIZE"),
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
 
 
 @dataclass(frozen=True)
@@ -19,6 +29,16 @@ class Options:
     pin: bool = False  # rank r on core r mod cores
     grace: float = 5.0  # seconds between asking a rank to end and ending it
     keep_going: bool = False  # a rank that fails ends no other
+
+
+def in_job() -> bool:
+    """Whether this process is a rank of a job already."""
+    return any(os.environ.get(rank) and os.environ.get(size) for rank, size in LAUNCHERS)
+
+
+def launch_again(subcommand: str, options: Options) -> int:
+    """This very command of `stretto` once for each rank."""
+    return launch([sys.executable, "-m", "stretto", subcommand, *sys.argv[2:]], options)
 
 
 def launch(command: Sequence[str], options: Options) -> int:

@@ -145,19 +145,26 @@ class Bench:
         if self._case.in_place and self._recv is not None:
             self._recv.fill(1 if self._case.op == "prod" else 0)  # stays as it is
         if iterations is None:
-            slowest, _ = self._calls(1, 5)
+            slowest, _ = self.calls(1, 5)
             iterations = int(np.clip(BUDGET_US / max(np.median(slowest), 0.1), FEWEST, MOST))
-        return self._calls(max(2, iterations // 10), iterations)
+        return self.calls(max(2, iterations // 10), iterations)
 
-    def time_skewed(self, delays: list[float]) -> tuple[np.ndarray, np.ndarray]:
-        """Seconds at which each rank (row) comes to each call (column), and is done with it."""
-        core, algorithm = self._comm._core, self._case.algorithm
-        times = core.time_skewed(*self._arguments(), algorithm, delays)
+    def time_skewed(
+        self, delays: list[float], algorithm: str | None = None, one_clock: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Seconds at which each rank (row) comes to each call (column), and is done with it; by the
+        clock that ranks of one host share, or by a clock of each that begins when a barrier ends.
+        """
+        core, name = self._comm._core, algorithm or self._case.algorithm
+        times = core.time_skewed(*self._arguments(), name, delays, one_clock)
         times = times.reshape(self._comm.size, len(delays), 2)
         return times[:, :, 0], times[:, :, 1]
 
-    def _calls(self, warm: int, calls: int) -> tuple[np.ndarray, np.ndarray]:
-        self._comm.force_algorithm(self._case.algorithm)
+    def calls(
+        self, warm: int, calls: int, algorithm: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `time`, of so many calls after some others.  Leaves the algorithm at auto."""
+        self._comm.force_algorithm(algorithm or self._case.algorithm)
         return self._comm._core.time(*self._arguments(), warm, calls)
 
 

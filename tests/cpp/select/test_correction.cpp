@@ -253,7 +253,7 @@ TEST_CASE("what is worth measuring on one host") {
             const Situation s = allreduce(ranks, 4, bytes);
             const std::vector<std::string> names = select::contenders(s);
             CHECK(names.front() == select::choose(s).algorithm);
-            CHECK(names.size() > 1);
+            CHECK(names.size() >= 3);
             CHECK(names.size() <= 5);
             std::vector<std::string> sorted = names;
             std::ranges::sort(sorted);
