@@ -141,11 +141,10 @@ Verdicts judge(const Situation &s) {
     for (std::size_t i = 0; i < v.corrections.size(); ++i)
         v.all[i].price.seconds *= v.corrections[i].factor;
     v.chosen = v.cheapest = cheapest_of(v.all);
-    v.why = "cheapest of " + std::to_string(v.all.size()) + " by price" +
-            (v.corrections.empty() ? "" : " as corrected by measured calls") + ": " +
+    const std::string price =
+        v.corrections.empty() ? "by price" : "by price as corrected by measured calls";
+    v.why = "cheapest of " + std::to_string(v.all.size()) + " " + price + ": " +
             time_in_words(v.cheapest->price.seconds);
-    if (v.cheapest != by_price)
-        v.why += "; uncorrected it would be " + by_price->name;
     const Rule measured = rule(s);
     for (const std::string_view name : measured.names)
         for (const Priced &each : v.all)
@@ -155,9 +154,11 @@ Verdicts judge(const Situation &s) {
                 v.chosen = &each;
                 v.why = measured.why;
                 if (s.profile.measured() || !v.corrections.empty())
-                    v.why += "; by price none is faster by more than 2 % (" +
+                    v.why += "; " + price + " none is faster by more than 2 % (" +
                              time_in_words(each.price.seconds) + ")";
             }
+    if (v.chosen != by_price && !v.corrections.empty())
+        v.why += "; uncorrected the cheapest is " + by_price->name;
     return v;
 }
 

@@ -170,7 +170,7 @@ def test_measured_calls_correct_prices(tmp_path):
     network = ("--ranks", 6, "--hosts", 6, "--bytes", 4096, "--profile", path)
     found = explained(*network)
     assert found["chosen"] == "ring" and found["cheapest"] == best
-    assert f"uncorrected it would be {best}" in found["why"]
+    assert f"uncorrected the cheapest is {best}" in found["why"]
     for each in found["candidates"]:
         if not each["excluded"]:
             factor = {"ring": 0.25, best: 4}.get(each["algorithm"], 1)

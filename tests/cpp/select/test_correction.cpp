@@ -79,13 +79,15 @@ TEST_CASE("a correction flips a choice, and the choice says so") {
     CHECK(!choice.by_price); // trials know no more
     // The rule for such sizes is of the same mind.
     CHECK(contains(choice.why, "measured rule between hosts"));
+    CHECK(contains(choice.why, "; by price as corrected by measured calls none is faster"));
+    CHECK(contains(choice.why, "; uncorrected the cheapest is " + std::string(kSix)));
     s.profile.calls.clear();
     measured(s, 64, kSix, 2);
     measured(s, 64, "circulant", 0.5);
     const select::Choice other = select::choose(s);
     CHECK(other.algorithm == "circulant");
     CHECK(contains(other.why, "as corrected by measured calls"));
-    CHECK(contains(other.why, "uncorrected it would be " + std::string(kSix)));
+    CHECK(contains(other.why, "uncorrected the cheapest is " + std::string(kSix)));
     // Also where the links are assumed, and rules would count more than prices.
     s.profile.date.clear();
     CHECK(select::choose(s).algorithm == "circulant");
