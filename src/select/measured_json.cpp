@@ -80,6 +80,8 @@ Measured measured(const Value &value) {
     if (several) {
         const Value host_of = value["host_of"];
         read.host_of = host_of.integers(0, read.hosts - 1);
+        if (read.host_of.size() > kMostPlaced)
+            host_of.fail("more than " + std::to_string(kMostPlaced) + " ranks");
         if (read.host_of.size() != static_cast<std::size_t>(read.ranks))
             host_of.fail("expected the host of each of " + std::to_string(read.ranks) + " ranks");
         if (read.host_of != in_order(read.host_of) ||

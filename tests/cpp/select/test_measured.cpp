@@ -162,6 +162,13 @@ TEST_CASE("what is malformed is refused, and the error says where") {
 
 TEST_CASE("there is a limit to what a profile holds") {
     CHECK(wrong(of_many(64, 64)).empty());
+    Profile wide;
+    Measured many{Collective::reduce, 4097, 2, std::vector<int>(4097, 0), {}};
+    many.host_of.back() = 1;
+    select::add(wide.calls, many);
+    CHECK(wide.calls.empty());
+    wide.calls.push_back(many);
+    CHECK(contains(wrong(select::to_json(wide, "")), "calls[0].host_of: more than 4096 ranks"));
     CHECK(contains(wrong(of_many(65, 1)), "calls: 65 elements; at most 64"));
     CHECK(contains(wrong(of_many(1, 4097)), "calls[0].times: 4097 elements; at most 4096"));
     CHECK(contains(wrong(of_many(2, 2049)), "calls: more than 4096 times"));
