@@ -83,7 +83,7 @@ def slow(cluster: Cluster, host: int, rate: int | None) -> None:
     if new != old:
         switch = cluster.keeper.pid
         kernel.tool(["tc"], [links.shaping(cluster.links, names.port(host), new)], switch)
-        line = links.shaping(cluster.links, names.DEVICE, new)
+        line = links.shaping(cluster.links, links.sending(cluster.links), new)
         kernel.tool(["tc"], [line], cluster.host(host))
     cluster.rates.pop(host, None)
     if rate is not None:

@@ -9,6 +9,8 @@ With a delay, eth0 is a TUN device of the relay, and the veth's end is called `w
 
     programs - eth0 (tbf) -> relay -> wire == veth == h1 (tbf) ...
                              what arrives on the wire goes straight to the programs
+
+In slow motion it is the wire that has the bucket.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ FULL_BURST_FROM = 100 * 10**6
 LEAST_BURST = 8 * 1024
 LEAST_QUEUE = 256 * 1024
 QUEUE_SECONDS = 0.032
+WIRE_QUEUE = 4 * 1024 * 1024
 
 
 def burst(links: Links, rate: int) -> int:
@@ -39,10 +42,30 @@ def queue(links: Links, rate: int) -> int:
     return max(LEAST_QUEUE, int(rate / 8 * QUEUE_SECONDS))
 
 
+def exact(links: Links) -> bool:
+    """Whether what a host sends is made slow behind its relay, in slow motion.
+
+    TCP lets a connection have but a millisecond of its rate in the queues of a host, or two
+    packets, which is all there is of it in slow motion: connections would take turns packet by
+    packet where each hands over its message at once if time is not dilated.  It counts what is in
+    front of a TUN device, but not what is behind it.
+
+    And a bucket lets the first frame after a pause pass at once, which short messages would gain
+    from; so the relay keeps it for as long as the link takes for it."""
+    return links.delay_ns > 0 and links.dilate > 1
+
+
+def sending(links: Links) -> str:
+    """The device whose bucket makes what a host sends as slow as its link."""
+    return names.WIRE if exact(links) else names.DEVICE
+
+
 def shaping(links: Links, device: str, rate: int | None) -> str:
     if rate is None:
         return f"qdisc del dev {device} root"
-    shape = f"rate {rate}bit burst {burst(links, rate)} limit {queue(links, rate)}"
+    # Behind a relay nothing holds TCP back.
+    most = max(queue(links, rate), WIRE_QUEUE if device == names.WIRE else 0)
+    shape = f"rate {rate}bit burst {burst(links, rate)} limit {most}"
     return f"qdisc replace dev {device} root tbf {shape}"
 
 
@@ -107,7 +130,7 @@ def patient_route(host: int, dilate: float) -> str:
 def host_tc(cluster: Cluster) -> list[str]:
     if cluster.links.rate is None:
         return []
-    return [shaping(cluster.links, names.DEVICE, cluster.links.rate)]
+    return [shaping(cluster.links, sending(cluster.links), cluster.links.rate)]
 
 
 def host_sysctls(cluster: Cluster, has_ipv6: bool) -> dict[str, str]:

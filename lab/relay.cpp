@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adds latency to the link of one host, for programs that know nothing of it.
 //
-//     relay TUN WIRE DELAY_NS LIMIT_BYTES LEAD_NS STATISTICS
+//     relay TUN WIRE DELAY_NS LIMIT_BYTES LEAD_NS RATE STATISTICS
 //
 // What the host sends comes out of the TUN device; after exactly the delay it goes out on WIRE, in
 // the order in which it came.  What others send needs no relay here: theirs have delayed it.  At
@@ -10,6 +10,9 @@
 // one on the way splits them.
 //
 // Before a release it polls for at most LEAD_NS.
+//
+// RATE, bits per second: a packet goes out later by what its first frame takes at that rate, for a
+// bucket on the wire that lets one frame pass at once after a pause.  0: it does not.
 //
 // STATISTICS is a file that `lab/cluster status` reads while we write it.
 #include <algorithm>
@@ -40,6 +43,7 @@
 namespace {
 
 constexpr std::size_t kLongestPacket = 65536 + 64;
+constexpr std::size_t kMostOfFrame = 1500; // of a packet
 constexpr int kReadsBetweenReleases = 16;
 constexpr std::int64_t kLeadMemory = 16; // the weight of the past in its average
 
@@ -216,8 +220,8 @@ bool address_frame(Headers &headers, const std::uint8_t *packet, std::size_t len
 class Relay {
 public:
     Relay(int tun, Wire wire, std::int64_t delay, std::size_t limit, std::int64_t most_lead,
-          Statistics &statistics)
-        : tun_(tun), wire_(wire), delay_(delay), most_lead_(most_lead), queue_(limit),
+          std::int64_t rate, Statistics &statistics)
+        : tun_(tun), wire_(wire), delay_(delay), most_lead_(most_lead), rate_(rate), queue_(limit),
           statistics_(statistics),
           timer_(checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd")),
           events_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")) {
@@ -257,9 +261,18 @@ private:
             if (queue_.full())
                 add(statistics_.dropped, 1);
             else
-                queue_.push(now_ns() + delay_, sizeof(Headers) + length);
+                queue_.push(due(length), sizeof(Headers) + length);
         }
         return true;
+    }
+
+    // In the order in which they came, however short.
+    std::int64_t due(std::size_t length) {
+        const std::size_t first = std::min(length, kMostOfFrame) + sizeof(ether_header);
+        const std::int64_t takes =
+            rate_ > 0 ? static_cast<std::int64_t>(first) * 8'000'000'000 / rate_ : 0;
+        last_due_ = std::max(last_due_, now_ns() + delay_ + takes);
+        return last_due_;
     }
 
     void release() {
@@ -315,7 +328,7 @@ private:
 
     int tun_;
     Wire wire_;
-    std::int64_t delay_, most_lead_;
+    std::int64_t delay_, most_lead_, rate_, last_due_ = 0;
     Queue queue_;
     Statistics &statistics_;
     int timer_, events_;
@@ -325,15 +338,17 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 7) {
-        std::fprintf(stderr, "usage: relay TUN WIRE DELAY_NS LIMIT_BYTES LEAD_NS STATISTICS\n");
+    if (argc != 8) {
+        std::fprintf(stderr,
+                     "usage: relay TUN WIRE DELAY_NS LIMIT_BYTES LEAD_NS RATE STATISTICS\n");
         return 2;
     }
     const std::int64_t delay = std::strtoll(argv[3], nullptr, 10);
     const std::size_t limit = std::strtoull(argv[4], nullptr, 10);
     const std::int64_t most_lead = std::strtoll(argv[5], nullptr, 10);
-    Relay relay(open_tun(argv[1]), open_wire(argv[2]), delay, limit, most_lead,
-                mapped_statistics(argv[6]));
+    const std::int64_t rate = std::strtoll(argv[6], nullptr, 10);
+    Relay relay(open_tun(argv[1]), open_wire(argv[2]), delay, limit, most_lead, rate,
+                mapped_statistics(argv[7]));
     // Whoever started us waits for this line before it configures the device.
     std::puts("ready");
     std::fclose(stdout);

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import kernel
+import links
 import names
 from errors import LabError
 from state import Cluster
@@ -58,6 +59,7 @@ def start(cluster: Cluster, host: int, init: int) -> None:
         str(cluster.links.delay_ns),
         str(_limit(cluster)),
         str(round(MOST_LEAD_NS / cluster.links.dilate)),
+        str(cluster.links.rate if cluster.links.rate and links.exact(cluster.links) else 0),
         str(_statistics(cluster, host)),
     ]
     with open(log, "w") as errors:

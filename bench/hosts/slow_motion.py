@@ -127,7 +127,7 @@ class Sweep:
         sizes = [size for size in self.options.sizes if size not in done]
         if not sizes:
             return
-        # A link's first bytes after a pause pass at once: as few as a frame has.
+        # Buckets let as little pass at once as they can, a frame, which relays make up for.
         shape = ("--delay", DELAY, "--dilate", self.options.dilate, "--burst", 1600)
         with made(self.ranks, RATE, self.options.congestion, *shape) as cluster:
             if self.results["link"] is None:
@@ -142,7 +142,6 @@ class Sweep:
         show what a message takes with all that the ranks want of the processors meanwhile.  An
         exchange of all with all shows what the processors take for each."""
         steps = 2 * (self.ranks - 1)
-        # What a byte takes is seen beyond the burst.
         blocks = [ELEMENT * 4, ELEMENT * 1024, ELEMENT * 3072]
         tiny, short, long = (self.ranks * block for block in blocks)
         ring, direct = ("stretto=ring",), ("stretto=direct",)
