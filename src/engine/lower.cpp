@@ -277,6 +277,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     for (std::size_t p = 0; p < ranks; ++p)
         token[p].assign(path[p].size(), -1);
     std::vector<std::int32_t> message; // by token: the first token of its message
+    std::vector<std::int32_t> sent_by; // by token: the sender's op
     for (auto &[channel, ends] : channels)
         for (std::size_t k = 0; k < ends.first.size(); ++k) {
             const End from = ends.first[k], to = ends.second.at(k);
@@ -285,6 +286,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
             const auto first = static_cast<std::int32_t>(message.size());
             token[from.position][from.op] = token[to.position][to.op] = first;
             message.resize(message.size() + slices_of[from.position][from.op].size(), first);
+            sent_by.resize(message.size(), static_cast<std::int32_t>(from.op));
         }
 
     // 3. The passes of each position.
@@ -335,8 +337,8 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
                     lowered
                         .publishes[static_cast<std::size_t>(operand.owner)]
                                   [static_cast<std::size_t>(operand.publish)]
-                        .readers.push_back(
-                            {static_cast<Position>(p), static_cast<std::int32_t>(i), message[id]});
+                        .readers.push_back({static_cast<Position>(p), static_cast<std::int32_t>(i),
+                                            message[id], sent_by[id]});
                 }
         }
     return lowered;

@@ -58,6 +58,7 @@ struct Reader {
     Position position;
     std::int32_t pass;
     std::int32_t message; // of the schedule, which may be several cells: equal for those of one
+    std::int32_t send;    // the publisher's op
 };
 
 using Readers = InlineVector<Reader, 2>;

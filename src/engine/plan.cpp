@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <type_traits>
+#include <utility>
 
 #include "base/mix.hpp"
 #include "base/status.hpp"
@@ -142,7 +143,13 @@ private:
         step.readers = static_cast<std::uint16_t>(what.readers.size());
         step.push = Direct::always;
         step.lend = direct_.lendable(index);
-        for (const Reader &reader : what.readers) {
+        // Cells leave for other hosts in the order of the sends.  By rank, all who send to all
+        // would send to the first rank at once, while nobody sends to the last.
+        Readers readers = what.readers;
+        std::sort(readers.begin(), readers.end(), [](const Reader &a, const Reader &b) {
+            return std::pair(a.send, a.pass) < std::pair(b.send, b.pass);
+        });
+        for (const Reader &reader : readers) {
             const auto q = static_cast<std::size_t>(reader.position);
             const auto j = static_cast<std::size_t>(reader.pass);
             const Direct push = direct_.pushable(index, reader);
