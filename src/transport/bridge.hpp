@@ -37,7 +37,7 @@ public:
     virtual void ship(int rank, const Shipment &cell) = 0;
     virtual void push() = 0;
     // The cells of messages that are not complete go as well: whoever waits for room completes
-    // none.
+    // none, nor, perhaps, who waits long for anything.
     virtual void push_parts() = 0;
     // We wait for room: `rank` is to tell when its progress is this.
     virtual void ask(int rank, std::uint64_t progress) = 0;

@@ -296,6 +296,8 @@ bool Carrier::round() {
 }
 
 bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
+    // What is left of a message may need what its first parts let others do.
+    push_parts();
     const std::unique_lock sleeping(sleeping_, std::try_to_lock);
     if (!sleeping.owns_lock())
         return false;
