@@ -7,10 +7,6 @@
 
 namespace stretto::algorithms {
 
-Group cyclic(Position ranks) {
-    return Group(ranks > 1 ? std::vector<Position>{ranks} : std::vector<Position>{});
-}
-
 std::optional<Group> hypercube(Position ranks) {
     if (!power_of_two(ranks))
         return std::nullopt;

@@ -28,7 +28,6 @@ using Generator = std::function<void(Ops &ops, Position position)>;
 
 // What makes all positions alike, if anything does and all have equal shares.
 inline constexpr std::nullopt_t asymmetric = std::nullopt;
-Group cyclic(Position ranks);
 std::optional<Group> hypercube(Position ranks); // of a power of two; others have none
 
 Schedule assemble(Collective collective, const Problem &problem, Partition partition,

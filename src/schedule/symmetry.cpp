@@ -11,6 +11,10 @@ Symmetry::Symmetry(std::vector<Position> orders)
         strides_[f - 1] = strides_[f] * orders_[f];
 }
 
+Symmetry Symmetry::cyclic(Position ranks) {
+    return Symmetry(ranks > 1 ? std::vector<Position>{ranks} : std::vector<Position>{});
+}
+
 Position Symmetry::size() const {
     return orders_.empty() ? 1 : strides_.front() * orders_.front();
 }

@@ -25,6 +25,9 @@ class Symmetry {
 public:
     explicit Symmetry(std::vector<Position> orders); // each at least 2; none: of one position
 
+    // Of so many positions in a circle.
+    static Symmetry cyclic(Position ranks);
+
     Position size() const;
     std::size_t factors() const { return orders_.size(); }
     Position order(std::size_t factor) const { return orders_[factor]; }

@@ -107,7 +107,7 @@ private:
 } // namespace
 
 Orbits Orbits::none(Position ranks) {
-    Orbits orbits(Symmetry(ranks > 1 ? std::vector<Position>{ranks} : std::vector<Position>{}));
+    Orbits orbits(Symmetry::cyclic(ranks));
     orbits.standing_.resize(at(ranks));
     std::iota(orbits.standing_.begin(), orbits.standing_.end(), 0);
     orbits.number_.assign(orbits.standing_.begin(), orbits.standing_.end());

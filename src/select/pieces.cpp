@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -13,6 +12,7 @@
 #include "base/status.hpp"
 #include "schedule/access.hpp"
 #include "schedule/check.hpp"
+#include "select/measured.hpp"
 #include "select/orbits.hpp"
 #include "select/piece_order.hpp"
 #include "select/slicing.hpp"
@@ -49,11 +49,9 @@ struct Placement {
         if (given.host_of.size() != static_cast<std::size_t>(ranks))
             refuse(std::to_string(given.host_of.size()) + " positions have hosts, of " +
                    std::to_string(ranks) + "; give one for each, or none");
-        std::map<int, std::uint32_t> numbers;
-        for (const int host : given.host_of)
-            host_of.push_back(
-                numbers.emplace(host, static_cast<std::uint32_t>(numbers.size())).first->second);
-        hosts = static_cast<std::uint32_t>(numbers.size());
+        for (const int host : in_order(given.host_of))
+            host_of.push_back(static_cast<std::uint32_t>(host));
+        hosts = *std::max_element(host_of.begin(), host_of.end()) + 1;
         alone = hosts == host_of.size();
     }
 

@@ -38,7 +38,7 @@ Algorithm allgather::direct() {
             .make =
                 [](const Problem &problem) {
                     return assemble(Collective::allgather, problem, by_owner(problem),
-                                    cyclic(problem.ranks),
+                                    Group::cyclic(problem.ranks),
                                     [ranks = problem.ranks](Ops &ops, Position p) {
                                         append_direct_allgather(ops, p, ranks);
                                     });

@@ -50,7 +50,7 @@ Algorithm allgather::ring() {
             .make =
                 [](const Problem &problem) {
                     return assemble(Collective::allgather, problem, by_owner(problem),
-                                    cyclic(problem.ranks),
+                                    Group::cyclic(problem.ranks),
                                     [ranks = problem.ranks](Ops &ops, Position p) {
                                         append_ring_allgather(ops, p, ranks);
                                     });

@@ -46,7 +46,7 @@ Algorithm allreduce::bruck() {
             .make = [](const Problem &problem) {
                 return assemble(
                     Collective::allreduce, problem, Partition::even(problem.ranks),
-                    cyclic(problem.ranks),
+                    Group::cyclic(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }

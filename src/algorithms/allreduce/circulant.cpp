@@ -28,7 +28,7 @@ Algorithm allreduce::circulant() {
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
                 return assemble(Collective::allreduce, problem, Partition::even(problem.ranks),
-                                cyclic(problem.ranks),
+                                Group::cyclic(problem.ranks),
                                 [ranks = problem.ranks](Ops &ops, Position p) {
                                     const Rounds rounds = halving_rounds(ranks);
                                     append_circulant_reduce_scatter(ops, p, ranks, rounds);

@@ -23,7 +23,7 @@ namespace stretto::algorithms {
 template<Tree tree>
 static Schedule make(const Problem &problem) {
     return assemble(Collective::allreduce, problem, Partition::even(problem.ranks),
-                    cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
+                    Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
                         append_direct_reduce_scatter(ops, p, ranks, tree);
                         append_direct_allgather(ops, p, ranks, 1);
                     });

@@ -68,7 +68,8 @@ Algorithm allreduce::dissemination() {
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
                 return assemble(
-                    Collective::allreduce, problem, Partition::even(1), cyclic(problem.ranks),
+                    Collective::allreduce, problem, Partition::even(1),
+                    Group::cyclic(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }

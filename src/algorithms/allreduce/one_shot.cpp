@@ -20,8 +20,8 @@ namespace stretto::algorithms {
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return assemble(Collective::allreduce, problem, Partition::even(1), cyclic(problem.ranks),
-                    [ranks = problem.ranks](Ops &ops, Position p) {
+    return assemble(Collective::allreduce, problem, Partition::even(1),
+                    Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
                         for (Position ahead = 1; ahead < ranks; ++ahead)
                             ops.push_back(schedule::send(shifted(p, ahead, ranks), {0}));
                         append_collect(ops, p, ranks, 0, tree);

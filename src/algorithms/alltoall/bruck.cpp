@@ -70,7 +70,7 @@ Algorithm alltoall::bruck() {
             .make = [](const Problem &problem) {
                 return assemble(
                     Collective::alltoall, problem, Partition::equal(problem.ranks),
-                    cyclic(problem.ranks),
+                    Group::cyclic(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
             }};
 }

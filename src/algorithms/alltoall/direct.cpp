@@ -27,7 +27,7 @@ namespace stretto::algorithms {
 
 static Schedule make(const Problem &problem) {
     return assemble(Collective::alltoall, problem, Partition::equal(problem.ranks),
-                    cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
+                    Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
                         constexpr schedule::Slot kScratch = 1;
                         for (Position i = 1; i < ranks; ++i) {
                             const Position to = shifted(p, i, ranks);

@@ -51,7 +51,7 @@ Algorithm reduce_scatter::ring() {
             .make =
                 [](const Problem &problem) {
                     return assemble(Collective::reduce_scatter, problem, by_owner(problem),
-                                    cyclic(problem.ranks),
+                                    Group::cyclic(problem.ranks),
                                     [ranks = problem.ranks](Ops &ops, Position p) {
                                         append_ring_reduce_scatter(ops, p, ranks);
                                     });

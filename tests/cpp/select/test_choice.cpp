@@ -139,15 +139,7 @@ TEST_CASE("however many ranks, a choice takes little work and is close to the be
         for (const select::Priced &each : select::priced(s, select::kQuick))
             work += each.price.work;
         CHECK(work <= select::kQuick.work);
-        const std::string chosen = select::choose(s).algorithm;
-        double own = 0, least = 1e9;
-        for (const select::Priced &each : select::priced(s, {.within = 3, .work = 1u << 23})) {
-            if (!each.excluded.empty())
-                continue;
-            least = std::min(least, each.price.seconds);
-            if (each.name == chosen)
-                own = each.price.seconds;
-        }
+        const auto [own, least] = test::costs(s, {.within = 3, .work = 1u << 23});
         CHECK(own > 0);
         CHECK(own <= 1.25 * least);
     };

@@ -42,15 +42,7 @@ double cost(Collective collective, int ranks, std::size_t bytes, double on_the_w
     if (ranks == 1)
         return 0;
     const Situation s = on_hosts(collective, ranks, bytes, on_the_way);
-    const std::string chosen = select::choose(s).algorithm;
-    double own = 0, least = 1e9;
-    for (const select::Priced &each : select::priced(s)) {
-        if (!each.excluded.empty())
-            continue;
-        least = std::min(least, each.price.seconds);
-        if (each.name == chosen)
-            own = each.price.seconds;
-    }
+    const auto [own, least] = test::costs(s);
     CHECK(own > 0);
     CHECK(own <= kTold * least);
     return own;

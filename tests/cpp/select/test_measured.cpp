@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "profiles.hpp"
 #include "select/profile_json.hpp"
 #include "support/text.hpp"
 
@@ -15,18 +16,9 @@ using select::Measured;
 using select::Profile;
 using select::Timing;
 using test::contains;
+using test::wrong;
 
 namespace {
-
-std::string wrong(const std::string &text) {
-    try {
-        (void)select::profile_from_json(text);
-        return "";
-    } catch (const Error &error) {
-        CHECK(error.status() == Status::argument);
-        return error.what();
-    }
-}
 
 Profile one() {
     Profile profile;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "profiles.hpp"
 #include "select/profile_json.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
@@ -16,19 +17,9 @@
 using namespace stretto;
 using select::Profile;
 using test::contains;
+using test::wrong;
 
 namespace {
-
-// What is wrong with a text; "" if nothing is.
-std::string wrong(const std::string &text) {
-    try {
-        (void)select::profile_from_json(text);
-        return "";
-    } catch (const Error &error) {
-        CHECK(error.status() == Status::argument);
-        return error.what();
-    }
-}
 
 Profile one() {
     Profile profile;
