@@ -248,8 +248,10 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
                          std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
         ring_all();
-    if (transport::Bridge *bridge = segment_->bridge())
+    if (transport::Bridge *bridge = segment_->bridge()) {
+        tell_writers(*bridge, plan, oldest);
         bridge->push();
+    }
     if (plan.synchronizing)
         stream_.release_before(run.sequence, {run.bases[rank_], run.bulk_base});
     if (run.call->move_bytes != 0 || run.call->extra != nullptr) [[unlikely]]
@@ -265,6 +267,19 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
     if (segment_->failed()) [[unlikely]]
         interrupt(run);
     completed_ = oldest_;
+}
+
+// Whoever leaves a call may be long in coming back, and answers nobody meanwhile: a rank that is in
+// the call still, and asks it for room, would wait for as long.  So writers are told of what was
+// taken, unasked, before their rings can be in want of it: once in a quarter of a ring.
+void Engine::tell_writers(transport::Bridge &bridge, const Plan &plan, const Run *oldest) {
+    constexpr std::size_t kUntold = 4; // of a ring: one part of so many
+    untold_ += plan.most_ring_bytes;
+    if (untold_ < segment_->ring_bytes() / kUntold)
+        return;
+    bridge.tell_writers(oldest != nullptr ? oldest->bases : bases_[now_].data());
+    if (oldest == nullptr)
+        untold_ = 0;
 }
 
 // Progress has no gap: of a call whose predecessor is not complete, nobody hears yet.

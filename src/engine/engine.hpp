@@ -108,6 +108,7 @@ private:
     bool ready(Run &run, const Step &step);
     void execute(Run &run, const Step &step);
     void close(Run &run, Tally &tally, const Run *oldest);
+    void tell_writers(transport::Bridge &bridge, const Plan &plan, const Run *oldest);
     void reduce_by_user(const Run &run, const Step &step, int outs);
     void report(const Run &run);
 
@@ -170,6 +171,7 @@ private:
     Bases bases_[2];              // position of every rank's cells at the next call, and
     unsigned now_ = 0;            // which of them: the other is the last call's
     std::uint64_t bulk_base_ = 0; // and of our bulk
+    std::uint64_t untold_ = 0;    // bytes of rings since other hosts were told what was taken
     Stream stream_;               // what is live in our own rings
     StoreChoice store_;           // how to write cells
     const transport::Heap &heap_;

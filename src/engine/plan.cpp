@@ -275,7 +275,8 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     plan->vector_bytes = options.count * options.element;
     plan->synchronizing = synchronizes(lowered, *sequence);
     for (const transport::Extent &total : sequence->total)
-        plan->reports = plan->reports || 2 * std::max(total.cells, total.bulk) > options.ring_bytes;
+        plan->most_ring_bytes = std::max({plan->most_ring_bytes, total.cells, total.bulk});
+    plan->reports = plan->reports || 2 * plan->most_ring_bytes > options.ring_bytes;
     plan->streams_output = ranks * 2 * plan->vector_bytes >= kStreamedOutput;
     plan->identity = mix(std::hash<std::string>{}(schedule.name), options.count);
     plan->identity = mix(plan->identity, options.element);

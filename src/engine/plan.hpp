@@ -105,8 +105,9 @@ public:
     std::uint32_t most_operands = 1, most_outputs = 2;
     std::size_t scratch_bytes = 0;
     std::size_t vector_bytes = 0;
-    std::uint64_t identity = 0; // hash of what both ends of a message must agree on
-    std::string algorithm;      // with parameters
+    std::size_t most_ring_bytes = 0; // of either ring, of whichever rank publishes the most
+    std::uint64_t identity = 0;      // hash of what both ends of a message must agree on
+    std::string algorithm;           // with parameters
     // For the statistics of one call.
     std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
 

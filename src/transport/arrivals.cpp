@@ -99,6 +99,7 @@ void Carrier::take_cell(int from, const Parcel &parcel) {
     cell.where = (parcel.flags & Parcel::kBulk) != 0 ? at(Where::bulk, parcel.where & mask)
                                                      : at(Where::here);
     publish(cell, parcel.flag);
+    peer(from).come = parcel.position + 1;
 }
 
 void Carrier::take_mail(int from, const Parcel &parcel) {

@@ -41,6 +41,9 @@ public:
     virtual void push_parts() = 0;
     // We wait for room: `rank` is to tell when its progress is this.
     virtual void ask(int rank, std::uint64_t progress) = 0;
+    // We take part in nothing, perhaps for long.  `taken` is, of every rank's stream of cells, the
+    // position up to which we have taken what was for us: those who do not know hear of it.
+    virtual void tell_writers(const std::uint64_t *taken) = 0;
     // How long a wait is that is looked into: to look into it is to ask all others.
     virtual std::uint64_t suspicious_ns() const = 0;
     // Whoever waits long wants to know what `rank` is at: its lines are brought up to date, soon.

@@ -173,6 +173,16 @@ void Carrier::ask(int rank, std::uint64_t progress) {
     });
 }
 
+void Carrier::tell_writers(const std::uint64_t *taken) {
+    locked([&] {
+        for (int rank = 0; rank < segment_.ranks(); ++rank)
+            if (Peer &from = peer(rank); from.come > from.told) {
+                from.told = taken[rank];
+                send(rank, Parcel::progress, reached());
+            }
+    });
+}
+
 void Carrier::inquire(int rank) {
     locked([&] {
         if (!std::exchange(peer(rank).inquired, true))
@@ -194,8 +204,7 @@ void Carrier::answer(int rank) {
             account.calls[i] = {};
     }
     account.standing = mine.standing.load(std::memory_order_relaxed);
-    send(rank,
-         {Parcel::entries, 0, sizeof(Account), mine.progress.load(std::memory_order_acquire), 0, 0},
+    send(rank, {Parcel::entries, 0, sizeof(Account), reached(), 0, 0},
          reinterpret_cast<const std::byte *>(&account));
 }
 
@@ -216,10 +225,10 @@ void Carrier::ring(int rank) {
 // thread of this rank than the one that has read what was there before.
 void Carrier::tell(int rank) {
     Peer &to = peer(rank);
-    const std::uint64_t reached = segment_.lines(rank_).progress.load(std::memory_order_acquire);
+    const std::uint64_t now = reached();
     bool due = false;
     const auto look = [&](std::uint64_t &value) {
-        if (value != 0 && reached >= value) {
+        if (value != 0 && now >= value) {
             value = 0;
             due = true;
         }
@@ -228,7 +237,7 @@ void Carrier::tell(int rank) {
     for (std::uint64_t &mark : to.marks)
         look(mark);
     if (due)
-        send(rank, Parcel::progress, reached);
+        send(rank, Parcel::progress, now);
 }
 
 // What we have put into our mailbox to `rank`, each lap of its ring by itself.
@@ -372,8 +381,7 @@ void Carrier::leave(std::uint64_t timeout_ns) noexcept {
         locked([&] {
             for (int rank = 0; rank < segment_.ranks(); ++rank)
                 if (!segment_.here(rank))
-                    send(rank, Parcel::leave,
-                         segment_.lines(rank_).progress.load(std::memory_order_acquire));
+                    send(rank, Parcel::leave, reached());
         });
         const auto delivered = [this] {
             const std::lock_guard lock(mutex_);

@@ -35,6 +35,7 @@ public:
     void push() override;
     void push_parts() override;
     void ask(int rank, std::uint64_t progress) override;
+    void tell_writers(const std::uint64_t *taken) override;
     std::uint64_t suspicious_ns() const override { return suspicious_ns_; }
     void inquire(int rank) override;
     void ring(int rank) override;
@@ -77,6 +78,8 @@ private:
         // for, and for that which it will need.
         std::uint64_t awaited = 0;
         std::array<std::uint64_t, kMarks> marks{};
+        // Of the peer's stream: the end of what has come, and of what it knows that we took.
+        std::uint64_t come = 0, told = 0;
         std::uint64_t mailed = 0; // bytes of our mailbox
         std::uint64_t told_read = 0, told_released = 0;
         std::uint64_t sent = 0, received = 0;      // bytes of payload
@@ -87,6 +90,10 @@ private:
         Account account, ours;                     // what comes, and what we answer
     };
 
+    // Our progress.
+    std::uint64_t reached() const {
+        return segment_.lines(rank_).progress.load(std::memory_order_acquire);
+    }
     Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
     enum class Then { push, push_parts, hold };
     template<class Body>

@@ -3,11 +3,13 @@
 // memory, and pipes between them.
 #include "doctest.h"
 
+#include <barrier>
 #include <bit>
 #include <chrono>
 #include <future>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -36,6 +38,7 @@ struct World {
     std::size_t room = 1 << 16; // of a pipe
     std::uint64_t delay_ns = 0;
     std::chrono::microseconds leave = transport::Courier::kLeave;
+    bool meet = false; // after each call, where nobody answers anybody
 
     int ranks() const { return static_cast<int>(host_of.size()); }
 };
@@ -67,6 +70,7 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
                          int calls, stretto::test::Pipes &pipes) {
     const std::vector<std::shared_ptr<Segment>> views = segments(world);
     std::vector<Vector> outputs(views.size(), Vector(count, -1));
+    std::barrier meeting(world.ranks());
     std::vector<std::future<void>> threads;
     for (int rank = 0; rank < world.ranks(); ++rank)
         threads.push_back(std::async(std::launch::async, [&, rank] {
@@ -101,7 +105,14 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
                 call.input = input.data();
                 call.output = outputs[static_cast<std::size_t>(rank)].data();
                 call.fingerprint = 1;
-                engine.play(call, tally);
+                try {
+                    engine.play(call, tally);
+                } catch (...) {
+                    meeting.arrive_and_drop();
+                    throw;
+                }
+                if (world.meet)
+                    meeting.arrive_and_wait();
             }
             carrier.leave(10'000'000'000);
         }));
@@ -213,7 +224,59 @@ TEST_CASE("a long stream hears of its reader a few times in each lap of its ring
     const auto patience =
         (std::chrono::steady_clock::now() - start) / std::chrono::milliseconds(10);
     CHECK(pipes.sent(Parcel::await) <= 2 * static_cast<std::uint64_t>(patience + 2));
-    CHECK(pipes.sent(Parcel::progress) <= marks + pipes.sent(Parcel::await));
+    // And in the end each says unasked what it took since.
+    CHECK(pipes.sent(Parcel::progress) <= marks + pipes.sent(Parcel::await) + 2);
+}
+
+TEST_CASE("who is done answers nobody, and nobody waits for it") {
+    World world;
+    world.meet = true;
+    for (const int ranks : {2, 3, 8, 31}) {
+        world.host_of.resize(static_cast<std::size_t>(ranks));
+        std::iota(world.host_of.begin(), world.host_of.end(), 0);
+        for (const std::size_t ring : {4096, 65536}) {
+            world.ring = ring;
+            world.slice = ring / 16;
+            for (const char *algorithm : {"generalized(r=1)", "circulant", "ring"})
+                check_allreduce(world, algorithm, ring / 16);
+        }
+    }
+}
+
+TEST_CASE("a writer is told once what was taken, and again of what came meanwhile") {
+    World world;
+    world.host_of = {0, 1};
+    const std::vector<std::shared_ptr<Segment>> views = segments(world);
+    stretto::test::Pipes pipes(2);
+    std::vector<std::unique_ptr<transport::Carrier>> carriers;
+    for (int rank = 0; rank < 2; ++rank) {
+        auto poll = std::make_unique<transport::Poll>();
+        auto links = pipes.links(*poll, rank);
+        carriers.push_back(std::make_unique<transport::Carrier>(
+            *views[static_cast<std::size_t>(rank)], rank, std::move(poll), std::move(links)));
+    }
+    transport::Carrier &writer = *carriers[0], &reader = *carriers[1];
+    const std::vector<std::byte> payload(256);
+    const auto ship = [&](std::uint64_t position) {
+        writer.ship(1, {position, 1, 0, payload.data(), payload.size(), 1, false});
+        writer.push();
+        (void)reader.carry(transport::Bridge::Caller::awake);
+    };
+    const auto told = [&](std::uint64_t taken) {
+        const std::uint64_t positions[] = {taken, 0};
+        const std::uint64_t before = pipes.sent(transport::Parcel::progress);
+        reader.tell_writers(positions);
+        return pipes.sent(transport::Parcel::progress) - before;
+    };
+    CHECK(told(0) == 0);
+    ship(0);
+    CHECK(told(512) == 1);
+    CHECK(told(512) == 0);
+    ship(512);
+    ship(1024); // of a call that the reader has yet to make
+    CHECK(told(1024) == 1);
+    CHECK(told(1536) == 1);
+    CHECK(told(1536) == 0);
 }
 
 TEST_CASE("a writer asks for what a mark tells only when the mark is late") {
