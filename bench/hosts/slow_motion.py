@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -30,6 +31,8 @@ from sizes import parse_sizes, size_text
 RATE, DELAY, TABLE_2 = "800mbit", "30us", (3e-5, 1e-8, 2e-10)
 SIZES = "64,428,1K,2K,4K,9K,16K,32K,64K,256K,1M"
 ELEMENT = 4
+# Short calls are repeated until each contestant has had that many seconds, or calls.
+LONG_ENOUGH, MOST = 3.0, 15
 START, PATIENCE = 600, 4  # seconds for a start; times what is expected, before a job is ended
 TYPES = {"int32": "allreduce_int32", "float32": "allreduce"}
 
@@ -40,7 +43,8 @@ def parse_arguments() -> argparse.Namespace:
     add("--ranks", type=numbers, default="127", help="numbers of ranks (127)")
     add("--dilate", type=float, default=400, help="how many times as slow all is (400)")
     add("--sizes", type=parse_sizes, default=SIZES, help=f"of the vector ({SIZES})")
-    add("--iters", type=int, default=3, help="calls of each contestant and size (3)")
+    add("--iters", type=int, default=3, metavar="N",
+        help=f"calls of each contestant at least; more, up to {MOST}, if short (3)")  # fmt: skip
     add("--near", type=float, default=1.3, metavar="X",
         help="algorithms whose price is at most X times the least (1.3)")  # fmt: skip
     add("--within", type=float, default=6, metavar="X",
@@ -139,13 +143,17 @@ class Sweep:
 
     def _measure_link(self, cluster: Cluster) -> dict:
         """Rings have 2 (P - 1) messages one after the other, at the same time on all ranks: they
-        show what a message takes with all that the ranks want of the processors meanwhile.  An
-        exchange of all with all shows what the processors take for each."""
+        show what a message takes with all that the ranks want of the processors meanwhile.  Where
+        all send to one and hear from it, that one's port shows what each message takes besides its
+        bytes.  An exchange of all with all shows what the processors take for each."""
         steps = 2 * (self.ranks - 1)
         blocks = [ELEMENT * 4, ELEMENT * 1024, ELEMENT * 3072]
         tiny, short, long = (self.ranks * block for block in blocks)
-        ring, direct = ("stretto=ring",), ("stretto=direct",)
-        plans = [(ring, f"{tiny}/1/3/1,{short}/0/3/1,{long}/0/3/1"), (direct, f"{tiny}/1/3/1")]
+        plans = [
+            (("stretto=ring",), f"{tiny}/1/3/1,{short}/0/3/1,{long}/0/3/1"),
+            (("stretto=linear",), f"{blocks[0]}/1/3/1"),
+            (("stretto=direct",), f"{tiny}/1/3/1"),
+        ]
         started, times = {}, []
         for record in self._records(cluster, plans, {}, START):
             if "profile" in record:
@@ -157,18 +165,19 @@ class Sweep:
                 print(f"{size_text(record['bytes'])}: {times[-1]:.2f} s", flush=True)
         byte = (times[2] - times[1]) / steps / (blocks[2] - blocks[1])
         message = times[0] / steps - byte * blocks[0]
-        between = started["links"]["between"]
-        overhead = min(between["overhead"], message / 2)
+        # Twice: the first message as any, the others behind it.
+        behind = (times[3] / 2 - message) / max(1, self.ranks - 2) - byte * blocks[0]
+        overhead = min(max(0.0, behind), message / 2)
         link = {
             "latency": message - overhead,
             "overhead": overhead,
             "byte": byte,
-            "reduce": between["reduce"],
+            "reduce": started["links"]["between"]["reduce"],
             "common": 0.0,
         }
         # As Stretto itself: it counts if it takes half as long again as each link by itself says.
-        if times[3] > 1.5 * self._prices(tiny, link)["direct"]:
-            link["common"] = times[3] / (steps * self.ranks)
+        if times[4] > 1.5 * self._prices(tiny, link)["direct"]:
+            link["common"] = times[4] / (steps * self.ranks)
         print(f"{self.ranks} ranks, measured: {link}", flush=True)
         return {"link": link, "started": started}
 
@@ -206,9 +215,10 @@ class Sweep:
             names = gains.wanted(of, self.ranks, self.options.near, self.options.within)
             who = ["stretto", *(f"stretto={name}" for name in names)]
             who += ["peer"] if self.options.peers == "openmpi" else []
-            plans.append((tuple(who), f"{size}/1/{self.options.iters}/1"))
-            calls = self.options.iters + 1
-            expected += calls * (sum(of[name] for name in names) + 3 * min(of.values()))
+            turns = min(MOST, math.ceil(LONG_ENOUGH / min(of.values())))
+            turns = max(self.options.iters, turns)
+            plans.append((tuple(who), f"{size}/1/{turns}/1"))
+            expected += (turns + 1) * (sum(of[name] for name in names) + 3 * min(of.values()))
         print(f"{self.ranks} ranks: about {expected / 60:.0f} minutes", flush=True)
         settings = {"STRETTO_PROFILE": self._profile(link)}
         for record in self._records(cluster, plans, settings, START + PATIENCE * expected):
