@@ -71,14 +71,16 @@ void check_numbers(const Lowered &lowered, const std::string &name) {
 
 class Emitter {
 public:
-    Emitter(const Lowered &lowered, const Order &order, Position position, std::size_t vector_bytes)
+    Emitter(const Lowered &lowered, const Order &order, Position position, std::size_t vector_bytes,
+            std::size_t ring_bytes)
         : lowered_(lowered), order_(order), p_(static_cast<std::size_t>(position)),
-          direct_(lowered, position), vector_bytes_(vector_bytes) {}
+          direct_(lowered, position), vector_bytes_(vector_bytes), ring_bytes_(ring_bytes) {}
 
     std::unique_ptr<Plan> emit() {
         number_messages();
         for (const std::int32_t index : order_.sequence[p_])
             emit(lowered_.passes[p_][static_cast<std::size_t>(index)], index);
+        mark();
         std::sort(lists_.cells.begin(), lists_.cells.end(),
                   [](const PublishedCell &a, const PublishedCell &b) {
                       return a.end.cells < b.end.cells;
@@ -157,7 +159,7 @@ private:
             const std::optional<Range> &result = lowered_.passes[q][j].result;
             lists_.readers.push_back({reader.position,
                                       static_cast<std::uint32_t>(order_.rank_of[q][j]),
-                                      result ? result->offset : 0, message_of(reader)});
+                                      result ? result->offset : 0, message_of(reader), 0});
         }
         lists_.cells.push_back({step.place + transport::extent(what.length),
                                 static_cast<std::uint32_t>(lists_.steps.size())});
@@ -175,12 +177,42 @@ private:
         for (const auto &[message, count] : cells)
             if (count > 1) {
                 lists_.parts.push_back(count);
-                messages_[message] = lists_.parts.size();
+                messages_[message] = static_cast<std::uint32_t>(lists_.parts.size());
             }
     }
-    std::uint64_t message_of(const Reader &reader) const {
+    std::uint32_t message_of(const Reader &reader) const {
         const auto found = messages_.find(reader.message);
         return found == messages_.end() ? 0 : found->second;
+    }
+
+    // Where the stream of this rank goes round its ring while the call lasts, whoever reads it
+    // tells how far it is before that is asked: of each of its cells at the latest when one that
+    // lies an eighth of the ring further on is taken, and of its last.
+    void mark() {
+        constexpr std::uint64_t kParts = 8;
+        const transport::Extent &total = order_.total[p_];
+        if (2 * std::max(total.cells, total.bulk) <= ring_bytes_)
+            return;
+        struct Untold {
+            std::uint64_t first; // position of the first cell that is not marked
+            StepReader *last = nullptr;
+        };
+        std::map<std::int32_t, Untold> of_rank;
+        for (const Step &step : lists_.steps)
+            for (std::uint32_t r = 0; step.publishes && r < step.readers; ++r) {
+                StepReader &reader = lists_.readers[step.first_reader + r];
+                const std::uint64_t at = step.place.cells + step.place.bulk;
+                Untold &untold = of_rank[reader.rank];
+                if (untold.last != nullptr && at - untold.first > ring_bytes_ / kParts) {
+                    untold.last->mark = 1;
+                    untold.last = nullptr;
+                }
+                if (untold.last == nullptr)
+                    untold.first = at;
+                untold.last = &reader;
+            }
+        for (auto &[rank, untold] : of_rank)
+            untold.last->mark = 1;
     }
 
     static void count(const Step &step, Plan &plan) {
@@ -198,8 +230,8 @@ private:
     const Order &order_;
     const std::size_t p_;
     const DirectAccess direct_;
-    const std::size_t vector_bytes_;
-    std::map<std::int32_t, std::uint64_t> messages_; // 1 + index in the plan's parts
+    const std::size_t vector_bytes_, ring_bytes_;
+    std::map<std::int32_t, std::uint32_t> messages_; // 1 + index in the plan's parts
     PlanLists lists_;
 };
 
@@ -269,7 +301,8 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
                                           std::to_string(schedule.ranks) + " ranks; please report");
     check_numbers(lowered, schedule.name);
     std::unique_ptr<Plan> plan =
-        Emitter(lowered, *sequence, position, options.count * options.element).emit();
+        Emitter(lowered, *sequence, position, options.count * options.element, options.ring_bytes)
+            .emit();
     plan->algorithm = schedule.name;
     plan->element = static_cast<std::uint32_t>(options.element);
     plan->vector_bytes = options.count * options.element;

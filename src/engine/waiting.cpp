@@ -39,7 +39,8 @@ void Engine::ship(Run &run, const Step &step, const StepReader &reader) {
                              {position, run.signature + position, own.where,
                               bulk ? segment_->bulk(rank_) + (own.where >> 2) : own.payload(),
                               step.length, progress_of(run.sequence, reader.step + 1u),
-                              reader.message != 0 && --run.left[reader.message - 1] != 0});
+                              reader.message != 0 && --run.left[reader.message - 1] != 0,
+                              reader.mark != 0});
 }
 
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {

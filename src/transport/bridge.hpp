@@ -25,6 +25,7 @@ struct Shipment {
     std::size_t length = 0;
     std::uint64_t taken = 0; // the reader's progress when it has taken the cell
     bool more = false;       // the rest of its message follows: until then it need not go
+    bool mark = false;       // the reader is to tell, unasked, when it has taken this
 };
 
 class Bridge {

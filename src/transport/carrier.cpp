@@ -123,12 +123,9 @@ void Carrier::ship(int rank, const Shipment &cell) {
         [&] {
             Peer &to = peer(rank);
             const bool bulk = static_cast<Where>(cell.where & 3) == Where::bulk;
-            const Extent size = extent(cell.length);
-            to.shipped += size.cells + size.bulk;
             // The reader tells when it is here, while the rest is on its way: a stream does not
             // stand still for want of an answer.
-            if (to.shipped - to.marked_at >= segment_.ring_bytes() / kMarksInRing) {
-                to.marked_at = to.shipped;
+            if (cell.mark) {
                 to.mark = cell.taken;
                 send(rank, Parcel::want, cell.taken);
             }

@@ -57,9 +57,8 @@ public:
     void leave(std::uint64_t timeout_ns) noexcept;
 
 private:
-    // Parts of a ring in which its reader tells how far it is; and how many of them it keeps in
-    // mind, more than fit into the ring.
-    static constexpr std::size_t kMarksInRing = 8, kMarks = 2 * kMarksInRing;
+    // Of a writer, that a reader keeps in mind: more than lie in a ring (engine/plan.cpp).
+    static constexpr std::size_t kMarks = 16;
 
     // The entries of a rank, and where it stands, as they travel.
     struct Account {
@@ -70,7 +69,6 @@ private:
         std::uint64_t standing;
     };
     struct Peer {
-        std::uint64_t shipped = 0, marked_at = 0; // bytes of cells; those at our last mark
         // Of the peer's progress: our last mark, what we asked for last, and what we need, since
         // when.
         std::uint64_t mark = 0, asked = 0, needed = 0, needed_since = 0;
