@@ -8,6 +8,7 @@ written after each size: who starts again goes on where it ended."""
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -23,7 +24,7 @@ from cluster import ROOT, Cluster, made
 from contest import build, facts, numbers
 from jobs import records
 from launching import LaunchError
-from recipes import RECIPES, Job, Variant
+from recipes import KIB, MIB, RECIPES, Job, Variant
 from rich.console import Console
 from sizes import parse_sizes, size_text
 
@@ -97,6 +98,17 @@ def file_of(ranks: object) -> str:
     return f"kolmakov-zhang-{ranks}.json"
 
 
+def ring_bytes(size: int) -> int:
+    """What a rank sends in a call should fit, for prices know nothing of rings; but a rank has some
+    for each that sends to it, and all of them must fit into the machine."""
+    return min(max(128 * KIB, 2 * size), MIB)
+
+
+def too_many(algorithm: str, size: int, ranks: int) -> bool:
+    """Whether its ranks hear from so many others that there is no memory for the rings."""
+    return algorithm.startswith("direct") and ranks > 64 and ring_bytes(size) > 128 * KIB
+
+
 class Sweep:
     """All sizes on a number of ranks."""
 
@@ -137,7 +149,8 @@ class Sweep:
             if self.results["link"] is None:
                 self.results |= self._measure_link(cluster)
                 self._save()
-            self._measure(cluster, sizes)
+            for ring, some in itertools.groupby(sorted(sizes), ring_bytes):
+                self._measure(cluster, list(some), ring)
 
     # ---- the network
 
@@ -207,11 +220,15 @@ class Sweep:
 
     # ---- the sizes
 
-    def _measure(self, cluster: Cluster, sizes: list[int]) -> None:
+    def _measure(self, cluster: Cluster, sizes: list[int], ring: int) -> None:
         link, plans, expected = self.results["link"], [], 0.0
         prices = {size: self._prices(size, link) for size in sizes}
         for size in sizes:
-            of = prices[size]
+            of = {
+                name: price
+                for name, price in prices[size].items()
+                if not too_many(name, size, self.ranks)
+            }
             names = gains.wanted(of, self.ranks, self.options.near, self.options.within)
             who = ["stretto", *(f"stretto={name}" for name in names)]
             who += ["peer"] if self.options.peers == "openmpi" else []
@@ -220,7 +237,7 @@ class Sweep:
             plans.append((tuple(who), f"{size}/1/{turns}/1"))
             expected += (turns + 1) * (sum(of[name] for name in names) + 3 * min(of.values()))
         print(f"{self.ranks} ranks: about {expected / 60:.0f} minutes", flush=True)
-        settings = {"STRETTO_PROFILE": self._profile(link)}
+        settings = {"STRETTO_PROFILE": self._profile(link), "STRETTO_RING_BYTES": str(ring)}
         for record in self._records(cluster, plans, settings, START + PATIENCE * expected):
             if "bytes" in record:
                 size = record["bytes"]
@@ -247,9 +264,7 @@ class Sweep:
         sys.stdout.flush()
 
     def _records(self, cluster: Cluster, plans: list, settings: dict[str, str], limit: float):
-        """What a job of all ranks prints.  A rank has rings for each that sends to it: of the usual
-        size, 127 ranks that hear from all others would need more memory than the machine has, and
-        slow links need but little.  Signs of life, and questions why nobody comes, would
+        """What a job of all ranks prints.  Signs of life, and questions why nobody comes, would
         be most of what slow links carry among so many: hardly any, and nobody is dead because none
         comes."""
         settings = {
@@ -258,7 +273,7 @@ class Sweep:
             "STRETTO_INIT_TIMEOUT": str(START),
             "STRETTO_PEER_TIMEOUT": "0",
             "STRETTO_HEARTBEAT": "10000s",
-            "STRETTO_RING_BYTES": "256K",
+            "STRETTO_RING_BYTES": str(ring_bytes(0)),
             **settings,
         }
         passed = [word for name in settings for word in ("-x", name)]

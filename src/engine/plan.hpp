@@ -51,7 +51,7 @@ struct StepReader {
     std::uint32_t step;          // of that rank, which takes the cell
     std::uint64_t result_offset; // where that rank wants it in its output, if pushed
     std::uint32_t message;       // 1 + index in Plan::parts; 0: the cell is a message by itself
-    std::uint32_t mark;          // not 0: between hosts, it tells unasked when it has taken the cell
+    std::uint32_t mark; // not 0: between hosts, it tells unasked when it has taken the cell
 };
 
 struct PublishedCell {     // in the order of the stream
