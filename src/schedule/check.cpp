@@ -2,6 +2,7 @@
 #include "schedule/check.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -108,16 +109,17 @@ private:
                 "only messages have a peer, a lane, a group or a side");
     }
 
-    void labels(std::vector<Block> blocks, bool written) const {
+    void labels(const std::vector<Block> &blocks, bool written) const {
         require(!blocks.empty(), "no blocks; an op touches at least one");
         for (const Block block : blocks)
             require(block >= 0 && block < schedule_.blocks(), "block ", block,
                     " is not one of blocks 0...", schedule_.blocks() - 1);
-        if (!written || blocks.size() == 1)
+        if (!written || std::ranges::adjacent_find(blocks, std::greater_equal<>()) == blocks.end())
             return;
-        std::sort(blocks.begin(), blocks.end());
-        const auto twice = std::adjacent_find(blocks.begin(), blocks.end());
-        if (twice != blocks.end())
+        std::vector<Block> sorted = blocks;
+        std::sort(sorted.begin(), sorted.end());
+        const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice != sorted.end())
             require(false, "block ", *twice, " is written twice");
     }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/status.hpp"
+#include "select/placement.hpp"
 #include "select/rules.hpp"
 
 namespace stretto::select {
@@ -43,9 +44,16 @@ bool has(const Algorithm &algorithm, std::string_view name) {
     });
 }
 
-Topology topology(const Situation &s) {
-    return {s.host_of, s.profile.inside, s.profile.between, std::numeric_limits<std::size_t>::max(),
-            s.profile.common};
+Placement placement(const Situation &s) {
+    return {{s.host_of, s.profile.inside, s.profile.between,
+             std::numeric_limits<std::size_t>::max(), s.profile.common},
+            s.ranks};
+}
+
+Price price_of(const schedule::Schedule &made, const Situation &s, const Placement &there,
+               const Limits &limits) {
+    return price(made, made.partition.fitting(elements(s)), s.element, slice_bytes(s), there,
+                 limits);
 }
 
 } // namespace
@@ -80,12 +88,12 @@ std::size_t elements(const Situation &s) {
     return schedule::in_parts(s.collective) ? (count + parts - 1) / parts * parts : count;
 }
 
-Price price_of(const schedule::Schedule &made, const Situation &s, const Limits &limits) {
-    return price(made, made.partition.fitting(elements(s)), s.element, slice_bytes(s), topology(s),
-                 limits);
+Price price_of(const schedule::Schedule &made, const Situation &s) {
+    return price_of(made, s, placement(s), {.work = kQuick.work});
 }
 
 std::vector<Priced> priced(const Situation &s, const Effort &effort) {
+    const Placement there = placement(s);
     std::vector<Priced> result;
     std::vector<schedule::Schedule> made; // of each that can serve; nothing of the others
     std::vector<std::size_t> order;
@@ -117,7 +125,7 @@ std::vector<Priced> priced(const Situation &s, const Effort &effort) {
             const Limits limits{std::min(left, effort.work / share), effort.within * least};
             Priced &each = result[i];
             try {
-                each.price = price_of(made[i], s, limits);
+                each.price = price_of(made[i], s, there, limits);
                 each.excluded.clear();
                 least = std::min(least, each.price.seconds);
                 left -= std::min(left, each.price.work);

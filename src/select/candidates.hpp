@@ -40,12 +40,11 @@ struct Effort {
 };
 
 // What a choice is worth.  Whoever is three times as dear as another has no chance.  The first
-// choice at P = 1024 is made in some ten milliseconds so, wherever ranks are.
+// choice at P = 1024 is made in 15 to 56 ms of a processor so, wherever ranks are.
 inline constexpr Effort kQuick{.within = 3, .work = 1u << 20};
 
 // What a candidate costs over the network; throws Error(unsupported) if that takes too long to say.
-Price price_of(const schedule::Schedule &made, const Situation &situation,
-               const Limits &limits = {.work = kQuick.work});
+Price price_of(const schedule::Schedule &made, const Situation &situation);
 
 // All candidates, in the order of the registry.
 std::vector<Priced> priced(const Situation &situation, const Effort &effort = {});

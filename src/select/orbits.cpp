@@ -63,7 +63,11 @@ private:
         return true;
     }
 
+    // Whatever shows soonest is looked at first: that there are more elements than hosts, which
+    // none of those that are to be apart can be, or else that hosts are not taken to hosts.
     void extend(Position by) {
+        if (!apart_ && !preserves(by))
+            return;
         std::vector<Position> all = elements_;
         const auto there = [&](Position g) {
             return std::find(elements_.begin(), elements_.end(), g) != elements_.end();
@@ -74,7 +78,7 @@ private:
             if (apart_ && all.size() > first_.size())
                 return; // two of them take the first host to the same one
         }
-        if (!preserves(by) || (apart_ && !move_all_hosts(all)))
+        if (apart_ && (!preserves(by) || !move_all_hosts(all)))
             return;
         for (std::size_t i = elements_.size(); i < all.size(); ++i)
             add(all[i]);

@@ -34,6 +34,7 @@ public:
     // By the numbers of their hosts: 0 ... hosts - 1, each the host of some position.
     static Orbits of_hosts(schedule::Symmetry group, const std::vector<std::uint32_t> &host_of);
 
+    const schedule::Symmetry &group() const { return group_; }
     const std::vector<schedule::Position> &standing() const { return standing_; }
     // Who stands for the position, as an index among them.
     std::uint32_t of(schedule::Position position) const {

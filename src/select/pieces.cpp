@@ -12,7 +12,6 @@
 #include "base/status.hpp"
 #include "schedule/access.hpp"
 #include "schedule/check.hpp"
-#include "select/measured.hpp"
 #include "select/orbits.hpp"
 #include "select/piece_order.hpp"
 #include "select/slicing.hpp"
@@ -33,43 +32,8 @@ namespace {
 // On a grid of 2^-50 s: sums of up to 8 s are exact, so what happens at one moment in different
 // ways does so to the bit, and is put in order by rule rather than by rounding.
 double on_grid(double seconds) {
-    return std::ldexp(std::nearbyint(std::ldexp(seconds, 50)), -50);
+    return std::nearbyint(seconds * 0x1p50) * 0x1p-50;
 }
-
-// Hosts, numbered from 0.
-struct Placement {
-    Placement(const Topology &given, Position ranks) : topology(given) {
-        for (const Link &link : {given.inside, given.between})
-            for (const double value : {link.latency, link.overhead, link.byte, link.reduce})
-                if (!(value >= 0) || !std::isfinite(value))
-                    refuse("a link has " + std::to_string(value) +
-                           "; its times are finite and not negative");
-        if (given.host_of.empty())
-            return;
-        if (given.host_of.size() != static_cast<std::size_t>(ranks))
-            refuse(std::to_string(given.host_of.size()) + " positions have hosts, of " +
-                   std::to_string(ranks) + "; give one for each, or none");
-        for (const int host : in_order(given.host_of))
-            host_of.push_back(static_cast<std::uint32_t>(host));
-        hosts = *std::max_element(host_of.begin(), host_of.end()) + 1;
-        alone = hosts == host_of.size();
-    }
-
-    bool uniform() const { return alone || hosts == 1; }
-    bool between(Position a, Position b) const {
-        return alone ||
-               host_of[static_cast<std::size_t>(a)] != host_of[static_cast<std::size_t>(b)];
-    }
-    const Link &link(Position a, Position b) const {
-        return between(a, b) ? topology.between : topology.inside;
-    }
-    const Link &own() const { return alone ? topology.between : topology.inside; }
-
-    const Topology &topology;
-    std::vector<std::uint32_t> host_of;
-    std::uint32_t hosts = 0;
-    bool alone = true; // every position
-};
 
 // One side of a message.  Sorted, the i-th send of a channel stands where its i-th receive does.
 struct End {
@@ -102,15 +66,16 @@ public:
     std::optional<Pieces> build() {
         for (const Position p : orbits_.standing()) {
             if (!placement_.uniform())
-                pieces_.host_of.push_back(placement_.host_of[static_cast<std::size_t>(p)]);
+                pieces_.host_of.push_back(placement_.host_of(p));
             add(p, schedule_.program(p));
             pieces_.counts.work = blocks_ + pieces_.tasks.size() + pairs_.size();
             if (beyond())
                 return std::move(pieces_);
-            ++pieces_.positions;
+            if (++pieces_.positions == 1 && schedule_.symmetry)
+                expect(orbits_.standing().size());
         }
         if (!placement_.uniform())
-            pieces_.hosts = placement_.hosts;
+            pieces_.hosts = placement_.hosts();
         if (!pair())
             return std::nullopt;
         turn_round();
@@ -118,13 +83,15 @@ public:
     }
 
 private:
-    void add(Position position, const schedule::Program &program) {
+    void add(Position position, schedule::Program program) {
         schedule::check_program(schedule_, position, program);
         order_.begin(pieces_.positions, program.open);
         busy_ = 0;
         Price mine;
         std::int32_t index = 0;
-        for (const Op &op : schedule::path(program)) {
+        const std::vector<Op> ops =
+            program.suffixes.empty() ? std::move(program.ops) : schedule::path(program);
+        for (const Op &op : ops) {
             if (op.kind == OpKind::copy)
                 check_copy(op);
             blocks_ += op.blocks.size();
@@ -144,6 +111,20 @@ private:
         most.bytes_reduced = std::max(most.bytes_reduced, mine.bytes_reduced);
     }
 
+    [[noreturn]] void too_much() const {
+        throw Error(Status::unsupported, "price: '" + schedule_.name + "' has more than " +
+                                             std::to_string(limits_.work) +
+                                             " blocks and pieces; fewer ranks have less");
+    }
+
+    // All positions of a symmetric schedule take as much as the first, so whether so many are too
+    // much shows behind it.
+    void expect(std::size_t positions) const {
+        const std::size_t each = pieces_.tasks.size() + std::max(blocks_, pairs_.size());
+        if (each > limits_.work / positions)
+            too_much();
+    }
+
     bool beyond() const { return pieces_.counts.seconds > limits_.seconds; }
 
     void check_copy(const Op &op) const {
@@ -157,9 +138,7 @@ private:
     void add_tasks(Position position, std::int32_t index, const Op &op) {
         if (blocks_ + pieces_.tasks.size() + cut_.pieces.size() >
             std::min<std::size_t>(limits_.work, kNone))
-            throw Error(Status::unsupported, "price: '" + schedule_.name + "' has more than " +
-                                                 std::to_string(limits_.work) +
-                                                 " blocks and pieces; fewer ranks have less");
+            too_much();
         const Link &link = is_message(op) ? placement_.link(position, op.peer) : placement_.own();
         const bool sends = op.kind == OpKind::send;
         const double byte =
@@ -231,9 +210,9 @@ private:
                 {.send = from,
                  .recv = to,
                  .latency = on_grid(send.link->latency),
-                 .host_ports = pieces_.hosts > 0 && send.link == &placement_.topology.between,
+                 .host_ports = pieces_.hosts > 0 && send.link == &placement_.topology().between,
                  .ahead = pieces_.tasks[from].seconds * (orbits_.together() - 1),
-                 .eager = send.bytes / send.pieces <= placement_.topology.eager});
+                 .eager = send.bytes / send.pieces <= placement_.topology().eager});
         }
     }
 
@@ -272,15 +251,6 @@ bool equal_blocks(const schedule::Partition &partition) {
     });
 }
 
-// What a schedule claims of itself holds for those of this library; if it is not so, what is sent
-// is hardly ever what is received.
-Orbits orbits_of(const Schedule &schedule, const Placement &placement) {
-    if (!schedule.symmetry || !equal_blocks(schedule.partition))
-        return Orbits::none(schedule.ranks);
-    return placement.uniform() ? Orbits::one(*schedule.symmetry)
-                               : Orbits::of_hosts(*schedule.symmetry, placement.host_of);
-}
-
 std::optional<Pieces> built(const Schedule &schedule, std::size_t count, std::size_t element,
                             std::size_t slice, const Placement &placement, const Orbits &orbits,
                             const Limits &limits) {
@@ -294,17 +264,22 @@ std::optional<Pieces> built(const Schedule &schedule, std::size_t count, std::si
 } // namespace
 
 Pieces pieces_of(const Schedule &schedule, std::size_t count, std::size_t element,
-                 std::size_t slice, const Topology &topology, const Limits &limits) {
+                 std::size_t slice, const Placement &placement, const Limits &limits) {
     if (slice == 0 || element == 0)
         refuse("slices and elements have at least one byte");
     schedule::check_frame(schedule);
-    const Placement placement(topology, schedule.ranks);
+    if (placement.ranks() != schedule.ranks)
+        refuse("a schedule of " + std::to_string(schedule.ranks) + " ranks on a network of " +
+               std::to_string(placement.ranks()));
     const auto build = [&](const Orbits &orbits) {
         return built(schedule, count, element, slice, placement, orbits, limits);
     };
-    const Orbits orbits = orbits_of(schedule, placement);
-    std::optional<Pieces> pieces = build(orbits);
-    if (!pieces && orbits.size() > 1)
+    // What a schedule claims of itself holds for those of this library; if it is not so, what is
+    // sent is hardly ever what is received.
+    std::optional<Pieces> pieces;
+    if (schedule.symmetry && equal_blocks(schedule.partition))
+        pieces = build(placement.orbits(*schedule.symmetry));
+    if (!pieces)
         pieces = build(Orbits::none(schedule.ranks));
     if (!pieces)
         refuse("the messages of '" + schedule.name + "' do not pair; verify() tells which");

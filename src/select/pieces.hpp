@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "select/placement.hpp"
 #include "select/price.hpp"
 
 namespace stretto::select {
@@ -54,6 +55,6 @@ struct Pieces {
 // destination: what that one receives from somebody whom the sender stands for, and who is as far
 // from it.
 Pieces pieces_of(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-                 std::size_t slice, const Topology &topology, const Limits &limits);
+                 std::size_t slice, const Placement &placement, const Limits &limits);
 
 } // namespace stretto::select

@@ -5,13 +5,19 @@
 
 #include "base/status.hpp"
 #include "select/pieces.hpp"
+#include "select/placement.hpp"
 #include "select/walk.hpp"
 
 namespace stretto::select {
 
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
             std::size_t slice, const Topology &topology, const Limits &limits) {
-    const Pieces pieces = pieces_of(schedule, count, element, slice, topology, limits);
+    return price(schedule, count, element, slice, Placement(topology, schedule.ranks), limits);
+}
+
+Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
+            std::size_t slice, const Placement &placement, const Limits &limits) {
+    const Pieces pieces = pieces_of(schedule, count, element, slice, placement, limits);
     const auto beyond = [&](double seconds) {
         return Price{.seconds = seconds, .work = pieces.counts.work};
     };
@@ -24,7 +30,7 @@ Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t e
         throw Error(Status::argument,
                     "price: '" + schedule.name + "' deadlocks; verify() tells where");
     Price result = pieces.counts;
-    result.seconds = std::max(walked.seconds, topology.common * result.pieces);
+    result.seconds = std::max(walked.seconds, placement.topology().common * result.pieces);
     result.steps = walked.steps;
     return result;
 }

@@ -36,6 +36,8 @@
 
 namespace stretto::select {
 
+class Placement;
+
 // Seconds, seconds per byte.
 struct Link {
     double latency = 0;
@@ -104,5 +106,8 @@ struct Limits {
 // if there is more work than the limit.
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
             std::size_t slice, const Topology &topology, const Limits &limits = {});
+// Of many schedules over one network (placement.hpp).
+Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
+            std::size_t slice, const Placement &placement, const Limits &limits = {});
 
 } // namespace stretto::select

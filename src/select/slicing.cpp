@@ -9,21 +9,22 @@ using schedule::Block;
 
 Slicing::Slicing(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
                  std::size_t slice, std::size_t most, bool alike)
-    : bounds_(schedule.partition.bounds(count)), count_(count), element_(element), slice_(slice),
-      most_(most), alike_(alike) {
+    : bounds_(schedule.partition.bounds(count)), each_(count / (bounds_.size() - 1)),
+      rest_(count % (bounds_.size() - 1)), element_(element), slice_(slice), most_(most),
+      alike_(alike), one_(share(1)) {
     for (std::size_t &bound : bounds_)
         bound *= element;
 }
 
 std::size_t Slicing::share(std::size_t blocks) const {
     const std::size_t all = bounds_.size() - 1;
-    // Without a product of two large numbers: count = (count / all) * all + count % all.
-    return (blocks * (count_ / all) + (blocks * (count_ % all) + all - 1) / all) * element_;
+    // Without a product of two large numbers: count = each * all + rest.
+    return (blocks * each_ + (blocks * rest_ + all - 1) / all) * element_;
 }
 
 std::size_t Slicing::bytes(Block block) const {
     const auto b = static_cast<std::size_t>(block);
-    return alike_ ? share(1) : bounds_[b + 1] - bounds_[b];
+    return alike_ ? one_ : bounds_[b + 1] - bounds_[b];
 }
 
 std::size_t Slicing::bytes(const std::vector<Block> &blocks) const {

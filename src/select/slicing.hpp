@@ -49,8 +49,10 @@ private:
     std::size_t share(std::size_t blocks) const; // bytes of so many, where all are alike
 
     std::vector<std::size_t> bounds_; // bytes
-    std::size_t count_, element_, slice_, most_;
+    std::size_t each_, rest_;         // elements of all blocks, and those left over
+    std::size_t element_, slice_, most_;
     bool alike_;
+    std::size_t one_; // bytes of a block, where all are alike
 };
 
 } // namespace stretto::select

@@ -13,6 +13,7 @@
 #include "algorithms/algorithm.hpp"
 #include "base/status.hpp"
 #include "schedule/accounting.hpp"
+#include "select/placement.hpp"
 #include "select/price.hpp"
 #include "simulate/simulate.hpp"
 
@@ -192,6 +193,38 @@ TEST_CASE("one position of a symmetric schedule costs what all do") {
         const double walked = select::price(all, count, 4, kUncut, alone(kLink)).seconds;
         CHECK(std::abs(price - walked) <= 0.02 * walked);
     });
+}
+
+TEST_CASE("what was found for one schedule serves others over the same network") {
+    const Link inside = {2e-6, 1e-6, 1e-9, 2e-10};
+    Topology topology{.host_of = {}, .inside = inside, .between = kLink};
+    for (Position p = 0; p < 12; ++p)
+        topology.host_of.push_back(p / 3);
+    const select::Placement placement(topology, 12);
+    for (const int again : {1, 2})
+        for (const std::string choice : {"ring", "generalized(group=4x3)", "generalized(group=3x4)",
+                                         "circulant", "binomial"}) {
+            CAPTURE(again);
+            const Schedule one = allreduce(choice, 12);
+            CHECK(select::price(one, 1200, 4, kUncut, placement).seconds ==
+                  select::price(one, 1200, 4, kUncut, topology).seconds);
+        }
+    CHECK_THROWS_AS(select::price(allreduce("ring", 11), 1200, 4, kUncut, placement), Error);
+}
+
+TEST_CASE("a symmetric schedule that is too much is left behind its first position") {
+    const Schedule ring = allreduce("ring", 12);
+    Topology topology{
+        .host_of = {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4}, .inside = kLink, .between = kLink};
+    const std::size_t work = select::price(ring, 1200, 4, kUncut, topology).work;
+    int programs = 0;
+    Schedule counted = ring;
+    counted.program = [&](Position p) {
+        ++programs;
+        return ring.program(p);
+    };
+    CHECK_THROWS_AS(select::price(counted, 1200, 4, kUncut, topology, {.work = work / 3}), Error);
+    CHECK(programs == 1);
 }
 
 TEST_CASE("the positions of some hosts cost what all do") {
