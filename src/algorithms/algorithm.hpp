@@ -80,6 +80,9 @@ struct Algorithm {
     // Why parameters that are each in their bounds do not fit together or the number of ranks; ""
     // if they do.  Without it they always do.
     std::string (*misfit)(const Problem &problem) = nullptr;
+    // Positions are ranks in the order of their arrival: not chosen for ranks of which that is not
+    // known.  The properties hold for positions: operands are in the order of arrival at best.
+    bool sorted_by_arrival = false;
 };
 
 // Every algorithm of the library, in the order `stretto list` shows them.

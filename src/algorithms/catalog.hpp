@@ -19,6 +19,7 @@ Algorithm hybrid();
 Algorithm linear();
 Algorithm one_shot();
 Algorithm one_shot_canonical();
+Algorithm pre_reduced_ring();
 Algorithm rabenseifner();
 Algorithm rabenseifner_32();
 Algorithm recursive_doubling();

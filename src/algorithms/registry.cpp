@@ -32,6 +32,7 @@ std::vector<Algorithm> catalog() {
         allreduce::circulant(),
         allreduce::bruck(),
         allreduce::dissemination(),
+        allreduce::pre_reduced_ring(),
         reduce::linear(),
         reduce::binomial(),
         reduce::generalized(),

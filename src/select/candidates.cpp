@@ -101,7 +101,7 @@ std::vector<Priced> priced(const Situation &s, const Effort &effort) {
         if (each.collective != s.collective)
             continue;
         for (algorithms::Choice &choice : candidates(each, s)) {
-            std::string why = obstacle(choice, s);
+            std::string why = unoffered(choice, s);
             if (why.empty())
                 order.push_back(result.size());
             schedule::Schedule &one = made.emplace_back();

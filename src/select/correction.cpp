@@ -136,7 +136,7 @@ std::optional<Choice> faster_as_measured(const Situation &s, const std::string &
     for (const auto &[algorithm, curve] : curves(s)) {
         const auto found = curve.near(s.bytes, [](std::size_t, double time) { return time; });
         if (found && std::exp(*found) < least &&
-            obstacle(algorithms::parse(s.collective, algorithm), s).empty()) {
+            unoffered(algorithms::parse(s.collective, algorithm), s).empty()) {
             least = std::exp(*found);
             fastest = algorithm;
         }

@@ -54,7 +54,7 @@ Explanation explain(const Situation &situation) {
             continue;
         Candidate &candidate = result.candidates.emplace_back();
         candidate.algorithm = each.name;
-        candidate.excluded = obstacle({&each, {}}, situation);
+        candidate.excluded = unoffered({&each, {}}, situation);
         if (!candidate.excluded.empty())
             continue;
         const schedule::Schedule made = algorithms::make({&each, {}}, situation.ranks);

@@ -61,10 +61,17 @@ std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
     return "";
 }
 
+std::string unoffered(const algorithms::Choice &choice, const Situation &s) {
+    const std::string why = obstacle(choice, s);
+    if (why.empty() && choice.algorithm->sorted_by_arrival)
+        return "is for ranks whose arrival is known";
+    return why;
+}
+
 std::vector<std::string_view> able(const Situation &s) {
     std::vector<std::string_view> names;
     for (const Algorithm &each : algorithms::all())
-        if (each.collective == s.collective && obstacle({&each, {}}, s).empty())
+        if (each.collective == s.collective && unoffered({&each, {}}, s).empty())
             names.push_back(each.name);
     return names;
 }

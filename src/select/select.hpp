@@ -49,8 +49,10 @@ struct Situation {
 // Why the algorithm cannot serve, in words that follow its name ("cannot run on 6 ranks"); "" if it
 // can.
 std::string obstacle(const algorithms::Choice &choice, const Situation &situation);
+// And why it is not among those that are chosen from: it may serve only those who ask for it.
+std::string unoffered(const algorithms::Choice &choice, const Situation &situation);
 
-// The algorithms of the collective that can serve, in the order of the registry.
+// The algorithms of the collective that are chosen from, in the order of the registry.
 std::vector<std::string_view> able(const Situation &situation);
 
 struct Choice {

@@ -113,6 +113,7 @@ const std::map<std::pair<Collective, std::string>, Formula> &formulas() {
         {{allreduce, "recursive_doubling"}, doubling},
         {{allreduce, "ring"}, ring},
         {{allreduce, "segmented_ring"}, ring},
+        {{allreduce, "pre_reduced_ring"}, ring}, // and test_arrival.cpp
         {{allreduce, "rabenseifner"},
          [](const Terms &t) {
              return Expected{2 * t.k + 2 * t.extra, t.cube * 2 * t.k + 2 * t.surplus,
@@ -218,6 +219,8 @@ const std::map<std::pair<Collective, std::string>, Formula> &formulas() {
 Terms terms(const Choice &choice, Position ranks, Position root) {
     Count segments = 1;
     for (const algorithms::Parameter &parameter : choice.algorithm->parameters) {
+        if (parameter.list)
+            continue;
         const auto given = choice.parameters.find(std::string(parameter.name));
         segments = given == choice.parameters.end()
                        ? std::min(parameter.fallback, parameter.most_for(ranks))

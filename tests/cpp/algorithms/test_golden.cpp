@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Message counts and properties against those of another implementation, which was checked against
-// the papers (tests/cpp/data/golden.json).
+// Message counts and properties against those of another implementation (support/golden.hpp).
 #include "doctest.h"
 
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "algorithms/algorithm.hpp"
 #include "schedule/verify.hpp"
+#include "support/golden.hpp"
 
 using namespace stretto;
 using namespace stretto::schedule;
 
 namespace {
-
-nlohmann::json golden() {
-    std::ifstream file(STRETTO_TEST_DATA "/golden.json");
-    REQUIRE(file);
-    return nlohmann::json::parse(file).at("props");
-}
 
 struct Pair {
     const char *theirs;
@@ -48,7 +40,7 @@ Verdict verdict_of(std::string name, Position ranks) {
 } // namespace
 
 TEST_CASE("message counts and properties are the golden ones") {
-    const nlohmann::json props = golden();
+    const nlohmann::json props = stretto::test::golden("props");
     for (const Pair &pair : kPairs)
         for (const Position ranks : {5, 6, 8, 12}) {
             CAPTURE(std::string(pair.ours));

@@ -249,6 +249,25 @@ TEST_CASE("what gives ranks different bits is for those who ask for it by name")
     CHECK(select::obstacle(choice_of("dissemination"), s) == "");
 }
 
+TEST_CASE("what is made for an order of arrival is for those who ask for it by name") {
+    for (const int hosts : {1, 7}) {
+        Situation s = allreduce(7, 2, 4 << 20);
+        s.hosts = hosts;
+        int sorted = 0;
+        for (const select::Priced &each : select::priced(s)) {
+            if (!each.choice.algorithm->sorted_by_arrival)
+                continue;
+            ++sorted;
+            CHECK(contains(each.excluded, "whose arrival is known"));
+            CHECK(contains(select::unoffered(each.choice, s), "whose arrival is known"));
+            CHECK(select::obstacle(each.choice, s) == "");
+            CHECK(std::ranges::count(select::able(s), each.choice.algorithm->name) == 0);
+        }
+        CHECK(sorted > 0);
+        CHECK(select::unoffered(choice_of("chain"), s) == "");
+    }
+}
+
 TEST_CASE("asking for what cannot serve lists what can") {
     Situation s = allreduce(7, 2, 64);
     s.reproducible = Reproducible::full;

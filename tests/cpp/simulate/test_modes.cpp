@@ -207,7 +207,7 @@ TEST_CASE("an elected token is known when the last position has come") {
 // Every message of every schedule, once, and no port or processor in two places.
 TEST_CASE("events fill ports and processors without overlap") {
     std::mt19937 random(3);
-    std::vector<Schedule> schedules = {prr({2, 1, 0, 0, 0}), generalized_cyclic(7),
+    std::vector<Schedule> schedules = {pre_reduced_ring({2, 1, 0, 0, 0}), generalized_cyclic(7),
                                        chain_and_back(5, 3)};
     for (const algorithms::Algorithm &algorithm : algorithms::all())
         if (algorithm.runs(6))

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "algorithms/early_steps.hpp"
 #include "schedule/verify.hpp"
 #include "simulate/late_tables.hpp"
 #include "simulate/times.hpp"
+#include "support/golden.hpp"
 #include "support/paper_schedules.hpp"
 
 using namespace stretto;
@@ -28,16 +28,18 @@ Position best_segments(const simulate::Network &network, std::size_t bytes, Posi
         std::sqrt((ranks - 2) * network.beta * static_cast<double>(bytes) / network.alpha)));
 }
 
-double segment_ms(const simulate::Network &network, std::size_t bytes, Position ranks) {
-    return 1e3 * (network.alpha + (network.beta + network.gamma) * static_cast<double>(bytes) /
-                                      static_cast<double>(ranks));
-}
-
 // The pre-reduced ring for arrivals as they are estimated, positions in their order.
 Schedule prr_for(const std::vector<double> &estimate_ms, const simulate::Network &network,
                  std::size_t bytes) {
     const auto ranks = static_cast<Position>(estimate_ms.size());
-    return prr(prr_shifts(estimate_ms, segment_ms(network, bytes, ranks)));
+    const auto [alpha, beta, gamma] = network;
+    const double step = algorithms::ring_step(ranks, bytes, alpha, beta, gamma);
+    return pre_reduced_ring(algorithms::early_steps(estimate_ms, 1e3 * step));
+}
+
+// In units of a step.
+Schedule prr_for(const std::vector<double> &arrivals) {
+    return pre_reduced_ring(algorithms::early_steps(arrivals, 1));
 }
 
 // One byte takes one second.
@@ -57,11 +59,7 @@ simulate::Problem unit_time(std::size_t count, std::vector<double> arrivals,
 TEST_CASE("the schedules written for these tests are allreduces") {
     for (const Position ranks : {1, 2, 3, 4, 5, 7, 8, 13, 16}) {
         CAPTURE(ranks);
-        std::vector<double> arrivals;
-        for (Position p = 0; p < ranks; ++p)
-            arrivals.push_back(p * p / 5);
-        for (const Schedule &schedule :
-             {prr(prr_shifts(arrivals, 1)), chain_and_back(ranks, 3), generalized_cyclic(ranks)}) {
+        for (const Schedule &schedule : {chain_and_back(ranks, 3), generalized_cyclic(ranks)}) {
             const schedule::Verdict verdict = schedule::verify(schedule);
             CHECK(verdict.failure == "");
             CHECK(verdict.consistent);
@@ -236,20 +234,17 @@ TEST_CASE("run-ahead behind a late rank slows log-step algorithms, unless in loc
 }
 
 TEST_CASE("pre-reduced rings of the golden examples: shifts, messages, finish times") {
-    std::ifstream file(STRETTO_TEST_DATA "/golden.json");
-    REQUIRE(file);
-    const auto examples = nlohmann::json::parse(file).at("prr_examples");
+    const auto examples = golden("prr_examples");
     REQUIRE(examples.size() == 5);
     for (const auto &example : examples) {
         const std::vector<std::size_t> order = example.at("order");
         std::vector<double> arrivals;
         for (const std::size_t rank : order)
             arrivals.push_back(example.at("a").at(rank));
-        const std::vector<Position> k = prr_shifts(arrivals, 1);
-        CHECK(k == example.at("k").get<std::vector<Position>>());
-        CHECK(prr_starts(k) == example.at("sp").get<std::vector<Position>>());
+        const algorithms::Value ahead = algorithms::early_steps(arrivals, 1);
+        CHECK(ahead == example.at("k").get<algorithms::Value>());
 
-        const Schedule schedule = prr(k);
+        const Schedule schedule = pre_reduced_ring(ahead);
         const schedule::Verdict verdict = schedule::verify(schedule);
         REQUIRE(verdict.failure == "");
         CHECK(verdict.consistent);
@@ -272,7 +267,7 @@ TEST_CASE("a pre-reduced ring saves (P-2)(P-3)/2P segments in the mean, nothing 
         arrivals.back() = 1000;
         const simulate::Problem problem = unit_time(static_cast<std::size_t>(ranks), arrivals);
         const auto ring = simulate::simulate(allreduce("ring", ranks), problem);
-        const auto pre_reduced = simulate::simulate(prr(prr_shifts(arrivals, 1)), problem);
+        const auto pre_reduced = simulate::simulate(prr_for(arrivals), problem);
         CHECK(ring.makespan == 1000 + 2 * (p - 1));
         CHECK(pre_reduced.makespan == ring.makespan);
         CHECK(ring.mean_elapsed - pre_reduced.mean_elapsed ==
@@ -292,7 +287,7 @@ TEST_CASE("examples in units of one segment (Proficz 2018, figures 6 and 8)") {
     const simulate::Timeline ring = play(allreduce("ring", 4), {0, 0, 0, 2});
     CHECK(ring.makespan == 8);
     CHECK(ring.mean_elapsed == 7.5);
-    const simulate::Timeline pre_reduced = play(prr(prr_shifts({0, 0, 0, 2}, 1)), {0, 0, 0, 2});
+    const simulate::Timeline pre_reduced = play(prr_for({0, 0, 0, 2}), {0, 0, 0, 2});
     CHECK(pre_reduced.finish == std::vector<double>{8, 8, 8, 7});
     CHECK(pre_reduced.mean_elapsed == 7.25);
     // Figure 6, one of 4 late by 4: the first or the last of the chain.

@@ -17,6 +17,12 @@ inline schedule::Schedule allreduce(const std::string &choice, schedule::Positio
     return algorithms::make(algorithms::parse(schedule::Collective::allreduce, choice), ranks);
 }
 
+// The pre-reduced ring, of positions that are so many steps ahead.
+inline schedule::Schedule pre_reduced_ring(const algorithms::Value &ahead) {
+    return allreduce("pre_reduced_ring(ahead=" + algorithms::shown(ahead) + ")",
+                     static_cast<schedule::Position>(ahead.size()));
+}
+
 struct Times {
     double mean;  // elapsed, ms
     double after; // last finish after the last arrival, ms

@@ -3,70 +3,11 @@
 // arrival.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "support/schedules.hpp"
 
 namespace stretto::test {
-
-// Pre-reduced ring: Proficz 2018, section 4.2, the printed pseudo-code corrected.
-//
-// How many steps ahead each position's reduce loop begins.  `arrivals` ascend, `tau` is the time of
-// one segment.
-inline std::vector<Position> prr_shifts(const std::vector<double> &arrivals, double tau) {
-    std::vector<Position> k(arrivals.size(), 0);
-    for (std::size_t i = arrivals.size() - 1; i-- > 0;) {
-        const bool waits = arrivals.back() - arrivals[i + 1] >= (k[i + 1] + 1) * tau;
-        k[i] = k[i + 1] + (waits ? 1 : 0);
-    }
-    return k;
-}
-
-// The position that each segment starts at; the one before it on the ring completes it.
-//
-//   k = 2 1 0 0:  i + k[i] = 2 2 2 3, so segments 0, 1 and 2 start at 0, segment 3 at 3
-inline std::vector<Position> prr_starts(const std::vector<Position> &k) {
-    std::vector<Position> starts;
-    Position i = 0;
-    for (Position segment = 0; segment < static_cast<Position>(k.size()); ++segment) {
-        while (i + k[static_cast<std::size_t>(i)] < segment)
-            ++i;
-        starts.push_back(i);
-    }
-    return starts;
-}
-
-// With k = 0 everywhere: the ring.
-inline Schedule prr(const std::vector<Position> &k) {
-    constexpr Lane kReduce = 0, kOverride = 1;
-    const auto ranks = static_cast<Position>(k.size());
-    const std::vector<Position> starts = prr_starts(k);
-    const auto before = [&](Position p) { return (p + ranks - 1) % ranks; };
-    auto programs = empty_programs(ranks);
-    for (Position p = 0; p < ranks && ranks > 1; ++p) {
-        std::vector<Op> &ops = ops_of(programs, p);
-        const Position next = (p + 1) % ranks;
-        // Both loops pass all segments, downwards, and end where they began.
-        Block segment = p + k[static_cast<std::size_t>(p)];
-        for (Position step = 0; step < ranks; ++step, segment = before(segment)) {
-            const Position start = starts[static_cast<std::size_t>(segment)];
-            if (start != p)
-                ops.push_back(recv_reduce(before(p), {segment}, Side::left));
-            // Who completes it sends the first copy of the result.
-            ops.push_back(send(next, {segment}, kWork, before(start) == p ? kOverride : kReduce));
-        }
-        for (Position step = 0; step < ranks; ++step, segment = before(segment)) {
-            const Position completes = before(starts[static_cast<std::size_t>(segment)]);
-            if (completes == p)
-                continue;
-            ops.push_back(recv(before(p), {segment}, kWork, kOverride));
-            if (next != completes)
-                ops.push_back(send(next, {segment}, kWork, kOverride));
-        }
-    }
-    return assemble("prr", {Collective::allreduce, ranks, ranks}, std::move(programs));
-}
 
 // Segmented linear tree with the results back down the chain.
 //

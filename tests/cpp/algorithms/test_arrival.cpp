@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The algorithms whose positions are ranks in the order of arrival, over what they depend on:
+// proved.
+#include "doctest.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "algorithms/early_steps.hpp"
+#include "cases.hpp"
+#include "refusal.hpp"
+#include "schedule/verify.hpp"
+#include "support/golden.hpp"
+#include "support/mutate.hpp"
+#include "support/tier.hpp"
+
+using namespace stretto;
+using namespace stretto::schedule;
+using algorithms::Value;
+using stretto::test::Choice;
+
+namespace {
+
+Choice choice(const char *name, algorithms::Values parameters = {}) {
+    return {&algorithms::find(Collective::allreduce, name), std::move(parameters)};
+}
+
+// Bit p of `rises`: whether position p is a step further ahead than the next one.
+Value ahead(Position ranks, std::uint64_t rises) {
+    Value found(static_cast<std::size_t>(ranks), 0);
+    for (std::size_t p = found.size() - 1; p-- > 0;)
+        found[p] = found[p + 1] + static_cast<std::int64_t>(rises >> p & 1);
+    return found;
+}
+
+Verdict prove(const Choice &tried, Position ranks) {
+    CAPTURE(stretto::test::label(tried, ranks, 0));
+    const algorithms::Problem problem = problem_of(tried, ranks);
+    const Verdict verdict = verify(make(tried, ranks));
+    REQUIRE(verdict.failure == "");
+    CHECK(verdict.order_preserving == tried.algorithm->order_preserving(problem));
+    CHECK(verdict.consistent == tried.algorithm->consistent(problem));
+    CHECK(verdict.canonical == tried.algorithm->canonical(problem));
+    return verdict;
+}
+
+void prove_ring(Position ranks, std::uint64_t rises) {
+    const Verdict verdict =
+        prove(choice("pre_reduced_ring", {{"ahead", ahead(ranks, rises)}}), ranks);
+    const std::int64_t P = ranks;
+    CHECK(verdict.accounting.total.sends == 2 * P * (P - 1));
+    CHECK(verdict.accounting.total.reductions == P * (P - 1));
+    CHECK(verdict.accounting.most.scratch_blocks == 0);
+}
+
+} // namespace
+
+TEST_CASE("pre-reduced ring: all steps ahead that there are at few ranks, any at many") {
+    const Position all = ::test::full_tier() ? 12 : ::test::sampled() ? 5 : 8;
+    for (Position ranks = 1; ranks <= all; ++ranks)
+        for (std::uint64_t rises = 0; rises < std::uint64_t{1} << (ranks - 1); ++rises)
+            prove_ring(ranks, rises);
+    std::mt19937_64 random(11);
+    const int samples = ::test::full_tier() ? 20 : 2;
+    for (Position ranks = all + 1; ranks <= 64; ++ranks) {
+        for (int i = 0; i < samples; ++i)
+            prove_ring(ranks, random());
+        prove_ring(ranks, random() & random() & random()); // few steps
+        prove_ring(ranks, ~std::uint64_t{0});              // as many as can be: a chain
+    }
+}
+
+TEST_CASE("pre-reduced ring: nobody ahead, a ring; op by op") {
+    for (const Position ranks : {2, 3, 4, 7, 16})
+        for (const Value &none : {Value{}, ahead(ranks, 0)}) {
+            algorithms::Values given;
+            if (!none.empty())
+                given["ahead"] = none;
+            const Schedule ours = make(choice("pre_reduced_ring", given), ranks);
+            const Schedule ring = make(choice("ring"), ranks);
+            for (Position p = 0; p < ranks; ++p)
+                CHECK(ours.program(p) == ring.program(p));
+        }
+}
+
+TEST_CASE("pre-reduced ring: what is no vector of steps") {
+    const auto refused = [](Value given) {
+        return stretto::test::message(Status::unsupported, [&] {
+            (void)make(choice("pre_reduced_ring", {{"ahead", std::move(given)}}), 4);
+        });
+    };
+    CHECK(refused({1, 0, 0}).find("a number for each") != std::string::npos);
+    CHECK(refused({1, 1, 1, 1}).find("the last one must be 0") != std::string::npos);
+    CHECK(refused({2, 0, 0, 0}).find("each must be the next or one more") != std::string::npos);
+    CHECK(refused({0, 1, 0, 0}).find("each must be the next or one more") != std::string::npos);
+}
+
+TEST_CASE("steps ahead by arrival") {
+    using algorithms::early_steps;
+    for (const auto &example : stretto::test::golden("prr_examples")) {
+        std::vector<double> arrivals = example.at("a");
+        std::sort(arrivals.begin(), arrivals.end());
+        CHECK(early_steps(arrivals, 1) == example.at("k").get<Value>());
+    }
+    CHECK(early_steps({}, 1).empty());
+    CHECK(early_steps(std::vector<double>{3}, 1) == Value{0});
+    // The wait counts from the arrival of the next one: at 1.5 position 0 has nobody to send to.
+    CHECK(early_steps(std::vector<double>{0, 1.5, 2}, 1) == Value{0, 0, 0});
+    CHECK(early_steps(std::vector<double>{0, 1, 2}, 1) == Value{1, 0, 0});
+    // Nobody is ahead whose wait may be a mistake of the estimate.
+    CHECK(early_steps(std::vector<double>{0, 0, 0, 2}, 1, 0.5) == Value{1, 1, 0, 0});
+    CHECK(early_steps(std::vector<double>{0, 0, 0, 2}, 1, 2) == Value{0, 0, 0, 0});
+    // However late: no more steps than there are positions in front.
+    CHECK(early_steps(std::vector<double>{0, 0, 0, 1e9}, 1e-6) == Value{2, 1, 0, 0});
+    CHECK(algorithms::ring_step(4, 8000, 3, 0.5, 0.25) == 3 + 0.75 * 2000);
+    CHECK(stretto::test::message(Status::argument, [&] {
+              (void)early_steps(std::vector<double>{0, 2, 1}, 1);
+          }).find("ascend") != std::string::npos);
+    for (const double step : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
+        CHECK(stretto::test::message(Status::argument, [&] {
+                  (void)early_steps(std::vector<double>{0, 1}, step);
+              }).find("some time") != std::string::npos);
+}
+
+TEST_CASE("pre-reduced ring: message counts with one late are the golden ones") {
+    const nlohmann::json counts = stretto::test::golden("props").at("PRR one late");
+    for (const auto &[ranks, expected] : counts.items()) {
+        std::vector<double> arrivals(std::stoul(ranks), 0);
+        arrivals.back() = 1000;
+        const Verdict verdict =
+            prove(choice("pre_reduced_ring", {{"ahead", algorithms::early_steps(arrivals, 1)}}),
+                  static_cast<Position>(arrivals.size()));
+        CHECK(verdict.accounting.total.sends == expected.at("msgs").get<std::int64_t>());
+        CHECK(verdict.accounting.most.sends == expected.at("max_sends").get<std::int64_t>());
+    }
+}
+
+TEST_CASE("mutants are refused, or right in truth") {
+    std::uint64_t seed = 77;
+    int mutants = 0, refused = 0;
+    for (const Choice &each : {choice("pre_reduced_ring", {{"ahead", {2, 1, 0, 0}}}),
+                               choice("pre_reduced_ring", {{"ahead", {3, 2, 1, 0}}})}) {
+        CAPTURE(stretto::test::label(each, 4, 0));
+        const stretto::test::MutationTally tally =
+            stretto::test::check_mutants(make(each, 4), 100, seed++, 2);
+        mutants += tally.mutants;
+        refused += tally.refused;
+    }
+    MESSAGE(mutants, " mutants, ", refused, " refused");
+    CHECK(refused > mutants / 2);
+}
