@@ -16,6 +16,7 @@ Algorithm direct_canonical();
 Algorithm dissemination();
 Algorithm generalized();
 Algorithm hybrid();
+Algorithm late_rooted();
 Algorithm linear();
 Algorithm one_shot();
 Algorithm one_shot_canonical();

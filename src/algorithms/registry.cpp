@@ -33,6 +33,7 @@ std::vector<Algorithm> catalog() {
         allreduce::bruck(),
         allreduce::dissemination(),
         allreduce::pre_reduced_ring(),
+        allreduce::late_rooted(),
         reduce::linear(),
         reduce::binomial(),
         reduce::generalized(),

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/assemble.hpp"
 #include "algorithms/early_steps.hpp"
 #include "cases.hpp"
 #include "refusal.hpp"
@@ -126,6 +127,26 @@ TEST_CASE("steps ahead by arrival") {
               }).find("some time") != std::string::npos);
 }
 
+TEST_CASE("late-rooted pipeline: blocks and chains") {
+    for (Position ranks = 1; ranks <= 20; ++ranks)
+        for (std::int64_t chain = 2; chain <= std::max<std::int64_t>(ranks, 2); ++chain)
+            for (const std::int64_t blocks : {1, 2, 3, 5, 8, 16}) {
+                if (::test::sampled() && (chain > 3 || blocks > 3))
+                    continue;
+                const Verdict verdict =
+                    prove(choice("late_rooted", {{"blocks", {blocks}}, {"chain", {chain}}}), ranks);
+                CHECK(verdict.accounting.total.sends == 2 * (ranks - 1) * blocks);
+                CHECK(verdict.accounting.total.reductions == (ranks - 1) * blocks);
+                CHECK(verdict.accounting.most.scratch_blocks == 0);
+                const Position among = std::max<Position>(ranks - 1, 1); // who tell each other
+                CHECK(verdict.accounting.most.sends <= 2 * blocks + algorithms::log2_ceil(among));
+            }
+    for (Position ranks = 21; ranks <= 64; ++ranks)
+        for (const std::int64_t blocks : {1, 7, 40})
+            prove(choice("late_rooted", {{"blocks", {blocks}}, {"chain", {2 + blocks % 3}}}),
+                  ranks);
+}
+
 TEST_CASE("pre-reduced ring: message counts with one late are the golden ones") {
     const nlohmann::json counts = stretto::test::golden("props").at("PRR one late");
     for (const auto &[ranks, expected] : counts.items()) {
@@ -139,11 +160,13 @@ TEST_CASE("pre-reduced ring: message counts with one late are the golden ones") 
     }
 }
 
-TEST_CASE("mutants are refused, or right in truth") {
+TEST_CASE("mutants of both are refused, or right in truth") {
     std::uint64_t seed = 77;
     int mutants = 0, refused = 0;
-    for (const Choice &each : {choice("pre_reduced_ring", {{"ahead", {2, 1, 0, 0}}}),
-                               choice("pre_reduced_ring", {{"ahead", {3, 2, 1, 0}}})}) {
+    for (const Choice &each :
+         {choice("pre_reduced_ring", {{"ahead", {2, 1, 0, 0}}}),
+          choice("pre_reduced_ring", {{"ahead", {3, 2, 1, 0}}}),
+          choice("late_rooted", {{"blocks", {3}}}), choice("late_rooted", {{"chain", {3}}})}) {
         CAPTURE(stretto::test::label(each, 4, 0));
         const stretto::test::MutationTally tally =
             stretto::test::check_mutants(make(each, 4), 100, seed++, 2);

@@ -29,6 +29,7 @@ constexpr Pair kPairs[] = {
     {"rab_fold", "rabenseifner"},
     {"rab_32", "rabenseifner_32"},
     {"segtree S=P", "chain(segments=P)"},
+    {"LRP n=7", "late_rooted(blocks=7)"},
 };
 
 Verdict verdict_of(std::string name, Position ranks) {
