@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "doctest.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "algorithms/algorithm.hpp"
+#include "base/status.hpp"
+#include "schedule/bind.hpp"
+#include "schedule/verify.hpp"
+
+using namespace stretto;
+using namespace stretto::schedule;
+
+namespace {
+
+Schedule made(Collective collective, const char *name, Position ranks) {
+    return algorithms::make(algorithms::parse(collective, name), ranks, 0, {});
+}
+
+std::vector<Position> in_order(Position ranks) {
+    std::vector<Position> order(static_cast<std::size_t>(ranks));
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+}
+
+} // namespace
+
+TEST_CASE("bound to ranks in any order a schedule is proved, and costs the same") {
+    std::mt19937 random(7);
+    for (const char *name : {"ring", "chain", "pre_reduced_ring", "late_rooted", "circulant"})
+        for (const Position ranks : {3, 4, 5, 7, 8, 13, 16}) {
+            CAPTURE(name);
+            CAPTURE(ranks);
+            const Schedule original = made(Collective::allreduce, name, ranks);
+            std::vector<Position> order = in_order(ranks);
+            std::shuffle(order.begin(), order.end(), random);
+            const Verdict before = verify(original), after = verify(bind(original, order));
+            CHECK(after.failure == "");
+            CHECK(after.consistent == before.consistent);
+            CHECK(after.accounting.total.sends == before.accounting.total.sends);
+            CHECK(after.accounting.total.blocks_sent == before.accounting.total.blocks_sent);
+            CHECK(after.accounting.total.reductions == before.accounting.total.reductions);
+        }
+}
+
+TEST_CASE("each rank does what its position does, with those at the other positions") {
+    const Schedule original = made(Collective::allreduce, "chain", 4);
+    const std::vector<Position> order = {2, 0, 3, 1};
+    const Schedule bound = bind(original, order);
+    for (Position p = 0; p < 4; ++p) {
+        Program expected = original.program(p);
+        for (Op &op : expected.ops)
+            if (op.peer >= 0)
+                op.peer = order[static_cast<std::size_t>(op.peer)];
+        CHECK(bound.program(order[static_cast<std::size_t>(p)]) == expected);
+    }
+    for (Position p = 0; p < 4; ++p)
+        CHECK(bind(original, in_order(4)).program(p) == original.program(p));
+}
+
+TEST_CASE("what cannot be bound is refused") {
+    const Schedule ring = made(Collective::allreduce, "ring", 3);
+    for (const std::vector<Position> &order : std::vector<std::vector<Position>>{
+             {}, {0, 1}, {0, 1, 1}, {0, 1, 3}, {0, -1, 2}, {0, 1, 2, 3}})
+        CHECK_THROWS_AS(bind(ring, order), Error);
+    CHECK_THROWS_AS(bind(made(Collective::reduce, "chain", 3), in_order(3)), Error);
+    CHECK_THROWS_AS(bind(made(Collective::reduce_scatter, "ring", 3), in_order(3)), Error);
+}
