@@ -32,6 +32,7 @@ enum class Setting {
     string_copies,
     warn,
     trials,
+    arrivals,
     log,
     trace,
     trace_bytes,

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All settings there are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/settings.hpp"
+
+namespace stretto {
+
+inline constexpr std::uint64_t kLongest =
+    1'000'000'000'000'000'000; // ns: 31 years; leaves room for sums
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46; // of address space
+inline constexpr std::uint64_t kMostRanks = 65536;
+
+inline constexpr std::array kSettings{
+    SettingInfo{.setting = Setting::timeout,
+                .variable = "STRETTO_TIMEOUT",
+                .kind = SettingKind::duration,
+                .fallback = "600",
+                .meaning = "how long a call waits for a rank that does not come, or is stuck; "
+                           "0: for ever",
+                .most = kLongest,
+                .unit = "s"},
+    SettingInfo{.setting = Setting::init_timeout,
+                .variable = "STRETTO_INIT_TIMEOUT",
+                .kind = SettingKind::duration,
+                .fallback = "60",
+                .meaning = "how long stretto_init waits for the other ranks; 0: for ever",
+                .most = kLongest,
+                .unit = "s"},
+    SettingInfo{.setting = Setting::peer_timeout,
+                .variable = "STRETTO_PEER_TIMEOUT",
+                .kind = SettingKind::duration,
+                .fallback = "10",
+                .meaning = "in a job on several hosts, how long a rank may give no sign of life "
+                           "before it counts as dead; computing is no silence, being stopped is; "
+                           "0: for ever",
+                .most = kLongest,
+                .unit = "s"},
+    SettingInfo{.setting = Setting::heartbeat,
+                .variable = "STRETTO_HEARTBEAT",
+                .kind = SettingKind::duration,
+                .fallback = "500ms",
+                .meaning = "how often ranks of a job on several hosts ask one another for a sign "
+                           "of life; at least four times within STRETTO_PEER_TIMEOUT",
+                .least = 1'000'000,
+                .most = kLongest,
+                .unit = "s"},
+    SettingInfo{.setting = Setting::algorithm,
+                .variable = "STRETTO_ALGORITHM",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "forces an algorithm: a name of `stretto list`, with parameters, as "
+                           "segmented_ring(segments=4); or, for a collective and sizes in bytes, "
+                           "rules as allreduce:4K-64K=ring,allreduce=direct; or a schedule of "
+                           "one's own, as file:/path/mine.json (docs/algorithms.md); by default "
+                           "Stretto chooses"},
+    SettingInfo{.setting = Setting::reproducible,
+                .variable = "STRETTO_REPRODUCIBLE",
+                .kind = SettingKind::choice,
+                .fallback = "off",
+                .meaning = "run: the same bits in every run; full: also for every size, split and "
+                           "algorithm",
+                .words = "off run full"},
+    SettingInfo{.setting = Setting::spin,
+                .variable = "STRETTO_SPIN",
+                .kind = SettingKind::duration,
+                .fallback = "",
+                .meaning = "how long a waiting rank spins before it yields; by default 100 us "
+                           "with a core for every rank, else 0",
+                .most = kLongest,
+                .unit = "us"},
+    SettingInfo{.setting = Setting::ring_bytes,
+                .variable = "STRETTO_RING_BYTES",
+                .kind = SettingKind::bytes,
+                .fallback = "",
+                .meaning = "each of the two rings of a rank in shared memory, a power of two; by "
+                           "default 512K to 2M by number of ranks, 512K to 4M between hosts",
+                .least = 4096,
+                .most = kMostBytes},
+    SettingInfo{.setting = Setting::slice_bytes,
+                .variable = "STRETTO_SLICE_BYTES",
+                .kind = SettingKind::bytes,
+                .fallback = "",
+                .meaning = "the piece in which blocks travel; by default by the size of the "
+                           "vector",
+                .most = kMostBytes},
+    SettingInfo{.setting = Setting::plan_bytes,
+                .variable = "STRETTO_PLAN_BYTES",
+                .kind = SettingKind::bytes,
+                .fallback = "64M",
+                .meaning = "memory for plans of calls that may be repeated; when it is full, all "
+                           "are forgotten",
+                .most = kMostBytes},
+    SettingInfo{.setting = Setting::heap_bytes,
+                .variable = "STRETTO_HEAP_BYTES",
+                .kind = SettingKind::bytes,
+                .fallback = "64G",
+                .meaning = "address space for stretto_alloc, per rank, a multiple of the page "
+                           "size; pages are taken only when allocated",
+                .least = 4096,
+                .most = kMostBytes},
+    SettingInfo{.setting = Setting::isa,
+                .variable = "STRETTO_ISA",
+                .kind = SettingKind::choice,
+                .fallback = "",
+                .meaning = "narrows the instruction set of the kernels; by default the widest "
+                           "that the processor has",
+                .words = "baseline avx2 avx512"},
+    SettingInfo{.setting = Setting::string_copies,
+                .variable = "STRETTO_STRING_COPIES",
+                .kind = SettingKind::boolean,
+                .fallback = "1",
+                .meaning = "whether copies use the string instruction of a processor that has a "
+                           "fast one (x86-64: ERMS)"},
+    SettingInfo{.setting = Setting::warn,
+                .variable = "STRETTO_WARN",
+                .kind = SettingKind::boolean,
+                .fallback = "1",
+                .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
+                           "that does not exist, of a connection that was refused"},
+    SettingInfo{.setting = Setting::trials,
+                .variable = "STRETTO_TRIALS",
+                .kind = SettingKind::boolean,
+                .fallback = "1",
+                .meaning =
+                    "whether calls between hosts that repeat try algorithms of similar price"},
+    SettingInfo{.setting = Setting::arrivals,
+                .variable = "STRETTO_ARRIVALS",
+                .kind = SettingKind::boolean,
+                .fallback = "0",
+                .meaning =
+                    "whether allreduces of 512 KiB and more between hosts, when they repeat, "
+                    "are served for the times at which ranks came to the last ones"},
+    SettingInfo{.setting = Setting::log,
+                .variable = "STRETTO_LOG",
+                .kind = SettingKind::choice,
+                .fallback = "off",
+                .meaning = "choice: rank 0 says on standard error, once for each kind of call, "
+                           "which algorithm serves it and why",
+                .words = "off choice"},
+    SettingInfo{.setting = Setting::trace,
+                .variable = "STRETTO_TRACE",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "a folder into which each rank writes a trace of its calls, steps and "
+                           "waits, for Perfetto (docs/trace.md); by default there is none"},
+    SettingInfo{.setting = Setting::trace_bytes,
+                .variable = "STRETTO_TRACE_BYTES",
+                .kind = SettingKind::bytes,
+                .fallback = "16M",
+                .meaning = "memory of each rank for its trace, 64 bytes a record; when it is full, "
+                           "the oldest records are dropped",
+                .least = 4096,
+                .most = std::uint64_t{1} << 36},
+    SettingInfo{.setting = Setting::addr,
+                .variable = "STRETTO_ADDR",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "where the ranks of a job on several hosts meet: an address of rank 0's "
+                           "host and a port that is free there, as node7:29400; by default that "
+                           "of torchrun, or none: all ranks are on one host"},
+    SettingInfo{.setting = Setting::iface,
+                .variable = "STRETTO_IFACE",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning =
+                    "network interfaces to use: beginnings of names, as eth0,ib; whole names "
+                    "after =, as =eth0; all but these after ^, as ^docker,lo; by default "
+                    "the one that leads to the peer"},
+    SettingInfo{.setting = Setting::hosts,
+                .variable = "STRETTO_HOSTS",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning =
+                    "names, by turns of ranks 0, 1, ..., as a,a,b: ranks with different ones "
+                    "share no memory even if they could; to try several hosts on one"},
+    SettingInfo{.setting = Setting::sockets,
+                .variable = "STRETTO_SOCKETS",
+                .kind = SettingKind::count,
+                .fallback = "1",
+                .meaning = "TCP connections for data between two ranks on different hosts, for "
+                           "networks on which one does not carry all; rank 0's counts",
+                .least = 1,
+                .most = 16},
+    SettingInfo{.setting = Setting::congestion,
+                .variable = "STRETTO_CONGESTION",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "TCP's congestion control between hosts, one that the machine allows: "
+                           "cubic, reno, bbr; by default what the machine has"},
+    SettingInfo{.setting = Setting::delay,
+                .variable = "STRETTO_DELAY",
+                .kind = SettingKind::duration,
+                .fallback = "0",
+                .meaning = "how much later all leaves for another host: for experiments",
+                .most = kLongest,
+                .unit = "us"},
+    SettingInfo{.setting = Setting::profile,
+                .variable = "STRETTO_PROFILE",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "a JSON file on the network and its calls (docs/hosts.md), assumed, or "
+                           "thorough; by default it is measured at the start; rank 0's counts"},
+    SettingInfo{.setting = Setting::secret_file,
+                .variable = "STRETTO_SECRET_FILE",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "a file with the secret by which the hosts of a job trust one another, "
+                           "which only its user may be able to read; by default "
+                           "~/.config/stretto/secret, which `stretto secret` makes"},
+    SettingInfo{.setting = Setting::secret,
+                .variable = "STRETTO_SECRET",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "the secret itself, in place of a file, from 32 to 4096 characters; its "
+                           "value is never shown",
+                .secret = true},
+    SettingInfo{.setting = Setting::mpi,
+                .variable = "STRETTO_MPI",
+                .kind = SettingKind::text,
+                .fallback = "all",
+                .meaning = "calls of an MPI program that Stretto serves when it is preloaded "
+                           "(docs/mpi.md): all, none, a list as allreduce,bcast, or all but those "
+                           "of one, as ^barrier; rank 0's counts"},
+    SettingInfo{.setting = Setting::mpi_report,
+                .variable = "STRETTO_MPI_REPORT",
+                .kind = SettingKind::boolean,
+                .fallback = "0",
+                .meaning = "whether rank 0 of an MPI program prints at its end what was served, "
+                           "what was not and why, and the times beside those of the MPI library; "
+                           "rank 0's counts"},
+    SettingInfo{.setting = Setting::mpi_warmup,
+                .variable = "STRETTO_MPI_WARMUP",
+                .kind = SettingKind::duration,
+                .fallback = "2ms",
+                .meaning = "how much an MPI program does on a communicator other than "
+                           "MPI_COMM_WORLD, as 5 us a call and 1 ns a byte, before Stretto makes "
+                           "one of its own for it; 0: at once; rank 0's counts",
+                .most = kLongest,
+                .unit = "s"},
+    SettingInfo{.setting = Setting::rank,
+                .variable = "STRETTO_RANK",
+                .kind = SettingKind::count,
+                .fallback = "",
+                .meaning = "the rank of this process in its job",
+                .most = kMostRanks - 1,
+                .group = SettingGroup::launcher},
+    SettingInfo{.setting = Setting::size,
+                .variable = "STRETTO_SIZE",
+                .kind = SettingKind::count,
+                .fallback = "",
+                .meaning = "the number of ranks of the job",
+                .least = 1,
+                .most = kMostRanks,
+                .group = SettingGroup::launcher},
+    SettingInfo{.setting = Setting::job,
+                .variable = "STRETTO_JOB",
+                .kind = SettingKind::text,
+                .fallback = "default",
+                .meaning = "the name of the job, the same for all its ranks on this host and "
+                           "different from other jobs",
+                .group = SettingGroup::launcher},
+    SettingInfo{.setting = Setting::local_rank,
+                .variable = "STRETTO_LOCAL_RANK",
+                .kind = SettingKind::count,
+                .fallback = "",
+                .meaning = "the rank among those of this host, for programs that want it",
+                .most = kMostRanks - 1,
+                .group = SettingGroup::launcher},
+    SettingInfo{.setting = Setting::local_size,
+                .variable = "STRETTO_LOCAL_SIZE",
+                .kind = SettingKind::count,
+                .fallback = "",
+                .meaning = "the number of ranks of this host, for programs that want it",
+                .least = 1,
+                .most = kMostRanks,
+                .group = SettingGroup::launcher},
+};
+
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < kSettings.size(); ++i)
+        if (kSettings[i].setting != static_cast<Setting>(i))
+            return false;
+    return true;
+}
+static_assert(in_order(), "the table lists the settings in the order of the enumeration");
+
+} // namespace stretto
