@@ -92,6 +92,12 @@ Price price_of(const schedule::Schedule &made, const Situation &s) {
     return price_of(made, s, placement(s), {.work = kQuick.work});
 }
 
+std::vector<Elapsed> elapsed_of(const schedule::Schedule &made, const Situation &s,
+                                std::span<const Arrivals> cases) {
+    return elapsed(made, made.partition.fitting(elements(s)), s.element, slice_bytes(s),
+                   placement(s), cases);
+}
+
 std::vector<Priced> priced(const Situation &s, const Effort &effort) {
     const Placement there = placement(s);
     std::vector<Priced> result;

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
+#include "select/elapsed.hpp"
 #include "select/price.hpp"
 #include "select/select.hpp"
 
@@ -45,6 +47,10 @@ inline constexpr Effort kQuick{.within = 3, .work = 1u << 20};
 
 // What a candidate costs over the network; throws Error(unsupported) if that takes too long to say.
 Price price_of(const schedule::Schedule &made, const Situation &situation);
+
+// The same when positions come at different times, for each of several cases.
+std::vector<Elapsed> elapsed_of(const schedule::Schedule &made, const Situation &situation,
+                                std::span<const Arrivals> cases);
 
 // All candidates, in the order of the registry.
 std::vector<Priced> priced(const Situation &situation, const Effort &effort = {});

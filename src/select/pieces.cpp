@@ -264,7 +264,7 @@ std::optional<Pieces> built(const Schedule &schedule, std::size_t count, std::si
 } // namespace
 
 Pieces pieces_of(const Schedule &schedule, std::size_t count, std::size_t element,
-                 std::size_t slice, const Placement &placement, const Limits &limits) {
+                 std::size_t slice, const Placement &placement, const Limits &limits, bool all) {
     if (slice == 0 || element == 0)
         refuse("slices and elements have at least one byte");
     schedule::check_frame(schedule);
@@ -277,7 +277,7 @@ Pieces pieces_of(const Schedule &schedule, std::size_t count, std::size_t elemen
     // What a schedule claims of itself holds for those of this library; if it is not so, what is
     // sent is hardly ever what is received.
     std::optional<Pieces> pieces;
-    if (schedule.symmetry && equal_blocks(schedule.partition))
+    if (!all && schedule.symmetry && equal_blocks(schedule.partition))
         pieces = build(placement.orbits(*schedule.symmetry));
     if (!pieces)
         pieces = build(Orbits::none(schedule.ranks));

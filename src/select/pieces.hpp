@@ -53,8 +53,9 @@ struct Pieces {
 //
 // Positions are those that stand for all (orbits.hpp), and a message goes to who stands for its
 // destination: what that one receives from somebody whom the sender stands for, and who is as far
-// from it.
+// from it.  `all`: every position stands for itself alone.
 Pieces pieces_of(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-                 std::size_t slice, const Placement &placement, const Limits &limits);
+                 std::size_t slice, const Placement &placement, const Limits &limits,
+                 bool all = false);
 
 } // namespace stretto::select

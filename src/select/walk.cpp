@@ -16,11 +16,11 @@ using PortId = std::uint32_t;
 
 // Something that happens at a time.  At the same time: in the order in which it was foreseen.
 struct Moment {
-    enum class Kind : std::uint8_t { reaches, left, there, worked };
+    enum class Kind : std::uint8_t { comes, reaches, left, there, worked };
 
     double time;
     std::uint32_t turn;
-    std::uint32_t id; // a message, or a task that has worked
+    std::uint32_t id; // a position that comes, a message, or a task that has worked
     Kind kind;
 
     bool operator>(const Moment &other) const {
@@ -37,11 +37,16 @@ public:
           port_(pieces.messages.size(), 0), processor_free_(pieces.positions, 0),
           port_free_(2 * (std::size_t{pieces.positions} + pieces.hosts), 0) {}
 
-    Walk run(double limit) {
+    Walk run(double limit, std::span<const double> arrivals) {
         for (TaskId task = 0; task < states_.size(); ++task)
             states_[task].waits = pieces_.tasks[task].waits;
+        walk_.finish.assign(pieces_.positions, 0);
+        for (std::uint32_t position = 0; position < arrivals.size(); ++position)
+            if (walk_.finish[position] = arrivals[position]; arrivals[position] > 0)
+                foresee(arrivals[position], Moment::Kind::comes, position);
         for (TaskId task = 0; task < states_.size(); ++task)
-            if (pieces_.tasks[task].waits == 0)
+            // What a position that is not there has to do first waits for that.
+            if (states_[task].waits == 0 && walk_.finish[pieces_.tasks[task].position] == 0)
                 ready_.push_back(task);
         settle();
         while (!moments_.empty() && now_ <= limit) {
@@ -88,6 +93,7 @@ private:
 
     void happen(const Moment &moment) {
         switch (moment.kind) {
+        case Moment::Kind::comes: come(moment.id); return;
         case Moment::Kind::reaches: go_on(moment.id); return;
         case Moment::Kind::left: complete(pieces_.messages[moment.id].send); return;
         case Moment::Kind::there:
@@ -98,6 +104,15 @@ private:
             return;
         case Moment::Kind::worked: complete(moment.id); return;
         }
+    }
+
+    void come(std::uint32_t position) {
+        // Tasks lie position by position.
+        const auto of = [this](const Task &task) { return task.position; };
+        const auto mine = std::ranges::equal_range(pieces_.tasks, position, {}, of);
+        for (auto task = mine.begin(); task != mine.end(); ++task)
+            if (task->waits == 0)
+                ready_.push_back(static_cast<TaskId>(task - pieces_.tasks.begin()));
     }
 
     // An eager piece goes when its send can and is taken when it is there and its receive can;
@@ -125,6 +140,8 @@ private:
 
     void complete(TaskId task) {
         ++done_;
+        double &finish = walk_.finish[pieces_.tasks[task].position];
+        finish = std::max(finish, now_);
         const std::int32_t level = states_[task].level;
         walk_.steps = std::max<std::int64_t>(walk_.steps, level);
         for (std::size_t i = pieces_.dependents_at[task]; i < pieces_.dependents_at[task + 1];
@@ -216,8 +233,8 @@ private:
 
 } // namespace
 
-Walk walk(const Pieces &pieces, double limit) {
-    return Player(pieces).run(limit);
+Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals) {
+    return Player(pieces).run(limit, arrivals);
 }
 
 } // namespace stretto::select

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "select/pieces.hpp"
 
@@ -12,10 +14,12 @@ namespace stretto::select {
 struct Walk {
     double seconds = 0;
     std::int64_t steps = 0;
-    bool ended = true; // false: some wait for each other, or the limit is passed
+    bool ended = true;          // false: some wait for each other, or the limit is passed
+    std::vector<double> finish; // by position: its last task; its arrival if it has none
 };
 
-// Up to the first moment beyond `limit` seconds.
-Walk walk(const Pieces &pieces, double limit);
+// Up to the first moment beyond `limit` seconds.  Positions come when `arrivals` say, in seconds
+// from 0 on; empty: all at 0.
+Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals = {});
 
 } // namespace stretto::select

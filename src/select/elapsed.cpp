@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/elapsed.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/status.hpp"
+#include "select/pieces.hpp"
+#include "select/walk.hpp"
+
+namespace stretto::select {
+
+std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t count,
+                             std::size_t element, std::size_t slice, const Placement &placement,
+                             std::span<const Arrivals> cases, const Limits &limits) {
+    const Pieces pieces = pieces_of(schedule, count, element, slice, placement, limits, true);
+    const double common = placement.topology().common * pieces.counts.pieces;
+    std::vector<Elapsed> found;
+    for (const Arrivals &arrivals : cases) {
+        if (arrivals.size() != pieces.positions)
+            throw Error(Status::argument, "elapsed: " + std::to_string(arrivals.size()) +
+                                              " arrivals for " + std::to_string(pieces.positions) +
+                                              " positions of '" + schedule.name + "'");
+        const Walk walked = walk(pieces, limits.seconds, arrivals);
+        if (!walked.ended && walked.seconds <= limits.seconds)
+            throw Error(Status::argument,
+                        "elapsed: '" + schedule.name + "' deadlocks; verify() tells where");
+        Elapsed each{0, std::max(walked.seconds, common)};
+        for (std::size_t p = 0; p < arrivals.size(); ++p)
+            each.mean += std::max(walked.finish[p], common) - arrivals[p];
+        each.mean /= static_cast<double>(arrivals.size());
+        found.push_back(each);
+    }
+    return found;
+}
+
+} // namespace stretto::select

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a schedule costs when ranks come at different times: by the model of price.hpp.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "select/placement.hpp"
+
+namespace stretto::select {
+
+// When each position comes, in seconds of one clock; the first at 0.
+using Arrivals = std::vector<double>;
+
+struct Elapsed {
+    double mean = 0; // seconds: of finish - arrival, over all positions (Proficz 2018, section 3)
+    double last = 0; // seconds: the last finish
+};
+
+// One for each case.  Throws as price() does, and Error(argument) if a case has not as many
+// arrivals as there are positions.
+std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t count,
+                             std::size_t element, std::size_t slice, const Placement &placement,
+                             std::span<const Arrivals> cases, const Limits &limits = {});
+
+} // namespace stretto::select

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The choice when ranks come at different times, and all know when each is expected.
+//
+// A schedule for arrivals is made for positions sorted by them.  It is worth what the calls before
+// would have taken with it, mispredicted ones among them, by the model of price.hpp: the mean over
+// ranks of finish - arrival.  It serves if that is clearly less than the balanced choice would have
+// taken, and if it costs little where the estimate is wrong altogether.
+//
+// Sources: Proficz 2018 (segmented linear tree, pre-reduced ring); late_rooted is this library's.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "select/elapsed.hpp"
+#include "select/select.hpp"
+
+namespace stretto::select {
+
+struct Late {
+    std::string algorithm = {};  // with parameters; empty: the balanced choice serves
+    std::vector<int> order = {}; // the rank at each position: sorted by arrival
+    double mean_elapsed = 0;     // seconds, over the recent calls
+    double balanced_elapsed = 0; // the same of the balanced choice
+    double margin = 0;           // seconds: what was to be saved; who comes less late is on time
+    std::string why = {};
+};
+
+// The parts of the choice that a margin decides.
+struct LateRule {
+    double gain = 0.05;       // of what the balanced choice takes if all come at once: to be saved
+    double risk = 1.3;        // most that a wrong estimate may cost, as a factor of mean elapsed
+    double risk_of_few = 1.5; // on fewer than `few` ranks
+    int few = 12;
+};
+
+// Ranks sorted by arrival, those of equal arrival by their number.
+std::vector<int> sorted_by_arrival(const Arrivals &arrivals);
+
+// What is made for such arrivals, with parameters: for this many bytes over this network.  `spread`
+// is how far single arrivals are from what is expected, in seconds.
+std::vector<std::string> made_for(const Situation &situation, const Arrivals &expected,
+                                  double spread);
+
+// `balanced` is the choice that serves if all come at once; `recent` are arrivals of the last
+// calls, by rank, the latest last; `now` is what serves so far, which goes on if nothing is clearly
+// better.  The same on all ranks, as it sees nothing but what all know.
+Late choose_late(const Situation &situation, const std::string &balanced, const Arrivals &expected,
+                 std::span<const Arrivals> recent, const Late &now = {}, const LateRule &rule = {});
+
+// The same of an algorithm that was asked for; nothing if it is not made for arrivals.
+Late forced_late(const Situation &situation, std::string_view algorithm, const Arrivals &expected,
+                 std::span<const Arrivals> recent);
+
+} // namespace stretto::select

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Prices of ranks that come at different times, and what is chosen for them.
+#include "doctest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "schedule/bind.hpp"
+#include "select/candidates.hpp"
+#include "select/late.hpp"
+#include "situations.hpp"
+
+using namespace stretto;
+using namespace stretto::select;
+using schedule::Collective;
+
+namespace {
+
+constexpr std::size_t kMiB = 1u << 20;
+
+// A host each, 1 Gbit/s.
+Situation across(int ranks, std::size_t bytes) {
+    Situation situation = test::allreduce(ranks, 1, bytes);
+    situation.hosts = ranks;
+    return situation;
+}
+
+Arrivals one_late(int ranks, int rank, double seconds) {
+    Arrivals arrivals(static_cast<std::size_t>(ranks), 0);
+    arrivals[static_cast<std::size_t>(rank)] = seconds;
+    return arrivals;
+}
+
+std::vector<Arrivals> always(const Arrivals &arrivals) {
+    return std::vector<Arrivals>(7, arrivals);
+}
+
+schedule::Schedule made(const std::string &name, int ranks) {
+    return algorithms::make(algorithms::parse(Collective::allreduce, name), ranks);
+}
+
+double beta_m(const Situation &s) {
+    return s.profile.between.byte * static_cast<double>(s.bytes);
+}
+
+} // namespace
+
+TEST_CASE("if all come at once, the last to finish is what a price says") {
+    for (const int ranks : {2, 3, 5, 8, 13})
+        for (const char *name : {"ring", "chain", "circulant", "rabenseifner"})
+            for (const std::size_t bytes : {std::size_t{65536}, 4 * kMiB}) {
+                CAPTURE(ranks);
+                CAPTURE(name);
+                CAPTURE(bytes);
+                const Situation s = across(ranks, bytes);
+                const std::vector<Arrivals> at_once = {Arrivals(static_cast<std::size_t>(ranks))};
+                const Elapsed found = elapsed_of(made(name, ranks), s, at_once).front();
+                // A symmetric one is priced by one position, whose pieces of one message may
+                // overtake others.
+                CHECK(found.last ==
+                      doctest::Approx(price_of(made(name, ranks), s).seconds).epsilon(0.05));
+                CHECK(found.mean <= found.last * (1 + 1e-12));
+            }
+}
+
+TEST_CASE("everybody waits for the last of a ring, who waits for nobody") {
+    const int ranks = 6;
+    const Situation s = across(ranks, 4 * kMiB);
+    const double late = 0.5; // more than the whole ring takes
+    const std::vector<Arrivals> cases = {Arrivals(6, 0), one_late(ranks, 2, late)};
+    const std::vector<Elapsed> found = elapsed_of(made("ring", ranks), s, cases);
+    CHECK(found[1].last - late <= found[0].last + 1e-9);
+    CHECK(found[1].last - late >= beta_m(s));
+    // All but rank 2 wait that long besides.
+    CHECK(found[1].mean >= late * (ranks - 1) / ranks + 0.8 * beta_m(s));
+    CHECK(found[1].mean <= late * (ranks - 1) / ranks + found[0].last + 1e-9);
+}
+
+TEST_CASE("once the last is there, little more than one vector is to be moved") {
+    for (const int ranks : {4, 8, 16, 48}) {
+        CAPTURE(ranks);
+        const Situation s = across(ranks, 4 * kMiB);
+        const Arrivals late = one_late(ranks, ranks - 1, 1);
+        const auto names = made_for(s, late, 0);
+        const std::vector<Arrivals> cases = {late};
+        const auto after_it = [&](std::string_view start) {
+            const auto found = std::ranges::find_if(
+                names, [&](const std::string &name) { return name.starts_with(start); });
+            REQUIRE(found != names.end());
+            return elapsed_of(made(*found, ranks), s, cases).front().last - 1;
+        };
+        // A ring moves near two.
+        const double chain = after_it("chain("), after = after_it("late_rooted(");
+        CHECK(chain >= beta_m(s));
+        CHECK(chain <= 1.45 * beta_m(s));
+        CHECK(after >= beta_m(s));
+        // By rounds (n + ceil(log2(P - 1)) + 1) (alpha + beta m / n), 1.17 to 1.26; pieces that
+        // come at a port together are served as they come, not round by round, which costs more the
+        // more ranks there are.
+        CHECK(after <= (ranks < 48 ? 1.6 : 2.1) * beta_m(s));
+    }
+}
+
+TEST_CASE("what is not as long as there are positions is refused") {
+    const std::vector<Arrivals> cases = {Arrivals(3, 0)};
+    CHECK_THROWS_AS(elapsed_of(made("ring", 4), across(4, kMiB), cases), Error);
+}
+
+TEST_CASE("for one late rank what is chosen is made for it, whichever it is") {
+    for (const int ranks : {4, 8, 16})
+        for (const int rank : {0, 1, ranks - 1}) {
+            CAPTURE(ranks);
+            CAPTURE(rank);
+            const Situation s = across(ranks, 4 * kMiB);
+            const std::string balanced = choose(s).algorithm;
+            const Arrivals late = one_late(ranks, rank, 0.2);
+            const Late found = choose_late(s, balanced, late, always(late));
+            REQUIRE(!found.algorithm.empty());
+            CHECK(found.order.back() == rank);
+            CHECK(found.mean_elapsed < found.balanced_elapsed);
+            // It plays: proved for any order elsewhere.
+            CHECK_NOTHROW(schedule::bind(made(found.algorithm, ranks),
+                                         {found.order.begin(), found.order.end()}));
+            // It goes on, though plans for other numbers would serve as well.
+            const Late again = choose_late(s, balanced, one_late(ranks, rank, 0.201),
+                                           always(one_late(ranks, rank, 0.201)), found);
+            CHECK(again.algorithm == found.algorithm);
+            CHECK(again.order == found.order);
+        }
+}
+
+TEST_CASE("who comes at once is served as ever") {
+    for (const int ranks : {3, 8, 16}) {
+        const Situation s = across(ranks, 4 * kMiB);
+        const Arrivals at_once(static_cast<std::size_t>(ranks), 0);
+        const std::string balanced = choose(s).algorithm;
+        CHECK(choose_late(s, balanced, at_once, always(at_once)).algorithm.empty());
+        const Arrivals hardly = one_late(ranks, 1, 1e-4);
+        CHECK(choose_late(s, balanced, hardly, always(hardly)).algorithm.empty());
+    }
+}
+
+TEST_CASE("an estimate that is mostly wrong changes nothing") {
+    const int ranks = 16;
+    const Situation s = across(ranks, 4 * kMiB);
+    std::vector<Arrivals> recent;
+    for (int call = 0; call < 7; ++call)
+        recent.push_back(one_late(ranks, (5 * call + 1) % ranks, 0.03));
+    const Late found = choose_late(s, choose(s).algorithm, one_late(ranks, 1, 0.03), recent);
+    CHECK(found.algorithm.empty());
+}
+
+TEST_CASE("no wrong estimate costs more than was allowed") {
+    std::mt19937 random(3);
+    for (const int ranks : {4, 8, 12, 16})
+        for (const std::size_t bytes : {kMiB, 4 * kMiB, 16 * kMiB}) {
+            const Situation s = across(ranks, bytes);
+            const std::string balanced = choose(s).algorithm;
+            std::uniform_real_distribution<double> up_to(0, 3 * beta_m(s));
+            Arrivals expected(static_cast<std::size_t>(ranks));
+            for (double &each : expected)
+                each = up_to(random);
+            expected[static_cast<std::size_t>(ranks) / 2] = 5 * beta_m(s);
+            *std::ranges::min_element(expected) = 0;
+            const Late found = choose_late(s, balanced, expected, always(expected));
+            if (found.algorithm.empty())
+                continue;
+            const std::vector<Arrivals> truth = {Arrivals(static_cast<std::size_t>(ranks), 0)};
+            const double with = elapsed_of(made(found.algorithm, ranks), s, truth).front().mean;
+            const double without = elapsed_of(made(balanced, ranks), s, truth).front().mean;
+            CAPTURE(ranks);
+            CAPTURE(bytes);
+            CAPTURE(found.algorithm);
+            CHECK(with <= (ranks < 12 ? 1.5 : 1.3) * without * (1 + 1e-9));
+        }
+}
+
+TEST_CASE("an algorithm that was asked for is made for the arrivals") {
+    const Situation s = across(5, 4 * kMiB);
+    const Arrivals late = one_late(5, 3, 0.1);
+    for (const char *name : {"chain", "pre_reduced_ring", "late_rooted"}) {
+        const Late found = forced_late(s, name, late, always(late));
+        CHECK(found.algorithm.starts_with(std::string(name) + "("));
+        CHECK(found.order == std::vector<int>{0, 1, 2, 4, 3});
+    }
+    CHECK(forced_late(s, "ring", late, always(late)).algorithm.empty());
+}
