@@ -47,11 +47,14 @@ void Communicator::share(Request &request, std::span<const std::size_t> counts) 
 
 const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen) {
     const std::size_t count = vector_count(request);
-    const std::uint64_t content = chosen.imported == nullptr ? 0 : chosen.imported->hash;
+    // What its name does not tell.
+    std::uint64_t content = chosen.imported == nullptr ? 0 : chosen.imported->hash;
+    for (const int rank : chosen.order)
+        content = mix(content, static_cast<std::uint64_t>(rank) + 1);
     std::string key = std::string(schedule::name(request.collective)) + " " + chosen.algorithm +
                       " " + std::to_string(count) + " " + std::to_string(size_of(request.dtype)) +
                       " " + std::to_string(request.root) + " " + std::to_string(request.shares);
-    if (chosen.imported != nullptr)
+    if (content != 0)
         key += " " + std::to_string(content);
     std::unique_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
@@ -80,7 +83,7 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
         throw;
     }
     plan_bytes_ += slot->footprint();
-    if (logs_choices_ && logged_.insert(key).second)
+    if (logs_choices_ && !request.own && logged_.insert(key).second)
         log_choice(request, chosen);
     return *slot;
 }
@@ -103,7 +106,9 @@ Communicator::Site Communicator::make_site(const Request &request) {
     Site site;
     Chosen chosen = choice_for(request);
     site.tries = tries(request, chosen);
+    site.watches = watches(request, chosen);
     resume_trial(key_of(request), chosen);
+    resume_watch(key_of(request), chosen);
     site.plan = &plan(request, chosen);
     // Where bits must not depend on how operands are put together, each pair is rounded.
     site.reduce =
@@ -224,6 +229,8 @@ void Communicator::play(const Request &request) {
         Site &where = site_of_call(request);
         if (where.tries) [[unlikely]]
             play_trial(request, where);
+        else if (where.watches) [[unlikely]]
+            play_watched(request, where);
         else
             queue_.play(call(request, where, false), where.tally);
     });

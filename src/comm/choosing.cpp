@@ -5,6 +5,7 @@
 #include "base/spelling.hpp"
 #include "base/warning.hpp"
 #include "comm/communicator.hpp"
+#include "schedule/bind.hpp"
 #include "select/profile_json.hpp"
 
 namespace stretto::comm {
@@ -31,7 +32,9 @@ Communicator::Chosen Communicator::choice_for(const Request &request) const {
     if (const select::ForcedRule *rule = select::rule_for(terms().forced, here)) {
         select::require(*rule, here, request.root, vector_count(request));
         return {{rule->algorithm, "forced by " + terms().forced_by + ": " + to_text(*rule)},
-                rule->imported};
+                rule->imported,
+                {},
+                true};
     }
     return {select::choose(free_situation(request)), nullptr};
 }
@@ -64,10 +67,12 @@ select::Profile Communicator::profile_and_trials() const {
 }
 
 schedule::Schedule Communicator::schedule_for(const Request &request, const Chosen &chosen) const {
-    if (chosen.imported == nullptr)
-        return algorithms::make(
+    if (chosen.imported == nullptr) {
+        schedule::Schedule made = algorithms::make(
             algorithms::parse(request.collective, chosen.algorithm), size(), request.root,
             request.shares == 0 ? std::vector<std::uint64_t>{} : *shares_.last().counts);
+        return chosen.order.empty() ? made : schedule::bind(std::move(made), chosen.order);
+    }
     schedule::Schedule schedule = chosen.imported->schedule;
     schedule.name = chosen.algorithm; // the file, whatever it calls itself
     return schedule;

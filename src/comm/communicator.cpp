@@ -45,6 +45,7 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
       queue_(engine_, *segment_, identity.rank),
       profile_(origin != nullptr ? origin->profile : select::Profile{}),
       tries_(number(Setting::trials) != 0 && !segment_->placement().one_host()),
+      watches_(number(Setting::arrivals) != 0 && !segment_->placement().one_host()),
       most_plan_bytes_(number(Setting::plan_bytes)),
       logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
       exhausted_(engine::no_memory(identity.rank)) {
@@ -152,13 +153,29 @@ void Communicator::quiesce() {
 }
 
 std::uint64_t Communicator::completed() {
-    const std::lock_guard lock(exchanges_mutex_);
-    std::uint64_t calls = engine_.completed();
-    if (!exchanges_.empty())
-        calls = std::min(calls, *exchanges_.begin());
+    std::uint64_t calls = all_completed();
     const auto own = std::lower_bound(own_calls_.begin(), own_calls_.end(), calls);
-    calls -= static_cast<std::uint64_t>(own - own_calls_.begin());
+    calls -= own_before_ + static_cast<std::uint64_t>(own - own_calls_.begin());
     return calls - std::min(calls, first_call_);
+}
+
+std::uint64_t Communicator::all_completed() {
+    const std::lock_guard lock(exchanges_mutex_);
+    const std::uint64_t calls = engine_.completed();
+    return exchanges_.empty() ? calls : std::min(calls, *exchanges_.begin());
+}
+
+// The next call is none that a caller makes.
+void Communicator::count_own_call() {
+    constexpr std::size_t kMany = 1024;
+    if (own_calls_.size() >= kMany)
+        queue_.while_still([&] {
+            const auto later =
+                std::lower_bound(own_calls_.begin(), own_calls_.end(), all_completed());
+            own_before_ += static_cast<std::uint64_t>(later - own_calls_.begin());
+            own_calls_.erase(own_calls_.begin(), later);
+        });
+    own_calls_.push_back(engine_.calls());
 }
 
 void Communicator::inherit(const Communicator &other, bool algorithm) {

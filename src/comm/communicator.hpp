@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "arrival/history.hpp"
 #include "base/memo.hpp"
 #include "base/types.hpp"
 #include "comm/bootstrap.hpp"
@@ -28,6 +29,7 @@
 #include "schedule/layout.hpp"
 #include "schedule/schedule.hpp"
 #include "select/forced.hpp"
+#include "select/late.hpp"
 #include "select/profile.hpp"
 #include "select/select.hpp"
 #include "select/trial.hpp"
@@ -55,6 +57,7 @@ struct Request {
     const reduce::Operation *operation = nullptr;
     std::uint32_t operation_number = 0;
     std::uint32_t shares = 0; // the id of unequal shares
+    bool own = false;         // made by the library: nobody counts it or hears of it
 };
 
 // A collective in which each pair of ranks alone knows how much travels between them.
@@ -190,6 +193,7 @@ private:
         std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
         InPlace in_place = InPlace::over;
         bool tries = false;                         // its trial is not over (trials.cpp)
+        bool watches = false;                       // when ranks come to it (arrivals.cpp)
         std::unique_ptr<const engine::Extra> extra; // null for most
     };
     struct Key {
@@ -239,6 +243,8 @@ private:
     select::Situation situation(const Request &request) const;
     struct Chosen : select::Choice {
         std::shared_ptr<const select::Imported> imported; // null: an algorithm of the library
+        std::vector<schedule::Position> order = {}; // the rank at each position; empty: in order
+        bool forced = false;
     };
     Chosen choice_for(const Request &request) const;
     select::Situation free_situation(const Request &request) const;
@@ -248,8 +254,22 @@ private:
     void resume_trial(const Key &key, Chosen &chosen) const;
     void play_trial(const Request &request, Site &site);
     void conclude(const Request &request, select::Trial &trial);
-    void serve(const Request &request, Site &site, const std::string &algorithm,
-               const std::string &why);
+    void serve(const Request &request, Site &site, const Chosen &chosen);
+    // arrivals.cpp: when ranks came to calls that repeat.
+    struct Watched {
+        arrival::History history;
+        select::Late serves;
+        // The last decision: at which call, for what, and after how many calls the next is due.
+        std::uint64_t decided_at = 0, due_after = 0;
+        std::vector<double> decided_for;
+    };
+    bool watches(const Request &request, const Chosen &chosen) const;
+    static bool made_for_arrivals(const Chosen &chosen);
+    void resume_watch(const Key &key, Chosen &chosen) const;
+    static void serve_late(const select::Late &late, Chosen &chosen);
+    std::int64_t common_time() const;
+    void play_watched(const Request &request, Site &site);
+    void learn_arrivals(const Request &request, Watched &watched);
     void log_choice(const Request &request, const Chosen &chosen) const;
     schedule::Schedule schedule_for(const Request &request, const Chosen &chosen) const;
     Site &site_of_call(const Request &request);
@@ -260,6 +280,8 @@ private:
     Site make_site(const Request &request);
     std::unique_ptr<const engine::Extra> extra(const Request &request, const Site &site) const;
     void forget();
+    void count_own_call();
+    std::uint64_t all_completed();
     static void add(Stats &stats, const Key &key, const Site &site);
     const engine::Plan &plan(const Request &request, const Chosen &chosen);
     engine::Call call(const Request &request, const Site &site, bool overlaps);
@@ -311,7 +333,16 @@ private:
     // By trials that are over.  Choices do not go by it: a rank may make one anew at a moment when
     // the others do not, and must come to the same.
     std::vector<select::Measured> found_;
-    std::vector<std::uint64_t> own_calls_; // numbers of calls that no caller made
+    // These outlive their sites as trials do.
+    static constexpr std::size_t kMostWatched = 64;
+    const bool watches_;
+    std::unordered_map<Key, Watched, KeyHash> watched_;
+    std::vector<std::int64_t> came_; // to the call in progress, by rank
+    engine::Tally uncounted_;        // of calls that no caller made
+    // Calls that no caller made: how many below all that are not complete, and the numbers of later
+    // ones.
+    std::uint64_t own_before_ = 0;
+    std::vector<std::uint64_t> own_calls_;
     std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
     std::size_t plan_bytes_ = 0;
     const std::size_t most_plan_bytes_;

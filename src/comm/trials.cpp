@@ -26,9 +26,8 @@ void Communicator::resume_trial(const Key &key, Chosen &chosen) const {
     chosen.why = found->second.why();
 }
 
-void Communicator::serve(const Request &request, Site &site, const std::string &algorithm,
-                         const std::string &why) {
-    const engine::Plan &wanted = plan(request, {{algorithm, why, true}, nullptr});
+void Communicator::serve(const Request &request, Site &site, const Chosen &chosen) {
+    const engine::Plan &wanted = plan(request, chosen);
     if (&wanted == site.plan)
         return;
     queue_.while_still([&] {               // calls that were started count here as well
@@ -61,7 +60,7 @@ void Communicator::play_trial(const Request &request, Site &site) {
         queue_.play(call(request, site, false), site.tally);
         return;
     }
-    serve(request, site, trial.serve(), kOnTrial);
+    serve(request, site, {{trial.serve(), kOnTrial, true}, nullptr});
     const std::uint64_t start = now_ns();
     queue_.play(call(request, site, false), site.tally);
     trial.took(static_cast<double>(now_ns() - start) * 1e-9);
@@ -77,7 +76,8 @@ void Communicator::conclude(const Request &request, select::Trial &trial) {
     agreement.count = times.size();
     agreement.dtype = Dtype::f64;
     agreement.op = ReduceOp::max;
-    own_calls_.push_back(engine_.calls());
+    agreement.own = true;
+    count_own_call();
     engine::Tally uncounted;
     queue_.play(call(agreement, site(agreement), false), uncounted);
     trial.decide();
@@ -87,7 +87,7 @@ void Communicator::conclude(const Request &request, select::Trial &trial) {
                               select::Trial::kTimes, select::Timing::By::trial});
     select::add(found_, took);
     Site &here = site(request); // which may have been forgotten for the other
-    serve(request, here, trial.serve(), trial.why());
+    serve(request, here, {{trial.serve(), trial.why(), true}, nullptr});
     here.tries = false;
     if (logs_choices_)
         log_choice(request, {{*trial.served(), trial.why(), true}, nullptr});

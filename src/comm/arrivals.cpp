@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls that repeat are served for the times at which ranks come (arrival/, select/late.hpp).
+//
+// When each rank came travels beside the call itself, so that after it all ranks know the same of
+// it, and decide alike what serves the calls to come: nobody asks anybody.
+#include <algorithm>
+#include <cmath>
+
+#include "arrival/history.hpp"
+#include "base/clock.hpp"
+#include "comm/communicator.hpp"
+#include "comm/hosts/peer_watch.hpp"
+#include "select/late.hpp"
+
+namespace stretto::comm {
+
+// Vectors that take long enough for it to matter when who comes: that what is said of arrivals is
+// nothing beside them, and that a pipeline pays.
+static constexpr std::size_t kLeastWatched = 512u << 10;
+// Calls before the first decision, and from one to the next: a decision takes milliseconds.  The
+// longer one has proved right, the seldomer it is looked at, until ranks come at other times.
+static constexpr std::uint64_t kFirst = 3, kEvery = 8, kSeldom = 128;
+
+bool Communicator::watches(const Request &request, const Chosen &chosen) const {
+    return watches_ && request.collective == Collective::allreduce &&
+           request.op != ReduceOp::user_in_order && request.operation_number == 0 &&
+           vector_count(request) * size_of(request.dtype) >= kLeastWatched && size() > 2 &&
+           terms().reproducible == select::Reproducible::off &&
+           (!chosen.forced || made_for_arrivals(chosen));
+}
+
+// Forced, with nothing said of how: without its parameters, that is.
+bool Communicator::made_for_arrivals(const Chosen &chosen) {
+    return chosen.algorithm == "chain" || chosen.algorithm == "pre_reduced_ring" ||
+           chosen.algorithm == "late_rooted";
+}
+
+// What a site that is made anew starts with: what it had, if it has been forgotten meanwhile.
+void Communicator::resume_watch(const Key &key, Chosen &chosen) const {
+    if (const auto found = watched_.find(key); found != watched_.end())
+        serve_late(found->second.serves, chosen);
+}
+
+void Communicator::serve_late(const select::Late &late, Chosen &chosen) {
+    if (late.algorithm.empty())
+        return;
+    chosen.algorithm = late.algorithm;
+    chosen.why = late.why;
+    chosen.order.assign(late.order.begin(), late.order.end());
+}
+
+// This rank's time on the clock of the reference.
+std::int64_t Communicator::common_time() const {
+    if (joined_.reach.watch == nullptr)
+        return arrival::kUnknown;
+    const auto clocks = joined_.reach.watch->clocks();
+    const auto rank =
+        static_cast<std::size_t>(joined_.reach.ranks[static_cast<std::size_t>(me_.rank)]);
+    if (!clocks || rank >= clocks->of_rank.size())
+        return arrival::kUnknown;
+    return static_cast<std::int64_t>(now_ns()) + clocks->of_rank[rank];
+}
+
+void Communicator::play_watched(const Request &request, Site &site) {
+    const Key key = key_of(request);
+    auto found = watched_.find(key);
+    if (found == watched_.end() && watched_.size() < kMostWatched)
+        found = watched_.try_emplace(key).first;
+    if (found == watched_.end()) {
+        site.watches = false;
+        queue_.play(call(request, site, false), site.tally);
+        return;
+    }
+    came_.assign(static_cast<std::size_t>(size()), arrival::kUnknown);
+    Request others;
+    others.collective = Collective::allgather;
+    others.input = nullptr; // in place
+    others.output = came_.data();
+    others.count = 1;
+    others.dtype = Dtype::i64;
+    others.own = true;
+    came_[static_cast<std::size_t>(rank())] = common_time();
+    // The vector first: how far that is, is what its writers must hear of before all have come.
+    const engine::Call stamps_call = call(others, this->site(others), true);
+    Site &of_vector = this->site(request);
+    engine::Queue::Flight *const vector =
+        queue_.start(call(request, of_vector, true), of_vector.tally);
+    count_own_call();
+    engine::Queue::Flight *const stamps = queue_.start(stamps_call, uncounted_);
+    try {
+        queue_.land(vector);
+    } catch (...) {
+        try {
+            queue_.land(stamps);
+        } catch (...) { // of the same failure
+        }
+        throw;
+    }
+    queue_.land(stamps);
+    learn_arrivals(request, found->second);
+}
+
+// Whether ranks are expected at other times than those that were decided for.
+static bool moved(const std::vector<double> &expected, const std::vector<double> &decided_for,
+                  double margin) {
+    constexpr double kPart = 0.25;
+    if (decided_for.empty())
+        return true;
+    const double last =
+        std::max(*std::ranges::max_element(expected), *std::ranges::max_element(decided_for));
+    double most = 0;
+    for (std::size_t rank = 0; rank < expected.size(); ++rank)
+        most = std::max(most, std::abs(expected[rank] - decided_for[rank]));
+    return most > std::max(kPart * last, margin);
+}
+
+void Communicator::learn_arrivals(const Request &request, Watched &watched) {
+    const std::uint64_t before = watched.history.calls();
+    watched.history.add(came_);
+    const std::uint64_t calls = watched.history.calls();
+    if (calls == before || calls < kFirst || (calls - kFirst) % kEvery != 0)
+        return;
+    const std::vector<double> expected = watched.history.expected();
+    if (calls < watched.decided_at + watched.due_after &&
+        !moved(expected, watched.decided_for, watched.serves.margin))
+        return;
+    Chosen chosen = choice_for(request); // that serves if all come at once
+    resume_trial(key_of(request), chosen);
+    const std::vector<select::Arrivals> recent(watched.history.recent().begin(),
+                                               watched.history.recent().end());
+    const select::Situation here = free_situation(request);
+    const select::Late next =
+        chosen.forced
+            ? select::forced_late(here, chosen.algorithm, expected, recent)
+            : select::choose_late(here, chosen.algorithm, expected, recent, watched.serves);
+    const bool same =
+        next.algorithm == watched.serves.algorithm && next.order == watched.serves.order;
+    watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kEvery;
+    watched.decided_at = calls;
+    watched.decided_for = expected;
+    watched.serves = next;
+    if (same)
+        return;
+    serve_late(next, chosen);
+    serve(request, site(request), chosen);
+}
+
+} // namespace stretto::comm
