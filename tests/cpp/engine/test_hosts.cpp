@@ -232,10 +232,12 @@ TEST_CASE("a long stream hears of its reader a few times in each lap of its ring
 TEST_CASE("who is done answers nobody, and nobody waits for it") {
     World world;
     world.meet = true;
-    for (const int ranks : {2, 3, 8, 31}) {
+    const bool all = !::test::sampled();
+    for (const int ranks : all ? std::vector{2, 3, 8, 31} : std::vector{3, 31}) {
         world.host_of.resize(static_cast<std::size_t>(ranks));
         std::iota(world.host_of.begin(), world.host_of.end(), 0);
-        for (const std::size_t ring : {4096, 65536}) {
+        for (const std::size_t ring :
+             all ? std::vector<std::size_t>{4096, 65536} : std::vector<std::size_t>{4096}) {
             world.ring = ring;
             world.slice = ring / 16;
             for (const char *algorithm : {"generalized(r=1)", "circulant", "ring"})
