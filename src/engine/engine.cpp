@@ -271,11 +271,11 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
 
 // Whoever leaves a call may be long in coming back, and answers nobody meanwhile: a rank that is in
 // the call still, and asks it for room, would wait for as long.  So writers are told of what was
-// taken, unasked, before their rings can be in want of it: once in a quarter of a ring.
+// taken, unasked, once their rings may be in want of it: when since the last time more than a ring
+// has been filled.
 void Engine::tell_writers(transport::Bridge &bridge, const Plan &plan, const Run *oldest) {
-    constexpr std::size_t kUntold = 4; // of a ring: one part of so many
     untold_ += plan.most_ring_bytes;
-    if (untold_ < segment_->ring_bytes() / kUntold)
+    if (untold_ <= segment_->ring_bytes())
         return;
     bridge.tell_writers(oldest != nullptr ? oldest->bases : bases_[now_].data());
     if (oldest == nullptr)
