@@ -233,7 +233,7 @@ TEST_CASE("who is done answers nobody, and nobody waits for it") {
     World world;
     world.meet = true;
     const bool all = !::test::sampled();
-    for (const int ranks : all ? std::vector{2, 3, 8, 31} : std::vector{3, 31}) {
+    for (const int ranks : all ? std::vector{2, 3, 8, 31} : std::vector{3, 8}) {
         world.host_of.resize(static_cast<std::size_t>(ranks));
         std::iota(world.host_of.begin(), world.host_of.end(), 0);
         for (const std::size_t ring :
