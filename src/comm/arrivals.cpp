@@ -9,7 +9,6 @@
 #include "arrival/history.hpp"
 #include "base/clock.hpp"
 #include "comm/communicator.hpp"
-#include "comm/hosts/peer_watch.hpp"
 #include "select/late.hpp"
 
 namespace stretto::comm {
@@ -51,14 +50,8 @@ void Communicator::serve_late(const select::Late &late, Chosen &chosen) {
 
 // This rank's time on the clock of the reference.
 std::int64_t Communicator::common_time() const {
-    if (joined_.reach.watch == nullptr)
-        return arrival::kUnknown;
-    const auto clocks = joined_.reach.watch->clocks();
-    const auto rank =
-        static_cast<std::size_t>(joined_.reach.ranks[static_cast<std::size_t>(me_.rank)]);
-    if (!clocks || rank >= clocks->of_rank.size())
-        return arrival::kUnknown;
-    return static_cast<std::int64_t>(now_ns()) + clocks->of_rank[rank];
+    const std::optional<std::int64_t> offset = clock_offset();
+    return offset ? static_cast<std::int64_t>(now_ns()) + *offset : arrival::kUnknown;
 }
 
 void Communicator::play_watched(const Request &request, Site &site) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -304,6 +305,7 @@ private:
                      std::size_t bytes);
     // tracing.cpp
     trace::Recorder *start_trace(const Origin *origin);
+    std::optional<std::int64_t> clock_offset() const;
     void note_clock();
     void trace_failure(const Error &failure) noexcept;
 

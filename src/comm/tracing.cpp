@@ -63,15 +63,23 @@ trace::Recorder *Communicator::start_trace(const Origin *origin) {
     }
 }
 
-// How this rank's clock is to be read by others; it may drift, so the last word counts.
-void Communicator::note_clock() {
+// How this rank's clock is to be read by others, in nanoseconds to add; nothing while that is not
+// known.  It may drift.
+std::optional<std::int64_t> Communicator::clock_offset() const {
     if (joined_.reach.watch == nullptr)
-        return;
+        return std::nullopt;
     const auto clocks = joined_.reach.watch->clocks();
     const auto rank =
         static_cast<std::size_t>(joined_.reach.ranks[static_cast<std::size_t>(me_.rank)]);
-    if (clocks && rank < clocks->of_rank.size())
-        recorder_->buffer().set_offset(clocks->of_rank[rank]);
+    if (!clocks || rank >= clocks->of_rank.size())
+        return std::nullopt;
+    return clocks->of_rank[rank];
+}
+
+// The last word counts.
+void Communicator::note_clock() {
+    if (const std::optional<std::int64_t> offset = clock_offset())
+        recorder_->buffer().set_offset(*offset);
 }
 
 void Communicator::finish_trace() {

@@ -78,8 +78,7 @@ void Communicator::conclude(const Request &request, select::Trial &trial) {
     agreement.op = ReduceOp::max;
     agreement.own = true;
     count_own_call();
-    engine::Tally uncounted;
-    queue_.play(call(agreement, site(agreement), false), uncounted);
+    queue_.play(call(agreement, site(agreement), false), uncounted_);
     trial.decide();
     select::Measured took = kind_of(request);
     for (const auto &[algorithm, seconds] : trial.medians())

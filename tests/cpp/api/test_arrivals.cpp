@@ -13,6 +13,7 @@
 
 #include "support/calls.hpp"
 #include "support/environment.hpp"
+#include "support/statistics.hpp"
 #include "support/survivors.hpp"
 #include "support/world.hpp"
 
@@ -106,12 +107,6 @@ TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten 
                 come_late(10);
             CHECK(wrong_after_sum(comm, turn) == 0);
         }
-        std::array<stretto_stat, 64> lines{};
-        std::size_t number = 0;
-        check(stretto_stats(comm, lines.data(), lines.size(), &number));
-        std::uint64_t calls = 0;
-        for (std::size_t i = 0; i < number; ++i)
-            calls += lines[i].calls;
-        CHECK(calls == kCalls);
+        CHECK(test::calls_in_statistics(comm) == kCalls);
     });
 }

@@ -11,6 +11,7 @@
 
 #include "support/calls.hpp"
 #include "support/environment.hpp"
+#include "support/statistics.hpp"
 #include "support/survivors.hpp"
 #include "support/world.hpp"
 
@@ -73,16 +74,6 @@ bool same_everywhere(stretto_comm comm, const std::vector<std::string> &names) {
     return both[0] == -both[1];
 }
 
-std::uint64_t calls_in_statistics(stretto_comm comm) {
-    std::array<stretto_stat, 64> lines{};
-    std::size_t number = 0;
-    check(stretto_stats(comm, lines.data(), lines.size(), &number));
-    std::uint64_t calls = 0;
-    for (std::size_t i = 0; i < number; ++i)
-        calls += lines[i].calls;
-    return calls;
-}
-
 } // namespace
 
 TEST_CASE("ranks try the same algorithms, decide alike, and are right") {
@@ -139,7 +130,7 @@ TEST_CASE("nobody counts how ranks agree") {
             std::vector<std::int64_t> values = input(stretto_rank(comm), 100, turn);
             sum(comm, values);
         }
-        CHECK(calls_in_statistics(comm) == kCalls);
+        CHECK(test::calls_in_statistics(comm) == kCalls);
     });
 }
 
