@@ -32,6 +32,7 @@ from sizes import parse_sizes, size_text
 RATE, DELAY, TABLE_2 = "800mbit", "30us", (3e-5, 1e-8, 2e-10)
 SIZES = "64,428,1K,2K,4K,9K,16K,32K,64K,256K,1M"
 ELEMENT = 4
+FOR_RINGS = 12 << 30  # bytes, of all hosts' rings together: one machine plays them all
 # Short calls are repeated until each contestant has had that many seconds, or calls.
 LONG_ENOUGH, MOST = 3.0, 15
 START, PATIENCE = 600, 4  # seconds for a start; times what is expected, before a job is ended
@@ -98,15 +99,17 @@ def file_of(ranks: object) -> str:
     return f"kolmakov-zhang-{ranks}.json"
 
 
-def ring_bytes(size: int) -> int:
-    """What a rank sends in a call should fit, for prices know nothing of rings; but a rank has some
-    for each that sends to it, and all of them must fit into the machine."""
-    return min(max(128 * KIB, 2 * size), MIB)
+def ring_bytes(size: int, ranks: int) -> int:
+    """What a rank sends in a call should fit, for prices know nothing of rings; but a rank has two
+    for each that may send to it, and all of them must fit into the machine."""
+    room = FOR_RINGS // (2 * ranks**2)
+    most = 1 << (room.bit_length() - 1)
+    return max(128 * KIB, min(2 * size, most, MIB))
 
 
 def too_many(algorithm: str, size: int, ranks: int) -> bool:
     """Whether its ranks hear from so many others that there is no memory for the rings."""
-    return algorithm.startswith("direct") and ranks > 64 and ring_bytes(size) > 128 * KIB
+    return algorithm.startswith("direct") and ranks > 64 and ring_bytes(size, ranks) > 128 * KIB
 
 
 class Sweep:
@@ -149,7 +152,9 @@ class Sweep:
             if self.results["link"] is None:
                 self.results |= self._measure_link(cluster)
                 self._save()
-            for ring, some in itertools.groupby(sorted(sizes), ring_bytes):
+            for ring, some in itertools.groupby(
+                sorted(sizes), lambda size: ring_bytes(size, self.ranks)
+            ):
                 self._measure(cluster, list(some), ring)
 
     # ---- the network
@@ -273,7 +278,7 @@ class Sweep:
             "STRETTO_INIT_TIMEOUT": str(START),
             "STRETTO_PEER_TIMEOUT": "0",
             "STRETTO_HEARTBEAT": "10000s",
-            "STRETTO_RING_BYTES": str(ring_bytes(0)),
+            "STRETTO_RING_BYTES": str(ring_bytes(0, self.ranks)),
             **settings,
         }
         passed = [word for name in settings for word in ("-x", name)]
