@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib> // defines __GLIBC__
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/kernel_files.hpp"
 
@@ -17,6 +21,12 @@ std::size_t available_memory() {
             room = std::min(room, *left);
     }
     return room;
+}
+
+void give_back_freed_memory() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 } // namespace stretto

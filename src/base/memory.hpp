@@ -16,4 +16,8 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
 // there is gets killed, so one has to ask first.
 std::size_t available_memory();
 
+// Hands freed heap memory back to the system, which the allocator would keep for the next to ask.
+// For after what takes tens of megabytes once: a machine may hold hundreds of ranks.
+void give_back_freed_memory();
+
 } // namespace stretto

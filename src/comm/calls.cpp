@@ -6,11 +6,16 @@
 #include <functional>
 #include <numeric>
 
+#include "base/memory.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
 #include "reduce/kernels.hpp"
 
 namespace stretto::comm {
+
+// A plan is made of the steps of all ranks, of which each takes one to two KB meanwhile: from so
+// many on they are given back.
+static constexpr std::size_t kManySteps = 8192;
 
 // An address `by` bytes on, modulo 2^64: it may lie before any memory, or start from none.
 static void *shifted(const void *memory, std::size_t by) {
@@ -82,6 +87,8 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
         plans_.erase(key);
         throw;
     }
+    if (slot->steps.size() * static_cast<std::size_t>(size()) > kManySteps)
+        give_back_freed_memory();
     plan_bytes_ += slot->footprint();
     if (logs_choices_ && !request.own && logged_.insert(key).second)
         log_choice(request, chosen);
