@@ -55,14 +55,6 @@ std::optional<Offsets> Agent::clocks() const {
     return table_.latest();
 }
 
-void Agent::put(Item item) {
-    {
-        const std::lock_guard lock(mutex_);
-        inbox_.push_back(std::move(item));
-    }
-    links_.wake();
-}
-
 std::optional<Reason> Agent::revoke(std::uint32_t epoch, Status status, std::string text) {
     fail(epoch, status, std::move(text));
     std::unique_lock lock(mutex_);
@@ -71,7 +63,7 @@ std::optional<Reason> Agent::revoke(std::uint32_t epoch, Status status, std::str
 }
 
 void Agent::fail(std::uint32_t epoch, Status status, std::string text) {
-    put(Event(event::Fail{epoch, status, std::move(text)}));
+    put<Event>(event::Fail{epoch, status, std::move(text)});
 }
 
 action::Shrunk Agent::shrink(std::uint64_t completed) {
@@ -92,10 +84,12 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
                                       "and a value of at most " +
                                           std::to_string(kMostSeal) + " bytes");
     const std::uint32_t epoch = view_.epoch;
-    inbox_.emplace_back(std::in_place_type<Event>, event::Seal{key, arbiter, std::move(value)});
-    links_.wake();
     const auto over = [&] { return reason_ || view_.epoch != epoch; };
-    answers_.wait(lock, [&] { return over() || seals_.contains(key); });
+    if (!seals_.contains(key)) {
+        inbox_.emplace_back(std::in_place_type<Event>, event::Seal{key, arbiter, std::move(value)});
+        links_.wake();
+        answers_.wait(lock, [&] { return over() || seals_.contains(key); });
+    }
     if (over())
         throw Error(Status::revoked,
                     "a choice was not made before the communicator failed" +
@@ -103,10 +97,14 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
     return seals_.at(key);
 }
 
-void Agent::forget_seals(std::uint64_t below) {
+void Agent::notify(std::uint64_t key, int arbiter, std::int64_t value) {
+    put<Told>(arbiter, Notice{key, value});
+}
+
+void Agent::forget_seals(std::uint64_t from, std::uint64_t below) {
     std::unique_lock lock(mutex_);
-    seals_.erase(seals_.begin(), seals_.lower_bound(below));
-    inbox_.emplace_back(std::in_place_type<Event>, event::Forget{below});
+    seals_.erase(seals_.lower_bound(from), seals_.lower_bound(below));
+    inbox_.emplace_back(std::in_place_type<Event>, event::Forget{from, below});
     links_.wake();
 }
 
@@ -136,11 +134,12 @@ std::vector<std::optional<Whereabouts>> Agent::where(const RankSet &ranks,
 // ---- the network
 
 void Agent::on_bytes(int from, std::span<const std::byte> bytes) {
-    items_.push_back(Bytes{from, {bytes.begin(), bytes.end()}});
+    items_.emplace_back(std::in_place_type<Bytes>, from,
+                        std::vector<std::byte>(bytes.begin(), bytes.end()));
 }
 
 void Agent::on_broken(int rank, std::string_view why) {
-    items_.push_back(Broken{rank, std::string(why)});
+    items_.emplace_back(std::in_place_type<Broken>, rank, std::string(why));
 }
 
 void Agent::on_restored(int rank) {
@@ -224,6 +223,13 @@ void Agent::take(Question &item) {
             note(rank, {item.ticket, whereabouts()});
         else
             send(rank, Where{item.ticket});
+}
+
+void Agent::take(Told &item) {
+    if (item.arbiter == options_.rank)
+        notice(options_.rank, item.notice);
+    else
+        send(item.arbiter, item.notice);
 }
 
 void Agent::suspect(int rank, std::string why) {

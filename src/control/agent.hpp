@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct Hooks {
     std::function<Whereabouts()> whereabouts;
     // At the arbiter: what to seal, given what the first to ask would choose.
     std::function<std::string(std::uint64_t key, const std::string &value)> choose;
+    // At the arbiter: what a member, perhaps this one, expects of a choice that is not made yet.
+    std::function<void(int from, std::uint64_t key, std::int64_t value)> noticed;
     // Where a rank is: "node07, 10.0.0.7".
     std::function<std::string(int rank)> place;
     // Whenever the agent has done something, and at least once for each interval of heartbeats.
@@ -84,8 +87,10 @@ public:
     // The value that all members get for this key; `arbiter` is a function of the key.  Throws
     // Error(revoked) if the epoch ends first.
     std::string seal(std::uint64_t key, int arbiter, std::string value);
-    // Nobody asks for keys below this one any more.
-    void forget_seals(std::uint64_t below);
+    // Tells the arbiter what this rank expects, for its hook.  Waits for nobody.
+    void notify(std::uint64_t key, int arbiter, std::int64_t value);
+    // Nobody asks for keys from the first one up to, but without, the other any more.
+    void forget_seals(std::uint64_t from, std::uint64_t below);
     // What these ranks do just now, by rank; nothing of those who do not answer in time.
     std::vector<std::optional<Whereabouts>> where(const RankSet &ranks, std::uint64_t nanoseconds);
     // The table of clocks, once there is one.
@@ -104,12 +109,24 @@ private:
         std::uint64_t ticket;
         RankSet ranks;
     };
-    using Item = std::variant<Bytes, Broken, Question, Event>;
+    struct Told {
+        int arbiter;
+        Notice notice;
+    };
+    using Item = std::variant<Bytes, Broken, Question, Event, Told>;
 
     void on_bytes(int from, std::span<const std::byte> bytes) override;
     void on_broken(int rank, std::string_view why) override;
     void on_restored(int rank) override;
-    void put(Item item);
+    // Into the inbox.
+    template<class Alternative, class... Fields>
+    void put(Fields &&...fields) {
+        {
+            const std::lock_guard lock(mutex_);
+            inbox_.emplace_back(std::in_place_type<Alternative>, std::forward<Fields>(fields)...);
+        }
+        links_.wake();
+    }
 
     // Of the agent's thread.
     void run();
@@ -118,6 +135,7 @@ private:
     void take(Broken &item);
     void take(Question &item);
     void take(Event &event);
+    void take(Told &item);
     void receive(int from, Message message);
     void serve(int from, const Message &message);
     void step(const Event &event);
@@ -130,6 +148,7 @@ private:
     void suspect(int rank, std::string why);
     Whereabouts whereabouts() const;
     void note(int rank, const Here &here);
+    void notice(int from, const Notice &notice);
     void choose(std::uint64_t key, std::string &value);
     void look_after_others();
     void lose_patience(std::uint64_t now);

@@ -20,8 +20,8 @@ Reason silence(int accuser, int accused) {
 
 Member::Member(int rank, View founding, Rules rules)
     : rank_(rank), rules_(rules), view_(std::move(founding)), silent_(view_.members.ranks()),
-      suspicions_(view_.members), agreement_(rank, view_, rules), seals_(rank, view_.epoch, rules) {
-}
+      suspicions_(view_.members), agreement_(rank, view_, rules),
+      seals_(rank, view_.epoch, view_.members, rules) {}
 
 Actions Member::step(const Event &event) {
     Outbox out;
@@ -248,7 +248,7 @@ void Member::handle(const event::Seal &event, Outbox &out) {
 }
 
 void Member::handle(const event::Forget &event, Outbox &) {
-    seals_.forget(event.below);
+    seals_.forget(event.from, event.below);
 }
 
 } // namespace stretto::control

@@ -82,9 +82,9 @@ struct Seal {
     std::string value;
 };
 
-// Nobody asks for sealed choices below this key any more.
+// Nobody asks for sealed choices of these keys any more, the last one excluded.
 struct Forget {
-    std::uint64_t below = 0;
+    std::uint64_t from = 0, below = 0;
 };
 
 } // namespace event

@@ -144,6 +144,12 @@ void fields(Codec &codec, Here &body) {
 template<class Codec>
 void fields(Codec &, Bye &) {}
 
+template<class Codec>
+void fields(Codec &codec, Notice &body) {
+    codec.number(body.key);
+    codec.number(body.value);
+}
+
 template<std::size_t... kinds>
 Body empty_body(std::size_t kind, std::index_sequence<kinds...>) {
     Body body;

@@ -121,9 +121,17 @@ struct Bye {
     friend auto operator<=>(const Bye &, const Bye &) = default;
 };
 
+// What the sender expects of a shared choice to come, for its arbiter; lost if that is made by
+// then.
+struct Notice {
+    std::uint64_t key = 0;
+    std::int64_t value = 0;
+    friend auto operator<=>(const Notice &, const Notice &) = default;
+};
+
 // On the wire, a body's kind is its place in this list.
 using Body = std::variant<Beat, Revoke, Prepare, Promise, Refuse, Propose, Accept, Decided, Ask,
-                          Seal, Ping, Pong, Offset, Offsets, Where, Here, Bye>;
+                          Seal, Ping, Pong, Offset, Offsets, Where, Here, Bye, Notice>;
 
 struct Message {
     std::uint32_t epoch = 0; // of the sender; Decided: the one that it ends

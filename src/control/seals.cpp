@@ -3,16 +3,21 @@
 
 namespace stretto::control {
 
-const std::string &Seals::seal(std::uint64_t key, const std::string &value) {
-    std::string &sealed = sealed_.try_emplace(key, value).first->second;
+const std::string &Seals::seal(std::uint64_t key, const std::string &value, int asker,
+                               Outbox &out) {
+    const auto [at, first] = sealed_.try_emplace(key, value);
     if (!once_)
-        sealed = value;
-    return sealed;
+        at->second = value;
+    if (first)
+        for (const int member : members_)
+            if (member != rank_ && member != asker)
+                out.send(member, epoch_, Seal{key, at->second});
+    return at->second;
 }
 
 void Seals::ask(std::uint64_t key, int arbiter, const std::string &value, Outbox &out) {
     if (arbiter == rank_) {
-        out.add(action::Sealed{key, seal(key, value)});
+        out.add(action::Sealed{key, seal(key, value, rank_, out)});
         return;
     }
     if (const auto known = sealed_.find(key); known != sealed_.end())
@@ -22,14 +27,13 @@ void Seals::ask(std::uint64_t key, int arbiter, const std::string &value, Outbox
 }
 
 void Seals::receive(int from, const Ask &ask, Outbox &out) {
-    out.send(from, epoch_, Seal{ask.key, seal(ask.key, ask.value)});
+    out.send(from, epoch_, Seal{ask.key, seal(ask.key, ask.value, from, out)});
 }
 
 void Seals::receive(const Seal &seal, Outbox &out) {
-    if (open_.erase(seal.key) == 0)
-        return; // an answer to a question that was asked twice
-    sealed_[seal.key] = seal.value;
-    out.add(action::Sealed{seal.key, seal.value});
+    open_.erase(seal.key);
+    if (sealed_.try_emplace(seal.key, seal.value).second)
+        out.add(action::Sealed{seal.key, seal.value});
 }
 
 void Seals::restored(int arbiter, Outbox &out) const {
@@ -38,8 +42,8 @@ void Seals::restored(int arbiter, Outbox &out) const {
             out.send(arbiter, epoch_, Ask{key, question.value});
 }
 
-void Seals::forget(std::uint64_t below) {
-    sealed_.erase(sealed_.begin(), sealed_.lower_bound(below));
+void Seals::forget(std::uint64_t from, std::uint64_t below) {
+    sealed_.erase(sealed_.lower_bound(from), sealed_.lower_bound(below));
 }
 
 } // namespace stretto::control

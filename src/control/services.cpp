@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an agent does beside the protocol: heartbeats, clocks, and answers to "where are you?".
+// What an agent does beside the protocol: heartbeats, clocks, notices, and answers to "where are
+// you?".
 #include "control/agent.hpp"
 
 #include <utility>
@@ -51,7 +52,15 @@ void Agent::serve(int from, const Message &message) {
         note(from, *here);
     } else if (std::holds_alternative<Bye>(body)) {
         left_in_order_.insert(from);
+    } else if (const auto *notice = std::get_if<Notice>(&body)) {
+        if (message.epoch == member_.view().epoch)
+            this->notice(from, *notice);
     }
+}
+
+void Agent::notice(int from, const Notice &notice) {
+    if (hooks_.noticed && !member_.knows_seal(notice.key))
+        hooks_.noticed(from, notice.key, notice.value);
 }
 
 Whereabouts Agent::whereabouts() const {

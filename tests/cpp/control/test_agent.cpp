@@ -11,8 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "control/agent.hpp"
-#include "control/wires.hpp"
+#include "control/agents.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
 
@@ -20,72 +19,19 @@ using namespace stretto;
 using namespace stretto::control;
 using action::Outcome;
 using action::Shrunk;
+using test::await;
 using test::contains;
-using test::Wires;
+using test::Job;
+using test::kMillisecond;
+using test::kPatient;
+using test::rest;
 
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
-constexpr Heartbeats::Times kPatient{20 * kMillisecond, 60'000 * kMillisecond};
 // Long enough for a thread to get its turn on a busy machine.
 constexpr Heartbeats::Times kSilence{20 * kMillisecond, 1500 * kMillisecond};
 // Where it does no harm if it does not.
 constexpr Heartbeats::Times kQuick{20 * kMillisecond, 700 * kMillisecond};
-
-void rest(int milliseconds) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-}
-
-template<class Condition>
-void await(const Condition &condition) {
-    while (!condition())
-        rest(1);
-}
-
-struct Job {
-    Job(int size, Heartbeats::Times times, unsigned seed = 1,
-        std::function<void(AgentOptions &, Hooks &)> adjust = {})
-        : ranks(size), wires(size, seed), answers(static_cast<std::size_t>(size)) {
-        for (int rank = 0; rank < size; ++rank) {
-            AgentOptions options;
-            options.rank = rank;
-            options.founding = {0, RankSet::all(size), 0};
-            options.heartbeats = times;
-            Hooks hooks;
-            hooks.place = [](int each) { return "host" + std::to_string(each); };
-            if (adjust)
-                adjust(options, hooks);
-            agents.push_back(std::make_unique<Agent>(std::move(options), wires.of(rank), hooks));
-        }
-    }
-    ~Job() {
-        for (int rank = 0; rank < ranks; ++rank)
-            wires.thaw(rank);
-    }
-    Agent &operator[](int rank) { return *agents[static_cast<std::size_t>(rank)]; }
-    Shrunk &answer(int rank) { return answers[static_cast<std::size_t>(rank)]; }
-
-    void await_revoked(const RankSet &some) {
-        for (const int rank : some)
-            await([&] { return (*this)[rank].revoked(); });
-    }
-    // These call shrink, each in a thread of its own, after `calls(rank)` calls.
-    void shrink(
-        const RankSet &some, const std::function<std::uint64_t(int)> &calls,
-        const std::function<void()> &meanwhile = [] {}) {
-        std::vector<std::thread> threads;
-        for (const int rank : some)
-            threads.emplace_back([&, rank] { answer(rank) = (*this)[rank].shrink(calls(rank)); });
-        meanwhile();
-        for (std::thread &thread : threads)
-            thread.join();
-    }
-
-    int ranks;
-    Wires wires;
-    std::vector<std::unique_ptr<Agent>> agents;
-    std::vector<Shrunk> answers;
-};
 
 RankSet without(int ranks, std::initializer_list<int> gone) {
     RankSet set = RankSet::all(ranks);
@@ -215,46 +161,6 @@ TEST_CASE("a link that loses what it carries and comes back is no failure") {
         for (int rank = 0; rank < 4; ++rank)
             CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, RankSet::all(4), 10}});
     }
-}
-
-TEST_CASE("a choice is the same for all, and the arbiter may have a mind of its own") {
-    Job job(5, kPatient, 1, [](AgentOptions &options, Hooks &hooks) {
-        if (options.rank == 2)
-            hooks.choose = [](std::uint64_t key, const std::string &value) {
-                return key == 8 ? "the arbiter's" : value;
-            };
-    });
-    for (const std::uint64_t key : {7, 8}) {
-        std::vector<std::string> values(5);
-        std::vector<std::thread> threads;
-        for (int rank = 0; rank < 5; ++rank)
-            threads.emplace_back([&, rank] {
-                values[static_cast<std::size_t>(rank)] =
-                    job[rank].seal(key, 2, "of rank " + std::to_string(rank));
-            });
-        for (std::thread &thread : threads)
-            thread.join();
-        for (const std::string &value : values)
-            CHECK(value == values[0]);
-        CHECK(contains(values[0], key == 8 ? "the arbiter's" : "of rank "));
-        CHECK(job[3].seal(key, 2, "again") == values[0]);
-    }
-    job[3].forget_seals(9);
-    CHECK_THROWS_AS(job[0].seal(9, 5, ""), Error); // there is no rank 5
-    CHECK_THROWS_AS(job[0].seal(9, 2, std::string(kMostSeal + 1, 'x')), Error);
-    // An arbiter that dies does not answer any more.
-    job.wires.freeze(2);
-    std::thread asks([&] {
-        try {
-            job[0].seal(10, 2, "x");
-            FAIL_CHECK("sealed by the dead");
-        } catch (const Error &error) {
-            CHECK(error.status() == Status::revoked);
-            CHECK(contains(error.what(), "(host2)"));
-        }
-    });
-    job.wires.kill(2);
-    asks.join();
 }
 
 TEST_CASE("where are you? says what each does, except who cannot answer") {

@@ -127,7 +127,7 @@ TEST_CASE("sealed choices are forgotten only by request, and end with the epoch"
     };
     CHECK(sealed(arbiter.step(event::Seal{4, 0, "a"})) == "a");
     CHECK(sealed(arbiter.step(event::Seal{4, 0, "b"})) == "a");
-    arbiter.step(event::Forget{5});
+    arbiter.step(event::Forget{0, 5});
     CHECK(sealed(arbiter.step(event::Seal{4, 0, "c"})) == "c");
     arbiter.step(event::Fail{0, Status::timeout, "late"});
     CHECK(arbiter.step(event::Seal{4, 0, "d"}).empty());

@@ -42,6 +42,7 @@ std::vector<Message> messages() {
         {4, Where{8}},
         {4, Here{8, {1, 2, 3, 69, "allreduce"}}},
         {4, Bye{}},
+        {4, Notice{7, -5}},
     };
 }
 
