@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "algorithms/early_steps.hpp"
-#include "schedule/bind.hpp"
 #include "select/candidates.hpp"
+#include "select/placed.hpp"
 
 namespace stretto::select {
 
@@ -19,44 +19,13 @@ namespace {
 using schedule::Collective;
 using schedule::Position;
 
-// A schedule, and what stands where in it.
-class Contender {
-public:
-    Contender(const Situation &situation, const std::string &algorithm, std::vector<int> order)
-        : situation_(situation),
-          made_(algorithms::make(algorithms::parse(Collective::allreduce, algorithm),
-                                 situation.ranks)),
-          order_(std::move(order)) {
-        if (!situation.host_of.empty())
-            for (std::size_t p = 0; p < order_.size(); ++p)
-                situation_.host_of[p] = situation.host_of[static_cast<std::size_t>(order_[p])];
-    }
-
-    const std::string &name() const { return made_.name; }
-
-    // Mean elapsed of each case, whose arrivals are by rank.
-    std::vector<double> means(std::span<const Arrivals> cases) const {
-        std::vector<Arrivals> by_position;
-        for (const Arrivals &each : cases) {
-            Arrivals &here = by_position.emplace_back();
-            for (const int rank : order_)
-                here.push_back(each[static_cast<std::size_t>(rank)]);
-        }
-        std::vector<double> found;
-        for (const Elapsed &each : elapsed_of(made_, situation_, by_position))
-            found.push_back(each.mean);
-        return found;
-    }
-
-private:
-    Situation situation_;
-    schedule::Schedule made_;
-    std::vector<int> order_;
-};
-
 double mean(std::span<const double> numbers) {
     return std::accumulate(numbers.begin(), numbers.end(), 0.0) /
            static_cast<double>(numbers.size());
+}
+
+const Link &link_of(const Situation &s) {
+    return s.hosts > 1 ? s.profile.between : s.profile.inside;
 }
 
 // How far single arrivals are from what is expected: the mean, of the rank where it is most.
@@ -106,7 +75,7 @@ std::vector<int> sorted_by_arrival(const Arrivals &arrivals) {
 std::vector<std::string> made_for(const Situation &s, const Arrivals &expected, double spread) {
     if (s.ranks < 3 || s.bytes < s.element)
         return {};
-    const Link &link = s.hosts > 1 ? s.profile.between : s.profile.inside;
+    const Link &link = link_of(s);
     // What all share, each message of a round takes.
     const double message = link.latency + link.overhead + s.profile.common * s.ranks;
     const double bytes = link.byte * static_cast<double>(s.bytes);
@@ -132,21 +101,23 @@ std::vector<std::string> made_for(const Situation &s, const Arrivals &expected, 
 }
 
 Late choose_late(const Situation &s, const std::string &balanced, const Arrivals &expected,
-                 std::span<const Arrivals> recent, const Late &now, const LateRule &rule) {
-    std::vector<int> in_order(expected.size());
-    std::iota(in_order.begin(), in_order.end(), 0);
+                 std::span<const Arrivals> recent, const Late &now, const Experience &experience,
+                 const LateRule &rule) {
     const std::vector<int> order = sorted_by_arrival(expected);
     const double last = expected[static_cast<std::size_t>(order.back())];
-    const Contender base(s, balanced, in_order);
+    const auto means = [&](const Placed &placed, std::span<const Arrivals> cases) {
+        return corrected(placed.means(cases), cases, experience.factor(placed.name()));
+    };
+    const Placed base(s, balanced);
     const std::vector<Arrivals> wrong = wrong_estimates(expected, order);
-    const std::vector<double> base_wrong = base.means(wrong);
+    const std::vector<double> base_wrong = means(base, wrong);
     const double margin = rule.gain * base_wrong[0];
     if (last < margin)
         return {.margin = margin, .why = "all come at once"};
     const double spread = spread_of(expected, recent);
     if (spread < margin) // one case stands for all
         recent = recent.last(1);
-    const double base_mean = mean(base.means(recent));
+    const double base_mean = mean(means(base, recent));
     const double risk = s.ranks < rule.few ? rule.risk_of_few : rule.risk;
 
     Late best{.mean_elapsed = base_mean - margin,
@@ -154,11 +125,11 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
               .margin = margin,
               .why = "nothing saves enough for these arrivals"};
     const auto consider = [&](const std::string &name, const std::vector<int> &by) {
-        const Contender contender(s, name, by);
-        const double mean_elapsed = mean(contender.means(recent));
+        const Placed contender(s, name, by);
+        const double mean_elapsed = mean(means(contender, recent));
         if (mean_elapsed >= best.mean_elapsed)
             return;
-        const std::vector<double> if_wrong = contender.means(wrong);
+        const std::vector<double> if_wrong = means(contender, wrong);
         for (std::size_t i = 0; i < wrong.size(); ++i)
             if (if_wrong[i] > risk * base_wrong[i])
                 return;
@@ -186,6 +157,7 @@ Late forced_late(const Situation &s, std::string_view algorithm, const Arrivals 
         if (name.starts_with(algorithm) && name[algorithm.size()] == '(')
             return {.algorithm = std::move(name),
                     .order = sorted_by_arrival(expected),
+                    .margin = LateRule().gain * link_of(s).byte * static_cast<double>(s.bytes),
                     .why = "forced, for the arrivals of the last calls"};
     return {};
 }

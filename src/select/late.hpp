@@ -3,8 +3,9 @@
 //
 // A schedule for arrivals is made for positions sorted by them.  It is worth what the calls before
 // would have taken with it, mispredicted ones among them, by the model of price.hpp: the mean over
-// ranks of finish - arrival.  It serves if that is clearly less than the balanced choice would have
-// taken, and if it costs little where the estimate is wrong altogether.
+// ranks of finish - arrival, corrected by what calls took (experience.hpp).  It serves if that is
+// clearly less than the balanced choice would have taken, and if it costs little where the estimate
+// is wrong altogether.
 //
 // Sources: Proficz 2018 (segmented linear tree, pre-reduced ring); late_rooted is this library's.
 #pragma once
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "select/elapsed.hpp"
+#include "select/experience.hpp"
 #include "select/select.hpp"
 
 namespace stretto::select {
@@ -48,7 +50,8 @@ std::vector<std::string> made_for(const Situation &situation, const Arrivals &ex
 // calls, by rank, the latest last; `now` is what serves so far, which goes on if nothing is clearly
 // better.  The same on all ranks, as it sees nothing but what all know.
 Late choose_late(const Situation &situation, const std::string &balanced, const Arrivals &expected,
-                 std::span<const Arrivals> recent, const Late &now = {}, const LateRule &rule = {});
+                 std::span<const Arrivals> recent, const Late &now = {},
+                 const Experience &experience = {}, const LateRule &rule = {});
 
 // The same of an algorithm that was asked for; nothing if it is not made for arrivals.
 Late forced_late(const Situation &situation, std::string_view algorithm, const Arrivals &expected,

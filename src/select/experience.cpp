@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/experience.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+namespace stretto::select {
+
+// A measurement that says more was disturbed.
+static constexpr double kMost = 4;
+
+static std::string_view family(std::string_view algorithm) {
+    return algorithm.substr(0, algorithm.find('('));
+}
+
+double wait(const Arrivals &arrivals) {
+    return *std::ranges::max_element(arrivals) -
+           std::accumulate(arrivals.begin(), arrivals.end(), 0.0) /
+               static_cast<double>(arrivals.size());
+}
+
+std::vector<double> corrected(std::vector<double> priced, std::span<const Arrivals> cases,
+                              double factor) {
+    for (std::size_t i = 0; i < priced.size(); ++i) {
+        const double certain = wait(cases[i]);
+        priced[i] = certain + factor * (priced[i] - certain);
+    }
+    return priced;
+}
+
+void Experience::learn(std::string_view algorithm, std::span<const Arrivals> cases,
+                       std::span<const double> priced, std::span<const double> measured) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        const double certain = wait(cases[i]);
+        const double ratio = (measured[i] - certain) / (priced[i] - certain);
+        if (std::isfinite(ratio))
+            ratios.push_back(std::clamp(ratio, 1 / kMost, kMost));
+    }
+    if (ratios.empty())
+        return;
+    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+    std::ranges::nth_element(ratios, middle);
+    const auto [at, is_new] = factors_.try_emplace(std::string(family(algorithm)), *middle);
+    if (!is_new) // slowly
+        at->second = std::sqrt(at->second * *middle);
+}
+
+double Experience::factor(std::string_view algorithm) const {
+    if (factors_.empty())
+        return 1;
+    if (const auto found = factors_.find(family(algorithm)); found != factors_.end())
+        return found->second;
+    double sum = 0;
+    for (const auto &[name, factor] : factors_)
+        sum += std::log(factor);
+    return std::exp(sum / static_cast<double>(factors_.size()));
+}
+
+} // namespace stretto::select

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What calls took, to which ranks came at different times, beside what their prices say.
+//
+// Nobody can finish before the last has come: that much is certain of any algorithm, and the same
+// for all.  What lies beyond it, the mean over ranks of the time from the last arrival to a rank's
+// finish, is what the model may be wrong about, and an algorithm that is wrongly priced is so from
+// call to call.  So this part of a price is multiplied by measured / priced of the calls that the
+// algorithm has served, and of those that have served none by the geometric mean of the others: a
+// model that is wrong about all alike must not make what was never tried look better or worse.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "select/elapsed.hpp"
+
+namespace stretto::select {
+
+// The mean over ranks of what each waits until the last has come, in seconds.
+double wait(const Arrivals &arrivals);
+
+// What is priced, of each case, with the part that is no wait multiplied by a factor.
+std::vector<double> corrected(std::vector<double> priced, std::span<const Arrivals> cases,
+                              double factor);
+
+class Experience {
+public:
+    // Of calls that an algorithm has served: when ranks came, the mean elapsed time as priced and
+    // as measured, in seconds.  Measured ones that are not numbers do not count.
+    void learn(std::string_view algorithm, std::span<const Arrivals> cases,
+               std::span<const double> priced, std::span<const double> measured);
+
+    // Algorithms go by their names without parameters.
+    double factor(std::string_view algorithm) const;
+
+private:
+    std::map<std::string, double, std::less<>> factors_;
+};
+
+} // namespace stretto::select

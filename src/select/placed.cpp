@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/placed.hpp"
+
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "algorithms/algorithm.hpp"
+#include "select/candidates.hpp"
+
+namespace stretto::select {
+
+Placed::Placed(const Situation &situation, const std::string &algorithm, std::vector<int> order)
+    : situation_(situation),
+      made_(algorithms::make(algorithms::parse(schedule::Collective::allreduce, algorithm),
+                             situation.ranks)),
+      order_(std::move(order)) {
+    if (order_.empty()) {
+        order_.resize(static_cast<std::size_t>(situation.ranks));
+        std::iota(order_.begin(), order_.end(), 0);
+    }
+    if (!situation.host_of.empty())
+        for (std::size_t p = 0; p < order_.size(); ++p)
+            situation_.host_of[p] = situation.host_of[static_cast<std::size_t>(order_[p])];
+}
+
+std::vector<double> Placed::means(std::span<const Arrivals> cases) const {
+    std::vector<Arrivals> by_position;
+    for (const Arrivals &each : cases) {
+        Arrivals &here = by_position.emplace_back();
+        for (const int rank : order_)
+            here.push_back(each[static_cast<std::size_t>(rank)]);
+    }
+    std::vector<double> found;
+    for (const Elapsed &each : elapsed_of(made_, situation_, by_position))
+        found.push_back(each.mean);
+    return found;
+}
+
+} // namespace stretto::select

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A schedule, and which rank stands where in it: what it costs when ranks come at different times.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+#include "select/elapsed.hpp"
+#include "select/select.hpp"
+
+namespace stretto::select {
+
+class Placed {
+public:
+    // An allreduce by name, with the rank at each position; none: in order.
+    Placed(const Situation &situation, const std::string &algorithm, std::vector<int> order = {});
+
+    const std::string &name() const { return made_.name; }
+    // Seconds of each case, whose arrivals are by rank: the mean of finish - arrival.
+    std::vector<double> means(std::span<const Arrivals> cases) const;
+
+private:
+    Situation situation_;
+    schedule::Schedule made_;
+    std::vector<int> order_;
+};
+
+} // namespace stretto::select
