@@ -391,4 +391,5 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
 #include "communicators.h"
 #include "hosting.h"
 #include "machine.h"
+#include "phases.h"
 #endif

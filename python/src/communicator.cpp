@@ -158,6 +158,14 @@ void bind_communicator(nb::module_ &module) {
                  return settings_by([&](const FillSettings &fill) { self.handle->call(fill); });
              })
         .def("reset_stats", &reset_stats)
+        .def("phase_begin",
+             [](const Communicator &self) { self.handle->share(stretto_phase_begin); })
+        .def(
+            "edge",
+            [](const Communicator &self, double fraction) {
+                self.handle->share([&](stretto_comm comm) { return stretto_edge(comm, fraction); });
+            },
+            "fraction"_a)
         .def("force_algorithm", &force_algorithm, "name"_a)
         .def("set_reproducible", &set_reproducible, "mode"_a)
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)

@@ -129,6 +129,25 @@ class Communicator(Parts, Messages, Exchanges, Family):
         """Returns when all ranks have called it."""
         self._core.play("barrier", None, None, "sum", 0)
 
+    # ---- phases of computation, between collectives
+
+    def phase_begin(self) -> None:
+        """A phase of computation begins; the next `allreduce` that arrivals matter to ends it.
+
+        Each phase is compared with the last ones that ended in the same call.  Local.
+        """
+        self._core.phase_begin()
+
+    def edge(self, fraction: float) -> None:
+        """So much of the phase is done: above 0 and up to 1, of the time that all of it takes.
+
+        A rank that will be late, or early, by this tells the others, who serve the call at the end
+        of the phase for it (docs/arrivals.md).  May be called several times, and by any thread,
+        such as from a callback; outside of a phase it does nothing.  Raises `ArgumentError` for
+        other fractions.  Source: Proficz 2018, section 3.1, where `fraction` is 0.5.
+        """
+        self._core.edge(fraction)
+
     # ---- nonblocking: as above, but return a Request at once
 
     def iallreduce(

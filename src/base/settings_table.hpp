@@ -131,7 +131,7 @@ inline constexpr std::array kSettings{
     SettingInfo{.setting = Setting::arrivals,
                 .variable = "STRETTO_ARRIVALS",
                 .kind = SettingKind::boolean,
-                .fallback = "0",
+                .fallback = "1",
                 .meaning =
                     "whether allreduces of 512 KiB and more between hosts, when they repeat, "
                     "are served for the times at which ranks came to the last ones"},

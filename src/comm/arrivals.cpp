@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls that repeat are served for the times at which ranks come (arrival/, select/late.hpp).
 //
-// When each rank came travels beside the call itself, so that after it all ranks know the same of
-// it, and decide alike what serves the calls to come: nobody asks anybody.
+// When each rank came, and what the call before took it, travels beside the call itself, so that
+// after it all ranks know the same, and decide alike what serves the calls to come: nobody asks
+// anybody.
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +11,7 @@
 #include "base/clock.hpp"
 #include "comm/communicator.hpp"
 #include "select/late.hpp"
+#include "select/placed.hpp"
 
 namespace stretto::comm {
 
@@ -48,31 +50,38 @@ void Communicator::serve_late(const select::Late &late, Chosen &chosen) {
     chosen.order.assign(late.order.begin(), late.order.end());
 }
 
-// This rank's time on the clock of the reference.
-std::int64_t Communicator::common_time() const {
+// A time of this rank on the clock of the reference.
+std::int64_t Communicator::common(std::uint64_t time) const {
     const std::optional<std::int64_t> offset = clock_offset();
-    return offset ? static_cast<std::int64_t>(now_ns()) + *offset : arrival::kUnknown;
+    return offset ? static_cast<std::int64_t>(time) + *offset : arrival::kUnknown;
 }
 
 void Communicator::play_watched(const Request &request, Site &site) {
     const Key key = key_of(request);
     auto found = watched_.find(key);
-    if (found == watched_.end() && watched_.size() < kMostWatched)
+    if (found == watched_.end() && watched_.size() < kMostWatched) {
         found = watched_.try_emplace(key).first;
+        found->second.number = watched_.size();
+    }
     if (found == watched_.end()) {
         site.watches = false;
         queue_.play(call(request, site, false), site.tally);
         return;
     }
-    came_.assign(static_cast<std::size_t>(size()), arrival::kUnknown);
+    Watched &watched = found->second;
+    const std::uint64_t came = now_ns();
+    came_.assign(static_cast<std::size_t>(size()), {});
     Request others;
     others.collective = Collective::allgather;
     others.input = nullptr; // in place
     others.output = came_.data();
-    others.count = 1;
+    others.count = sizeof(arrival::Stamp) / size_of(Dtype::i64);
     others.dtype = Dtype::i64;
     others.own = true;
-    came_[static_cast<std::size_t>(rank())] = common_time();
+    came_[static_cast<std::size_t>(rank())] = {common(came), watched.took,
+                                               end_phase(watched, came) ? 1 : 0};
+    if (watched.told.asks)
+        serve_as_told(request, watched);
     // The vector first: how far that is, is what its writers must hear of before all have come.
     const engine::Call stamps_call = call(others, this->site(others), true);
     Site &of_vector = this->site(request);
@@ -82,6 +91,7 @@ void Communicator::play_watched(const Request &request, Site &site) {
     engine::Queue::Flight *const stamps = queue_.start(stamps_call, uncounted_);
     try {
         queue_.land(vector);
+        watched.took = static_cast<std::int64_t>(now_ns() - came);
     } catch (...) {
         try {
             queue_.land(stamps);
@@ -90,7 +100,7 @@ void Communicator::play_watched(const Request &request, Site &site) {
         throw;
     }
     queue_.land(stamps);
-    learn_arrivals(request, found->second);
+    learn_arrivals(request, watched);
 }
 
 // Whether ranks are expected at other times than those that were decided for.
@@ -107,35 +117,80 @@ static bool moved(const std::vector<double> &expected, const std::vector<double>
     return most > std::max(kPart * last, margin);
 }
 
-void Communicator::learn_arrivals(const Request &request, Watched &watched) {
-    const std::uint64_t before = watched.history.calls();
-    watched.history.add(came_);
+// What has served since the last decision, which was at least as many calls ago as are looked at:
+// of the last ones, whose times are known of all but the latest.
+void Communicator::learn_prices(const select::Situation &here, const std::string &balanced,
+                                std::span<const select::Arrivals> recent, Watched &watched) {
+    const std::size_t known = std::min<std::size_t>(kFirst, recent.size() - 1);
+    const std::span<const select::Arrivals> cases = recent.last(known + 1).first(known);
+    const std::vector<double> elapsed(watched.history.elapsed().end() -
+                                          static_cast<std::ptrdiff_t>(known + 1),
+                                      watched.history.elapsed().end() - 1);
+    const select::Late &served = watched.serves;
+    const select::Placed placed(here, served.algorithm.empty() ? balanced : served.algorithm,
+                                served.order);
+    watched.experience.learn(placed.name(), cases, placed.means(cases), elapsed);
+}
+
+select::Late Communicator::late_for(const Request &request, const Chosen &balanced,
+                                    const select::Arrivals &expected,
+                                    std::span<const select::Arrivals> recent,
+                                    const Watched &watched) const {
+    const select::Situation here = free_situation(request);
+    return balanced.forced ? select::forced_late(here, balanced.algorithm, expected, recent)
+                           : select::choose_late(here, balanced.algorithm, expected, recent,
+                                                 watched.serves, watched.experience);
+}
+
+// What serves if all come at once.
+const Communicator::Chosen &Communicator::balanced(const Request &request, Watched &watched) const {
+    if (!watched.balanced) {
+        Chosen chosen = choice_for(request);
+        resume_trial(key_of(request), chosen);
+        watched.balanced = std::move(chosen);
+    }
+    return *watched.balanced;
+}
+
+void Communicator::decide(const Request &request, Watched &watched) {
     const std::uint64_t calls = watched.history.calls();
-    if (calls == before || calls < kFirst || (calls - kFirst) % kEvery != 0)
+    if (calls < kFirst || (calls - kFirst) % kEvery != 0)
         return;
     const std::vector<double> expected = watched.history.expected();
     if (calls < watched.decided_at + watched.due_after &&
         !moved(expected, watched.decided_for, watched.serves.margin))
         return;
-    Chosen chosen = choice_for(request); // that serves if all come at once
-    resume_trial(key_of(request), chosen);
+    Chosen chosen = balanced(request, watched);
     const std::vector<select::Arrivals> recent(watched.history.recent().begin(),
                                                watched.history.recent().end());
-    const select::Situation here = free_situation(request);
-    const select::Late next =
-        chosen.forced
-            ? select::forced_late(here, chosen.algorithm, expected, recent)
-            : select::choose_late(here, chosen.algorithm, expected, recent, watched.serves);
+    if (watched.told.last == 0 || watched.told.last + kFirst + 1 < watched.calls)
+        learn_prices(free_situation(request), chosen.algorithm, recent, watched);
+    const select::Late next = late_for(request, chosen, expected, recent, watched);
     const bool same =
         next.algorithm == watched.serves.algorithm && next.order == watched.serves.order;
     watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kEvery;
     watched.decided_at = calls;
     watched.decided_for = expected;
     watched.serves = next;
+    watched.told.serves.clear(); // decided for others
     if (same)
         return;
     serve_late(next, chosen);
     serve(request, site(request), chosen);
+}
+
+// After each call.
+void Communicator::learn_arrivals(const Request &request, Watched &watched) {
+    ++watched.calls;
+    watched.told.asks =
+        std::ranges::any_of(came_, [](const auto &each) { return each.edges != 0; });
+    const std::uint64_t before = watched.history.calls();
+    watched.history.add(came_);
+    if (watched.history.calls() != before) {
+        note_errors(watched);
+        decide(request, watched);
+    }
+    expect_next(watched);
 }
 
 } // namespace stretto::comm

@@ -18,11 +18,13 @@
 #include <vector>
 
 #include "arrival/history.hpp"
+#include "arrival/phase.hpp"
 #include "base/memo.hpp"
 #include "base/types.hpp"
 #include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
 #include "comm/shares.hpp"
+#include "comm/told.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
 #include "messages/messenger.hpp"
@@ -129,6 +131,10 @@ public:
         return {Collective::barrier, &token_[0], &token_[1], 1, Dtype::i32, ReduceOp::sum, 0};
     }
     engine::Queue::Flight *start(const Request &request);
+    // The computation before the next call begins; so much of it is done, above 0 and up to 1.  The
+    // latter may be called by any thread, and outside of phases does nothing.
+    void begin_phase();
+    void edge(double fraction);
     // Gives the request these counts, one for each rank, if they are unequal; else their count.
     // It must be played or started before another is given counts.
     void share(Request &request, std::span<const std::size_t> counts);
@@ -259,18 +265,37 @@ private:
     // arrivals.cpp: when ranks came to calls that repeat.
     struct Watched {
         arrival::History history;
+        std::int64_t took = arrival::kUnknown; // this rank, the last call: nanoseconds
+        select::Experience experience;
         select::Late serves;
         // The last decision: at which call, for what, and after how many calls the next is due.
         std::uint64_t decided_at = 0, due_after = 0;
         std::vector<double> decided_for;
+        std::uint64_t number = 0, calls = 0; // among those that are watched; so far
+        std::optional<Chosen> balanced;      // the choice without arrivals, once it was needed
+        Told told;
     };
     bool watches(const Request &request, const Chosen &chosen) const;
     static bool made_for_arrivals(const Chosen &chosen);
     void resume_watch(const Key &key, Chosen &chosen) const;
     static void serve_late(const select::Late &late, Chosen &chosen);
-    std::int64_t common_time() const;
+    std::int64_t common(std::uint64_t time) const;
     void play_watched(const Request &request, Site &site);
     void learn_arrivals(const Request &request, Watched &watched);
+    void decide(const Request &request, Watched &watched);
+    select::Late late_for(const Request &request, const Chosen &balanced,
+                          const select::Arrivals &expected,
+                          std::span<const select::Arrivals> recent, const Watched &watched) const;
+    const Chosen &balanced(const Request &request, Watched &watched) const;
+    // phases.cpp: of computation, between calls.
+    bool end_phase(const Watched &watched, std::uint64_t now);
+    void serve_as_told(const Request &request, Watched &watched);
+    static void note_errors(Watched &watched);
+    void expect_next(const Watched &watched);
+    std::uint64_t key_of(const Watched &watched) const;
+    int arbiter_of(const Watched &watched) const;
+    static void learn_prices(const select::Situation &here, const std::string &balanced,
+                             std::span<const select::Arrivals> recent, Watched &watched);
     void log_choice(const Request &request, const Chosen &chosen) const;
     schedule::Schedule schedule_for(const Request &request, const Chosen &chosen) const;
     Site &site_of_call(const Request &request);
@@ -339,8 +364,18 @@ private:
     static constexpr std::size_t kMostWatched = 64;
     const bool watches_;
     std::unordered_map<Key, Watched, KeyHash> watched_;
-    std::vector<std::int64_t> came_; // to the call in progress, by rank
-    engine::Tally uncounted_;        // of calls that no caller made
+    std::vector<arrival::Stamp> came_; // to the call in progress, by rank
+    std::mutex phase_mutex_;           // of what follows, as any thread may tell of the phase
+    arrival::Phase phase_;
+    // The call that is to end the phase, if ranks ask before it; what was told of this rank.
+    struct {
+        bool asks = false;
+        std::uint64_t key = 0;
+        int arbiter = 0;
+        double margin = 0; // seconds: less is not worth telling
+        std::int64_t told = 0;
+    } next_;
+    engine::Tally uncounted_; // of calls that no caller made
     // Calls that no caller made: how many below all that are not complete, and the numbers of later
     // ones.
     std::uint64_t own_before_ = 0;

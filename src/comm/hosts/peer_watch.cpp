@@ -37,6 +37,12 @@ PeerWatch::PeerWatch(int rank, Connections connections)
         revoked(epoch, reason);
     };
     hooks.lost = [this](int each) { lost(each); };
+    hooks.noticed = [this](int from, std::uint64_t key, std::int64_t later) {
+        notices_.add(key, from, later);
+    };
+    hooks.choose = [this](std::uint64_t key, const std::string &) {
+        return arrival::to_text(notices_.take(key), control::kMostSeal);
+    };
     hooks.place = [this](int each) { return links_.place(each); };
     hooks.round = [this] { round(); };
     agent_ = std::make_unique<control::Agent>(std::move(options), links_, std::move(hooks));
@@ -77,6 +83,10 @@ control::View PeerWatch::shrink(std::uint32_t epoch, const Error &failure,
                     control::to_text(shrunk.view.members) +
                     ", and the others may go on without it" +
                     (reason ? "; the failure was: " + reason->text : std::string()));
+}
+
+arrival::Deviations PeerWatch::deviations(std::uint64_t key, int arbiter) {
+    return arrival::deviations_from(agent_->seal(key, arbiter, ""));
 }
 
 void PeerWatch::add(Ward &ward) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "arrival/notices.hpp"
 #include "base/status.hpp"
 #include "comm/hosts/mesh.hpp"
 #include "comm/hosts/reach.hpp"
@@ -43,6 +44,16 @@ public:
     control::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
     // What the clocks of the job's ranks are apart, once that is known.
     std::optional<control::Offsets> clocks() const { return agent_->clocks(); }
+    // A call to come has a key, from which its arbiter follows, a rank of the job.  This rank will
+    // come to it so many nanoseconds later than usual, which it may say again.  Waits for nobody.
+    void notify(std::uint64_t key, int arbiter, std::int64_t later) {
+        agent_->notify(key, arbiter, later);
+    }
+    // Which ranks of the job will come to it at other times than usual: the same for all who ask,
+    // who wait for the arbiter's agent at most.  Throws Error(revoked) if the epoch ends first.
+    arrival::Deviations deviations(std::uint64_t key, int arbiter);
+    // Nobody asks for keys from the first one up to, but without, the other any more.
+    void forget(std::uint64_t from, std::uint64_t below) { agent_->forget_seals(from, below); }
 
 private:
     friend class Ward;
@@ -55,6 +66,7 @@ private:
 
     const int rank_;
     control::NetLinks links_;
+    arrival::Notices notices_;  // of the agent's thread
     std::mutex mutex_;          // of the wards
     std::vector<Ward *> wards_; // agents are told of a failure with it: it is taken before theirs
     std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: phases of computation between collectives.
+#include "handles.hpp"
+
+using namespace stretto::api;
+
+extern "C" {
+
+stretto_status stretto_phase_begin(stretto_comm comm) {
+    return guarded([&] {
+        require(comm != nullptr, "the communicator is NULL");
+        comm->communicator.begin_phase();
+    });
+}
+
+stretto_status stretto_edge(stretto_comm comm, double fraction) {
+    return guarded([&] {
+        require(comm != nullptr, "the communicator is NULL");
+        comm->communicator.edge(fraction);
+    });
+}
+
+} // extern "C"

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "doctest.h"
+
+#include <cstdint>
+
+#include "arrival/phase.hpp"
+
+using stretto::arrival::Phase;
+
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kCall = 1;
+
+// Phases of such length, one after the other, that end in the same call.
+void live(Phase &phase, std::uint64_t &now, std::uint64_t ms, int times) {
+    for (int i = 0; i < times; ++i) {
+        phase.begin(now);
+        now += ms * kMs;
+        phase.end(now, kCall);
+        now += kMs;
+    }
+}
+
+} // namespace
+
+TEST_CASE("who has no habit yet has nothing to tell") {
+    Phase phase;
+    std::uint64_t now = 77;
+    CHECK(!phase.edge(now, 0.5)); // there is no phase
+    for (std::size_t i = 0; i < Phase::kFewest; ++i) {
+        phase.begin(now);
+        CHECK(!phase.edge(now + kMs, 0.5));
+        CHECK(phase.end(now + 2 * kMs, kCall)); // but it was asked
+        CHECK(!phase.edge(now + 2 * kMs, 0.5)); // the phase is over
+    }
+    phase.begin(now);
+    CHECK(phase.edge(now + kMs, 0.5) == 0);
+}
+
+TEST_CASE("a phase ends as much later than its middle as that was after its beginning") {
+    Phase phase;
+    std::uint64_t now = 0;
+    live(phase, now, 10, 7);
+    phase.begin(now);
+    CHECK(phase.edge(now + 5 * kMs, 0.5) == 0);
+    CHECK(phase.edge(now + 9 * kMs, 0.5) == 8 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.edge(now + 12 * kMs, 0.8) == 5 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.edge(now + 8 * kMs, 1) == -2 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.end(now + 9 * kMs, kCall));
+    phase.begin(now);
+    CHECK(!phase.end(now + 9 * kMs, kCall)); // nobody asked in this one
+}
+
+TEST_CASE("three phases of seven that were disturbed change no habit") {
+    Phase phase;
+    std::uint64_t now = 0;
+    live(phase, now, 10, 7);
+    live(phase, now, 500, 3);
+    phase.begin(now);
+    CHECK(phase.edge(now + 5 * kMs, 0.5) == 0);
+    phase.end(now + 500 * kMs, kCall);
+    phase.begin(now);
+    CHECK(phase.edge(now + 250 * kMs, 0.5) == 0);
+}
+
+TEST_CASE("phases that end in another call are a new habit") {
+    Phase phase;
+    std::uint64_t now = 0;
+    live(phase, now, 10, 7);
+    phase.begin(now);
+    phase.end(now + 20 * kMs, kCall + 1);
+    phase.begin(now);
+    CHECK(!phase.edge(now + kMs, 0.5));
+    CHECK(!Phase().end(0, kCall)); // a call without a phase before
+}
