@@ -48,7 +48,7 @@ TEST_CASE("whatever ranks tell of their phases, the sums are right and the choic
     const test::With no_trials("STRETTO_TRIALS", "0");
     const test::With soon("STRETTO_HEARTBEAT", "20ms"); // clocks are known soon
     for (const int ranks : {1, 2, 3, 5})
-        test::with_ranks(ranks, [](stretto_comm comm) { play(comm, 36); });
+        test::with_ranks(ranks, [](stretto_comm comm) { play(comm, 24); });
 }
 
 TEST_CASE("some ranks tell and some do not, and forced algorithms follow") {
@@ -57,7 +57,7 @@ TEST_CASE("some ranks tell and some do not, and forced algorithms follow") {
     for (const char *name : {"chain", "pre_reduced_ring", "late_rooted"})
         test::with_ranks(4, [&](stretto_comm comm) {
             check(stretto_force_algorithm(comm, name));
-            for (int turn = 0; turn < 24; ++turn) {
+            for (int turn = 0; turn < 16; ++turn) {
                 if (stretto_rank(comm) == 2) {
                     check(stretto_phase_begin(comm));
                     compute(turn % 4 == 3 ? 12 : 1);
