@@ -5,6 +5,7 @@
 #include <functional>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/status.hpp"
@@ -136,6 +137,19 @@ private:
     const Op &op_;
 };
 
+// What ops look like from their position.
+bool alike(const std::vector<Op> &ops, Position position, const std::vector<Op> &of_first,
+           const Symmetry &group) {
+    const auto shape = [&](const Op &op, Position from) {
+        const Position away = op.peer < 0 ? op.peer : group.difference(op.peer, from);
+        return std::tuple(op.kind, away, op.lane, op.blocks.size(), op.from == kNoSlot,
+                          op.sources.size());
+    };
+    return std::equal(
+        ops.begin(), ops.end(), of_first.begin(), of_first.end(),
+        [&](const Op &op, const Op &first) { return shape(op, position) == shape(first, 0); });
+}
+
 } // namespace
 
 void check_frame(const Schedule &schedule) {
@@ -175,6 +189,23 @@ void check_program(const Schedule &schedule, Position position, const Program &p
     check(program.ops, 0);
     for (const std::vector<Op> &suffix : program.suffixes)
         check(suffix, program.ops.size());
+}
+
+bool is_symmetric(const Schedule &schedule) {
+    if (!schedule.symmetry)
+        return false;
+    const Program first = schedule.program(0);
+    for (Position p = 1; p < schedule.ranks; ++p) {
+        const Program here = schedule.program(p);
+        const bool same =
+            std::equal(here.suffixes.begin(), here.suffixes.end(), first.suffixes.begin(),
+                       first.suffixes.end(), [&](const auto &a, const auto &b) {
+                           return alike(a, p, b, *schedule.symmetry);
+                       });
+        if (!same || here.open != first.open || !alike(here.ops, p, first.ops, *schedule.symmetry))
+            return false;
+    }
+    return true;
 }
 
 } // namespace stretto::schedule

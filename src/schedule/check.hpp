@@ -14,4 +14,9 @@ void check_frame(const Schedule &schedule);
 // suffixes are as many as the token has values.  Throws Error(argument) that names the op.
 void check_program(const Schedule &schedule, Position position, const Program &program);
 
+// Does it look the same from every position, as it says?  Each must do what the first one does, but
+// for the labels of blocks and slots: the same ops on as many blocks, with peers moved as far as it
+// is away from the first.
+bool is_symmetric(const Schedule &schedule);
+
 } // namespace stretto::schedule

@@ -263,6 +263,9 @@ Schedule from_json(std::string_view text) {
     check_frame(schedule);
     for (Position p = 0; p < schedule.ranks; ++p)
         check_program(schedule, p, (*programs)[static_cast<std::size_t>(p)]);
+    // Who edits the programs of a file need not know of the line.
+    if (!is_symmetric(schedule))
+        schedule.symmetry.reset();
     return schedule;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "doctest.h"
 
+#include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -88,6 +90,25 @@ TEST_CASE("what a person writes") {
     CHECK(schedule.program(1).ops == std::vector<Op>{recv(0, {0})});
     // Well formed and wrong: accepted here, refused by the verifier.
     CHECK_FALSE(verify(from_json(replaced(kSmall, "\"peer\": 1", "\"peer\": 1, \"lane\": 4"))).ok);
+}
+
+TEST_CASE("a symmetry counts where there is one") {
+    CHECK(from_json(to_json(ring(6))).symmetry == Symmetry({6}));
+    CHECK(from_json(replaced(kSmall, "\"ranks\": 2", "\"ranks\": 2, \"symmetry\": [2]")).symmetry ==
+          std::nullopt);
+    // Of one position another peer, lane, number of blocks, window or op too few.
+    for (const auto &change : std::vector<std::function<void(Program &)>>{
+             [](Program &program) { program.ops[0].peer = 5; },
+             [](Program &program) { program.ops[1].lane = 7; },
+             [](Program &program) { program.ops[2].blocks = {0, 1}; },
+             [](Program &program) { program.open.recv = 1; },
+             [](Program &program) { program.ops.pop_back(); }}) {
+        auto programs = programs_of(ring(6));
+        change(programs[3]);
+        const Schedule read = from_json(to_json(with_programs(ring(6), programs)));
+        CHECK(read.symmetry == std::nullopt);
+        CHECK(programs_of(read) == programs);
+    }
 }
 
 TEST_CASE("places are named") {
