@@ -2,12 +2,16 @@
 #include "simulate/compile.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <string>
-#include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "base/status.hpp"
 #include "schedule/check.hpp"
 #include "schedule/dependencies.hpp"
+#include "simulate/pairing.hpp"
 
 namespace stretto::simulate {
 
@@ -23,79 +27,92 @@ using schedule::Schedule;
 // For each op of a program, the earlier ones that it is ordered after.
 using Before = std::vector<std::vector<std::int32_t>>;
 
-// One side of a message.  Sorted, the tasks of a channel and lane stand together in program order.
-struct End {
-    Position source, destination;
-    schedule::Lane lane;
-    TaskId task;
-    std::size_t bytes;
+constexpr std::uint32_t kMostCosts = 1u << 31;
 
-    auto channel() const { return std::tie(source, destination, lane); }
-    bool operator<(const End &other) const {
-        return std::tie(source, destination, lane, task) <
-               std::tie(other.source, other.destination, other.lane, other.task);
-    }
-};
-
-std::string describe(const End &end, bool sends) {
-    return std::string(sends ? "send" : "receive") + " of " + std::to_string(end.bytes) +
-           " bytes from position " + std::to_string(end.source) + " to " +
-           std::to_string(end.destination) + " on lane " + std::to_string(end.lane);
+template<class T>
+bool all_equal(const std::vector<T> &values) {
+    return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
 }
 
-[[noreturn]] void unpaired(const End &end, bool sends) {
-    throw Error(Status::argument,
-                "simulate: no partner for the " + describe(end, sends) + "; verify() tells more");
+// One position may be played for all, as the header says.
+bool alike(const Schedule &schedule, const Problem &problem) {
+    if (!schedule.symmetry || schedule.ranks == 1 || schedule.token ||
+        problem.mode == Mode::ordered || problem.keep_events || !all_equal(problem.arrivals))
+        return false;
+    const std::vector<std::size_t> bounds = schedule.partition.bounds(problem.count);
+    for (std::size_t b = 2; b < bounds.size(); ++b)
+        if (bounds[b] - bounds[b - 1] != bounds[1] - bounds[0])
+            return false;
+    return true;
 }
 
 class Compiler {
 public:
-    Compiler(const Schedule &schedule, const Problem &problem)
+    // `one_for_all`: the first position alone.
+    Compiler(const Schedule &schedule, const Problem &problem, bool one_for_all)
         : schedule_(schedule), problem_(problem), bounds_(schedule.partition.bounds(problem.count)),
-          arbiter_(schedule.token && schedule.token->arbiter >= 0) {}
+          arbiter_(schedule.token && schedule.token->arbiter >= 0) {
+        model_.one_for_all = one_for_all;
+    }
 
     Model run() {
-        schedule::check_frame(schedule_);
         model_.first.push_back(0);
-        model_.edges_from.push_back(0);
-        for (Position p = 0; p < schedule_.ranks; ++p)
+        for (Position p = 0; p < positions(); ++p)
             add(p, schedule_.program(p));
-        pair();
+        pairing_.pair(model_);
         return std::move(model_);
     }
 
 private:
+    Position positions() const { return model_.one_for_all ? 1 : schedule_.ranks; }
+
     void add(Position position, const Program &program) {
         schedule::check_program(schedule_, position, program);
-        const std::vector<Op> ops = schedule::path(program, problem_.token_value);
-        const bool differ = std::adjacent_find(program.suffixes.begin(), program.suffixes.end(),
-                                               std::not_equal_to<>()) != program.suffixes.end();
-        const std::size_t gate = differ ? program.ops.size() : ops.size();
-        for (std::size_t i = 0; i < ops.size(); ++i)
-            add(position, ops[i], i >= gate);
-        add_order(problem_.mode == Mode::ordered ? schedule::dependencies(ops, program.open)
-                                                 : program_order(ops.size()));
+        std::vector<Op> joined;
+        if (!program.suffixes.empty())
+            joined = schedule::path(program, problem_.token_value);
+        const std::vector<Op> &ops = program.suffixes.empty() ? program.ops : joined;
+        reserve(ops.size());
+        model_.gate.push_back(model_.first.back() + static_cast<TaskId>(all_equal(program.suffixes)
+                                                                            ? ops.size()
+                                                                            : program.ops.size()));
+        sends_.clear();
+        recvs_.clear();
+        for (const Op &op : ops)
+            add(position, op);
+        pairing_.add(sends_, recvs_);
         model_.first.push_back(next_task());
+        if (problem_.mode == Mode::ordered)
+            add_order(schedule::dependencies(ops, program.open));
     }
 
-    void add(Position position, const Op &op, bool gated) {
-        const std::size_t bytes = bytes_of(op.blocks);
-        const std::size_t reductions = reductions_of(op);
-        const Task task{
-            .position = position,
-            .message = kNone,
-            .work = to_ticks(problem_.network.gamma * static_cast<double>(reductions * bytes),
-                             "a reduction"),
-            .block = op.blocks.empty() ? 0 : op.blocks.front(),
-            .sends = op.kind == OpKind::send,
-            .reduces = reductions > 0,
-            .gated = gated};
-        const bool travels = bytes > 0 || arbiter_;
-        if (task.sends && travels)
-            sends_.push_back({position, op.peer, op.lane, next_task(), bytes});
+    // For all positions, if they have as many ops as those so far.  Growing by halves would take
+    // half as much again, twice while it moves.
+    void reserve(std::size_t ops) {
+        const std::size_t all = model_.tasks.size() + ops;
+        if (all > model_.tasks.capacity())
+            model_.tasks.reserve(all / model_.first.size() * static_cast<std::size_t>(positions()) +
+                                 all);
+    }
+
+    void add(Position position, const Op &op) {
+        const std::uint32_t cost = cost_of(bytes_of(op.blocks), reductions_of(op));
+        const bool travels = model_.costs[cost].bytes > 0 || arbiter_;
+        const bool sends = op.kind == OpKind::send;
+        if (sends && travels)
+            sends_.push_back({op.peer, op.lane, next_task()});
         if (op.kind == OpKind::recv && travels)
-            recvs_.push_back({op.peer, position, op.lane, next_task(), bytes});
-        model_.tasks.push_back(task);
+            recvs_.push_back({source_of(op), op.lane, next_task()});
+        next_task();
+        model_.tasks.push_back({.position = position, .message = kNone, .sends = sends, .cost = 0});
+        model_.tasks.back().cost = cost & (kMostCosts - 1);
+        if (problem_.keep_events)
+            model_.blocks.push_back(op.blocks.empty() ? 0 : op.blocks.front());
+    }
+
+    // Of one position for all, what it would have to be sent to by the first one to come here.
+    Position source_of(const Op &recv) const {
+        return model_.one_for_all ? schedule_.symmetry->difference(0, recv.peer) : recv.peer;
     }
 
     // Of each byte.
@@ -114,67 +131,47 @@ private:
         return elements * problem_.element;
     }
 
-    static Before program_order(std::size_t ops) {
-        Before before(ops);
-        for (std::size_t i = 1; i < ops; ++i)
-            before[i] = {static_cast<std::int32_t>(i - 1)};
-        return before;
+    std::uint32_t cost_of(std::size_t bytes, std::size_t reductions) {
+        std::uint32_t &last = last_[std::min(reductions, last_.size() - 1)];
+        if (last < model_.costs.size() && model_.costs[last].bytes == bytes &&
+            model_.costs[last].reductions == reductions)
+            return last;
+        const auto next = static_cast<std::uint32_t>(model_.costs.size());
+        const auto [found, is_new] = of_bytes_[reductions].emplace(bytes, next);
+        if (is_new) {
+            const auto [alpha, beta, gamma] = problem_.network;
+            model_.costs.push_back(
+                {.bytes = bytes,
+                 .reductions = reductions,
+                 .transfer = to_ticks(alpha + beta * static_cast<double>(bytes), "a message"),
+                 .work = to_ticks(gamma * static_cast<double>(reductions * bytes), "a reduction")});
+        }
+        return last = found->second;
     }
 
     // Turns the lists round.
     //
     //   before      op 0: -   op 1: 0   op 2: 0 1
-    //   dependents  op 0: 1 2   op 1: 2   op 2: -       edges 1 2 2, edges_from 0 2 3 3
+    //   dependents  op 0: 1 2   op 1: 2   op 2: -       edges 1 2 2, from 0 2 3 3
     void add_order(const Before &before) {
-        const TaskId first = model_.first.back();
-        std::vector<std::size_t> end(before.size() + 1, 0); // end[i + 1]: of the list of op i
+        Order &order = model_.order;
+        const TaskId first = model_.first[model_.first.size() - 2];
+        const std::size_t base = order.edges.size();
+        std::vector<std::uint32_t> end(before.size() + 1, 0); // end[i + 1]: of the list of op i
         for (const std::vector<std::int32_t> &earlier : before) {
-            model_.waits.push_back(static_cast<std::uint32_t>(earlier.size()));
+            order.waits.push_back(static_cast<std::uint32_t>(earlier.size()));
             for (const std::int32_t op : earlier)
                 ++end[static_cast<std::size_t>(op) + 1];
         }
-        end[0] = model_.edges.size();
-        for (std::size_t i = 0; i < before.size(); ++i) {
+        for (std::size_t i = 0; i < before.size(); ++i)
             end[i + 1] += end[i];
-            model_.edges_from.push_back(end[i + 1]);
-        }
-        model_.edges.resize(end.back());
+        order.base.push_back(base);
+        order.from.insert(order.from.end(), end.begin(), end.end());
+        order.edges.resize(base + end.back());
         for (std::size_t i = before.size(); i-- > 0;)
             for (const std::int32_t op : before[i])
-                model_.edges[--end[static_cast<std::size_t>(op) + 1]] =
+                order.edges[base + --end[static_cast<std::size_t>(op) + 1]] =
                     first + static_cast<TaskId>(i);
-    }
-
-    // Message i of a channel and lane is its i-th send and its i-th receive.
-    void pair() {
-        std::sort(sends_.begin(), sends_.end());
-        std::sort(recvs_.begin(), recvs_.end());
-        model_.messages.reserve(sends_.size());
-        std::size_t both = 0;
-        while (both < sends_.size() && both < recvs_.size() &&
-               sends_[both].channel() == recvs_[both].channel()) {
-            pair(sends_[both], recvs_[both]);
-            ++both;
-        }
-        const bool send_left = both < sends_.size(), recv_left = both < recvs_.size();
-        if (send_left && (!recv_left || sends_[both].channel() < recvs_[both].channel()))
-            unpaired(sends_[both], true);
-        if (recv_left)
-            unpaired(recvs_[both], false);
-    }
-
-    void pair(const End &send, const End &recv) {
-        if (send.bytes != recv.bytes)
-            throw Error(Status::argument, "simulate: the " + describe(send, true) + " meets a " +
-                                              describe(recv, false) + "; verify() tells more");
-        const auto message = static_cast<MessageId>(model_.messages.size());
-        model_.tasks[send.task].message = model_.tasks[recv.task].message = message;
-        const Network &network = problem_.network;
-        model_.messages.push_back(
-            {.send = send.task,
-             .recv = recv.task,
-             .transfer = to_ticks(network.alpha + network.beta * static_cast<double>(send.bytes),
-                                  "a message")});
     }
 
     TaskId next_task() const {
@@ -189,13 +186,26 @@ private:
     std::vector<std::size_t> bounds_;
     bool arbiter_;
     Model model_;
-    std::vector<End> sends_, recvs_;
+    Pairing pairing_;
+    std::vector<Pairing::End> sends_, recvs_; // of one position
+    // Costs by reductions and bytes; those of the last op that reduces nothing and of one that
+    // does.
+    std::unordered_map<std::size_t, std::unordered_map<std::size_t, std::uint32_t>> of_bytes_;
+    std::array<std::uint32_t, 2> last_ = {kNone, kNone};
 };
 
 } // namespace
 
 Model compile(const Schedule &schedule, const Problem &problem) {
-    return Compiler(schedule, problem).run();
+    schedule::check_frame(schedule);
+    if (alike(schedule, problem)) {
+        try {
+            return Compiler(schedule, problem, true).run();
+        } catch (const Error &) {
+            // With all positions there is a better word for what is wrong.
+        }
+    }
+    return Compiler(schedule, problem, false).run();
 }
 
 } // namespace stretto::simulate

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A schedule at one count, one network and one mode, as flat tables of what takes time.
+//
+// A ring of 4096 is 67 million ops: what is kept for each op and message is counted in bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -17,41 +20,70 @@ using TaskId = std::uint32_t;
 using MessageId = std::uint32_t;
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
+// What ops of one size take.  There are few different ones.
+struct Cost {
+    std::size_t bytes;
+    std::size_t reductions; // of each byte
+    Ticks transfer;         // of a message
+    Ticks work;             // of the processor, after the message if there is one
+};
+
 // An op.
 struct Task {
     schedule::Position position;
-    MessageId message;     // the one it sends or receives, or kNone
-    Ticks work;            // of the processor, after the message if there is one
-    schedule::Block block; // the first one
-    bool sends;            // the message, rather than receives it
-    bool reduces;          // what it receives, or what is here
-    bool gated;            // waits until its position knows the token
+    MessageId message;       // the one it sends or receives, or kNone
+    std::uint32_t sends : 1; // the message, rather than receives it
+    std::uint32_t cost : 31; // which one
 };
 
 struct Message {
     TaskId send, recv;
-    Ticks transfer;
+};
+
+// Which tasks of a position wait for which, in the language's order (mode ordered).
+struct Order {
+    std::vector<std::uint32_t> waits; // per task: how many earlier ones it is ordered after
+    std::vector<TaskId> edges;        // the dependents of task 0, then of task 1, ...
+    std::vector<std::size_t> base;    // per position: where those of its tasks begin
+    // Per task, and one more for each position, from its base on: where its dependents begin.
+    std::vector<std::uint32_t> from;
 };
 
 struct Model {
-    std::vector<Task> tasks;             // position 0's in program order, then position 1's, ...
-    std::vector<TaskId> first;           // per position and one more: its tasks
-    std::vector<std::uint32_t> waits;    // per task: how many earlier ones it is ordered after
-    std::vector<TaskId> edges;           // the dependents of task 0, then of task 1, ...
-    std::vector<std::size_t> edges_from; // per task and one more
+    std::vector<Task> tasks;   // position 0's in program order, then position 1's, ...
+    std::vector<TaskId> first; // per position and one more: its tasks
+    std::vector<TaskId> gate;  // per position: the first task that waits for the token
+    std::vector<Cost> costs;
     std::vector<Message> messages;
+    std::vector<schedule::Block> blocks; // per task: the first one; for events only
+    Order order;
 
-    // The tasks ordered after this one.
-    std::span<const TaskId> dependents(TaskId task) const {
-        return std::span(edges).subspan(edges_from[task], edges_from[task + 1] - edges_from[task]);
-    }
+    // All positions do alike at the same time, and only the first is here: what it sends is what it
+    // receives.
+    bool one_for_all = false;
+
+    std::size_t positions() const { return gate.size(); }
+    const Cost &cost(TaskId task) const { return costs[tasks[task].cost]; }
     // Its index in the program of its position.
     std::uint32_t index(TaskId task) const {
         return task - first[static_cast<std::size_t>(tasks[task].position)];
     }
+    // The tasks ordered after this one.
+    std::span<const TaskId> dependents(TaskId task) const {
+        const auto position = static_cast<std::size_t>(tasks[task].position);
+        const std::uint32_t *from = &order.from[task + position];
+        return std::span(order.edges).subspan(order.base[position] + from[0], from[1] - from[0]);
+    }
 };
 
 // Programs are made one at a time and dropped, as those of a thousand positions fill the memory.
+//
+// A schedule that looks the same from all positions is played by the first of them alone if they
+// come together, all blocks have the same size and each position walks: then nothing tells two
+// positions apart.  (Ports take messages that could start at once in the order of
+// programs, and those at one place of it are of different senders to different receivers.  In mode
+// ordered a processor takes what becomes possible at one moment in an order that does depend on
+// positions.)
 Model compile(const schedule::Schedule &schedule, const Problem &problem);
 
 } // namespace stretto::simulate

@@ -11,6 +11,7 @@
 #include "schedule/json.hpp"
 #include "simulate/compile.hpp"
 #include "simulate/ports.hpp"
+#include "simulate/progress.hpp"
 #include "simulate/ticks.hpp"
 
 namespace stretto::simulate {
@@ -37,20 +38,13 @@ struct Moment {
 class Simulator {
 public:
     Simulator(const Schedule &schedule, const Problem &problem)
-        : schedule_(schedule), problem_(problem), model_(compile(schedule, problem)),
-          waits_(model_.waits), messages_(model_.messages.size()), reached_(model_.tasks.size()),
-          complete_(model_.tasks.size()), ports_(schedule.ranks) {
-        const auto ranks = static_cast<std::size_t>(schedule.ranks);
-        if (!problem.arrivals.empty() && problem.arrivals.size() != ranks)
-            throw Error(Status::argument, "simulate: " + std::to_string(problem.arrivals.size()) +
-                                              " arrivals for " + std::to_string(ranks) +
-                                              " positions; give one for each, or none");
-        arrivals_.assign(ranks, 0);
-        for (std::size_t p = 0; p < problem.arrivals.size(); ++p)
-            arrivals_[p] = to_ticks(problem.arrivals[p], "an arrival");
+        : schedule_(schedule), problem_(problem), arrivals_(arrivals_of(schedule, problem)),
+          model_(compile(schedule, problem)), progress_(model_, problem.mode == Mode::ordered),
+          messages_(model_.messages.size()), reached_(model_.tasks.size()),
+          complete_(model_.tasks.size()), ports_(static_cast<Position>(model_.positions())) {
+        arrivals_.resize(model_.positions());
         finish_ = processor_free_ = arrivals_;
-        token_is_known_.assign(ranks, false);
-        away_ = ranks;
+        away_ = arrivals_.size();
     }
 
     Timeline run() {
@@ -63,24 +57,33 @@ public:
                 happen(moment);
             }
             for (const MessageId message : ports_.start())
-                foresee(now_ + model_.messages[message].transfer, Moment::Kind::transfer_end,
-                        message);
+                foresee(now_ + transfer(message), Moment::Kind::transfer_end, message);
         }
         return timeline();
     }
 
 private:
     struct MessageState {
-        bool issued = false;  // by the sender
-        bool awaited = false; // the receiver may take it
-        bool delivered = false;
-        bool has_token = false; // on the way since its sender knew the token
+        bool issued : 1 = false;  // by the sender
+        bool awaited : 1 = false; // the receiver may take it
+        bool delivered : 1 = false;
+        bool has_token : 1 = false; // on the way since its sender knew the token
     };
 
+    static std::vector<Ticks> arrivals_of(const Schedule &schedule, const Problem &problem) {
+        std::vector<Ticks> arrivals(static_cast<std::size_t>(std::max(schedule.ranks, 0)), 0);
+        if (problem.arrivals.empty())
+            return arrivals;
+        if (problem.arrivals.size() != arrivals.size())
+            throw Error(Status::argument, "simulate: " + std::to_string(problem.arrivals.size()) +
+                                              " arrivals for " + std::to_string(arrivals.size()) +
+                                              " positions; give one for each, or none");
+        for (std::size_t p = 0; p < arrivals.size(); ++p)
+            arrivals[p] = to_ticks(problem.arrivals[p], "an arrival");
+        return arrivals;
+    }
+
     void start() {
-        // Every task waits for its position to arrive, and a gated one for the token.
-        for (TaskId task = 0; task < waits_.size(); ++task)
-            waits_[task] += model_.tasks[task].gated ? 2U : 1U;
         if (problem_.mode == Mode::eager)
             for (MessageState &message : messages_)
                 message.awaited = true;
@@ -107,30 +110,22 @@ private:
         case Moment::Kind::work_end: end_work(moment.id); break;
         }
         // A loop, as a program may pass thousands of ops at one moment.
-        while (!ready_.empty()) {
-            const TaskId task = ready_.front();
-            ready_.pop();
-            reach(task);
-        }
+        for (std::size_t i = 0; i < ready_.size(); ++i) // it grows meanwhile
+            reach(ready_[i]);
+        ready_.clear();
     }
 
     void arrive(Position position) {
-        for (TaskId task = first(position); task < first(position + 1); ++task) {
-            const Task &here = model_.tasks[task];
-            if (problem_.mode == Mode::arrived && !here.sends && here.message != kNone)
-                await(here.message);
-            release(task);
-        }
+        if (problem_.mode == Mode::arrived)
+            for (TaskId task = first(position); task < first(position + 1); ++task)
+                if (const Task &here = model_.tasks[task]; !here.sends && here.message != kNone)
+                    await(here.message);
+        progress_.arrive(position, ready_);
         if (position == arbiter_ && before_token_ == 0)
-            learn_token(position);
+            progress_.learn_token(position, ready_);
         if (--away_ == 0 && arbiter_ < 0)
-            for (Position p = 0; p < schedule_.ranks; ++p)
-                learn_token(p);
-    }
-
-    void release(TaskId task) {
-        if (--waits_[task] == 0)
-            ready_.push(task);
+            for (std::size_t p = 0; p < model_.positions(); ++p)
+                progress_.learn_token(static_cast<Position>(p), ready_);
     }
 
     // All that the task waits for before its own message has happened.
@@ -149,7 +144,8 @@ private:
 
     void issue(MessageId message) {
         messages_[message].issued = true;
-        messages_[message].has_token = knows_token(position_of(model_.messages[message].send));
+        messages_[message].has_token =
+            progress_.knows_token(position_of(model_.messages[message].send));
         offer(message);
         if (problem_.mode != Mode::ordered)
             complete(model_.messages[message].send);
@@ -165,17 +161,16 @@ private:
     void offer(MessageId message) {
         if (!messages_[message].issued || !messages_[message].awaited)
             return;
-        const auto [send, recv, transfer] = model_.messages[message];
+        const auto [send, recv] = model_.messages[message];
         ports_.wait({now_, model_.index(send), position_of(send), position_of(recv), message});
     }
 
     void deliver(MessageId message) {
-        const auto [send, recv, transfer] = model_.messages[message];
+        const auto [send, recv] = model_.messages[message];
         const Position from = position_of(send), to = position_of(recv);
         ports_.release(from, to);
         messages_[message].delivered = true;
-        note({from, to, op_of(send), op_of(recv), model_.tasks[send].block,
-              to_seconds(now_ - transfer), to_seconds(now_), model_.tasks[recv].reduces});
+        note(send, recv, now_ - transfer(message), model_.cost(recv).reductions > 0);
         finish_[at(from)] = std::max(finish_[at(from)], now_);
         if (problem_.mode == Mode::ordered)
             complete(send);
@@ -185,20 +180,18 @@ private:
 
     // Whatever the processor has to do for a task, behind what it has to do already.
     void work(TaskId task) {
-        const Task &here = model_.tasks[task];
-        if (here.work == 0) {
+        const Ticks busy = model_.cost(task).work;
+        if (busy == 0) {
             complete(task);
             return;
         }
-        Ticks &free = processor_free_[at(here.position)];
-        free = std::max(free, now_) + here.work;
+        Ticks &free = processor_free_[at(position_of(task))];
+        free = std::max(free, now_) + busy;
         foresee(free, Moment::Kind::work_end, task);
     }
 
     void end_work(TaskId task) {
-        const Task &here = model_.tasks[task];
-        note({here.position, here.position, op_of(task), op_of(task), here.block,
-              to_seconds(now_ - here.work), to_seconds(now_), true});
+        note(task, task, now_ - model_.cost(task).work, true);
         complete(task);
     }
 
@@ -206,30 +199,19 @@ private:
         const Task &here = model_.tasks[task];
         complete_[task] = true;
         finish_[at(here.position)] = std::max(finish_[at(here.position)], now_);
-        for (const TaskId later : model_.dependents(task))
-            release(later);
+        progress_.complete(task, ready_);
         if (!here.sends && here.message != kNone && messages_[here.message].has_token)
-            learn_token(here.position);
+            progress_.learn_token(here.position, ready_);
         if (here.position == arbiter_ &&
             model_.index(task) < static_cast<std::uint32_t>(schedule_.token->issued_after) &&
             --before_token_ == 0)
-            learn_token(here.position);
+            progress_.learn_token(here.position, ready_);
     }
 
-    bool knows_token(Position position) const { return token_is_known_[at(position)]; }
-
-    void learn_token(Position position) {
-        if (knows_token(position))
-            return;
-        token_is_known_[at(position)] = true;
-        for (TaskId task = first(position); task < first(position + 1); ++task)
-            if (model_.tasks[task].gated)
-                release(task);
-    }
-
-    void note(const Event &event) {
+    void note(TaskId from, TaskId to, Ticks start, bool reduces) {
         if (problem_.keep_events)
-            events_.push_back(event);
+            events_.push_back({position_of(from), position_of(to), op_of(from), op_of(to),
+                               model_.blocks[from], to_seconds(start), to_seconds(now_), reduces});
     }
 
     Timeline timeline() {
@@ -238,12 +220,13 @@ private:
                 throw Error(Status::argument, stuck(task));
         Timeline timeline;
         double elapsed = 0;
-        for (std::size_t p = 0; p < finish_.size(); ++p) {
-            timeline.finish.push_back(to_seconds(finish_[p]));
-            elapsed += to_seconds(finish_[p] - arrivals_[p]);
+        for (Position p = 0; p < schedule_.ranks; ++p) {
+            const std::size_t played = model_.one_for_all ? 0 : at(p);
+            timeline.finish.push_back(to_seconds(finish_[played]));
+            elapsed += to_seconds(finish_[played] - arrivals_[played]);
         }
         timeline.makespan = *std::max_element(timeline.finish.begin(), timeline.finish.end());
-        timeline.mean_elapsed = elapsed / static_cast<double>(finish_.size());
+        timeline.mean_elapsed = elapsed / static_cast<double>(timeline.finish.size());
         timeline.events = std::move(events_);
         return timeline;
     }
@@ -260,21 +243,23 @@ private:
     Position position_of(TaskId task) const { return model_.tasks[task].position; }
     std::int32_t op_of(TaskId task) const { return static_cast<std::int32_t>(model_.index(task)); }
     TaskId first(Position position) const { return model_.first[at(position)]; }
+    Ticks transfer(MessageId message) const {
+        return model_.cost(model_.messages[message].send).transfer;
+    }
 
     const Schedule &schedule_;
     const Problem &problem_;
-    const Model model_;
+    std::vector<Ticks> arrivals_; // per position, as below
 
-    // Per task, message and position.
-    std::vector<std::uint32_t> waits_;
+    const Model model_;
+    Progress progress_;
     std::vector<MessageState> messages_;
-    std::vector<bool> reached_, complete_;
-    std::vector<Ticks> arrivals_, finish_, processor_free_;
-    std::vector<bool> token_is_known_;
+    std::vector<bool> reached_, complete_; // per task
+    std::vector<Ticks> finish_, processor_free_;
 
     Ports ports_;
     std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
-    std::queue<TaskId> ready_;
+    std::vector<TaskId> ready_;
     Ticks now_ = 0;
     std::uint64_t turn_ = 0;
     std::size_t away_ = 0; // positions that have not arrived

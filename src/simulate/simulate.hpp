@@ -75,7 +75,7 @@ struct Problem {
 };
 
 // Exact to the picosecond, and the same on every machine.  A ring of P = 1024 (2 million messages)
-// takes two seconds and 300 MB.
+// takes 0.7 s and 85 MB, one of 4096 23 s and 1.3 GB; nothing if all arrive together (compile.hpp).
 //
 // Throws Error(argument) if the schedule is not well formed or its messages do not pair, if the
 // number of arrivals is not that of positions, if a time is negative or above 10 days (50 for
