@@ -36,7 +36,7 @@ bool all_equal(const std::vector<T> &values) {
 
 // One position may be played for all, as the header says.
 bool alike(const Schedule &schedule, const Problem &problem) {
-    if (!schedule.symmetry || schedule.ranks == 1 || schedule.token ||
+    if (!schedule.symmetry || schedule.ranks == 1 || schedule.token || problem.sharing.any() ||
         problem.mode == Mode::ordered || problem.keep_events || !all_equal(problem.arrivals))
         return false;
     const std::vector<std::size_t> bounds = schedule.partition.bounds(problem.count);

@@ -79,8 +79,8 @@ struct Model {
 // Programs are made one at a time and dropped, as those of a thousand positions fill the memory.
 //
 // A schedule that looks the same from all positions is played by the first of them alone if they
-// come together, all blocks have the same size and each position walks: then nothing tells two
-// positions apart.  (Ports take messages that could start at once in the order of
+// come together, nobody shares a link, all blocks have the same size and each position walks: then
+// nothing tells two positions apart.  (Ports take messages that could start at once in the order of
 // programs, and those at one place of it are of different senders to different receivers.  In mode
 // ordered a processor takes what becomes possible at one moment in an order that does depend on
 // positions.)

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ports of all positions, and the messages that wait for them.
+// The ports of all positions, hosts and racks, and the messages that wait for them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <queue>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "simulate/compile.hpp"
+#include "simulate/sharing.hpp"
 
 namespace stretto::simulate {
 
@@ -26,14 +29,16 @@ struct Waiting {
     }
 };
 
-// Each message waits at one of its two ports, one that is busy.  So when a port gets free, all that
-// could start because of it wait there; those whose other port is busy move on to that one.
+// Each message waits at one of the ports on its way, one that has no room.  So when a port gets
+// free, all that could start because of it wait there; those for whom another port has no room move
+// on to that one.
 //
 //   0 -> 2 and 1 -> 2 wait at in-port 2; 0 -> 3, which came later, waits at out-port 0, busy with
 //   0 -> 4.  When 0 -> 4 ends, 0 -> 3 starts if in-port 3 is free, else it moves there.
 class Ports {
 public:
-    explicit Ports(schedule::Position ranks);
+    // Throws Error(argument) if some positions or hosts have no place, or a rack no uplink.
+    Ports(schedule::Position ranks, const Sharing &sharing);
 
     void wait(const Waiting &waiting);
     void release(schedule::Position from, schedule::Position to);
@@ -41,17 +46,38 @@ public:
     const std::vector<MessageId> &start();
 
 private:
+    using PortId = std::size_t;
     using Queue = std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>>;
     struct Port {
         Queue queue;
-        bool busy = false;
+        std::uint32_t room = 1; // for more messages
+    };
+    // The ports on the way of a message.
+    struct Way {
+        std::array<PortId, 6> ids;
+        std::size_t size = 0;
+
+        void add(PortId out, PortId in) {
+            ids[size++] = out;
+            ids[size++] = in;
+        }
+        const PortId *begin() const { return ids.data(); }
+        const PortId *end() const { return ids.data() + size; }
     };
 
-    static std::size_t out(schedule::Position p) { return 2 * static_cast<std::size_t>(p); }
-    static std::size_t in(schedule::Position p) { return out(p) + 1; }
+    // Of whoever has this number, among all positions, hosts and racks.
+    static PortId out(std::size_t number) { return 2 * number; }
+    static PortId in(std::size_t number) { return 2 * number + 1; }
+
+    Way way(schedule::Position from, schedule::Position to) const;
+    void offer(PortId port);
 
     std::vector<Port> ports_;
-    std::vector<std::size_t> touched_; // perhaps free with messages waiting
+    std::vector<std::size_t> host_, rack_; // the numbers of each position's; empty: not shared
+    std::vector<PortId> touched_;          // perhaps free with messages waiting
+    // The first who wait at free ports, so that who waits longest is first among all of them.
+    using Head = std::pair<Waiting, PortId>;
+    std::vector<Head> heads_; // a heap
     std::vector<MessageId> started_;
 };
 

@@ -41,7 +41,8 @@ public:
         : schedule_(schedule), problem_(problem), arrivals_(arrivals_of(schedule, problem)),
           model_(compile(schedule, problem)), progress_(model_, problem.mode == Mode::ordered),
           messages_(model_.messages.size()), reached_(model_.tasks.size()),
-          complete_(model_.tasks.size()), ports_(static_cast<Position>(model_.positions())) {
+          complete_(model_.tasks.size()),
+          ports_(static_cast<Position>(model_.positions()), problem.sharing) {
         arrivals_.resize(model_.positions());
         finish_ = processor_free_ = arrivals_;
         away_ = arrivals_.size();

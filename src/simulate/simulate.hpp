@@ -4,8 +4,8 @@
 // A message of m bytes occupies the out-port of its sender and the in-port of its receiver for
 // alpha + beta*m seconds.  Ports are full duplex and single: at any time a position sends at most
 // one message and receives at most one.  Of several messages that could start, the one that could
-// first goes first.  Nothing else of the network is modelled: no contention between ports, no
-// switch from eager to rendezvous by size.
+// first goes first.  Positions may share the ports of hosts and the uplinks of racks (sharing.hpp);
+// nothing else of the network is modelled, no switch from eager to rendezvous by size.
 //
 // A message that is reduced then occupies its receiver's processor for gamma*m, a `reduce` of n
 // sources for (n - 1)*gamma*m.  A processor does one at a time, in the order in which they become
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "schedule/schedule.hpp"
+#include "simulate/sharing.hpp"
 
 namespace stretto::simulate {
 
@@ -67,6 +68,7 @@ struct Problem {
     std::size_t element = 4;      // bytes of one
     std::vector<double> arrivals; // seconds, per position; empty: all 0
     Network network;
+    Sharing sharing;
     Mode mode = Mode::posted;
     bool keep_events = false;
     // The path to take, of a schedule with a token.  An arbiter's spreads with the messages; an
@@ -78,8 +80,8 @@ struct Problem {
 // takes 0.7 s and 85 MB, one of 4096 23 s and 1.3 GB; nothing if all arrive together (compile.hpp).
 //
 // Throws Error(argument) if the schedule is not well formed or its messages do not pair, if the
-// number of arrivals is not that of positions, if a time is negative or above 10 days (50 for
-// all of it), and at a deadlock, naming an op that waits.
+// number of arrivals is not that of positions, if places to share do not fit, if a time is negative
+// or above 10 days (50 for all of it), and at a deadlock, naming an op that waits.
 Timeline simulate(const schedule::Schedule &schedule, const Problem &problem);
 
 } // namespace stretto::simulate
