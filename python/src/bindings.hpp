@@ -2,6 +2,8 @@
 // The parts of the extension module.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nanobind/nanobind.h>
@@ -45,9 +47,13 @@ nanobind::object time_skewed(const Communicator &comm, const char *collective,
                              const char *algorithm, const std::vector<double> &delays,
                              bool one_clock);
 
-// simulation.cpp: when each position is done, and with `events` everything that takes time.
+// simulation.cpp: when each position is done, and with `events` everything that takes time.  Links
+// are shared as simulate/sharing.hpp says, by the host of each position and the rack of each host.
 nanobind::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count,
                                  std::size_t element, std::vector<double> arrivals, double alpha,
-                                 double beta, double gamma, const std::string &mode, bool events);
+                                 double beta, double gamma, const std::string &mode, bool events,
+                                 std::vector<std::uint32_t> hosts, std::vector<std::uint32_t> racks,
+                                 std::uint32_t uplinks);
+void bind_simulation(nanobind::module_ &module);
 
 } // namespace stretto::python

@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
     stretto::python::bind_request(module);
     stretto::python::bind_communicator(module);
     stretto::python::bind_tools(module);
+    stretto::python::bind_simulation(module);
     stretto::python::bind_selection(module);
     stretto::python::bind_pricing(module);
     stretto::python::bind_machine(module);

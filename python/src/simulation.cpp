@@ -5,10 +5,13 @@
 #include <string_view>
 #include <utility>
 
+#include "algorithms/early_steps.hpp"
 #include "bindings.hpp"
+#include "simulate/lower_bound.hpp"
 #include "simulate/simulate.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace stretto::python {
 
@@ -67,16 +70,34 @@ nb::list describe(const schedule::Schedule &schedule, const simulate::Problem &p
     return result;
 }
 
+// (least mean of finish - arrival, least last finish) of an allreduce.
+nb::tuple lower_bound(std::size_t bytes, const std::vector<double> &arrivals, double alpha,
+                      double beta) {
+    const simulate::LowerBound bound = simulate::lower_bound(bytes, arrivals, {alpha, beta, 0});
+    return nb::make_tuple(bound.mean_elapsed, bound.last_finish);
+}
+
+// `ahead` of a pre-reduced ring, for arrivals in ascending order.
+algorithms::Value early_steps(const std::vector<double> &arrivals, std::size_t bytes, double alpha,
+                              double beta, double gamma) {
+    const auto ranks = static_cast<schedule::Position>(arrivals.size());
+    return algorithms::early_steps(arrivals,
+                                   algorithms::ring_step(ranks, bytes, alpha, beta, gamma));
+}
+
 } // namespace
 
 nb::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count,
                            std::size_t element, std::vector<double> arrivals, double alpha,
-                           double beta, double gamma, const std::string &mode, bool events) {
+                           double beta, double gamma, const std::string &mode, bool events,
+                           std::vector<std::uint32_t> hosts, std::vector<std::uint32_t> racks,
+                           std::uint32_t uplinks) {
     simulate::Problem problem;
     problem.count = schedule.partition.fitting(count);
     problem.element = element;
     problem.arrivals = std::move(arrivals);
     problem.network = {alpha, beta, gamma};
+    problem.sharing = {std::move(hosts), std::move(racks), uplinks};
     problem.mode = mode_named(mode);
     problem.keep_events = events;
     simulate::Timeline timeline;
@@ -91,6 +112,12 @@ nb::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count
     if (events)
         result["events"] = describe(schedule, problem, timeline.events);
     return result;
+}
+
+void bind_simulation(nb::module_ &module) {
+    module.def("lower_bound", &lower_bound, "bytes"_a, "arrivals"_a, "alpha"_a, "beta"_a);
+    module.def("early_steps", &early_steps, "arrivals"_a, "bytes"_a, "alpha"_a, "beta"_a,
+               "gamma"_a);
 }
 
 } // namespace stretto::python

@@ -137,7 +137,9 @@ void bind_tools(nb::module_ &module) {
         .def("to_text", [](const Schedule &self) { return schedule::to_text(self); })
         .def("prove", &prove, "count"_a, "element"_a)
         .def("simulate", &simulate_schedule, "count"_a, "element"_a, "arrivals"_a, "alpha"_a,
-             "beta"_a, "gamma"_a, "mode"_a, "events"_a = false);
+             "beta"_a, "gamma"_a, "mode"_a, "events"_a = false,
+             "hosts"_a = std::vector<std::uint32_t>(), "racks"_a = std::vector<std::uint32_t>(),
+             "uplinks"_a = 1);
     // What a rank that was killed has left, as the JSON that it would have written.
     module.def(
         "write_trace",

@@ -74,6 +74,16 @@ def test_a_late_rank_receives_nothing_before_it_comes():
     assert any(each["end"] < 0.03 for each in shown["events"])
 
 
+def test_events_are_of_ranks_when_they_are_sorted():
+    (shown,) = events("chain", "--ranks", 5, "--late", "1:30ms", "--sorted")
+    # Rank 1 comes last, so it ends the chain 0, 2, 3, 4, 1 and begins the way back.
+    ways = {(each["from"], each["to"]) for each in shown["events"] if each["kind"] == "message"}
+    assert ways == {(0, 2), (2, 3), (3, 4), (4, 1), (1, 0)}
+    for each in shown["events"]:
+        if 1 in (each["from"], each["to"]):
+            assert each["start"] >= 0.03
+
+
 def test_a_kind_of_network_sets_the_costs_and_options_change_them():
     done = run("draw", "ring", "--network", "infiniband", "--beta", "5ns", "--json")
     (shown,) = json.loads(done.output)
@@ -127,6 +137,8 @@ def test_a_schedule_from_a_file(tmp_path):
         (["missing.json"], "missing.json"),
         (["ring", "--late", "9:1ms"], "no rank 9"),
         (["one_shot", "--ranks", 64, "--late", "1"], "1"),
+        (["ring", "--ranks", 65], "room for 64 ranks, not 65"),
+        (["ring", "--ranks", 65, "--json"], "stretto simulate"),
     ],
 )
 def test_what_cannot_be_drawn(arguments, said):

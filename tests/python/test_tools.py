@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands that need no job: list, show, verify, simulate."""
+"""The commands that need no job: list, show, verify."""
 
 from __future__ import annotations
 
@@ -150,33 +150,3 @@ def test_a_parameter_out_of_range_is_one_line(stretto):
     assert done.returncode == 1
     assert done.stderr.startswith("stretto: ")
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_simulate_of_a_ring_is_the_formula(stretto):
-    arguments = [
-        "--ranks",
-        4,
-        "--bytes",
-        "4M",
-        "--alpha",
-        "30us",
-        "--beta",
-        "10ns",
-        "--gamma",
-        "0s",
-    ]
-    done = stretto("simulate", "ring", *arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    step = 30e-6 + (4 << 20) / 4 * 10e-9
-    assert result["makespan"] == pytest.approx(6 * step)
-    assert result["finish"] == pytest.approx([6 * step] * 4)
-
-
-def test_simulate_makes_a_rank_late(stretto):
-    done = stretto("simulate", "direct", "--ranks", 4, "--late", "2:50ms", "--json")
-    result = json.loads(done.stdout)
-    assert result["arrivals"] == [0, 0, 0.05, 0]
-    assert min(result["finish"]) > 0.05
-    assert "50 ms" in stretto("simulate", "direct", "--ranks", 4, "--late", "2:50ms").stdout
-    assert stretto("simulate", "direct", "--ranks", 4, "--late", "4:1ms").returncode == 2

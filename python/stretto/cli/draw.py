@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from stretto.cli.catalog import collective_option, schedule_of
+from stretto.cli.catalog import collective_option
 from stretto.cli.drawing import Panel
 from stretto.cli.drawing import draw as paint
 from stretto.cli.network import Model, network_options
@@ -13,12 +13,13 @@ from stretto.cli.tables import write_json
 from stretto.cli.units import show_seconds, show_size
 
 FORMATS = (".svg", ".png", ".pdf")
-MOST_MESSAGES = 20_000  # no picture shows more
+MOST_RANKS = 64  # no picture shows more, nor more messages
+MOST_MESSAGES = 20_000
 
 
 @click.command()
 @click.argument("schedules", nargs=-1, required=True, metavar="SCHEDULE...")
-@click.option("--ranks", type=click.IntRange(1, 64), default=4, show_default=True)
+@click.option("--ranks", type=click.IntRange(1), default=4, show_default=True)
 @click.option(
     "-o", "--output", metavar="FILE", help="The picture: .svg, .png or .pdf.  [default: NAME.svg]"
 )
@@ -48,14 +49,20 @@ def draw(
 
     A SCHEDULE is an algorithm, or a JSON file as `stretto show --json` writes it; several share one
     axis of time.  A bar in a rank's row is a message that it receives, hatched if it is to be
-    reduced; a bar below, its processor reducing.  The model is that of `stretto simulate`.
+    reduced; a bar below, its processor reducing.  The model is that of `stretto simulate`, which
+    sums up more ranks than a picture has room for.
     """
     if output and not output.lower().endswith(FORMATS):
         raise click.UsageError(f"'{output}': the picture ends in {', '.join(FORMATS)}")
     panels, shown = [], []
     for text in schedules:
-        what = schedule_of(text, collective, ranks, root)
+        what = model.schedule(text, collective, ranks, root)
         count, blocks = what.schedule.ranks, what.schedule.blocks
+        if count > MOST_RANKS:
+            raise click.UsageError(
+                f"{text}: a picture has room for {MOST_RANKS} ranks, not {count}; "
+                "`stretto simulate` sums up when so many are done"
+            )
         if block is not None and block >= blocks:
             raise click.UsageError(f"{text} has blocks 0 to {blocks - 1} at {count} ranks")
         timeline = model.play(what.schedule, events=True)
@@ -65,7 +72,7 @@ def draw(
         panels.append(Panel(title, count, blocks, model.arrivals(count), timeline))
         shown.append({
             "algorithm": what.text, "collective": what.collective, "ranks": count,
-            "blocks": blocks, **model.parameters(), "arrivals": model.arrivals(count), **timeline,
+            "blocks": blocks, **model.parameters(count), **timeline,
         })  # fmt: skip
     if as_json:
         write_json("-", shown)

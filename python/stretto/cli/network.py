@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
 from stretto import _core
+from stretto.cli.catalog import Named, schedule_of
+from stretto.cli.patterns import PATTERN, Pattern
+from stretto.cli.sharing import Sharing, sharing_options
 from stretto.cli.units import SIZE, TIME, parse_seconds, show_seconds
 
 MODES = ("posted", "arrived", "eager", "ordered")
@@ -37,26 +40,72 @@ class Model:
     gamma: float
     mode: str
     late: tuple[str, ...]
+    pattern: Pattern | None
+    sorted: bool
+    """Positions are ranks in the order of their arrival."""
+    sharing: Sharing
 
     def arrivals(self, ranks: int) -> list[float]:
         """Seconds at which each rank arrives."""
-        times = [0.0] * ranks
+        times = self.pattern.arrivals(ranks) if self.pattern else [0.0] * ranks
         for each in self.late:
             rank, delay = parse_late(each, ranks)
             times[rank] = delay
         return times
 
-    def play(self, schedule: _core.Schedule, events: bool = False) -> dict[str, Any]:
-        count = max(1, self.size // self.element)
-        arrivals = self.arrivals(schedule.ranks)
+    def schedule(self, text: str, collective: str | None, ranks: int, root: int) -> Named:
+        """As `schedule_of`, with the root at its place; a pre-reduced ring, if sorted, with the
+        steps that fit."""
+        if self.sorted and root < ranks:
+            root = self.order(ranks).index(root)
+        if not self.sorted or text != "pre_reduced_ring":
+            return schedule_of(text, collective, ranks, root)
         costs = (self.alpha, self.beta, self.gamma)
-        return schedule.simulate(count, self.element, arrivals, *costs, self.mode, events)
+        steps = _core.early_steps(sorted(self.arrivals(ranks)), self.size, *costs)
+        ahead = "x".join(map(str, steps))
+        return replace(schedule_of(f"{text}(ahead={ahead})", collective, ranks, root), text=text)
 
-    def parameters(self) -> dict[str, Any]:
+    def order(self, ranks: int) -> list[int]:
+        """The rank of each position."""
+        arrivals = self.arrivals(ranks)
+        return sorted(range(ranks), key=arrivals.__getitem__) if self.sorted else list(range(ranks))
+
+    def play(self, schedule: _core.Schedule, events: bool = False) -> dict[str, Any]:
+        """What happens, by rank."""
+        ranks = schedule.ranks
+        count = max(1, self.size // self.element)
+        order = self.order(ranks)
+
+        def placed(of_ranks: list[Any]) -> list[Any]:
+            return [of_ranks[rank] for rank in order] if of_ranks else []
+
+        racks = self.sharing.racks_of(ranks)
+        result = schedule.simulate(
+            count, self.element, placed(self.arrivals(ranks)), self.alpha, self.beta, self.gamma,
+            self.mode, events, placed(self.sharing.hosts_of(ranks)),
+            racks if self.sharing.shares_hosts else placed(racks), self.sharing.uplinks(),
+        )  # fmt: skip
+        finish = [0.0] * ranks
+        for rank, end in zip(order, result["finish"], strict=True):
+            finish[rank] = end
+        for event in result.get("events", ()):
+            event["from"], event["to"] = order[event["from"]], order[event["to"]]
+        return {**result, "finish": finish}
+
+    def bound(self, named: Named) -> dict[str, float] | None:
+        """What no allreduce can beat, seconds; none for what it does not hold for."""
+        if named.collective != "allreduce" or self.mode == "eager":
+            return None
+        arrivals = self.arrivals(named.schedule.ranks)
+        mean, last = _core.lower_bound(self.size, arrivals, self.alpha, self.beta)
+        return {"mean_elapsed": mean, "last_finish": last}
+
+    def parameters(self, ranks: int) -> dict[str, Any]:
         """For JSON."""
         return {
             "bytes": self.size, "alpha": self.alpha, "beta": self.beta, "gamma": self.gamma,
-            "mode": self.mode,
+            "mode": self.mode, "arrivals": self.arrivals(ranks), "sorted": self.sorted,
+            **self.sharing.parameters(ranks),
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -78,7 +127,7 @@ def parse_late(text: str, ranks: int) -> tuple[int, float]:
 
 
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives the command `model`, of the options --bytes, --network, --alpha, ... --late, --mode."""
+    """Gives the command `model`, of the options --bytes, --network, ... --late, --hosts."""
 
     def with_model(
         size: int,
@@ -87,13 +136,22 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
         beta: float | None,
         gamma: float | None,
         late: tuple[str, ...],
+        pattern: Pattern | None,
+        in_order: bool,
         mode: str,
+        hosts: int | None,
+        per_host: int | None,
+        placement: str,
+        rack: int | None,
+        oversubscribe: float,
         **rest: Any,
     ) -> Any:
         costs = PRESETS[network] if network else DEFAULT
         given = (alpha, beta, gamma)
         chosen = (own if own is not None else cost for own, cost in zip(given, costs, strict=True))
-        return command(model=Model(size, 4, *chosen, mode, late), **rest)
+        sharing = Sharing(hosts, per_host, placement, rack, oversubscribe)
+        model = Model(size, 4, *chosen, mode, late, pattern, in_order, sharing)
+        return command(model=model, **rest)
 
     with_model.__name__ = command.__name__
     with_model.__doc__ = command.__doc__
@@ -105,6 +163,19 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default="posted",
             show_default=True,
             help="When a message may start.",
+        ),
+        click.option(
+            "--sorted",
+            "in_order",
+            is_flag=True,
+            help="Ranks take places in the order of their arrival.",
+        ),
+        click.option(
+            "--pattern",
+            type=PATTERN,
+            metavar="KIND:TIME",
+            help="Ranks arrive late: one-late:50ms (rank 1), rand-late:50ms (all, up to that), "
+            "rand-late:50ms:7 (by another seed) or ramp:50ms (one after the other).",
         ),
         click.option("--late", multiple=True, metavar="RANK:TIME", help="This rank arrives late."),
         click.option("--gamma", type=TIME, help="Time of a byte reduced.  [default: 0.2ns]"),
@@ -120,4 +191,4 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
     ):
         with_model = option(with_model)
-    return with_model
+    return sharing_options(with_model)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from stretto.cli.measure import Bench, Case
+from stretto.cli.patterns import LATE
 from stretto.cli.units import Unit, parse_seconds, show_seconds
 from stretto.communicator import Communicator
 
 KINDS = ("one-late", "rand-late")
-LATE = 1  # the rank that is late in one-late, if there are several
 BUDGET = 2.0  # seconds per size and algorithm, unless --iters says otherwise
 FEWEST, MOST = 5, 256
 
