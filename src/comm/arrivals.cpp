@@ -172,7 +172,6 @@ void Communicator::decide(const Request &request, Watched &watched) {
     watched.decided_at = calls;
     watched.decided_for = expected;
     watched.serves = next;
-    watched.told.serves.clear(); // decided for others
     if (same)
         return;
     serve_late(next, chosen);
@@ -190,7 +189,7 @@ void Communicator::learn_arrivals(const Request &request, Watched &watched) {
         note_errors(watched);
         decide(request, watched);
     }
-    expect_next(watched);
+    expect_next(request, watched);
 }
 
 } // namespace stretto::comm

@@ -291,7 +291,7 @@ private:
     bool end_phase(const Watched &watched, std::uint64_t now);
     void serve_as_told(const Request &request, Watched &watched);
     static void note_errors(Watched &watched);
-    void expect_next(const Watched &watched);
+    void expect_next(const Request &request, Watched &watched);
     std::uint64_t key_of(const Watched &watched) const;
     int arbiter_of(const Watched &watched) const;
     static void learn_prices(const select::Situation &here, const std::string &balanced,
@@ -368,7 +368,7 @@ private:
     std::mutex phase_mutex_;           // of what follows, as any thread may tell of the phase
     arrival::Phase phase_;
     // The call that is to end the phase, if ranks ask before it; what was told of this rank.
-    struct {
+    struct Next {
         bool asks = false;
         std::uint64_t key = 0;
         int arbiter = 0;

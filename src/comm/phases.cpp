@@ -2,7 +2,8 @@
 // Ranks that know, while they compute, that they will come at another time than usual.
 //
 // Such a rank tells the arbiter of the coming call (arrival/phase.hpp).  Who comes to the call
-// first asks what was told, and that is sealed (control/seals.hpp): all ranks get the same,
+// first asks; the arbiter's agent decides what serves, for what was told, and that is sealed
+// (control/seals.hpp): all ranks get the same,
 // whatever reaches the arbiter later, and decide alike by it.  Nobody waits for another's
 // computation, only for the arbiter's agent; and only where ranks tell of their phases, which all
 // know of the call before.
@@ -20,8 +21,6 @@ namespace stretto::comm {
 
 // After so many calls, what was sealed for earlier ones is forgotten: nobody asks for it again.
 static constexpr std::uint64_t kKept = 16;
-// Arrivals that were told, and what serves for them.
-static constexpr std::size_t kMostTold = 32;
 
 void Communicator::begin_phase() {
     const std::lock_guard lock(phase_mutex_);
@@ -58,60 +57,43 @@ int Communicator::arbiter_of(const Watched &watched) const {
     return joined_.reach.ranks[watched.number % joined_.reach.ranks.size()];
 }
 
-void Communicator::expect_next(const Watched &watched) {
-    const std::lock_guard lock(phase_mutex_);
-    next_.asks = watched.told.asks && watched.serves.margin > 0;
-    next_.key = key_of(watched);
-    next_.arbiter = arbiter_of(watched);
-    next_.margin = watched.serves.margin;
-}
-
-// Arrivals as they may come out, if what is told now is as right as what was told before.
-static std::vector<select::Arrivals> as_may_come(const select::Arrivals &expected,
-                                                 const std::deque<select::Arrivals> &errors) {
-    std::vector<select::Arrivals> cases;
-    for (const select::Arrivals &error : errors) {
-        select::Arrivals &one = cases.emplace_back(expected);
-        for (std::size_t rank = 0; rank < one.size(); ++rank)
-            one[rank] = std::max(0.0, one[rank] + error[rank]);
+void Communicator::expect_next(const Request &request, Watched &watched) {
+    Next next;
+    if (watched.told.asks && watched.serves.margin > 0) {
+        next = {true, key_of(watched), arbiter_of(watched), watched.serves.margin, 0};
+        if (next.arbiter == joined_.reach.ranks[static_cast<std::size_t>(rank())]) {
+            const Chosen &usual = balanced(request, watched);
+            joined_.reach.watch->decide_by(next.key, {free_situation(request), usual.algorithm,
+                                                      usual.forced, watched.decided_for,
+                                                      joined_.reach.ranks, watched.serves,
+                                                      watched.experience, watched.told.errors});
+        }
     }
-    cases.push_back(expected);
-    return cases;
+    const std::lock_guard lock(phase_mutex_);
+    next_ = next;
 }
 
 void Communicator::serve_as_told(const Request &request, Watched &watched) {
     const std::uint64_t key = key_of(watched);
     PeerWatch &watch = *joined_.reach.watch;
-    const arrival::Deviations told = watch.deviations(key, arbiter_of(watched));
+    const std::string text = watch.sealed(key, arbiter_of(watched));
     if (watched.calls % kKept == 0)
         watch.forget(key & ~0xffffffffull, key);
-    const double margin = watched.serves.margin;
-    if (watched.decided_for.empty() || margin <= 0)
-        return;
-    // In whole margins, so that those who differ by less are decided for once.
-    select::Arrivals expected = watched.decided_for;
-    bool usual = true;
-    for (std::size_t rank = 0; rank < expected.size(); ++rank)
-        if (const auto of = told.find(joined_.reach.ranks[rank]); of != told.end()) {
-            const double margins = std::round(static_cast<double>(of->second) * 1e-9 / margin);
-            expected[rank] += margins * margin;
-            usual = usual && margins == 0;
-        }
     Chosen chosen = balanced(request, watched);
-    if (usual) {
+    if (text.empty()) {
         serve_late(watched.serves, chosen);
     } else {
-        const double first = *std::ranges::min_element(expected);
-        for (double &each : expected)
-            each -= first;
-        if (watched.told.serves.size() == kMostTold && !watched.told.serves.contains(expected))
-            watched.told.serves.clear();
-        const auto [at, is_new] = watched.told.serves.try_emplace(expected);
-        if (is_new)
-            at->second = late_for(request, chosen, expected,
-                                  as_may_come(expected, watched.told.errors), watched);
-        serve_late(at->second, chosen);
-        watched.told.expected = std::move(expected);
+        const Sealed sealed = sealed_from(text);
+        auto expected = arrivals_told(watched.decided_for, watched.serves.margin,
+                                      joined_.reach.ranks, sealed.deviations);
+        if (!expected)
+            throw Error(Status::internal, "rank " + std::to_string(rank()) + ": '" + text +
+                                              "' was sealed for a call, and means nothing here");
+        serve_late({.algorithm = sealed.algorithm,
+                    .order = select::sorted_by_arrival(*expected),
+                    .why = "for what ranks have told of their computation"},
+                   chosen);
+        watched.told.expected = std::move(*expected);
         watched.told.last = watched.calls;
     }
     serve(request, site(request), chosen);

@@ -1,21 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known of calls before which ranks tell of their phases (phases.cpp); the same on all.
+// Calls to which ranks are expected at other times than usual, since some have told so
+// (phases.cpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "arrival/notices.hpp"
 #include "select/late.hpp"
 
 namespace stretto::comm {
 
+// What is known of such calls of one kind; the same on all ranks.
 struct Told {
-    bool asks = false;                               // somebody told something before the last call
-    std::map<select::Arrivals, select::Late> serves; // for arrivals that were told
+    bool asks = false;                   // somebody told something before the last call
     select::Arrivals expected;           // of the call in progress, if they are not the usual ones
     std::deque<select::Arrivals> errors; // of the last that were not: what came less what was told
     std::uint64_t last = 0;              // the number of that call
+};
+
+// What serves such a call, as it is sealed.
+struct Sealed {
+    std::string algorithm; // empty: the balanced choice
+    arrival::Deviations deviations;
+};
+std::string to_text(const Sealed &sealed);
+// Throws Error(internal) for what to_text does not write.
+Sealed sealed_from(std::string_view text);
+
+// When ranks come, if they usually do then, and these deviate, in whole margins, so that they are
+// the same for what is nearly the same; nothing if none deviates by as much.  `ranks` are those of
+// the job.
+std::optional<select::Arrivals> arrivals_told(const select::Arrivals &usual, double margin,
+                                              const std::vector<int> &ranks,
+                                              const arrival::Deviations &deviations);
+
+// All by which the arbiter's agent decides, while its rank may be computing.
+struct Forecast {
+    select::Situation situation;
+    std::string balanced; // the choice if all come at once
+    bool forced = false;
+    select::Arrivals usual;
+    std::vector<int> ranks; // of the job
+    select::Late serves;    // the usual
+    select::Experience experience;
+    std::deque<select::Arrivals> errors;
+
+    // What to seal for such notices, in at most so many bytes; "" if the usual serves.
+    std::string decide(const arrival::Deviations &told, std::size_t most_bytes) const;
 };
 
 } // namespace stretto::comm

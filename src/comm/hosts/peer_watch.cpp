@@ -40,9 +40,7 @@ PeerWatch::PeerWatch(int rank, Connections connections)
     hooks.noticed = [this](int from, std::uint64_t key, std::int64_t later) {
         notices_.add(key, from, later);
     };
-    hooks.choose = [this](std::uint64_t key, const std::string &) {
-        return arrival::to_text(notices_.take(key), control::kMostSeal);
-    };
+    hooks.choose = [this](std::uint64_t key, const std::string &) { return decide(key); };
     hooks.place = [this](int each) { return links_.place(each); };
     hooks.round = [this] { round(); };
     agent_ = std::make_unique<control::Agent>(std::move(options), links_, std::move(hooks));
@@ -85,8 +83,34 @@ control::View PeerWatch::shrink(std::uint32_t epoch, const Error &failure,
                     (reason ? "; the failure was: " + reason->text : std::string()));
 }
 
-arrival::Deviations PeerWatch::deviations(std::uint64_t key, int arbiter) {
-    return arrival::deviations_from(agent_->seal(key, arbiter, ""));
+void PeerWatch::decide_by(std::uint64_t key, Forecast forecast) {
+    const std::lock_guard lock(forecasts_mutex_);
+    forecasts_.insert_or_assign(key, std::move(forecast));
+}
+
+// Of the agent's thread.  Who is asked before its rank has left the call before knows nothing: then
+// the usual serves.
+std::string PeerWatch::decide(std::uint64_t key) {
+    const arrival::Deviations told = notices_.take(key);
+    std::optional<Forecast> forecast;
+    {
+        const std::lock_guard lock(forecasts_mutex_);
+        if (const auto found = forecasts_.find(key); found != forecasts_.end())
+            forecast = std::move(forecasts_.extract(found).mapped());
+    }
+    if (!forecast || told.empty())
+        return "";
+    try {
+        return forecast->decide(told, control::kMostSeal);
+    } catch (...) { // no memory: the usual serves, and the agent goes on
+        return "";
+    }
+}
+
+void PeerWatch::forget(std::uint64_t from, std::uint64_t below) {
+    agent_->forget_seals(from, below);
+    const std::lock_guard lock(forecasts_mutex_);
+    forecasts_.erase(forecasts_.lower_bound(from), forecasts_.lower_bound(below));
 }
 
 void PeerWatch::add(Ward &ward) {

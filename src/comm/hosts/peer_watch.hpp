@@ -4,15 +4,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "arrival/notices.hpp"
 #include "base/status.hpp"
 #include "comm/hosts/mesh.hpp"
 #include "comm/hosts/reach.hpp"
+#include "comm/told.hpp"
 #include "control/agent.hpp"
 #include "control/net_links.hpp"
 #include "transport/carrier.hpp"
@@ -49,11 +52,13 @@ public:
     void notify(std::uint64_t key, int arbiter, std::int64_t later) {
         agent_->notify(key, arbiter, later);
     }
-    // Which ranks of the job will come to it at other times than usual: the same for all who ask,
-    // who wait for the arbiter's agent at most.  Throws Error(revoked) if the epoch ends first.
-    arrival::Deviations deviations(std::uint64_t key, int arbiter);
+    // At the arbiter: by what its agent decides what serves that call.
+    void decide_by(std::uint64_t key, Forecast forecast);
+    // What serves it, if not the usual (told.hpp): the same for all who ask, who wait for the
+    // arbiter's agent at most.  Throws Error(revoked) if the epoch ends first.
+    std::string sealed(std::uint64_t key, int arbiter) { return agent_->seal(key, arbiter, ""); }
     // Nobody asks for keys from the first one up to, but without, the other any more.
-    void forget(std::uint64_t from, std::uint64_t below) { agent_->forget_seals(from, below); }
+    void forget(std::uint64_t from, std::uint64_t below);
 
 private:
     friend class Ward;
@@ -63,11 +68,14 @@ private:
     void revoked(std::uint32_t epoch, const control::Reason &reason);
     void lost(int rank);
     void round();
+    std::string decide(std::uint64_t key);
 
     const int rank_;
     control::NetLinks links_;
-    arrival::Notices notices_;  // of the agent's thread
-    std::mutex mutex_;          // of the wards
+    arrival::Notices notices_; // of the agent's thread
+    std::mutex forecasts_mutex_;
+    std::map<std::uint64_t, Forecast> forecasts_; // of calls that are to come, by key
+    std::mutex mutex_;                            // of the wards
     std::vector<Ward *> wards_; // agents are told of a failure with it: it is taken before theirs
     std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above
 };

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/told.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stretto::comm {
+
+std::string to_text(const Sealed &sealed) {
+    return sealed.algorithm + "\n" + arrival::to_text(sealed.deviations, SIZE_MAX);
+}
+
+Sealed sealed_from(std::string_view text) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    return {std::string(text.substr(0, end)),
+            arrival::deviations_from(text.substr(std::min(end + 1, text.size())))};
+}
+
+std::optional<select::Arrivals> arrivals_told(const select::Arrivals &usual, double margin,
+                                              const std::vector<int> &ranks,
+                                              const arrival::Deviations &deviations) {
+    if (margin <= 0)
+        return std::nullopt;
+    select::Arrivals expected = usual;
+    bool as_usual = true;
+    for (std::size_t rank = 0; rank < expected.size(); ++rank)
+        if (const auto of = deviations.find(ranks[rank]); of != deviations.end()) {
+            const double margins = std::round(static_cast<double>(of->second) * 1e-9 / margin);
+            expected[rank] += margins * margin;
+            as_usual = as_usual && margins == 0;
+        }
+    if (as_usual)
+        return std::nullopt;
+    const double first = *std::ranges::min_element(expected);
+    for (double &each : expected)
+        each -= first;
+    return expected;
+}
+
+// As arrivals may come out, if what is told now is as right as what was told before.
+static std::vector<select::Arrivals> as_may_come(const select::Arrivals &expected,
+                                                 const std::deque<select::Arrivals> &errors) {
+    std::vector<select::Arrivals> cases;
+    for (const select::Arrivals &error : errors) {
+        select::Arrivals &one = cases.emplace_back(expected);
+        for (std::size_t rank = 0; rank < one.size(); ++rank)
+            one[rank] = std::max(0.0, one[rank] + error[rank]);
+    }
+    cases.push_back(expected);
+    return cases;
+}
+
+std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_bytes) const {
+    constexpr std::size_t kMostName = 512;
+    Sealed sealed{"", arrival::deviations_from(arrival::to_text(told, most_bytes - kMostName))};
+    const auto expected = arrivals_told(usual, serves.margin, ranks, sealed.deviations);
+    if (!expected)
+        return "";
+    const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
+    sealed.algorithm =
+        (forced ? select::forced_late(situation, balanced, *expected, cases)
+                : select::choose_late(situation, balanced, *expected, cases, {}, experience))
+            .algorithm;
+    return sealed.algorithm.size() < kMostName ? to_text(sealed) : "";
+}
+
+} // namespace stretto::comm

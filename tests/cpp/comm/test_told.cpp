@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an arbiter seals for ranks that come at other times than usual, and what all make of it.
+#include "doctest.h"
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "comm/told.hpp"
+
+using namespace stretto;
+using namespace stretto::comm;
+using arrival::Deviations;
+using select::Arrivals;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// A host each, 1 Gbit/s, 4 MiB; all come at once usually.
+Forecast at_once(int ranks) {
+    Forecast forecast;
+    forecast.situation.ranks = forecast.situation.hosts = ranks;
+    forecast.situation.bytes = 4u << 20;
+    forecast.balanced = "ring";
+    forecast.usual.assign(static_cast<std::size_t>(ranks), 0);
+    forecast.ranks.resize(static_cast<std::size_t>(ranks));
+    std::iota(forecast.ranks.begin(), forecast.ranks.end(), 100); // of a larger job
+    forecast.serves.margin = 0.003;
+    return forecast;
+}
+
+} // namespace
+
+TEST_CASE("what is sealed is read as it was meant") {
+    for (const Sealed &each :
+         {Sealed{"", {}}, Sealed{"ring", {{3, -7}}},
+          Sealed{"late_rooted(blocks=7, chain=2)", {{0, 1}, {70000, INT64_MAX}}}}) {
+        const Sealed read = sealed_from(to_text(each));
+        CHECK(read.algorithm == each.algorithm);
+        CHECK(read.deviations == each.deviations);
+    }
+    CHECK_THROWS_AS(sealed_from("ring\n3:"), Error);
+}
+
+TEST_CASE("arrivals are told in whole margins, of the ranks of this communicator") {
+    const Arrivals usual{0, 0.010, 0.002};
+    const std::vector<int> ranks{5, 7, 9};
+    CHECK(!arrivals_told(usual, 0.004, ranks, {}));
+    CHECK(!arrivals_told(usual, 0.004, ranks, {{7, 1 * kMs}, {9, -1 * kMs}})); // not worth it
+    CHECK(!arrivals_told(usual, 0.004, ranks, {{6, 50 * kMs}}));               // of no concern
+    CHECK(!arrivals_told(usual, 0, ranks, {{7, 50 * kMs}}));                   // nothing is decided
+    const auto late = arrivals_told(usual, 0.004, ranks, {{9, 21 * kMs}});
+    REQUIRE(late);
+    CHECK((*late)[2] == doctest::Approx(0.022));
+    // The first to come is at 0, also if it comes earlier than usual.
+    const auto early = arrivals_told(usual, 0.004, ranks, {{7, -24 * kMs}});
+    REQUIRE(early);
+    CHECK((*early)[1] == 0);
+    CHECK((*early)[0] == doctest::Approx(0.014));
+    CHECK((*early)[2] == doctest::Approx(0.016));
+}
+
+TEST_CASE("who will be late is decided for, whichever rank it is") {
+    for (const int ranks : {3, 8, 16})
+        for (const int late : {0, 1, ranks - 1}) {
+            CAPTURE(ranks);
+            CAPTURE(late);
+            const Forecast forecast = at_once(ranks);
+            CHECK(forecast.decide({}, 1024).empty());
+            const std::string text = forecast.decide({{100 + late, 100 * kMs}}, 1024);
+            const Sealed sealed = sealed_from(text);
+            CHECK(sealed.deviations == Deviations{{100 + late, 100 * kMs}});
+            CHECK(!sealed.algorithm.empty());
+            const auto expected = arrivals_told(forecast.usual, forecast.serves.margin,
+                                                forecast.ranks, sealed.deviations);
+            REQUIRE(expected);
+            CHECK(select::sorted_by_arrival(*expected).back() == late);
+        }
+}
+
+TEST_CASE("a rank that cried wolf is not believed") {
+    Forecast forecast = at_once(8);
+    const Deviations told{{101, 100 * kMs}};
+    CHECK(!sealed_from(forecast.decide(told, 1024)).algorithm.empty());
+    // It came at once each time that it said this, and who was taken for the first came last.
+    Arrivals error(8, 0);
+    error[1] = -0.1;
+    error[0] = 0.1;
+    forecast.errors.assign(7, error);
+    CHECK(sealed_from(forecast.decide(told, 1024)).algorithm.empty());
+}
+
+TEST_CASE("what is sealed fits, however many deviate; and forced algorithms are made for it") {
+    Forecast forecast = at_once(128);
+    forecast.balanced = "pre_reduced_ring";
+    forecast.forced = true;
+    Deviations told;
+    for (int rank = 0; rank < 128; ++rank)
+        told[100 + rank] = rank * kMs;
+    for (const std::size_t most : {1024u, 2048u})
+        CHECK(forecast.decide(told, most).size() <= most);
+    forecast = at_once(8);
+    forecast.balanced = "chain";
+    forecast.forced = true;
+    CHECK(sealed_from(forecast.decide({{103, 40 * kMs}}, 1024)).algorithm.starts_with("chain("));
+}
