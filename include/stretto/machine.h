@@ -97,6 +97,14 @@ STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanos
  * Valid until the communicator is finalized. */
 STRETTO_API stretto_status stretto_network_profile(stretto_comm comm, const char **json);
 
+/* What to add to CLOCK_MONOTONIC of this host, in nanoseconds, to get that of the host of the job's
+ * lowest rank: what happened on several hosts can so be compared.  0 on one host.  Between hosts it
+ * is read with every heartbeat (STRETTO_HEARTBEAT); until all ranks have, some two heartbeats after
+ * the start, and for a moment after a shrink, *known is 0, and the offset too.  Wrong by at most
+ * half of what a short message takes there and back.  Not a collective. */
+STRETTO_API stretto_status stretto_clock_offset(stretto_comm comm, int64_t *nanoseconds,
+                                                int *known);
+
 /* Which algorithms are worth measuring for a call of `count` elements of this type, as for
  * stretto_chosen_algorithm: those whose price is close, the choice first.  In JSON, with what
  * profiles tell calls apart by:

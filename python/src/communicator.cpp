@@ -121,6 +121,14 @@ std::string network_profile(const Communicator &self) {
     return json;
 }
 
+nb::object clock_offset(const Communicator &self) {
+    std::int64_t nanoseconds = 0;
+    int known = 0;
+    self.handle->call(
+        [&](stretto_comm comm) { return stretto_clock_offset(comm, &nanoseconds, &known); });
+    return known != 0 ? nb::cast(nanoseconds) : nb::none();
+}
+
 std::string contenders(const Communicator &self, const char *collective, std::size_t count,
                        const char *dtype) {
     const char *json = nullptr;
@@ -171,6 +179,7 @@ void bind_communicator(nb::module_ &module) {
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
         .def("probe_memory", &probe_memory)
         .def("network_profile", &network_profile)
+        .def("clock_offset", &clock_offset)
         .def("contenders", &contenders, "collective"_a, "count"_a, "dtype"_a)
         .def("finalize", [](const Communicator &self) { self.handle->finalize(); })
         .def("exit", [](const Communicator &self) { self.handle->exit(); });

@@ -255,6 +255,15 @@ class Communicator(Parts, Messages, Exchanges, Family):
         """
         return json.loads(self._core.network_profile())
 
+    def clock_offset(self) -> int | None:
+        """Nanoseconds to add to `time.monotonic_ns()` to get that of the host of the job's lowest
+        rank, so that moments on several hosts can be compared.  0 on one host.
+
+        None until the clocks are known, some two heartbeats after the start.  Wrong by at most half
+        of what a short message takes there and back.
+        """
+        return self._core.clock_offset()
+
     def finalize(self) -> None:
         """Waits for requests in flight and leaves the job; the communicator takes no more calls.
 

@@ -110,6 +110,17 @@ stretto_status stretto_network_profile(stretto_comm comm, const char **json) {
     });
 }
 
+stretto_status stretto_clock_offset(stretto_comm comm, int64_t *nanoseconds, int *known) {
+    return guarded([&] {
+        require(comm != nullptr && nanoseconds != nullptr && known != nullptr,
+                "an argument is NULL");
+        const auto offset = comm->communicator.clock_offset();
+        *nanoseconds = offset.value_or(0);
+        const bool one_host = comm->communicator.reach().watch == nullptr;
+        *known = offset.has_value() || one_host ? 1 : 0;
+    });
+}
+
 stretto_status stretto_contenders(stretto_comm comm, const char *collective, size_t count,
                                   stretto_dtype dtype, const char **json) {
     return guarded([&, type = static_cast<int>(dtype)] {

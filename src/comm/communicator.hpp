@@ -150,6 +150,8 @@ public:
     void exchanged(std::uint64_t call);
     // Who waited for one adds the time that it took.
     void spent(Collective collective, double seconds);
+    // Nanoseconds that make others read this clock as theirs, if known and not shared.  It drifts.
+    std::optional<std::int64_t> clock_offset() const;
     // The trace of this rank, which communicators made of this one share; null: none is wanted.
     std::shared_ptr<trace::Buffer> trace() const {
         return recorder_ ? recorder_->shared_buffer() : nullptr;
@@ -330,7 +332,6 @@ private:
                      std::size_t bytes);
     // tracing.cpp
     trace::Recorder *start_trace(const Origin *origin);
-    std::optional<std::int64_t> clock_offset() const;
     void note_clock();
     void trace_failure(const Error &failure) noexcept;
 

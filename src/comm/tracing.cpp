@@ -63,8 +63,6 @@ trace::Recorder *Communicator::start_trace(const Origin *origin) {
     }
 }
 
-// How this rank's clock is to be read by others, in nanoseconds to add; nothing while that is not
-// known.  It may drift.
 std::optional<std::int64_t> Communicator::clock_offset() const {
     if (joined_.reach.watch == nullptr)
         return std::nullopt;

@@ -49,6 +49,8 @@ TEST_CASE("life, memory and reports") {
         std::size_t count = 0;
         const char *name = nullptr;
         double number = 0;
+        std::int64_t offset = 0;
+        int known = 0;
         refused(
             comm,
             {{"alloc", [&] { return stretto_alloc(nullptr, 8, &memory); }, "NULL"},
@@ -113,6 +115,9 @@ TEST_CASE("life, memory and reports") {
              {"probe", [&] { return stretto_probe_memory(comm, nullptr); }, "NULL"},
              {"network", [&] { return stretto_network_profile(nullptr, &name); }, "NULL"},
              {"network", [&] { return stretto_network_profile(comm, nullptr); }, "NULL"},
+             {"clock", [&] { return stretto_clock_offset(nullptr, &offset, &known); }, "NULL"},
+             {"clock", [&] { return stretto_clock_offset(comm, nullptr, &known); }, "NULL"},
+             {"clock", [&] { return stretto_clock_offset(comm, &offset, nullptr); }, "NULL"},
              {"contenders",
               [&] { return stretto_contenders(nullptr, "allreduce", 1, STRETTO_INT8, &name); },
               "NULL"},

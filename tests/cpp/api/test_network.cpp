@@ -280,3 +280,35 @@ TEST_CASE("a rank that is killed while the network is measured is an error on al
             CHECK(codes[static_cast<std::size_t>(rank)] == (rank == victim ? -SIGKILL : kTold));
     }
 }
+
+// Of ranks that share a clock in truth.
+TEST_CASE("all learn what clocks are apart, at once on one host and in a while between hosts") {
+    constexpr std::int64_t kWrongByLess = 1'000'000'000;
+    const auto learn = [](stretto_comm comm) {
+        std::int64_t offset = 7;
+        int known = 7;
+        check(stretto_clock_offset(comm, &offset, &known));
+        while (known == 0) {
+            CHECK(offset == 0);
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            check(stretto_clock_offset(comm, &offset, &known));
+        }
+        CHECK(known == 1);
+        return offset;
+    };
+    test::with_ranks(3, [&](stretto_comm comm) { CHECK(learn(comm) == 0); });
+    const Hosts hosts;
+    const With soon("STRETTO_HEARTBEAT", "20ms");
+    const With quick("STRETTO_PROFILE", "assumed");
+    test::with_ranks(3, [&](stretto_comm comm) {
+        const std::int64_t offset = learn(comm);
+        CHECK(offset > -kWrongByLess);
+        CHECK(offset < kWrongByLess);
+        if (stretto_rank(comm) == 0)
+            CHECK(offset == 0); // whose clock it is
+        stretto_comm child = nullptr;
+        check(stretto_comm_dup(comm, &child));
+        learn(child);
+        check(stretto_finalize(&child));
+    });
+}
