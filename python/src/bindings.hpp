@@ -40,12 +40,15 @@ nanobind::tuple time_calls(const Communicator &comm, const char *collective, nan
                            std::size_t calls);
 
 // The same with ranks that come late, each by its `delays` (seconds, one for each call): rank by
-// rank and call by call, arrival and finish in seconds after a moment that all agreed on.
+// rank and call by call, arrival and finish in seconds after the moment at which those without
+// delay come.  Before that, all compute for `compute` seconds, which is emulated; each that `tells`
+// says when it is half done, with its delay (stretto_edge).  All agree on the moment if they have a
+// common clock (stretto_clock_offset); else each goes by its own, from the end of a barrier on.
 // Collective; leaves the algorithm at "auto".
 nanobind::object time_skewed(const Communicator &comm, const char *collective,
                              nanobind::handle send, nanobind::handle recv, const char *op, int root,
                              const char *algorithm, const std::vector<double> &delays,
-                             bool one_clock);
+                             bool common_clock, double compute, bool tells);
 
 // simulation.cpp: when each position is done, and with `events` everything that takes time.  Links
 // are shared as simulate/sharing.hpp says, by the host of each position and the rack of each host.

@@ -39,24 +39,47 @@ stretto_status exchange(stretto_comm comm, std::vector<double> &times, std::vect
     return status;
 }
 
-// A moment soon to come that all ranks agree on, in nanoseconds of the clock that the processes of
-// a host share.  If there is none, each has a moment of its own as soon after a barrier: they are
-// as far apart as ranks leave that.  Leaves the algorithm at "auto".
-stretto_status agree_on_begin(stretto_comm comm, bool one_clock, std::int64_t &begin) {
+// A moment soon to come that all ranks agree on, in nanoseconds of this host's clock.  If they have
+// none in common, each has a moment of its own as soon after a barrier: they are as far apart as
+// ranks leave that.  Leaves the algorithm at "auto".
+stretto_status agree_on_begin(stretto_comm comm, bool common_clock, std::int64_t &begin) {
     constexpr std::int64_t kSoon = 300'000; // until even a rank that has slept is on its way
+    std::int64_t offset = 0;
+    int known = 0;
     stretto_status status = stretto_force_algorithm(comm, nullptr);
     if (status == STRETTO_OK)
         status = stretto_barrier(comm);
-    begin = static_cast<std::int64_t>(now_ns()) + kSoon;
-    if (status == STRETTO_OK && one_clock)
+    if (status == STRETTO_OK && common_clock)
+        status = stretto_clock_offset(comm, &offset, &known);
+    begin = static_cast<std::int64_t>(now_ns()) + offset + kSoon;
+    if (status == STRETTO_OK && common_clock)
         status = stretto_allreduce(comm, STRETTO_IN_PLACE, &begin, 1, STRETTO_INT64, STRETTO_MAX);
+    begin -= offset;
     return status;
 }
 
-std::int64_t sleep_until(std::int64_t when) {
+void sleep_until(std::int64_t when) {
     std::this_thread::sleep_until(
         std::chrono::steady_clock::time_point(std::chrono::nanoseconds(when)));
-    return static_cast<std::int64_t>(now_ns());
+}
+
+// A computation that lasts until then; half-way others may be told how far it is.  It ends late
+// rather than early.
+stretto_status compute_until(stretto_comm comm, std::int64_t begin, std::int64_t end, bool tells) {
+    stretto_status status = STRETTO_OK;
+    if (tells) {
+        sleep_until(begin);
+        status = stretto_phase_begin(comm);
+        sleep_until(begin + (end - begin) / 2);
+        if (status == STRETTO_OK)
+            status = stretto_edge(comm, 0.5);
+    }
+    sleep_until(end);
+    return status;
+}
+
+std::int64_t to_ns(double seconds) {
+    return std::llround(seconds * 1e9);
 }
 
 } // namespace
@@ -88,7 +111,8 @@ nb::tuple time_calls(const Communicator &self, const char *collective, nb::handl
 
 nb::object time_skewed(const Communicator &self, const char *collective, nb::handle send,
                        nb::handle recv, const char *op, int root, const char *algorithm,
-                       const std::vector<double> &delays, bool one_clock) {
+                       const std::vector<double> &delays, bool common_clock, double compute,
+                       bool tells) {
     Handle &handle = *self.handle;
     const Invocation what(collective, send, recv, nb::str(op), root, handle.rank(), handle.size());
     std::vector<double> mine; // arrival and finish of each call
@@ -97,16 +121,20 @@ nb::object time_skewed(const Communicator &self, const char *collective, nb::han
         stretto_status status = STRETTO_OK;
         for (const double delay : delays) {
             std::int64_t begin = 0;
-            status = agree_on_begin(comm, one_clock, begin);
+            status = agree_on_begin(comm, common_clock, begin);
             if (status == STRETTO_OK)
                 status = stretto_force_algorithm(comm, algorithm);
-            const std::int64_t arrival = sleep_until(begin + std::llround(delay * 1e9));
+            const std::int64_t on_time = begin + to_ns(compute);
+            if (status == STRETTO_OK)
+                status = compute_until(comm, begin, on_time + to_ns(delay), tells);
+            const auto arrival = static_cast<std::int64_t>(now_ns());
             if (status == STRETTO_OK)
                 status = what.call(comm);
             if (status != STRETTO_OK)
                 return status;
-            mine.push_back(static_cast<double>(arrival - begin) * 1e-9);
-            mine.push_back(static_cast<double>(static_cast<std::int64_t>(now_ns()) - begin) * 1e-9);
+            const auto finish = static_cast<std::int64_t>(now_ns());
+            mine.push_back(static_cast<double>(arrival - on_time) * 1e-9);
+            mine.push_back(static_cast<double>(finish - on_time) * 1e-9);
         }
         status = stretto_force_algorithm(comm, nullptr);
         return status == STRETTO_OK

@@ -73,7 +73,9 @@ class Communicator:
         root: int,
         algorithm: str,
         delays: list[float],
-        one_clock: bool = True,
+        common_clock: bool = True,
+        compute: float = 0.0,
+        tells: bool = False,
     ) -> np.ndarray: ...
     def send(self, buffer: Any, dest: int, tag: int) -> None: ...
     def recv(self, buffer: Any, source: int, tag: int) -> tuple[int, int, int]: ...

@@ -8,6 +8,7 @@ import sys
 import click
 
 from stretto import Error, __version__
+from stretto.cli.arrival import arrival
 from stretto.cli.bench import bench
 from stretto.cli.config import config
 from stretto.cli.draw import draw
@@ -50,6 +51,7 @@ for command in (
     secret, trace,
 ):  # fmt: skip
     cli.add_command(command)
+bench.add_command(arrival)
 
 
 def main() -> None:

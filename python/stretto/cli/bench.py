@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import stretto
 from stretto import _core
@@ -18,15 +19,15 @@ from stretto.cli.cpus import processor
 from stretto.cli.launcher import Options, in_job, launch_again
 from stretto.cli.measure import BUS_FACTOR, Case, measure
 from stretto.cli.plot import plot
-from stretto.cli.rows import Printer
-from stretto.cli.skew import SKEW, Skew, measure_skewed
+from stretto.cli.rows import SKEWED, SKEWED_UNITS, TIMES, TIMES_UNITS, Printer
+from stretto.cli.skew import SKEW, Skew, clock_of, measure_skewed
 from stretto.cli.tables import write_json
 from stretto.cli.units import SIZES
 from stretto.cli.values import FOLDS
 from stretto.data import dtype_named
 
 
-@click.command()
+@click.group(invoke_without_command=True, subcommand_metavar="[arrival [OPTIONS]]")
 @click.option("-n", "--ranks", type=click.IntRange(1), help="Ranks to start.  [default: 2]")
 @click.option("--pin", is_flag=True, help="Keep rank r on core r mod cores.")
 @click.option(
@@ -94,10 +95,14 @@ def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) 
 
     With --skew ranks come to each call at different times, as in Proficz' benchmark (2018).
     elapsed: from a rank's own arrival to its own finish, mean over ranks and calls, then of each
-    rank; last: from the last arrival to the last finish, the median over calls.
+    rank; last: from the last arrival to the last finish, the median over calls.  `bench arrival` is
+    that benchmark as a whole.
 
     Outside a job it starts its own ranks.  The exit status is 1 if a result is wrong.
     """
+    if context.invoked_subcommand:
+        refuse_options(context)
+        return
     if options["skew"] and options["plot_path"]:
         raise click.UsageError("--plot draws times by size; there is no picture of --skew")
     require_pair(options["collective"], options["dtype"], options["op"])
@@ -133,12 +138,11 @@ def run_cases(
         "inplace": inplace,
         "buffers": buffers,
         "skew": str(skew) if skew else None,
-        "cores": len(os.sched_getaffinity(0)),
-        "processor": processor(),
-        "system": platform.platform(),
-        "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        **surroundings(),
     }
-    printer = Printer(comm.rank == 0 and json_path != "-", meta)
+    printer = Printer(comm.rank == 0 and json_path != "-", SKEWED if skew else TIMES)
+    printer.begin(headline(meta), SKEWED_UNITS if skew else TIMES_UNITS)
+    clock = clock_of(comm) if skew else None
     rows = []
     for size in sizes if collective != "barrier" else [0]:
         for algorithm in split_names(algorithms):
@@ -146,7 +150,9 @@ def run_cases(
                 collective, algorithm, size, dtype_named(dtype), op, inplace, buffers == "shared"
             )
             rows.append(
-                measure_skewed(comm, case, skew, iters) if skew else measure(comm, case, iters)
+                measure_skewed(comm, case, skew, iters, clock)
+                if skew and clock
+                else measure(comm, case, iters)
             )
             printer.row(rows[-1])
     if comm.rank == 0:
@@ -156,6 +162,36 @@ def run_cases(
         if plot_path:
             plot(meta, rows, plot_path)
     return rows
+
+
+def refuse_options(context: click.Context) -> None:
+    """Those of the group itself, which its command would not hear of."""
+    for name in context.params:
+        if context.get_parameter_source(name) != ParameterSource.DEFAULT:
+            raise click.UsageError(
+                f"--{name.removesuffix('_path')} stands before {context.invoked_subcommand}, whose "
+                f"options come after it: stretto bench {context.invoked_subcommand} --help"
+            )
+
+
+def surroundings() -> dict[str, Any]:
+    """Where and when it is measured."""
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "processor": processor(),
+        "system": platform.platform(),
+        "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def headline(meta: dict[str, Any]) -> str:
+    return (
+        f"{meta['collective']} of {meta['dtype']}"
+        + (f", {meta['op']}" if "reduce" in meta["collective"] else "")
+        + f", {meta['ranks']} ranks on {meta['cores']} cores, {meta['buffers']} buffers"
+        + (", in place" if meta["inplace"] else "")
+        + (f", {meta['skew']}" if meta["skew"] else "")
+    )
 
 
 def require_pair(collective: str, dtype: str, op: str) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +87,8 @@ class Bench:
         wanted = case.in_place or case.collective == "broadcast"
         in_place = wanted and gives != "nothing" and gets != "nothing"
         begin = comm.rank * self.part
+        self._in_place, self._prepared = in_place, False
+        self._right: np.ndarray | None = None
         # The arrays of the call, and what of them is read and written.
         self._send = self._recv = None
         if not in_place:
@@ -110,10 +114,10 @@ class Bench:
             return (case.collective, None, None, case.op, 0)
         return (case.collective, self._send, self._recv, case.op, 0)
 
-    def chosen(self) -> str:
-        """The algorithm that serves."""
+    def chosen(self, algorithm: str | None = None) -> str:
+        """The algorithm that serves if this one, or the case's, is asked for."""
         case, comm = self._case, self._comm
-        comm.force_algorithm(case.algorithm)
+        comm.force_algorithm(algorithm or case.algorithm)
         count = self.part if case.collective != "barrier" else 0
         name = comm.chosen_algorithm(case.collective, count, case.dtype)
         comm.force_algorithm(None)
@@ -126,19 +130,45 @@ class Bench:
             comm.barrier()
             return 0
         comm.force_algorithm(case.algorithm)
-        if self._recv is not None:
-            self._recv.fill(77)  # poison
-        if self._input is not None and (case.collective != "broadcast" or comm.rank == 0):
-            for first, piece in pieces(self._input):
-                piece[:] = given(case, comm.rank, comm.size, first, len(piece))
+        self.prepare()
         comm._core.play(*self._arguments())
-        bad = 0
-        if self._result is not None:
-            for first, piece in pieces(self._result):
-                right = expected(case, comm.rank, comm.size, first, len(piece), self.part)
-                bad += int(np.count_nonzero(piece != right))
+        bad = sum(int(np.count_nonzero(piece != right)) for piece, right in self._answers())
         comm.force_algorithm(None)
         return int(comm.allreduce(np.array([bad]))[0])
+
+    def prepare(self) -> None:
+        """Poison where the result will be, and the contribution where no call has left it."""
+        case, comm = self._case, self._comm
+        if self._recv is not None:
+            self._recv.fill(77)
+        if self._input is None or (self._prepared and not self._in_place):
+            return
+        self._prepared = True
+        if case.collective != "broadcast" or comm.rank == 0:
+            for first, piece in pieces(self._input):
+                piece[:] = given(case, comm.rank, comm.size, first, len(piece))
+
+    def mistakes(self) -> int:
+        """How many elements of this rank's result are wrong.  As for calls that are all checked:
+        what is right is kept from the first time on."""
+        if self._result is None:
+            return 0
+        if self._right is None:
+            self._right = np.concatenate([right for _, right in self._answers()])
+        return int(np.count_nonzero(self._result != self._right))
+
+    def _answers(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Piece by piece, the result as it is and as it should be."""
+        if self._result is not None:
+            for first, piece in pieces(self._result):
+                rank, ranks = self._comm.rank, self._comm.size
+                yield piece, expected(self._case, rank, ranks, first, len(piece), self.part)
+
+    def on(self, comm: Communicator) -> Bench:
+        """The same buffers, for another communicator of the same ranks."""
+        other = copy.copy(self)
+        other._comm = comm
+        return other
 
     def time(self, iterations: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Microseconds of each call's slowest rank; mean microseconds of each rank."""
@@ -150,13 +180,19 @@ class Bench:
         return self.calls(max(2, iterations // 10), iterations)
 
     def time_skewed(
-        self, delays: list[float], algorithm: str | None = None, one_clock: bool = True
+        self,
+        delays: list[float],
+        algorithm: str | None = None,
+        common_clock: bool = True,
+        compute: float = 0.0,
+        tells: bool = False,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Seconds at which each rank (row) comes to each call (column), and is done with it; by the
-        clock that ranks of one host share, or by a clock of each that begins when a barrier ends.
-        """
+        """Seconds at which each rank (row) comes to each call (column), and is done with it, after
+        those without delay come.  All compute for a while before, and tell others when half of
+        that is done, or not.  By the clock that ranks have in common, or by one of each that begins
+        when a barrier ends."""
         core, name = self._comm._core, algorithm or self._case.algorithm
-        times = core.time_skewed(*self._arguments(), name, delays, one_clock)
+        times = core.time_skewed(*self._arguments(), name, delays, common_clock, compute, tells)
         times = times.reshape(self._comm.size, len(delays), 2)
         return times[:, :, 0], times[:, :, 1]
 

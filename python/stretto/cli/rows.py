@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,13 @@ def algorithm(row: dict[str, Any]) -> str:
     return row["algorithm"] if same else f"{row['algorithm']}: {row['chosen']}"
 
 
-def number(field: str, width: int, digits: int, head: str) -> Column:
-    return Column(head, width, lambda row: f"{row[field]:,.{digits}f}")
+def number(field: str, width: int, digits: int, head: str, unit: float = 1.0) -> Column:
+    """Of what is not known there is a dash."""
+
+    def cell(row: dict[str, Any]) -> str:
+        return "–" if row[field] is None else f"{row[field] / unit:,.{digits}f}"
+
+    return Column(head, width, cell)
 
 
 def by_rank(field: str, head: str) -> Column:
@@ -61,21 +66,35 @@ SKEWED = (
 )
 
 
+ARRIVALS = (
+    FIRST[0],
+    Column("mode", -9, lambda row: row["mode"]),
+    Column("late by", 7, lambda row: f"{row['delay_us'] * 1e-3:g}"),
+    FIRST[1],
+    number("elapsed_us", 9, 2, "elapsed", 1e3),
+    number("elapsed_bound_us", 9, 2, "bound", 1e3),
+    number("buffered_bound_us", 9, 2, "buffered", 1e3),
+    number("sigma_us", 7, 2, "σ", 1e3),
+    number("speedup", 6, 2, "/ring"),
+    number("last_us", 9, 2, "last", 1e3),
+    number("last_bound_us", 9, 2, "bound", 1e3),
+    number("imbalance_factor", 9, 1, "imbalance"),
+    WRONG,
+)
+TIMES_UNITS = "times in µs, bandwidths in GB/s, probe in ns"
+SKEWED_UNITS = "times in µs"
+ARRIVALS_UNITS = "times in ms"
+
+
 class Printer:
     """Says what is measured, then row by row what came out."""
 
-    def __init__(self, speaks: bool, meta: dict[str, Any]):
+    def __init__(self, speaks: bool, columns: Sequence[Column]):
         self._speaks = speaks
-        self._columns = SKEWED if meta["skew"] else TIMES
-        self._say(
-            f"{meta['collective']} of {meta['dtype']}"
-            + (f", {meta['op']}" if "reduce" in meta["collective"] else "")
-            + f", {meta['ranks']} ranks on {meta['cores']} cores, {meta['buffers']} buffers"
-            + (", in place" if meta["inplace"] else "")
-            + (f", {meta['skew']}" if meta["skew"] else "")
-        )
-        units = "times in µs" if meta["skew"] else "times in µs, bandwidths in GB/s, probe in ns"
-        self._say(units + "\n")
+        self._columns = columns
+
+    def begin(self, headline: str, units: str) -> None:
+        self._say(f"{headline}\n{units}\n")
         self._say("  ".join(each.fit(each.head) for each in self._columns))
 
     def row(self, row: dict[str, Any]) -> None:

@@ -81,6 +81,9 @@ RANKS = Unit("ranks", parse_ranks)
 TIME = Unit("time", parse_seconds)
 
 
+TIMES = Unit("times", lambda text: [parse_seconds(each) for each in text.split(",")])
+
+
 def show_size(size: float) -> str:
     """64 KiB, 1.5 MiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
