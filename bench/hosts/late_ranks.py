@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The measurements of Proficz ("Improving all-reduce collective operations for imbalanced process
+arrival patterns", 2018) on hosts of the lab: `stretto bench arrival` for each mode and size, on
+4 to 16 hosts.  Results are written after each: who starts again goes on where it ended."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from pathlib import Path
+
+from cluster import ROOT, Cluster, made
+from contest import build, facts, numbers
+from launching import LaunchError
+from rich.console import Console
+from sizes import parse_sizes, size_text
+
+ALGORITHMS = "ring,rabenseifner,chain,pre_reduced_ring,late_rooted,auto"
+MODES = "one-late,rand-late"
+SIZES, DELAYS = "512K,4M,16M", "0,5,10,50,100"
+# All of the paper's.
+FULL_SIZES, FULL_DELAYS, FULL_ITERS = "512K,2M,4M,8M,16M,32M", "0,1,5,10,50,100,500,1000", 64
+START, PATIENCE = 180, 4  # seconds for a start; times what is expected, before a job is ended
+# What the network is like, once for all jobs: they then choose by the same numbers.
+PROFILE = """
+import json, stretto
+with stretto.init() as comm:
+    if comm.rank == 0:
+        print(json.dumps(comm.network_profile()))
+"""
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="proficz.py", description=__doc__)
+    add = parser.add_argument
+    add("--ranks", type=numbers, default="4,8,12,16", help="numbers of hosts (4,8,12,16)")
+    add("--rate", default="1gbit", help="of the links, each way, headers included (1gbit)")
+    add("--congestion", default="reno", help="TCP's congestion control (reno)")
+    add("--modes", default=MODES, help=f"of {MODES} (both)")
+    add("--sizes", type=parse_sizes, help=f"of the vector ({SIZES})")
+    add("--delays", type=numbers, metavar="MS", help=f"milliseconds ({DELAYS})")
+    add("--algorithms", default=ALGORITHMS, help=f"({ALGORITHMS})")
+    add("--iters", type=int, metavar="N", help="calls of each (2 s, 5 to 20)")
+    add("--full", action="store_true", help="all of the paper's sizes and delays, 64 calls of each")
+    add("--output", type=Path, default=ROOT / "results", help="folder of the results (results)")
+    add("--anew", action="store_true", help="forget what was measured before")
+    add("--plots-only", action="store_true", help="from what was measured before")
+    add("--page", action="store_true", help="write tables and figures into docs/ as well")
+    options = parser.parse_args()
+    options.sizes = options.sizes or parse_sizes(FULL_SIZES if options.full else SIZES)
+    options.delays = options.delays or numbers(FULL_DELAYS if options.full else DELAYS)
+    options.iters = options.iters or (FULL_ITERS if options.full else None)
+    return options
+
+
+def main() -> int:
+    options = parse_arguments()
+    options.output.mkdir(parents=True, exist_ok=True)
+    failures = []
+    if not options.plots_only:
+        build([], Console())
+        for ranks in options.ranks:
+            try:
+                Sweep(ranks, options).run()
+            except LaunchError as error:
+                failures.append(error)
+                print(f"{ranks} hosts: {error}", file=sys.stderr)
+    found = stored(options.output)
+    if not found:
+        sys.exit(f"nothing was measured: there is no {options.output / file_of('P', 'RATE')}")
+    import late_page  # with parts of Stretto, which is installed by now
+
+    text = late_page.markdown(found)
+    (options.output / "proficz.md").write_text(text)
+    late_page.draw(found, options.output)
+    if options.page:
+        late_page.write(text)
+        late_page.draw(found, ROOT / "docs/images")
+    print(text)
+    wrong = sum(row["wrong"] for results in found for row in results["rows"])
+    if wrong:
+        print(f"WRONG: {wrong} elements")
+    return 1 if failures or wrong else 0
+
+
+def file_of(ranks: object, rate: str) -> str:
+    return f"proficz-{rate}-{ranks}.json"
+
+
+def stored(folder: Path) -> list[dict]:
+    """By rate and number of ranks, all that have rows."""
+    found = [json.loads(path.read_text()) for path in folder.glob(file_of("*", "*"))]
+    found = [results for results in found if results["rows"]]
+    return sorted(found, key=lambda results: (results["rate"], results["meta"]["ranks"]))
+
+
+class Sweep:
+    """All modes and sizes on a number of hosts."""
+
+    def __init__(self, ranks: int, options: argparse.Namespace) -> None:
+        self.ranks, self.options = ranks, options
+        self.path = options.output / file_of(ranks, options.rate)
+        self.results = self._begun()
+
+    def _begun(self) -> dict:
+        settings = {
+            "rate": self.options.rate,
+            "congestion": self.options.congestion,
+            "algorithms": self.options.algorithms,
+            "iters": self.options.iters,
+        }
+        if self.path.exists() and not self.options.anew:
+            before = json.loads(self.path.read_text())
+            if any(before[name] != value for name, value in settings.items()):
+                sys.exit(f"{self.path} has other settings: --anew forgets it, --output spares it")
+            return before
+        meta = {**facts([]), "ranks": self.ranks}
+        return {**settings, "meta": meta, "profile": None, "rows": []}
+
+    def _save(self) -> None:
+        whole = self.path.with_suffix(".part")
+        whole.write_text(json.dumps(self.results, indent=1))
+        whole.replace(self.path)
+
+    def left(self) -> list[tuple[str, int, list[int]]]:
+        """Modes and sizes with the delays, in milliseconds, that have not been measured."""
+        done = {(row["mode"], row["bytes"], round(row["delay_us"])) for row in self.results["rows"]}
+        found = []
+        for mode, size in itertools.product(self.options.modes.split(","), self.options.sizes):
+            delays = [ms for ms in self.options.delays if (mode, size, ms * 1000) not in done]
+            if delays:
+                found.append((mode, size, delays))
+        return found
+
+    def run(self) -> None:
+        left = self.left()
+        if not left:
+            return
+        with made(self.ranks, self.options.rate, self.options.congestion) as cluster:
+            if self.results["profile"] is None:
+                code = [sys.executable, "-c", PROFILE]
+                (self.results["profile"],) = self._job(cluster, code, START, "thorough")
+                self._save()
+            profile = self.path.with_suffix(".profile")
+            profile.write_text(json.dumps(self.results["profile"]))
+            for mode, size, delays in left:
+                self._measure(cluster, mode, size, delays, str(profile))
+
+    def _job(self, cluster: Cluster, command: list[str], limit: float, profile: str) -> list[dict]:
+        """The lines of JSON that a rank on each host prints."""
+        settings = {"STRETTO_PROFILE": profile, "STRETTO_TRIALS": "0"}
+        passed = [word for name in settings for word in ("--env", f"{name}={settings[name]}")]
+        whole = cluster.command("run", "--no-prefix", *passed, *command)
+        return list(cluster.lines(whole, {}, limit))
+
+    def _measure(
+        self, cluster: Cluster, mode: str, size: int, delays: list[int], profile: str
+    ) -> None:
+        written = self.path.with_suffix(".job")
+        more = ["--iters", str(self.options.iters)] if self.options.iters else []
+        command = [
+            sys.executable, "-m", "stretto", "bench", "arrival", "--mode", mode,
+            "--sizes", str(size), "--delays", ",".join(f"{ms}ms" for ms in delays),
+            "--algorithms", self.options.algorithms, "--json", str(written), *more,
+        ]  # fmt: skip
+        print(f"{self.ranks} hosts, {mode}, {size_text(size)}", flush=True)
+        self._job(cluster, command, START + PATIENCE * self._expected(size, delays), profile)
+        found = json.loads(written.read_text())
+        written.unlink()
+        meta = self.results["meta"]
+        self.results["meta"] = {**found["meta"], **meta}
+        self.results["rows"] += found["rows"]
+        self._save()
+        for row in found["rows"]:
+            what = f"late by {row['delay_us'] * 1e-3:g} ms: {row['algorithm']}"
+            print(f"  {what:<40} {row['elapsed_us'] * 1e-3:8.1f} ms, bound "
+                  f"{row['elapsed_bound_us'] * 1e-3:8.1f}", flush=True)  # fmt: skip
+
+    def _expected(self, size: int, delays: list[int]) -> float:
+        """Seconds of a job: of each call the computation, the delay, the call, and its check by
+        ranks that share the processors."""
+        from stretto.cli.arrival import EXTRA
+        from stretto.cli.skew import REHEARSALS, usual_calls
+
+        byte = self.results["profile"]["links"]["between"]["byte"]
+        call = 4 * byte * size + 2e-9 * size * self.ranks
+        seconds = 0.0
+        for late in (ms * 1e-3 for ms in delays):
+            calls = REHEARSALS + (self.options.iters or usual_calls(EXTRA + 2 * late))
+            seconds += calls * (EXTRA + 2 * late + call)
+        contribution = 2e-8 * size * self.ranks**2  # of all, to know what is right
+        return seconds * len(self.options.algorithms.split(",")) + contribution
