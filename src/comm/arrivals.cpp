@@ -9,6 +9,7 @@
 
 #include "arrival/history.hpp"
 #include "base/clock.hpp"
+#include "base/mix.hpp"
 #include "comm/communicator.hpp"
 #include "select/late.hpp"
 #include "select/placed.hpp"
@@ -85,8 +86,10 @@ void Communicator::play_watched(const Request &request, Site &site) {
     // The vector first: how far that is, is what its writers must hear of before all have come.
     const engine::Call stamps_call = call(others, this->site(others), true);
     Site &of_vector = this->site(request);
-    engine::Queue::Flight *const vector =
-        queue_.start(call(request, of_vector, true), of_vector.tally);
+    engine::Call vector_call = call(request, of_vector, true);
+    vector_call.said.what = of_vector.what | kAsRanksArrive; // nothing that the caller has started
+    vector_call.fingerprint = mix(vector_call.fingerprint, kAsRanksArrive);
+    engine::Queue::Flight *const vector = queue_.start(vector_call, of_vector.tally);
     count_own_call();
     engine::Queue::Flight *const stamps = queue_.start(stamps_call, uncounted_);
     try {

@@ -91,6 +91,8 @@ std::string Communicator::describe(const engine::Said &said) const {
         text += ", reproducible " + std::string(select::name(mode));
     if ((said.what & kOfFile) != 0)
         text += ", by a schedule from a file";
+    if ((said.what & kAsRanksArrive) != 0)
+        text += ", as ranks arrive";
     return text + ")";
 }
 

@@ -227,9 +227,10 @@ private:
     };
 
     // What a rank says of its call (pack): collective 5 bits, op 5, overlaps 1, reproducible 2, by
-    // pairs 1, of a file 1, unused 1, dtype 16, root 32.
+    // pairs 1, of a file 1, as ranks arrive 1, dtype 16, root 32.
     static constexpr int kOpShift = 5, kReproducibleShift = 11, kDtypeShift = 16, kRootShift = 32;
-    static constexpr std::uint64_t kOverlaps = 1u << 10, kByPairs = 1u << 13, kOfFile = 1u << 14;
+    static constexpr std::uint64_t kOverlaps = 1u << 10, kByPairs = 1u << 13, kOfFile = 1u << 14,
+                                   kAsRanksArrive = 1u << 15;
     static_assert(kRecords + kLargestRecord < 1 << 16);
 
     static std::uint64_t pack(const Request &request);
@@ -361,8 +362,7 @@ private:
     // By trials that are over.  Choices do not go by it: a rank may make one anew at a moment when
     // the others do not, and must come to the same.
     std::vector<select::Measured> found_;
-    // These outlive their sites as trials do.
-    static constexpr std::size_t kMostWatched = 64;
+    static constexpr std::size_t kMostWatched = 64; // these outlive their sites as well
     const bool watches_;
     std::unordered_map<Key, Watched, KeyHash> watched_;
     std::vector<arrival::Stamp> came_; // to the call in progress, by rank

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "support/calls.hpp"
 #include "support/environment.hpp"
 #include "support/long_sums.hpp"
 #include "support/statistics.hpp"
 #include "support/survivors.hpp"
+#include "support/text.hpp"
 #include "support/world.hpp"
 
 using test::algorithm_of_long_sum;
@@ -73,5 +75,19 @@ TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten 
             CHECK(wrong_after_long_sum(comm, turn) == 0);
         }
         CHECK(test::calls_in_statistics(comm) == kCalls);
+    });
+}
+
+TEST_CASE("ranks that call something else are told what was called, which they did not start") {
+    const test::With known("STRETTO_PROFILE", "assumed");
+    const test::With no_trials("STRETTO_TRIALS", "0");
+    test::with_ranks(3, [](stretto_comm comm) {
+        CHECK(wrong_after_long_sum(comm, 0) == 0);
+        std::vector<double> values(test::kLongSum);
+        const stretto_op op = stretto_rank(comm) == 1 ? STRETTO_MAX : STRETTO_SUM;
+        CHECK(stretto_allreduce(comm, STRETTO_IN_PLACE, values.data(), values.size(),
+                                STRETTO_FLOAT64, op) == STRETTO_ERR_MISMATCH);
+        CHECK(test::contains(stretto_last_error(), "allreduce(131073 x float64, "));
+        CHECK(!test::contains(stretto_last_error(), "nonblocking"));
     });
 }
