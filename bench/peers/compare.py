@@ -16,10 +16,10 @@ from launching import LaunchError
 from measure import Block, launches, measure
 from peers import BUILD, HERE, PEERS, VENV, Peer, run
 from plot import draw
-from report import summarize
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 from sizes import parse_sizes, size_text
+from summaries import summarize
 
 ROOT = HERE.parents[1]
 

@@ -146,7 +146,7 @@ select::Late Communicator::late_for(const Request &request, const Chosen &balanc
 }
 
 // What serves if all come at once.
-const Communicator::Chosen &Communicator::balanced(const Request &request, Watched &watched) const {
+const Chosen &Communicator::balanced(const Request &request, Watched &watched) const {
     if (!watched.balanced) {
         Chosen chosen = choice_for(request);
         resume_trial(key_of(request), chosen);

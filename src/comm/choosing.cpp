@@ -27,7 +27,7 @@ select::Situation Communicator::situation(const Request &request) const {
     return here;
 }
 
-Communicator::Chosen Communicator::choice_for(const Request &request) const {
+Chosen Communicator::choice_for(const Request &request) const {
     select::Situation here = situation(request);
     if (const select::ForcedRule *rule = select::rule_for(terms().forced, here)) {
         select::require(*rule, here, request.root, vector_count(request));

@@ -24,7 +24,7 @@
 #include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
 #include "comm/shares.hpp"
-#include "comm/told.hpp"
+#include "comm/watched.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
 #include "messages/messenger.hpp"
@@ -251,11 +251,6 @@ private:
     std::size_t vector_count(const Request &request) const;
     // choosing.cpp
     select::Situation situation(const Request &request) const;
-    struct Chosen : select::Choice {
-        std::shared_ptr<const select::Imported> imported; // null: an algorithm of the library
-        std::vector<schedule::Position> order = {}; // the rank at each position; empty: in order
-        bool forced = false;
-    };
     Chosen choice_for(const Request &request) const;
     select::Situation free_situation(const Request &request) const;
     select::Measured kind_of(const Request &request) const;
@@ -266,18 +261,6 @@ private:
     void conclude(const Request &request, select::Trial &trial);
     void serve(const Request &request, Site &site, const Chosen &chosen);
     // arrivals.cpp: when ranks came to calls that repeat.
-    struct Watched {
-        arrival::History history;
-        std::int64_t took = arrival::kUnknown; // this rank, the last call: nanoseconds
-        select::Experience experience;
-        select::Late serves;
-        // The last decision: at which call, for what, and after how many calls the next is due.
-        std::uint64_t decided_at = 0, due_after = 0;
-        std::vector<double> decided_for;
-        std::uint64_t number = 0, calls = 0; // among those that are watched; so far
-        std::optional<Chosen> balanced;      // the choice without arrivals, once it was needed
-        Told told;
-    };
     bool watches(const Request &request, const Chosen &chosen) const;
     static bool made_for_arrivals(const Chosen &chosen);
     void resume_watch(const Key &key, Chosen &chosen) const;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What serves a call, and what a rank knows of the calls of a kind that are served as ranks arrive.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "arrival/history.hpp"
+#include "comm/told.hpp"
+#include "schedule/schedule.hpp"
+#include "select/imported.hpp"
+#include "select/late.hpp"
+#include "select/select.hpp"
+
+namespace stretto::comm {
+
+struct Chosen : select::Choice {
+    std::shared_ptr<const select::Imported> imported; // null: an algorithm of the library
+    std::vector<schedule::Position> order = {};       // the rank at each position; empty: in order
+    bool forced = false;
+};
+
+struct Watched {
+    arrival::History history;
+    std::int64_t took = arrival::kUnknown; // this rank, the last call: nanoseconds
+    select::Experience experience;
+    select::Late serves;
+    // The last decision: at which call, for what, and after how many calls the next is due.
+    std::uint64_t decided_at = 0, due_after = 0;
+    std::vector<double> decided_for;
+    std::uint64_t number = 0, calls = 0; // among those that are watched; so far
+    std::optional<Chosen> balanced;      // the choice without arrivals, once it was needed
+    Told told;
+};
+
+} // namespace stretto::comm
