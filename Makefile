@@ -70,6 +70,7 @@ shared_tests := net transport engine hosts api_collectives api_nonblocking api_e
 	api_trace trace programs control control_agent
 # What only ranks on several hosts do.
 over_hosts := api_trials api_arrivals api_phases
+sanitized := $(shared_tests:%=test_%) $(over_hosts:%=test_%)
 only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests) $(over_hosts:%=%_hosts))))$$'
 
 test: test-cpp test-python test-lab test-asan test-tsan
@@ -100,11 +101,11 @@ test-mpi: $(INSTALLED)
 
 # One instruction set will do here: instrumented kernels compile for minutes.
 test-asan: $(TOOLS)
-	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline,$(shared_tests:%=test_%))
+	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline,$(sanitized))
 	$(call ctest,asan,$(only_shared))
 
 test-tsan: $(TOOLS)
-	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(shared_tests:%=test_%))
+	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(sanitized))
 	$(call ctest,tsan,$(only_shared))
 
 # What docs/reliability.md shows: about half an hour, as root.
