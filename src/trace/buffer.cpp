@@ -2,17 +2,11 @@
 #include "trace/buffer.hpp"
 
 #include <bit>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <new>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/descriptor.hpp"
-#include "base/kernel_files.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "base/warning.hpp"
@@ -23,42 +17,12 @@ namespace stretto::trace {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string &path, const char *what) {
-    throw Error(Status::system, "cannot write a trace: " + std::string(what) + " " + path + ": " +
-                                    std::strerror(errno) +
-                                    "; STRETTO_TRACE names a folder for traces");
-}
+constexpr RankFileUse kUse{"a trace", "STRETTO_TRACE names a folder for traces",
+                           " (STRETTO_TRACE_BYTES)"};
 
-template<std::size_t N>
-void put(std::array<char, N> &to, std::string_view text) {
-    to = {};
-    text.copy(to.data(), N - 1);
-}
-
-std::string line_of(const std::string &path) {
-    const std::string text = contents(path);
-    return text.substr(0, text.find('\n'));
-}
-
-// Processes of one boot share CLOCK_MONOTONIC, unless they are in a time namespace.
-std::string clock_name() {
-    std::array<char, 64> space{};
-    if (readlink("/proc/self/ns/time", space.data(), space.size() - 1) < 0)
-        space = {};
-    return line_of("/proc/sys/kernel/random/boot_id") + " " + space.data();
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    if (gethostname(name.data(), name.size() - 1) != 0)
-        return "?";
-    return name.data();
-}
-
-std::string hexadecimal(std::uint64_t number) {
-    std::array<char, 17> text{};
-    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
-    return text.data();
+// Places for records, a power of two.
+std::size_t records_of(std::size_t bytes) {
+    return std::bit_floor(bytes / sizeof(Slot));
 }
 
 } // namespace
@@ -70,48 +34,19 @@ std::shared_ptr<Buffer> Buffer::open(const Identity &me) {
                                     static_cast<std::size_t>(number(Setting::trace_bytes)), me);
 }
 
-Buffer::Buffer(const std::string &folder, std::size_t bytes, const Identity &me) {
-    if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-        refuse(folder, "cannot make the folder");
-    const std::string stem = folder + "/stretto-" + hexadecimal(me.job_id).substr(0, 8) + "-rank-" +
-                             std::to_string(me.rank);
-    raw_path_ = stem + ".raw";
-    json_path_ = stem + ".json";
-    const std::size_t records = std::bit_floor(bytes / sizeof(Slot));
-    bytes_ = kHeaderBytes + kNameBytes + records * sizeof(Slot);
-    const Descriptor file(::open(raw_path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!file.open())
-        refuse(raw_path_, "cannot make the file");
-    // Room now: a file system that is full later would be a signal.
-    errno = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes_));
-    if (errno != 0) {
-        const int code = errno;
-        unlink(raw_path_.c_str());
-        errno = code;
-        refuse(raw_path_,
-               ("no room for the " + written_bytes(bytes_) + " (STRETTO_TRACE_BYTES) of").c_str());
-    }
-    void *memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-    if (memory == MAP_FAILED) {
-        unlink(raw_path_.c_str());
-        refuse(raw_path_, "cannot map");
-    }
-    memory_ = static_cast<std::byte *>(memory);
-    std::memset(memory_, 0, bytes_); // pages are there before they are needed
-    header_ = new (memory_) Header{};
-    names_ = reinterpret_cast<char *>(memory_ + kHeaderBytes);
-    slots_ = reinterpret_cast<Slot *>(memory_ + kHeaderBytes + kNameBytes);
-    mask_ = records - 1;
-    header_->records = records;
-    header_->job_id = me.job_id;
-    header_->rank = me.rank;
-    header_->ranks = me.ranks;
-    header_->pid = getpid();
-    put(header_->host, host_name());
-    put(header_->job, me.job);
-    put(header_->clock, clock_name());
+Buffer::Buffer(const std::string &folder, std::size_t bytes, const Identity &me)
+    : raw_(kUse, folder, ".raw", kHeaderBytes + kNameBytes + records_of(bytes) * sizeof(Slot), me),
+      json_path_(RankFile::path(folder, ".json", me)) {
+    std::byte *const memory = raw_.memory();
+    std::memset(memory, 0, raw_.bytes()); // pages are there before they are needed
+    header_ = new (memory) Header{};
+    header_->who = header_of(me);
+    names_ = reinterpret_cast<char *>(memory + kHeaderBytes);
+    slots_ = reinterpret_cast<Slot *>(memory + kHeaderBytes + kNameBytes);
+    header_->records = records_of(bytes);
+    mask_ = header_->records - 1;
     header_->name_bytes.store(1, std::memory_order_relaxed); // name 0 is ""
-    header_->magic = kMagic;
+    header_->who.magic = kMagic;
 }
 
 Buffer::~Buffer() {
@@ -120,11 +55,10 @@ Buffer::~Buffer() {
         write_json();
         written = true;
     } catch (const std::exception &error) {
-        warn(error.what() + ("; what is lost is still in " + raw_path_));
+        warn(error.what() + ("; what is lost is still in " + raw_.path()));
     }
-    munmap(memory_, bytes_);
     if (written)
-        unlink(raw_path_.c_str());
+        unlink(raw_.path().c_str());
 }
 
 void Buffer::add(const Record &record) {
@@ -171,9 +105,9 @@ void Buffer::write_json() {
     if (written_ == head + 1)
         return;
     const std::string fresh = json_path_ + ".new"; // nobody finds half a file
-    write_events(read_log({memory_, bytes_}, raw_path_), fresh);
+    write_events(read_log({raw_.memory(), raw_.bytes()}, raw_.path()), fresh);
     if (rename(fresh.c_str(), json_path_.c_str()) != 0)
-        refuse(json_path_, "cannot rename the new");
+        throw_errno("cannot write a trace: cannot rename the new " + json_path_);
     written_ = head + 1;
 }
 

@@ -14,15 +14,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/rank_file.hpp"
 #include "trace/format.hpp"
 
 namespace stretto::trace {
 
-struct Identity {
-    std::string job;
-    std::uint64_t job_id = 0; // the same on all ranks, different between jobs
-    int rank = 0, ranks = 1;
-};
+using Identity = RankIdentity;
 
 class Buffer {
 public:
@@ -49,9 +46,8 @@ public:
     const std::string &json_path() const { return json_path_; }
 
 private:
-    std::string raw_path_, json_path_;
-    std::size_t bytes_ = 0;
-    std::byte *memory_ = nullptr;
+    const RankFile raw_;
+    const std::string json_path_;
     Header *header_ = nullptr;
     char *names_ = nullptr;
     Slot *slots_ = nullptr;

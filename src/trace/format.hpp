@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a trace holds while its rank runs: a file that is mapped, so that what was written is there
-// however the process ends.
+// What a trace holds while its rank runs (base/rank_file.hpp).
 //
 //     | header | names, each ended by a zero | records: a ring, of which the oldest are overwritten
-//
-// The reader is a process of the same machine type and version, or the same process.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "base/rank_file.hpp"
 
 namespace stretto::trace {
 
@@ -63,13 +62,8 @@ struct CommunicatorLine {
 };
 
 struct Header {
-    std::uint64_t magic;
-    std::uint64_t records; // places for them, a power of two
-    std::uint64_t job_id;
-    std::int32_t rank, ranks, pid;
-    std::array<char, 256> host, job;
-    // Whose nanoseconds these are: ranks with the same words share a clock.
-    std::array<char, 128> clock;
+    RankFileHeader who;
+    std::uint64_t records;                 // places for them, a power of two
     std::atomic<std::uint64_t> head;       // records so far
     std::atomic<std::uint64_t> name_bytes; // so far
     std::atomic<std::uint32_t> communicators;

@@ -3,22 +3,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/descriptor.hpp"
 #include "base/status.hpp"
 
 namespace stretto::trace {
 
 namespace {
-
-template<std::size_t N>
-std::string text_of(const std::array<char, N> &bytes) {
-    return {bytes.data(), strnlen(bytes.data(), N)};
-}
 
 std::optional<Record> record_of(const Slot &slot, std::uint64_t index) {
     if (slot.stamp.load(std::memory_order_acquire) != index + 1)
@@ -48,23 +38,23 @@ Log read_log(std::span<const std::byte> bytes, const std::string &path) {
         refuse("is too short for a trace of Stretto: a rank that has just begun, or a copy that "
                "was cut off");
     const auto &header = *reinterpret_cast<const Header *>(bytes.data());
-    if (header.magic != kMagic)
+    if (header.who.magic != kMagic)
         refuse("is no trace of this version of Stretto");
     const std::uint64_t room = (bytes.size() - kHeaderBytes - kNameBytes) / sizeof(Slot);
     if (!std::has_single_bit(header.records) || header.records > room)
         refuse("is cut off: it has room for " + std::to_string(room) + " records of " +
                std::to_string(header.records));
-    if (header.ranks < 1 || header.rank < 0 || header.rank >= header.ranks)
-        refuse("says that it is of rank " + std::to_string(header.rank) + " of " +
-               std::to_string(header.ranks));
+    if (header.who.ranks < 1 || header.who.rank < 0 || header.who.rank >= header.who.ranks)
+        refuse("says that it is of rank " + std::to_string(header.who.rank) + " of " +
+               std::to_string(header.who.ranks));
     Log log;
-    log.job = text_of(header.job);
-    log.host = text_of(header.host);
-    log.clock = text_of(header.clock);
-    log.job_id = header.job_id;
-    log.rank = header.rank;
-    log.ranks = header.ranks;
-    log.pid = header.pid;
+    log.job = text_of(header.who.job);
+    log.host = text_of(header.who.host);
+    log.clock = text_of(header.who.clock);
+    log.job_id = header.who.job_id;
+    log.rank = header.who.rank;
+    log.ranks = header.who.ranks;
+    log.pid = header.who.pid;
     if (header.offset_known.load(std::memory_order_acquire) != 0)
         log.offset = header.offset_ns.load(std::memory_order_relaxed);
     const std::uint64_t name_bytes =
@@ -90,23 +80,8 @@ Log read_log(std::span<const std::byte> bytes, const std::string &path) {
 }
 
 Log read_log(const std::string &path) {
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat found{};
-    if (!file.open() || fstat(file.get(), &found) != 0)
-        throw_errno("cannot read the trace " + path);
-    // As words, for their alignment.
-    std::vector<std::uint64_t> words(static_cast<std::size_t>(found.st_size) / 8);
-    const std::span<std::byte> bytes = std::as_writable_bytes(std::span(words));
-    std::size_t size = 0;
-    while (size < bytes.size()) {
-        const ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
-        if (got < 0)
-            throw_errno("cannot read the trace " + path);
-        if (got == 0)
-            break;
-        size += static_cast<std::size_t>(got);
-    }
-    return read_log(bytes.first(size), path);
+    const std::vector<std::uint64_t> words = read_words(path, "the trace");
+    return read_log(std::as_bytes(std::span(words)), path);
 }
 
 } // namespace stretto::trace
