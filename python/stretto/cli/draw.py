@@ -6,13 +6,12 @@ from __future__ import annotations
 import click
 
 from stretto.cli.catalog import collective_option
-from stretto.cli.drawing import Panel
+from stretto.cli.drawing import Panel, check_name
 from stretto.cli.drawing import draw as paint
 from stretto.cli.network import Model, network_options
 from stretto.cli.tables import write_json
 from stretto.cli.units import show_seconds, show_size
 
-FORMATS = (".svg", ".png", ".pdf")
 MOST_RANKS = 64  # no picture shows more, nor more messages
 MOST_MESSAGES = 20_000
 
@@ -52,8 +51,8 @@ def draw(
     reduced; a bar below, its processor reducing.  The model is that of `stretto simulate`, which
     sums up more ranks than a picture has room for.
     """
-    if output and not output.lower().endswith(FORMATS):
-        raise click.UsageError(f"'{output}': the picture ends in {', '.join(FORMATS)}")
+    if output:
+        check_name(output)
     panels, shown = [], []
     for text in schedules:
         what = model.schedule(text, collective, ranks, root)

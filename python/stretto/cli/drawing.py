@@ -29,6 +29,7 @@ HEAD, FOOT, BETWEEN = 0.36, 0.86, 0.42
 ROW = 0.62
 # Parts of a row, from its top.
 RECEIVE, RECEIVE_END, WORK, WORK_END = 0.14, 0.64, 0.68, 0.86
+FORMATS = (".svg", ".png", ".pdf")
 FONT = 8.0  # points
 
 
@@ -57,6 +58,18 @@ def pyplot() -> tuple[Any, Any]:
     return plt, matplotlib
 
 
+def check_name(path: str) -> None:
+    """Of a picture; what cannot be one ends the command before any work."""
+    if not path.lower().endswith(FORMATS):
+        raise click.UsageError(f"'{path}': the picture ends in {', '.join(FORMATS)}")
+
+
+def save(figure: Any, path: str) -> None:
+    """The same bytes for the same picture."""
+    made = {"svg": {"Date": None}, "png": {"Software": None}}.get(path.rpartition(".")[2])
+    figure.savefig(path, dpi=120, metadata=made)
+
+
 def draw(panels: list[Panel], note: str, path: str, block: int | None) -> None:
     """Draws the panels below each other on one axis of time; the ending of `path` says the format.
 
@@ -78,8 +91,7 @@ def draw(panels: list[Panel], note: str, path: str, block: int | None) -> None:
             Painter(axes, panel, end, block).paint(last=panel is panels[-1])
             top -= height + BETWEEN
         legend(figure, note, whole, block)
-        made = {"svg": {"Date": None}, "png": {"Software": None}}.get(path.rpartition(".")[2])
-        figure.savefig(path, dpi=120, metadata=made)
+        save(figure, path)
         plt.close(figure)
 
 

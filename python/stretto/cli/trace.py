@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from stretto.cli.drawing import check_name
 from stretto.cli.tables import console, table, write_json
-from stretto.cli.trace_picture import FORMATS, draw_call
+from stretto.cli.trace_picture import draw_call
 from stretto.cli.traces import JOB, Alignment, Trace, align, missing, read_folder
 from stretto.cli.units import show_seconds, show_size
 
@@ -183,8 +184,7 @@ def draw(folder: str, output: str, call: int | None, job: str | None) -> None:
     Ranks down, time across: when each came, what it sent, received and reduced, and for whom it
     waited.
     """
-    if not output.lower().endswith(FORMATS):
-        raise click.UsageError(f"'{output}': the picture ends in {', '.join(FORMATS)}")
+    check_name(output)
     traces = read_folder(folder, job)
     alignments = align(traces)
     draw_call(traces, call, output)

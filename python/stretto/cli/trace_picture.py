@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from stretto.cli.drawing import FONT, INK, PAPER, QUIET, UNITS, WIDTH, pyplot
+from stretto.cli.drawing import FONT, INK, PAPER, QUIET, UNITS, WIDTH, pyplot, save
 from stretto.cli.traces import Trace
 from stretto.cli.units import show_seconds, show_size
 
-FORMATS = (".svg", ".png", ".pdf")
 ROW = 0.5  # inches, as all of these
 LEFT, RIGHT, HEAD, FOOT = 0.75, 0.25, 0.36, 0.72
 TOP, BOTTOM = 0.14, 0.86  # of a row
@@ -52,8 +51,7 @@ def draw_call(traces: list[Trace], number: int | None, path: str) -> None:
         axes.set_title(title(next(iter(first.values())), end - begin), loc="left",
                        fontsize=FONT + 2, color=INK)  # fmt: skip
         legend(figure, used)
-        made = {"svg": {"Date": None}, "png": {"Software": None}}.get(path.rpartition(".")[2])
-        figure.savefig(path, dpi=120, metadata=made)
+        save(figure, path)
         plt.close(figure)
 
 

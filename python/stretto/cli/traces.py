@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from typing import Any
 import click
 
 from stretto import Error, _core
+from stretto.cli.rank_files import files_of_job
 
-NAME = re.compile(r"stretto-([0-9a-f]{8})-rank-(\d+)\.(json|raw)")
 JOB = 1  # the track of the job's own communicator
 
 
@@ -46,40 +45,11 @@ class Trace:
 
 def read_folder(folder: str, job: str | None = None) -> list[Trace]:
     """The traces of one job, by rank.  What keeps them from being read ends the command."""
-    try:
-        files = sorted(path for path in Path(folder).iterdir() if NAME.fullmatch(path.name))
-    except OSError as error:
-        raise click.ClickException(f"cannot look into {folder}: {error.strerror}") from None
-    if not files:
-        raise click.ClickException(
-            f"there are no traces in {folder}; a job that runs with STRETTO_TRACE={folder} "
-            "writes them"
-        )
-    jobs: dict[str, dict[int, Path]] = {}
-    for path in files:
-        found = NAME.fullmatch(path.name)
-        assert found is not None
-        ranks = jobs.setdefault(found[1], {})
-        # Beside a raw file a JSON file is from a failure, and older.
-        if found[3] == "raw" or int(found[2]) not in ranks:
-            ranks[int(found[2])] = path
-    chosen = [each for each in jobs if job is None or each == job]
-    if not chosen:
-        raise click.ClickException(
-            f"there are no traces of a job {job} in {folder}: {listed(jobs)}"
-        )
-    if len(chosen) > 1:
-        raise click.ClickException(
-            f"{folder} has traces of {len(jobs)} jobs: {listed(jobs)}; choose one with --job, or "
-            "give each job a folder of its own"
-        )
-    traces = [read(path) for _, path in sorted(jobs[chosen[0]].items())]
+    # Beside a raw file a JSON file is from a failure, and older.
+    files = files_of_job(folder, ("raw", "json"), "traces", "STRETTO_TRACE", job)
+    traces = [read(path) for path in files.values()]
     check(traces, folder)
     return traces
-
-
-def listed(jobs: dict[str, dict[int, Path]]) -> str:
-    return ", ".join(f"{job} ({len(ranks)} ranks)" for job, ranks in jobs.items())
 
 
 def read(path: Path) -> Trace:
