@@ -154,13 +154,12 @@ stretto_request start(stretto_comm comm, const Describe &describe) {
 template<class Describe>
 stretto_status blocking(stretto_comm comm, Collective collective, const Describe &describe) {
     return guarded([&] {
-        const std::uint64_t begun = stretto::now_ticks();
+        const std::uint64_t came = stretto::now_ns();
         const stretto_request request = start(comm, describe);
         for (stretto::messages::Transfer *transfer : request->transfers)
             comm->communicator.messenger().wait(*transfer);
         land(request);
-        comm->communicator.spent(collective, static_cast<double>(stretto::now_ticks() - begun) *
-                                                 stretto::ns_per_tick() * 1e-9);
+        comm->communicator.spent(collective, came);
     });
 }
 

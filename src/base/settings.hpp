@@ -36,6 +36,7 @@ enum class Setting {
     log,
     trace,
     trace_bytes,
+    report,
     addr,
     iface,
     hosts,

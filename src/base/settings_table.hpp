@@ -156,6 +156,13 @@ inline constexpr std::array kSettings{
                            "the oldest records are dropped",
                 .least = 4096,
                 .most = std::uint64_t{1} << 36},
+    SettingInfo{.setting = Setting::report,
+                .variable = "STRETTO_REPORT",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "a folder into which each rank writes when it came to its calls, of "
+                           "which `stretto report` tells who comes late (docs/report.md); by "
+                           "default there is none"},
     SettingInfo{.setting = Setting::addr,
                 .variable = "STRETTO_ADDR",
                 .kind = SettingKind::text,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "arrival/call_log.hpp"
 #include "comm/environment.hpp"
 #include "comm/hosts/peer_watch.hpp"
 #include "comm/hosts/reach.hpp"
@@ -27,7 +28,9 @@ struct Origin {
     Ward::Kind kind = Ward::Kind::child;
     // If its ranks are on several hosts.
     transport::SegmentShape shape = {};
-    std::shared_ptr<trace::Buffer> trace = nullptr; // of this rank, if one is wanted
+    // Of this rank, if they are wanted.
+    std::shared_ptr<trace::Buffer> trace = nullptr;
+    std::shared_ptr<arrival::CallLog> call_log = nullptr;
 
     select::Profile profile = {}; // of the network, as its parent knows it
 

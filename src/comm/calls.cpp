@@ -232,15 +232,23 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
 }
 
 void Communicator::play(const Request &request) {
-    together([&] {
-        Site &where = site_of_call(request);
-        if (where.tries) [[unlikely]]
-            play_trial(request, where);
-        else if (where.watches) [[unlikely]]
-            play_watched(request, where);
-        else
-            queue_.play(call(request, where, false), where.tally);
-    });
+    if (notes()) [[unlikely]]
+        play_noted(request);
+    else
+        play_unnoted(request);
+}
+
+void Communicator::play_unnoted(const Request &request) {
+    together([&] { play_at(request, site_of_call(request)); });
+}
+
+void Communicator::play_at(const Request &request, Site &where) {
+    if (where.tries) [[unlikely]]
+        play_trial(request, where);
+    else if (where.watches) [[unlikely]]
+        play_watched(request, where);
+    else
+        queue_.play(call(request, where, false), where.tally);
 }
 
 void Communicator::prepare(const Request &request) {

@@ -78,6 +78,7 @@ Child child_of(const Communicator &parent, std::vector<int> ranks, const std::st
     child.origin.place = place;
     child.origin.ring_bytes = parent.segment()->ring_bytes();
     child.origin.trace = parent.trace();
+    child.origin.call_log = parent.call_log();
     child.origin.profile = parent.profile();
     child.ranks = std::move(ranks);
     if (parent.reach().lobby != nullptr)

@@ -36,7 +36,7 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
     : me_(identity), of_job_(origin == nullptr || origin->kind == Ward::Kind::job),
       joined_(join(identity, origin)), segment_(joined_.segment),
       membership_{joined_, identity.rank}, tracing_(start_trace(origin)),
-      heap_(segment_, identity.rank),
+      notes_{start_call_log(origin)}, heap_(segment_, identity.rank),
       messenger_(segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, tracing_),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
@@ -134,7 +134,7 @@ void Communicator::settle(const Origin &origin) {
     if (joined_.carrier == nullptr)
         return; // the ranks of one host wait for one another while they join
     try {
-        barrier();
+        play_unnoted(barrier_request());
     } catch (const Error &error) {
         // Who could not make it leaves, and tells the parent why: that may still be on its way.
         constexpr std::uint64_t kPatience = 1'000'000'000; // ns

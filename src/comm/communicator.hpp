@@ -23,6 +23,7 @@
 #include "base/types.hpp"
 #include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
+#include "comm/notes.hpp"
 #include "comm/shares.hpp"
 #include "comm/watched.hpp"
 #include "engine/engine.hpp"
@@ -148,8 +149,8 @@ public:
     // by the messenger, after which it is over.  Throws what ends the communicator.
     Begun exchange(const Exchange &what);
     void exchanged(std::uint64_t call);
-    // Who waited for one adds the time that it took.
-    void spent(Collective collective, double seconds);
+    // Who waited for one says when it came to it, by now_ns().
+    void spent(Collective collective, std::uint64_t came);
     // Nanoseconds that make others read this clock as theirs, if known and not shared.  It drifts.
     std::optional<std::int64_t> clock_offset() const;
     // The trace of this rank, which communicators made of this one share; null: none is wanted.
@@ -158,6 +159,8 @@ public:
     }
     // Writes it, of a communicator of the whole job.  Throws Error.
     void finish_trace();
+    // The same of what this rank notes of its calls.
+    const std::shared_ptr<arrival::CallLog> &call_log() const { return notes_.log; }
     engine::Queue &queue() { return queue_; }
     messages::Messenger &messenger() { return messenger_; }
     transport::Heap &heap() { return heap_; }
@@ -203,6 +206,7 @@ private:
         InPlace in_place = InPlace::over;
         bool tries = false;                         // its trial is not over (trials.cpp)
         bool watches = false;                       // when ranks come to it (arrivals.cpp)
+        arrival::CallLog::Calls *noted = nullptr;   // null: not yet (reporting.cpp)
         std::unique_ptr<const engine::Extra> extra; // null for most
     };
     struct Key {
@@ -315,9 +319,21 @@ private:
     void play_unseen(const std::string &key, const MakeSchedule &make, void *data,
                      std::size_t bytes);
     // tracing.cpp
+    RankIdentity in_files() const;
     trace::Recorder *start_trace(const Origin *origin);
     void note_clock();
     void trace_failure(const Error &failure) noexcept;
+    // reporting.cpp
+    std::shared_ptr<arrival::CallLog> start_call_log(const Origin *origin) const;
+    // Who is alone is never late.
+    bool notes() const { return notes_.log != nullptr && size() > 1; }
+    void play_noted(const Request &request);
+    void note_exchange(Collective collective, std::uint64_t came, std::uint64_t left);
+    arrival::CallLog::Calls &noted(std::uint64_t what, std::uint64_t count,
+                                   std::uint64_t bytes) const;
+    std::int64_t offset_at(std::uint64_t now);
+    void play_unnoted(const Request &request);
+    void play_at(const Request &request, Site &site);
 
     const Identity me_;
     const bool of_job_;
@@ -328,6 +344,7 @@ private:
     const std::shared_ptr<transport::Segment> segment_;
     const Membership membership_;
     trace::Recorder *const tracing_; // null: no trace is wanted
+    Notes notes_;
     transport::Heap heap_;
     messages::Messenger messenger_;
     engine::Engine engine_;

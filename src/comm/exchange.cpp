@@ -3,6 +3,7 @@
 // context of their own, tagged with the number of the call.
 #include <climits>
 
+#include "base/clock.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
 
@@ -83,8 +84,11 @@ void Communicator::exchanged(std::uint64_t call) {
     exchanges_.erase(call);
 }
 
-void Communicator::spent(Collective collective, double seconds) {
-    past_[{collective, turn_->algorithm}].seconds += seconds;
+void Communicator::spent(Collective collective, std::uint64_t came) {
+    const std::uint64_t now = now_ns();
+    past_[{collective, turn_->algorithm}].seconds += static_cast<double>(now - came) * 1e-9;
+    if (notes())
+        note_exchange(collective, came, now);
 }
 
 } // namespace stretto::comm

@@ -41,15 +41,17 @@ trace::CallWords Communicator::words(std::uint64_t what) {
     return words;
 }
 
+// As others find it in what this rank writes.  Of the key no more is told than tells jobs apart.
+RankIdentity Communicator::in_files() const {
+    constexpr std::uint64_t kName = 0x7472616365;
+    return {me_.job, mix(segment_->header().key, kName), me_.rank, me_.size};
+}
+
 // One trace for a rank and all of its communicators.
 trace::Recorder *Communicator::start_trace(const Origin *origin) {
     try {
-        // Of the key no more is told than tells jobs apart.
-        constexpr std::uint64_t kName = 0x7472616365;
         const std::shared_ptr<trace::Buffer> buffer =
-            origin != nullptr ? origin->trace
-                              : trace::Buffer::open({me_.job, mix(segment_->header().key, kName),
-                                                     me_.rank, me_.size});
+            origin != nullptr ? origin->trace : trace::Buffer::open(in_files());
         if (buffer == nullptr)
             return nullptr;
         recorder_ = std::make_unique<trace::Recorder>(buffer, me_.rank, me_.size, me_.job, &words);

@@ -16,6 +16,7 @@ from stretto.cli.explain import explain
 from stretto.cli.info import info
 from stretto.cli.listing import list_command
 from stretto.cli.mpi import mpi
+from stretto.cli.report import report
 from stretto.cli.run import run
 from stretto.cli.secret import secret
 from stretto.cli.show import show
@@ -43,12 +44,13 @@ def cli() -> None:
     stretto info                                     this machine, and all settings
     stretto secret                                   for jobs on several hosts
     stretto trace merge DIR -o all.json              what the ranks did, for Perfetto
+    stretto report DIR                               which ranks come late to which calls
     """
 
 
 for command in (
     run, mpi, list_command, verify, explain, simulate, draw, show, bench, tune, info, config,
-    secret, trace,
+    secret, trace, report,
 ):  # fmt: skip
     cli.add_command(command)
 bench.add_command(arrival)

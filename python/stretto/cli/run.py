@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 
 import click
 
 from stretto.cli.launcher import Options, launch
+from stretto.cli.report import show_folder
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -25,9 +28,18 @@ from stretto.cli.launcher import Options, launch
 @click.option(
     "--keep-going", is_flag=True, help="A rank that fails ends no other: they may go on without it."
 )
+@click.option(
+    "--report", is_flag=True, help="Tell at the end which ranks came late to which calls."
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
-    ranks: int, prefix: bool, pin: bool, grace: float, keep_going: bool, command: tuple[str, ...]
+    ranks: int,
+    prefix: bool,
+    pin: bool,
+    grace: float,
+    keep_going: bool,
+    report: bool,
+    command: tuple[str, ...],
 ) -> None:
     """Runs COMMAND as so many ranks of one job.
 
@@ -41,7 +53,25 @@ def run(
     signal ended it).  SIGINT, SIGTERM and
     SIGHUP are passed on to all ranks and their children; a second one kills.
 
+    --report shows what `stretto report` says of the job (not so if STRETTO_REPORT is set: then the
+    ranks write to the folder that it names).
+
     Each rank finds STRETTO_RANK, STRETTO_SIZE, STRETTO_LOCAL_RANK, STRETTO_LOCAL_SIZE and
     STRETTO_JOB in its environment.
     """
-    sys.exit(launch(command, Options(ranks, prefix, pin, grace, keep_going)))
+    options = Options(ranks, prefix, pin, grace, keep_going)
+    sys.exit(reported(command, options) if report else launch(command, options))
+
+
+def reported(command: tuple[str, ...], options: Options) -> int:
+    """Runs it, and shows what `stretto report` says of it; also if it failed."""
+    with tempfile.TemporaryDirectory(prefix="stretto-report-") as folder:
+        kept = os.environ.setdefault("STRETTO_REPORT", folder)
+        status = launch(command, options)
+        if kept == folder and not os.listdir(folder):
+            click.echo("stretto run: no rank has made a communicator: nothing to report", err=True)
+        elif kept == folder:
+            show_folder(folder)
+        else:
+            click.echo(f"stretto run: `stretto report {kept}` shows the report", err=True)
+    return status

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a rank notes of its blocking calls for the report of who comes late (arrival/call_log.hpp).
+#include "base/clock.hpp"
+#include "base/mix.hpp"
+#include "comm/communicator.hpp"
+#include "engine/failure.hpp"
+
+namespace stretto::comm {
+
+using arrival::CallLog;
+
+// One for a rank and all of its communicators.
+std::shared_ptr<CallLog> Communicator::start_call_log(const Origin *origin) const {
+    if (origin != nullptr)
+        return origin->call_log;
+    try {
+        return CallLog::open(in_files());
+    } catch (...) { // the others wait for this rank
+        throw engine::post_exception(*segment_, me_.rank, engine::no_memory(me_.rank));
+    }
+}
+
+// What to add to this rank's clock at that time to get the job's.  To ask takes a lock, so it is
+// asked now and then: clocks drift by some microseconds in a second.
+std::int64_t Communicator::offset_at(std::uint64_t now) {
+    constexpr std::uint64_t kEvery = 100'000'000; // ns
+    if (joined_.reach.watch != nullptr && now >= notes_.look_again) {
+        notes_.offset = clock_offset().value_or(arrival::kUnknown);
+        notes_.look_again = now + kEvery;
+    }
+    return notes_.offset;
+}
+
+CallLog::Calls &Communicator::noted(std::uint64_t what, std::uint64_t count,
+                                    std::uint64_t bytes) const {
+    const trace::CallWords of_call = words(what);
+    arrival::CallKind kind;
+    kind.communicator = in_files().job_id;
+    kind.communicator_name = me_.job;
+    kind.rank = rank();
+    kind.size = size();
+    kind.collective = of_call.collective;
+    if (of_call.by_pairs)
+        kind.collective += "v";
+    else if (of_call.has_data)
+        kind.dtype = stretto::words(of_call.dtype);
+    if (of_call.reduces)
+        kind.op = name(of_call.op);
+    kind.root = of_call.by_pairs ? -1 : of_call.root;
+    kind.count = of_call.has_data ? count : 0;
+    kind.bytes = of_call.has_data ? bytes : 0;
+    return notes_.log->of(kind);
+}
+
+void Communicator::play_noted(const Request &request) {
+    const std::uint64_t came = now_ns();
+    CallLog::Calls *calls = nullptr;
+    together([&] {
+        Site &where = site_of_call(request);
+        if (where.noted == nullptr)
+            where.noted = &noted(where.what, request.count, where.plan->vector_bytes);
+        calls = where.noted;
+        calls->begin(came, offset_at(came));
+        play_at(request, where);
+    });
+    calls->end(now_ns());
+}
+
+// Whose counts pairs of ranks know alone: of one kind, as far as others know.
+void Communicator::note_exchange(Collective collective, std::uint64_t came, std::uint64_t left) {
+    CallLog::Calls *&calls = notes_.exchanges[collective];
+    if (calls == nullptr)
+        calls = &noted(static_cast<std::uint64_t>(collective) | kByPairs, 0, 0);
+    calls->begin(came, offset_at(came));
+    calls->end(left);
+}
+
+} // namespace stretto::comm
