@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import late_risks
 from late_model import RANKS, elapsed
 from paper_page import put
 from published_late import Source, Value, table_3, table_4
@@ -33,7 +34,8 @@ def markdown(found: list[dict]) -> str:
     """Of all rates and numbers of hosts."""
     text = [LEGEND.format(ranks=RANKS)]
     for rate, group in itertools.groupby(found, lambda results: results["rate"]):
-        some = list(group)
+        whole = list(group)
+        some = [late_risks.part_of(results, "tables") for results in whole]
         text += [f"### Links of {rate}\n", *map(_about, some), ""]
         for mode in seen(_rows(some), "mode"):
             rows = [row for row in _rows(some) if row["mode"] == mode]
@@ -41,7 +43,9 @@ def markdown(found: list[dict]) -> str:
                 text += _section(by_algorithm(some, mode, size))
             if any(row["algorithm"] == COMPARED for row in rows):
                 text += _section(against_ring(some, mode))
-        text += [f"![Figures 10 to 12, {rate}](../images/{image(rate)})", ""]
+        if _rows(some):
+            text += [f"![Figures 10 to 12, {rate}](../images/{image(rate)})", ""]
+        text += late_risks.sections(whole)
     return "\n".join(text)
 
 
@@ -53,8 +57,10 @@ def draw(found: list[dict], folder: Path) -> list[Path]:
     """A file for each rate."""
     written = []
     for rate, group in itertools.groupby(found, lambda results: results["rate"]):
-        written.append(folder / image(rate))
-        plot(list(group), str(written[-1]))
+        tables = [late_risks.part_of(results, "tables") for results in group]
+        if _rows(tables):
+            written.append(folder / image(rate))
+            plot([results for results in tables if results["rows"]], str(written[-1]))
     return written
 
 

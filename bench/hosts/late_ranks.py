@@ -6,19 +6,19 @@ arrival patterns", 2018) on hosts of the lab: `stretto bench arrival` for each m
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import sys
 from pathlib import Path
 
 from cluster import ROOT, Cluster, made
 from contest import build, facts, numbers
+from late_parts import Part, Point, parts
 from launching import LaunchError
 from rich.console import Console
 from sizes import parse_sizes, size_text
 
 ALGORITHMS = "ring,rabenseifner,chain,pre_reduced_ring,late_rooted,auto"
-MODES = "one-late,rand-late"
+MODES, PARTS = "one-late,rand-late", "tables,together,wrong"
 SIZES, DELAYS = "512K,4M,16M", "0,5,10,50,100"
 # All of the paper's.
 FULL_SIZES, FULL_DELAYS, FULL_ITERS = "512K,2M,4M,8M,16M,32M", "0,1,5,10,50,100,500,1000", 64
@@ -38,10 +38,16 @@ def parse_arguments() -> argparse.Namespace:
     add("--ranks", type=numbers, default="4,8,12,16", help="numbers of hosts (4,8,12,16)")
     add("--rate", default="1gbit", help="of the links, each way, headers included (1gbit)")
     add("--congestion", default="reno", help="TCP's congestion control (reno)")
-    add("--modes", default=MODES, help=f"of {MODES} (both)")
-    add("--sizes", type=parse_sizes, help=f"of the vector ({SIZES})")
+    add(
+        "--parts",
+        default=PARTS,
+        help=f"of {PARTS} (all): the paper's tables; whether the choice "
+        "is the best where nobody is late; what wrong estimates cost",
+    )
+    add("--modes", default=MODES, help=f"of {MODES} (both), for the tables")
+    add("--sizes", type=parse_sizes, help=f"of the vector, for the tables ({SIZES})")
     add("--delays", type=numbers, metavar="MS", help=f"milliseconds ({DELAYS})")
-    add("--algorithms", default=ALGORITHMS, help=f"({ALGORITHMS})")
+    add("--algorithms", default=ALGORITHMS, help=f"for the tables ({ALGORITHMS})")
     add("--iters", type=int, metavar="N", help="calls of each (2 s, 5 to 20)")
     add("--full", action="store_true", help="all of the paper's sizes and delays, 64 calls of each")
     add("--output", type=Path, default=ROOT / "results", help="folder of the results (results)")
@@ -49,6 +55,9 @@ def parse_arguments() -> argparse.Namespace:
     add("--plots-only", action="store_true", help="from what was measured before")
     add("--page", action="store_true", help="write tables and figures into docs/ as well")
     options = parser.parse_args()
+    unknown = set(options.parts.split(",")) - set(PARTS.split(","))
+    if unknown:
+        parser.error(f"--parts {', '.join(sorted(unknown))}: there are {PARTS}")
     options.sizes = options.sizes or parse_sizes(FULL_SIZES if options.full else SIZES)
     options.delays = options.delays or numbers(FULL_DELAYS if options.full else DELAYS)
     options.iters = options.iters or (FULL_ITERS if options.full else None)
@@ -96,11 +105,15 @@ def stored(folder: Path) -> list[dict]:
     return sorted(found, key=lambda results: (results["rate"], results["meta"]["ranks"]))
 
 
+def point_of(row: dict) -> Point:
+    return Point(row["part"], row["mode"], row["edge"], row["bytes"])
+
+
 class Sweep:
-    """All modes and sizes on a number of hosts."""
+    """All parts on a number of hosts."""
 
     def __init__(self, ranks: int, options: argparse.Namespace) -> None:
-        self.ranks, self.options = ranks, options
+        self.ranks, self.options, self.parts = ranks, options, parts(options)
         self.path = options.output / file_of(ranks, options.rate)
         self.results = self._begun()
 
@@ -124,14 +137,15 @@ class Sweep:
         whole.write_text(json.dumps(self.results, indent=1))
         whole.replace(self.path)
 
-    def left(self) -> list[tuple[str, int, list[int]]]:
-        """Modes and sizes with the delays, in milliseconds, that have not been measured."""
-        done = {(row["mode"], row["bytes"], round(row["delay_us"])) for row in self.results["rows"]}
+    def left(self) -> list[tuple[Point, list[int]]]:
+        """Points with the delays, in milliseconds, that have not been measured."""
+        done = {(point_of(row), round(row["delay_us"])) for row in self.results["rows"]}
         found = []
-        for mode, size in itertools.product(self.options.modes.split(","), self.options.sizes):
-            delays = [ms for ms in self.options.delays if (mode, size, ms * 1000) not in done]
-            if delays:
-                found.append((mode, size, delays))
+        for part in self.parts.values():
+            for point in part.points:
+                delays = [ms for ms in part.delays if (point, ms * 1000) not in done]
+                if delays:
+                    found.append((point, delays))
         return found
 
     def run(self) -> None:
@@ -145,8 +159,8 @@ class Sweep:
                 self._save()
             profile = self.path.with_suffix(".profile")
             profile.write_text(json.dumps(self.results["profile"]))
-            for mode, size, delays in left:
-                self._measure(cluster, mode, size, delays, str(profile))
+            for point, delays in left:
+                self._measure(cluster, point, delays, str(profile))
 
     def _job(self, cluster: Cluster, command: list[str], limit: float, profile: str) -> list[dict]:
         """The lines of JSON that a rank on each host prints."""
@@ -155,40 +169,45 @@ class Sweep:
         whole = cluster.command("run", "--no-prefix", *passed, *command)
         return list(cluster.lines(whole, {}, limit))
 
-    def _measure(
-        self, cluster: Cluster, mode: str, size: int, delays: list[int], profile: str
-    ) -> None:
-        written = self.path.with_suffix(".job")
-        more = ["--iters", str(self.options.iters)] if self.options.iters else []
+    def _measure(self, cluster: Cluster, point: Point, delays: list[int], profile: str) -> None:
+        written, part = self.path.with_suffix(".job"), self.parts[point.part]
+        more = ["--iters", str(part.iters)] if part.iters else []
         command = [
-            sys.executable, "-m", "stretto", "bench", "arrival", "--mode", mode,
-            "--sizes", str(size), "--delays", ",".join(f"{ms}ms" for ms in delays),
-            "--algorithms", self.options.algorithms, "--json", str(written), *more,
+            sys.executable, "-m", "stretto", "bench", "arrival", "--mode", point.mode,
+            "--edge", point.edge, "--sizes", str(point.size),
+            "--delays", ",".join(f"{ms}ms" for ms in delays),
+            "--algorithms", part.algorithms, "--reference", part.reference,
+            "--json", str(written), *more,
         ]  # fmt: skip
-        print(f"{self.ranks} hosts, {mode}, {size_text(size)}", flush=True)
-        self._job(cluster, command, START + PATIENCE * self._expected(size, delays), profile)
+        print(
+            f"{self.ranks} hosts, {point.mode}, {size_text(point.size)} ({point.part})", flush=True
+        )
+        seconds = self._expected(point, part, delays)
+        self._job(cluster, command, START + PATIENCE * seconds, profile)
         found = json.loads(written.read_text())
         written.unlink()
         meta = self.results["meta"]
         self.results["meta"] = {**found["meta"], **meta}
-        self.results["rows"] += found["rows"]
+        self.results["rows"] += [
+            {**row, "part": point.part, "edge": point.edge} for row in found["rows"]
+        ]
         self._save()
         for row in found["rows"]:
             what = f"late by {row['delay_us'] * 1e-3:g} ms: {row['algorithm']}"
             print(f"  {what:<40} {row['elapsed_us'] * 1e-3:8.1f} ms, bound "
                   f"{row['elapsed_bound_us'] * 1e-3:8.1f}", flush=True)  # fmt: skip
 
-    def _expected(self, size: int, delays: list[int]) -> float:
+    def _expected(self, point: Point, part: Part, delays: list[int]) -> float:
         """Seconds of a job: of each call the computation, the delay, the call, and its check by
         ranks that share the processors."""
         from stretto.cli.arrival import EXTRA
-        from stretto.cli.skew import REHEARSALS, usual_calls
+        from stretto.cli.skew import REHEARSALS, Skew
 
-        byte = self.results["profile"]["links"]["between"]["byte"]
+        byte, size = self.results["profile"]["links"]["between"]["byte"], point.size
         call = 4 * byte * size + 2e-9 * size * self.ranks
         seconds = 0.0
         for late in (ms * 1e-3 for ms in delays):
-            calls = REHEARSALS + (self.options.iters or usual_calls(EXTRA + 2 * late))
-            seconds += calls * (EXTRA + 2 * late + call)
+            usual = Skew(point.mode, late).usual_calls(EXTRA + 2 * late)
+            seconds += (REHEARSALS + (part.iters or usual)) * (EXTRA + 2 * late + call)
         contribution = 2e-8 * size * self.ranks**2  # of all, to know what is right
-        return seconds * len(self.options.algorithms.split(",")) + contribution
+        return seconds * len(part.algorithms.split(",")) + contribution

@@ -49,7 +49,7 @@ nanobind::tuple time_calls(const Communicator &comm, const char *collective, nan
 nanobind::object time_skewed(const Communicator &comm, const char *collective,
                              nanobind::handle send, nanobind::handle recv, const char *op, int root,
                              const char *algorithm, const std::vector<double> &delays,
-                             bool common_clock, double compute, bool tells);
+                             bool common_clock, double compute, double told);
 
 // simulation.cpp: when each position is done, and with `events` everything that takes time.  Links
 // are shared as simulate/sharing.hpp says, by the host of each position and the rack of each host.

@@ -154,7 +154,7 @@ void bind_communicator(nb::module_ &module) {
              "root"_a, "warm"_a, "calls"_a)
         .def("time_skewed", &time_skewed, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
              "root"_a, "algorithm"_a, "delays"_a, "common_clock"_a = true, "compute"_a = 0.0,
-             "tells"_a = false)
+             "told"_a = 0.0)
         .def(
             "allocate",
             [](const Communicator &self, std::size_t bytes) {

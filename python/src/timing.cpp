@@ -63,16 +63,16 @@ void sleep_until(std::int64_t when) {
         std::chrono::steady_clock::time_point(std::chrono::nanoseconds(when)));
 }
 
-// A computation that lasts until then; half-way others may be told how far it is.  It ends late
-// rather than early.
-stretto_status compute_until(stretto_comm comm, std::int64_t begin, std::int64_t end, bool tells) {
+// A computation that lasts until then; half-way others are told that this part of it is done, or
+// nothing (0).  It ends late rather than early.
+stretto_status compute_until(stretto_comm comm, std::int64_t begin, std::int64_t end, double told) {
     stretto_status status = STRETTO_OK;
-    if (tells) {
+    if (told > 0) {
         sleep_until(begin);
         status = stretto_phase_begin(comm);
         sleep_until(begin + (end - begin) / 2);
         if (status == STRETTO_OK)
-            status = stretto_edge(comm, 0.5);
+            status = stretto_edge(comm, told);
     }
     sleep_until(end);
     return status;
@@ -112,7 +112,7 @@ nb::tuple time_calls(const Communicator &self, const char *collective, nb::handl
 nb::object time_skewed(const Communicator &self, const char *collective, nb::handle send,
                        nb::handle recv, const char *op, int root, const char *algorithm,
                        const std::vector<double> &delays, bool common_clock, double compute,
-                       bool tells) {
+                       double told) {
     Handle &handle = *self.handle;
     const Invocation what(collective, send, recv, nb::str(op), root, handle.rank(), handle.size());
     std::vector<double> mine; // arrival and finish of each call
@@ -126,7 +126,7 @@ nb::object time_skewed(const Communicator &self, const char *collective, nb::han
                 status = stretto_force_algorithm(comm, algorithm);
             const std::int64_t on_time = begin + to_ns(compute);
             if (status == STRETTO_OK)
-                status = compute_until(comm, begin, on_time + to_ns(delay), tells);
+                status = compute_until(comm, begin, on_time + to_ns(delay), told);
             const auto arrival = static_cast<std::int64_t>(now_ns());
             if (status == STRETTO_OK)
                 status = what.call(comm);

@@ -19,7 +19,7 @@ from stretto.cli.bounds import (
     last_bound,
     link_of,
 )
-from stretto.cli.skew import Late, Skew, evaluate
+from stretto.cli.skew import Late, Skew, evaluate, paired_ratio, student
 
 MILLI = 1e-3
 # A message of m bytes takes 1 ms + m ms.
@@ -37,6 +37,7 @@ def test_evaluation_by_hand():
     # Elapsed: 14 14 14, 3 4 5, 14 16 14; by call 31/3, 34/3, 33/3.
     assert found["elapsed_us"] == pytest.approx(98e3 / 9)
     assert found["sigma_us"] == pytest.approx(1e3 * np.sqrt(7 / 27))
+    assert found["call_elapsed_us"] == pytest.approx([31e3 / 3, 34e3 / 3, 33e3 / 3])
     # Since the last came: 4, 6 and 6.
     assert found["last_us"] == pytest.approx(6e3)
     assert found["rank_elapsed_us"] == pytest.approx([14e3, 4e3, 44e3 / 3])
@@ -63,6 +64,42 @@ def test_a_row_has_the_bounds_of_its_own_arrivals():
     bare = row("ring", Skew("rand-late", 0.02), 4, late, None)
     for name in ("elapsed_bound_us", "buffered_bound_us", "last_bound_us", "imbalance_factor"):
         assert bare[name] is None
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_who_is_late_moves_after_every_eight_calls(ranks):
+    late = Skew("moving-late", 0.02).delays(ranks, 20)
+    assert late.sum() == pytest.approx(20 * 0.02)
+    assert late.argmax(axis=0).tolist() == [
+        who % ranks for who, calls in ((1, 8), (2, 8), (3, 4)) for _ in range(calls)
+    ]
+
+
+def test_what_is_told_half_way():
+    """What a rank's halves say of when it comes: the truth, or any other time."""
+    skew = Skew("one-late", 0.02)
+    assert (skew.told("none", 0.1, 3, 50) == 0).all()
+    assert (skew.told("right", 0.1, 3, 50) == 0.5).all()
+    wrong = skew.told("wrong", 0.1, 3, 50)
+    half = (0.1 + skew.delays(3, 50)) / 2
+    ends = half / wrong
+    assert (ends >= 0.1 - 1e-9).all() and (ends <= 0.12 + 1e-9).all()
+    assert np.ptp(ends[1]) > 0.01
+    assert (skew.told("wrong", 0, 3, 50) <= 1).all()
+
+
+def test_a_ratio_of_paired_times():
+    assert paired_ratio([30, 60], [20, 40]) == (1.5, 0)
+    assert paired_ratio([30], [20]) == (1.5, None)
+    # By hand: 1.5 and the residuals 1, -1, 1, -1 of a mean of 20, of Student's t 3.18.
+    ratio, error = paired_ratio([31, 29, 31, 29], [20, 20, 20, 20])
+    assert ratio == 1.5
+    assert error == pytest.approx(3.182 * np.sqrt(4 / 3) / 2 / 20, rel=0.02)
+
+
+@pytest.mark.parametrize(("degrees", "expected"), [(4, 2.776), (9, 2.262), (30, 2.042)])
+def test_student_as_tables_have_it(degrees, expected):
+    assert student(degrees) == pytest.approx(expected, rel=0.005)
 
 
 # ---- bounds
@@ -141,7 +178,7 @@ def point(name: str, delay: float, ms: float, speedup: float | None, **more) -> 
     return {
         "mode": "one-late", "bytes": 4 << 20, "delay_us": delay * 1e3, "algorithm": name,
         "elapsed_us": ms * 1e3, "speedup": speedup, "elapsed_bound_us": 50e3,
-        "buffered_bound_us": 45e3, "sigma_us": 1e3, **more,
+        "buffered_bound_us": 45e3, "sigma_us": 1e3, "reference": "ring", **more,
     }  # fmt: skip
 
 
@@ -219,9 +256,9 @@ def test_panels_hold_still_what_the_paper_does():
 
 FIELDS = {
     "mode", "bytes", "delay_us", "algorithm", "chosen", "calls", "elapsed_us", "sigma_us",
-    "speedup", "last_us", "elapsed_bound_us", "buffered_bound_us", "last_bound_us",
-    "imbalance_factor", "rank_elapsed_us", "rank_last_us", "rank_arrival_us",
-    "rank_finish_us", "wrong",
+    "speedup", "speedup_error", "reference", "call_elapsed_us", "last_us", "elapsed_bound_us",
+    "buffered_bound_us", "last_bound_us", "imbalance_factor", "rank_elapsed_us", "rank_last_us",
+    "rank_arrival_us", "rank_finish_us", "wrong",
 }  # fmt: skip
 QUICK = ("--delays", "0,1ms", "--iters", 2, "--compute", "0")
 
@@ -237,8 +274,8 @@ def test_one_host(stretto, tmp_path, ranks):
     assert done.returncode == 0, done.stderr
     assert "all results right" in done.stdout
     assert f"{ranks} ranks on one host" in done.stdout
-    assert done.stdout.count("speed-up over the ring") == 4  # by mode and size
-    assert done.stdout.count("pre_reduced_ring: ms more than the ring") == 2
+    assert done.stdout.count("speed-up over ring") == 4  # by mode and size
+    assert done.stdout.count("pre_reduced_ring: ms more than ring") == 2
     result = json.loads(file.read_text())
     assert (result["meta"]["ranks"], result["meta"]["hosts"]) == (ranks, 1)
     assert result["meta"]["clock"] == "common"
@@ -280,18 +317,18 @@ def hosts(names: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("ranks", "names", "edge"),
-    [(2, "a,b", "--edge"), (3, "a,b,c", "--no-edge"), (5, "a,b,c,d,e", "--edge")],
+    [(2, "a,b", "right"), (3, "a,b,c", "none"), (5, "a,b,c,d,e", "wrong")],
 )
 def test_several_hosts(stretto, ranks, names, edge):
     """Algorithms for late ranks are made for the arrivals, and bounds are of the profile."""
     done = stretto(
         "bench", "arrival", "-n", ranks, "--delays", "20ms", "--iters", 2, "--compute", "5ms",
         "--sizes", "512K", "--algorithms", "ring,chain,pre_reduced_ring,late_rooted,auto",
-        "--json", "-", edge, **hosts(names),
+        "--json", "-", "--edge", edge, **hosts(names),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["meta"]["edge"] == (edge == "--edge")
+    assert result["meta"]["edge"] == edge
     assert (result["meta"]["hosts"], result["meta"]["clock"]) == (ranks, "common")
     link = Link(**result["meta"]["link"])
     for each in result["rows"]:
@@ -310,6 +347,23 @@ def test_without_a_ring_there_are_no_speedups(stretto):
     )
     assert done.returncode == 0, done.stderr
     assert [row["speedup"] for row in json.loads(done.stdout)["rows"]] == [None, None]
+
+
+def test_balanced_is_what_auto_is_before_arrivals_are_known(stretto):
+    """Under the name that auto has then, and speed-ups are over it."""
+    done = stretto(
+        "bench", "arrival", "-n", 3, *QUICK, "--floats", "1K", "--mode", "moving-late",
+        "--algorithms", "auto,balanced", "--reference", "balanced", "--json", "-",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    by_name = {}
+    for each in json.loads(done.stdout)["rows"]:
+        assert (each["wrong"], each["reference"]) == (0, "balanced")
+        by_name.setdefault(each["algorithm"], []).append(each)
+    for auto, balanced in zip(by_name["auto"], by_name["balanced"], strict=True):
+        assert balanced["chosen"] == auto["chosen"] != "balanced"
+        assert (balanced["speedup"], balanced["speedup_error"]) == (1, 0)
+        assert auto["speedup"] == pytest.approx(balanced["elapsed_us"] / auto["elapsed_us"])
 
 
 def test_what_does_not_fit_is_refused(stretto):

@@ -19,7 +19,9 @@ sys.path += [str(BENCH), str(BENCH / "peers"), str(BENCH / "hosts")]
 import late_model  # noqa: E402
 import late_page  # noqa: E402
 import late_ranks  # noqa: E402
+import late_risks  # noqa: E402
 import published_late  # noqa: E402
+from stretto.cli import arrival_tables  # noqa: E402
 
 SIZE = 4 << 20
 
@@ -28,7 +30,8 @@ def row(ms: int, name: str = "ring", took: float = 60.0, speedup: float = 1.0, *
     return {
         "mode": "one-late", "bytes": SIZE, "delay_us": ms * 1000.0, "algorithm": name,
         "elapsed_us": took * 1e3, "speedup": speedup, "elapsed_bound_us": 50e3,
-        "buffered_bound_us": 45e3, "sigma_us": 1e3, "wrong": 0, **more,
+        "buffered_bound_us": 45e3, "sigma_us": 1e3, "wrong": 0, "part": "tables", "edge": "right",
+        "calls": 2, "call_elapsed_us": [took * 1e3 - 500, took * 1e3 + 500], **more,
     }  # fmt: skip
 
 
@@ -39,7 +42,7 @@ def options(folder: Path, **changed) -> argparse.Namespace:
     given = {
         "rate": "1gbit", "congestion": "reno", "algorithms": "ring,chain", "iters": None,
         "modes": "one-late,rand-late", "sizes": [64 << 10, SIZE], "delays": [0, 50],
-        "output": folder, "anew": False,
+        "output": folder, "anew": False, "parts": "tables",
     }  # fmt: skip
     return argparse.Namespace(**{**given, **changed})
 
@@ -89,6 +92,27 @@ def test_what_was_measured_is_not_measured_again(monkeypatch, tmp_path):
     assert stored["profile"] == {"links": {"between": {"byte": 8e-9}}}
     assert stored["meta"]["link"] == {"alpha": 1e-4, "beta": 8e-9}
     assert not list(tmp_path.glob("*.job"))
+
+
+def test_parts_have_their_own_algorithms(monkeypatch, tmp_path):
+    """And what is measured for one is not another's."""
+    Jobs(monkeypatch)
+    late_ranks.Sweep(3, options(tmp_path, sizes=[SIZE], modes="one-late")).run()
+    jobs = Jobs(monkeypatch)
+    late_ranks.Sweep(3, options(tmp_path, parts="together,wrong")).run()
+    assert jobs.seen == [
+        ("one-late", SIZE, "0ms,1ms"),
+        ("moving-late", SIZE, "50ms"),
+        ("one-late", SIZE, "50ms"),
+        ("rand-late", SIZE, "50ms"),
+    ]
+    (stored,) = late_ranks.stored(tmp_path)
+    kinds = [(row["part"], row["mode"], row["edge"]) for row in stored["rows"]]
+    assert kinds == [
+        *[("tables", "one-late", "right")] * 2, *[("together", "one-late", "right")] * 2,
+        ("wrong", "moving-late", "none"), ("wrong", "one-late", "wrong"),
+        ("wrong", "rand-late", "wrong"),
+    ]  # fmt: skip
 
 
 def test_other_settings_do_not_mix(monkeypatch, tmp_path):
@@ -188,6 +212,44 @@ def test_table_4_beside_the_papers():
         ["4 MiB, model", "0.0 (1.00)"],
     ]
     assert [line[0] for line in first[3:]] == ["20 MiB, 4 hosts", "20 MiB, model"]
+
+
+def compared(part: str, name: str, ms: int, times: list[float], **more) -> dict:
+    times = [each * 1e3 for each in times]
+    took = sum(times) / len(times) / 1e3
+    return row(ms, name, took, part=part, calls=len(times), call_elapsed_us=times, **more)
+
+
+def test_together_each_is_compared_in_pairs():
+    """Whatever disturbs both calls of a turn is in neither interval."""
+    rows = [compared("together", "auto", 0, [66, 33]), compared("together", "ring", 0, [60, 30])]
+    rows += [compared("together", "direct", 0, [33, 66])]
+    four, eight = results(4, *rows), results(8, *rows[:2])
+    grid = late_risks.together([four, eight])
+    lines = arrival_tables.markdown(grid)
+    assert lines[0] == "| | `auto`, ms | `ring` | `direct` |".replace("| |", "|  |")
+    assert lines[2].startswith("| 4 hosts, 0 ms | 49.5 | 1.100 ± 0.000 | 1.000 ± ")
+    assert not lines[2].endswith("± 0.000 |")
+    assert lines[3] == "| 8 hosts, 0 ms | 49.5 | 1.100 ± 0.000 | – |"
+
+
+def test_what_wrong_estimates_cost_at_most():
+    some = {"mode": "rand-late", "edge": "wrong"}
+    rows = [
+        compared("wrong", "balanced", 50, [60, 30], **some),
+        compared("wrong", "auto", 50, [60, 36], **some),
+        compared("wrong", "balanced", 10, [50, 50], mode="moving-late", edge="none"),
+        compared("wrong", "auto", 10, [50, 50], mode="moving-late", edge="none"),
+    ]
+    lines = arrival_tables.markdown(late_risks.wrong([results(4, *rows)]))
+    assert lines[0] == "| late by, ms | 10 | 50 |"
+    assert lines[2].startswith("| 4 hosts, all late at random, wrong times told | – | 1.067 ± ")
+    assert lines[2].endswith("(1.20) |")
+    what = "another rank late after every 8 calls, nothing told"
+    assert lines[3] == f"| 4 hosts, {what} | 1.000 ± 0.000 (1.00) | – |"
+    page = late_page.markdown([results(4, *rows)])
+    assert "**4 MiB, wrong estimates**" in page
+    assert "together**" not in page and "(table 3)" not in page and "Figures" not in page
 
 
 def test_each_rate_has_a_figure(tmp_path):

@@ -26,6 +26,7 @@ from stretto.cli.measure import Bench, Case
 from stretto.cli.rows import ARRIVALS, ARRIVALS_UNITS, Printer
 from stretto.cli.skew import (
     KINDS,
+    TOLD,
     Clock,
     Late,
     Skew,
@@ -33,14 +34,14 @@ from stretto.cli.skew import (
     evaluate,
     hosts_of,
     late_calls,
-    usual_calls,
+    paired_ratio,
 )
 from stretto.cli.tables import console, write_json
 from stretto.cli.units import SIZES, TIME, TIMES
 
 FLOAT = np.dtype(np.float32)
 EXTRA = 0.1  # seconds that all compute beside the delay, as in line 3 of the paper's figure 9
-REFERENCE = "ring"
+BALANCED = "balanced"  # what auto is where nothing is known of arrivals
 
 
 @click.command()
@@ -62,21 +63,31 @@ REFERENCE = "ring"
     multiple=True,
     default=("one-late",),
     show_default=True,
-    help="Rank 1 is late, or all are by random times; may be given twice.",
+    help="Rank 1 is late, all are by random times, or another rank is after every 8 calls; may be "
+    "given again.",
 )
 @click.option(
     "--algorithms",
     default="ring,chain,pre_reduced_ring,late_rooted,auto",
     show_default=True,
-    help="Names, with commas; speed-ups are over the ring.",
+    help="Names, with commas; balanced is what auto chooses where nothing is known of arrivals.",
+)
+@click.option(
+    "--reference",
+    default="ring",
+    show_default=True,
+    metavar="NAME",
+    help="The one of them that speed-ups are over.",
 )
 @click.option("--iters", type=click.IntRange(1), help="Calls of each.  [default: 2 s, 5 to 256]")
 @click.option("--compute", type=TIME, help="Computation before a call.  [default: delay + 100ms]")
 @click.option(
-    "--edge/--no-edge",
-    default=True,
+    "--edge",
+    type=click.Choice(TOLD),
+    default="right",
     show_default=True,
-    help="Ranks tell when half of their computation is done (docs/arrivals.md).",
+    help="What ranks tell when half of their computation is done (docs/arrivals.md); wrong: as if "
+    "they came at random times.",
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the results to FILE (- prints).")
 @click.option("--plot", "plot_path", metavar="PNG", help="Draw the results.")
@@ -95,7 +106,8 @@ def arrival(ranks: int | None, pin: bool, **options: Any) -> None:
     and auto may choose them.
 
     elapsed: from a rank's arrival to its finish, mean over ranks and calls; σ: its standard
-    deviation over calls; /ring: the ring's over it; last: from the last arrival to the last finish,
+    deviation over calls; speed-up: the reference's over it, and ±, half of its 95 % interval, as
+    calls of one turn are paired; last: from the last arrival to the last finish,
     the median over calls.  bound: what no algorithm can do faster in a network of ports as it was
     measured, with the arrivals as they were; buffered: if hosts take in what comes for a rank that
     has not come.  imbalance: how far apart arrivals are, in messages of the vector.  On one host
@@ -122,9 +134,10 @@ def run_points(
     delays: list[float],
     modes: tuple[str, ...],
     algorithms: str,
+    reference: str,
     iters: int | None,
     compute: float | None,
-    edge: bool,
+    edge: str,
     json_path: str | None,
     plot_path: str | None,
 ) -> list[dict[str, Any]]:
@@ -138,6 +151,7 @@ def run_points(
         "hosts": hosts,
         "link": {"alpha": link.alpha, "beta": link.beta} if link else None,
         "edge": edge,
+        "reference": reference,
         "clock": "common" if clock.common else "of each rank",
         **surroundings(),
     }
@@ -147,7 +161,9 @@ def run_points(
     for size in sizes or [count * FLOAT.itemsize for count in floats or [1 << 20]]:
         bench = Bench(comm, Case("allreduce", "auto", size, FLOAT, "sum", False, False))
         for skew in (Skew(mode, delay) for mode in modes for delay in delays):
-            for row in measure_point(comm, bench, names, skew, iters, compute, edge, clock, link):
+            point = measure_point(comm, bench, names, skew, iters, compute, edge, clock, link)
+            compare(point, reference)
+            for row in point:
                 rows.append(row)
                 printer.row(row)
     if comm.rank == 0:
@@ -176,21 +192,29 @@ def measure_point(
     skew: Skew,
     iterations: int | None,
     compute: float | None,
-    edge: bool,
+    edge: str,
     clock: Clock,
     link: Link | None,
 ) -> list[dict[str, Any]]:
     """A row for each algorithm.  Collective.  A communicator of its own knows of no other
     arrivals than those of this point."""
     before = skew.seconds + EXTRA if compute is None else compute
-    calls = iterations or usual_calls(before + skew.seconds)
+    calls = iterations or skew.usual_calls(before + skew.seconds)
     with comm.dup() as fresh:
-        found = late_calls(fresh, bench.on(fresh), names, skew, calls, clock, before, edge)
-    rows = [row(name, skew, bench.bytes, late, link) for name, late in found.items()]
-    reference = next((each for each in rows if each["algorithm"] == REFERENCE), None)
+        mine = bench.on(fresh)
+        asked = {name: mine.chosen("auto") if name == BALANCED else name for name in names}
+        found = late_calls(fresh, mine, asked, skew, calls, clock, before, edge)
+    return [row(name, skew, bench.bytes, late, link) for name, late in found.items()]
+
+
+def compare(rows: list[dict[str, Any]], reference: str) -> None:
+    """With the reference, if it is among them."""
+    base = next((each for each in rows if each["algorithm"] == reference), None)
     for each in rows:
-        each["speedup"] = reference and reference["elapsed_us"] / each["elapsed_us"]
-    return rows
+        each["reference"] = reference
+        each["speedup"], each["speedup_error"] = (
+            paired_ratio(base["call_elapsed_us"], each["call_elapsed_us"]) if base else (None, None)
+        )
 
 
 def row(name: str, skew: Skew, size: int, late: Late, link: Link | None) -> dict[str, Any]:

@@ -5,14 +5,17 @@ Source: the benchmark of Proficz, "Improving all-reduce collective operations fo
 arrival patterns", J. Supercomputing 2018, section 5.1 and figure 9 (modes one-late and rand-late;
 the elapsed time of a rank is from its own arrival to its own finish).  As printed there, its line 6
 sleeps the delay of one-late twice; here it is slept once.  Its lines 9 and 10, two barriers, are a
-moment that all agree on, by the clock that they have in common.
+moment that all agree on, by the clock that they have in common.  moving-late is ours: estimates are
+wrong whenever another rank begins to be late.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +26,11 @@ from stretto.cli.patterns import LATE
 from stretto.cli.units import Unit, parse_seconds, show_seconds
 from stretto.communicator import Communicator
 
-KINDS = ("one-late", "rand-late")
+KINDS = ("one-late", "rand-late", "moving-late")
+# Calls to which the same rank is late in moving-late: a habit is known by then, and given up.
+STAY = 8
+# What ranks tell when half of their computation is done.
+TOLD = ("right", "wrong", "none")
 # Calls before those that count: after the third it is decided what serves for such arrivals
 # (docs/arrivals.md), which the fourth plans.
 REHEARSALS = 4
@@ -45,18 +52,36 @@ class Skew:
         if self.kind == "rand-late":
             return np.random.default_rng(1).uniform(0, self.seconds, (ranks, calls))
         late = np.zeros((ranks, calls))
-        late[min(LATE, ranks - 1)] = self.seconds
+        call = np.arange(calls)
+        moves = call // STAY if self.kind == "moving-late" else 0
+        late[(LATE + moves) % ranks, call] = self.seconds
         return late
+
+    def usual_calls(self, seconds: float) -> int:
+        """How many calls of so many seconds are made, if nobody says how many."""
+        fewest = 3 * STAY if self.kind == "moving-late" else FEWEST
+        return int(np.clip(BUDGET / max(seconds, 1e-4), fewest, MOST))
+
+    def told(self, what: str, compute: float, ranks: int, calls: int) -> np.ndarray:
+        """The part of its computation that each rank says is done, of each call, when half of it
+        is; 0: it says nothing.  wrong: as if it came to the call at a random time."""
+        if what != "wrong":
+            return np.full((ranks, calls), 0.5 if what == "right" else 0.0)
+        other = np.random.default_rng(2).uniform(0, self.seconds, (ranks, calls))
+        half = (compute + self.delays(ranks, calls)) / 2
+        return np.minimum(half / np.maximum(compute + other, 1e-9), 1.0)
 
     def __str__(self) -> str:
         return f"{self.kind}:{show_seconds(self.seconds).replace(' ', '')}"
 
 
 def parse_skew(text: str) -> Skew:
-    """ "one-late:50ms", "rand-late:50ms"."""
+    """ "one-late:50ms", "rand-late:50ms", "moving-late:50ms"."""
     kind, colon, delay = text.partition(":")
     if kind not in KINDS or not colon:
-        raise ValueError(f"'{text}' is no skew; one-late:50ms and rand-late:50ms are")
+        raise ValueError(
+            f"'{text}' is no skew; one-late:50ms, rand-late:50ms and moving-late:50ms are"
+        )
     return Skew(kind, parse_seconds(delay))
 
 
@@ -101,38 +126,35 @@ class Late(NamedTuple):
 def late_calls(
     comm: Communicator,
     bench: Bench,
-    names: Sequence[str],
+    asked: Mapping[str, str],
     skew: Skew,
     calls: int,
     clock: Clock,
     compute: float = 0.0,
-    tells: bool = False,
+    told: str = "none",
 ) -> dict[str, Late]:
-    """Calls of each algorithm, which take turns: in a turn all have the same arrivals.  Every
-    result is checked.  tells: ranks say when half of their computation is done.  Collective."""
+    """Calls of each algorithm that is asked for, by its label; they take turns: in a turn all have
+    the same arrivals.  Every
+    result is checked.  told: what ranks say when half of their computation is done.  Collective."""
     late = skew.delays(comm.size, REHEARSALS + calls)
     lead = max(compute, clock.lead)
-    times: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in names}
-    wrong = np.zeros(len(names), np.int64)
-    for delays in late[comm.rank]:
-        for place, name in enumerate(names):
+    said = skew.told(told, lead, comm.size, REHEARSALS + calls)
+    times: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {label: [] for label in asked}
+    wrong = np.zeros(len(asked), np.int64)
+    for delay, part in zip(late[comm.rank].tolist(), said[comm.rank].tolist(), strict=True):
+        for place, (label, name) in enumerate(asked.items()):
             bench.prepare()
-            took = bench.time_skewed([float(delays)], name, clock.common, lead, tells)
-            times[name].append(took)
+            took = bench.time_skewed([delay], name, clock.common, lead, part)
+            times[label].append(took)
             wrong[place] += bench.mistakes()
     wrong = comm.allreduce(wrong)
     found = {}
-    for name, errors in zip(names, wrong, strict=True):
+    for (label, name), errors in zip(asked.items(), wrong, strict=True):
         arrival, finish = (
-            np.concatenate(each[REHEARSALS:], axis=1) for each in zip(*times[name], strict=True)
+            np.concatenate(each[REHEARSALS:], axis=1) for each in zip(*times[label], strict=True)
         )
-        found[name] = Late(arrival, finish, int(errors), bench.chosen(name))
+        found[label] = Late(arrival, finish, int(errors), bench.chosen(name))
     return found
-
-
-def usual_calls(seconds: float) -> int:
-    """How many calls of so many seconds are made, if nobody says how many."""
-    return int(np.clip(BUDGET / max(seconds, 1e-4), FEWEST, MOST))
 
 
 def measure_skewed(
@@ -140,8 +162,8 @@ def measure_skewed(
 ) -> dict[str, Any]:
     """A row of the results.  Collective."""
     bench = Bench(comm, case)
-    calls = iterations or usual_calls(skew.seconds)
-    found = late_calls(comm, bench, [case.algorithm], skew, calls, clock)[case.algorithm]
+    calls = iterations or skew.usual_calls(skew.seconds)
+    (found,) = late_calls(comm, bench, {"": case.algorithm}, skew, calls, clock).values()
     return {
         "algorithm": case.algorithm,
         "ranks": comm.size,
@@ -168,6 +190,7 @@ def evaluate(arrival: np.ndarray, finish: np.ndarray) -> dict[str, Any]:
     after = finish - arrival.max(axis=0)  # since all are there
     return {
         "elapsed_us": float(elapsed.mean() * 1e6),
+        "call_elapsed_us": (of_call * 1e6).tolist(),
         "sigma_us": float(of_call.std(ddof=1) * 1e6) if len(of_call) > 1 else 0.0,
         "last_us": float(np.median(after.max(axis=0)) * 1e6),
         "rank_elapsed_us": [float(each * 1e6) for each in elapsed.mean(axis=1)],
@@ -175,3 +198,27 @@ def evaluate(arrival: np.ndarray, finish: np.ndarray) -> dict[str, Any]:
         "rank_arrival_us": [float(each * 1e6) for each in arrival.mean(axis=1)],
         "rank_finish_us": [float(each * 1e6) for each in finish.mean(axis=1)],
     }
+
+
+def paired_ratio(reference: Sequence[float], own: Sequence[float]) -> tuple[float, float | None]:
+    """Of the means, the reference's over one's own, and half of its 95 % confidence interval (None
+    of one call): both are times of the same turns, and what disturbs a turn is in both (the ratio
+    estimator of survey sampling; Student's t)."""
+    above, below = np.asarray(reference), np.asarray(own)
+    ratio = float(above.mean() / below.mean())
+    if len(own) < 2:
+        return ratio, None
+    error = np.std(above - ratio * below, ddof=1) / math.sqrt(len(own)) / below.mean()
+    return ratio, float(error * student(len(own) - 1))
+
+
+def student(degrees: int, level: float = 0.95) -> float:
+    """What |t| is below with this probability: Cornish and Fisher's expansion, within 2 % from 4
+    degrees of freedom on, and too little for fewer."""
+    z = statistics.NormalDist().inv_cdf((1 + level) / 2)
+    return (
+        z
+        + (z**3 + z) / (4 * degrees)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * degrees**3)
+    )
