@@ -84,11 +84,15 @@ void Communicator::play_watched(const Request &request, Site &site) {
     if (watched.told.asks)
         serve_as_told(request, watched);
     // The vector first: how far that is, is what its writers must hear of before all have come.
-    const engine::Call stamps_call = call(others, this->site(others), true);
+    const auto in_flight = [&](const Request &asked, const Site &where) {
+        engine::Call made = call(asked, where, true);
+        made.said.what = where.what | kAsRanksArrive; // nothing that the caller has started
+        made.fingerprint = mix(made.fingerprint, kAsRanksArrive);
+        return made;
+    };
+    const engine::Call stamps_call = in_flight(others, this->site(others));
     Site &of_vector = this->site(request);
-    engine::Call vector_call = call(request, of_vector, true);
-    vector_call.said.what = of_vector.what | kAsRanksArrive; // nothing that the caller has started
-    vector_call.fingerprint = mix(vector_call.fingerprint, kAsRanksArrive);
+    const engine::Call vector_call = in_flight(request, of_vector);
     engine::Queue::Flight *const vector = queue_.start(vector_call, of_vector.tally);
     count_own_call();
     engine::Queue::Flight *const stamps = queue_.start(stamps_call, uncounted_);
