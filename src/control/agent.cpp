@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.hpp"
+#include "base/thread.hpp"
 
 namespace stretto::control {
 
@@ -26,7 +27,7 @@ Agent::Agent(AgentOptions options, Links &links, Hooks hooks)
       heartbeats_(options_.rank, options_.founding.members, options_.heartbeats, options_.clock()),
       left_in_order_(options_.founding.members.ranks()), lost_(options_.founding.members.ranks()),
       view_(options_.founding), table_(options_.founding.members.ranks()) {
-    thread_ = std::thread([this] { run(); });
+    thread_ = named_thread("stretto-agent", [this] { run(); });
 }
 
 Agent::~Agent() {

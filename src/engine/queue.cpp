@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/thread.hpp"
 #include "transport/bridge.hpp"
 
 namespace stretto::engine {
@@ -88,7 +89,7 @@ Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
 
 Queue::Flight *Queue::start(const Call &call, Tally &tally) {
     if (!thread_.joinable()) {
-        thread_ = std::thread([this] { run_thread(); });
+        thread_ = named_thread("stretto-queue", [this] { run_thread(); });
         plain_ = false;
     }
     const Driver driver(*this);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/thread.hpp"
 #include "messages/messenger.hpp"
 #include "transport/ladder.hpp"
 
@@ -38,7 +39,7 @@ Attendant::~Attendant() {
 void Attendant::one_more() {
     ++in_flight_;
     if (!thread_.joinable())
-        thread_ = std::thread([this] { run(); });
+        thread_ = named_thread("stretto-mail", [this] { run(); });
     else if (parked_ && wanted())
         changed_.notify_one();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/courier.hpp"
 
+#include "base/thread.hpp"
+
 namespace stretto::transport {
 
 void Courier::unsent() {
@@ -10,7 +12,7 @@ void Courier::unsent() {
     if (stop_)
         return;
     if (!thread_.joinable())
-        thread_ = std::thread([this] { run(); });
+        thread_ = named_thread("stretto-courier", [this] { run(); });
     changed_.notify_one();
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/settings.hpp"
+#include "base/thread.hpp"
 #include "base/warning.hpp"
 #include "comm/meeting.hpp"
 #include "select/select.hpp"
@@ -20,7 +21,7 @@ Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socke
       named_(static_cast<std::size_t>(me.size)) {
     table_.host_of.assign(named_.size(), 0);
     table_.addresses.assign(named_.size(), {});
-    thread_ = std::thread([this] { run(); });
+    thread_ = named_thread("stretto-meeting", [this] { run(); });
 }
 
 Rendezvous::~Rendezvous() {
