@@ -19,9 +19,12 @@ namespace stretto::comm {
 // Vectors that take long enough for it to matter when who comes: that what is said of arrivals is
 // nothing beside them, and that a pipeline pays.
 static constexpr std::size_t kLeastWatched = 512u << 10;
-// Calls before the first decision, and from one to the next: a decision takes milliseconds.  The
-// longer one has proved right, the seldomer it is looked at, until ranks come at other times.
-static constexpr std::uint64_t kFirst = 3, kEvery = 8, kSeldom = 128;
+// Calls before the first decision, and from one to the next: a decision takes milliseconds.  What
+// has just been changed is looked at soon; the longer it has proved right, the seldomer, until
+// ranks come at other times.
+static constexpr std::uint64_t kFirst = 3, kSoon = 4, kEvery = 8, kSeldom = 128;
+// Where ranks come together, one of so many calls says when: it costs messages.
+static constexpr std::uint64_t kQuiet = 4;
 
 bool Communicator::watches(const Request &request, const Chosen &chosen) const {
     return watches_ && request.collective == Collective::allreduce &&
@@ -79,10 +82,20 @@ void Communicator::play_watched(const Request &request, Site &site) {
     others.count = sizeof(arrival::Stamp) / size_of(Dtype::i64);
     others.dtype = Dtype::i64;
     others.own = true;
-    came_[static_cast<std::size_t>(rank())] = {common(came), watched.took,
-                                               end_phase(watched, came) ? 1 : 0};
+    if (end_phase(watched, came))
+        watched.edges = 1;
     if (watched.told.asks)
         serve_as_told(request, watched);
+    else if (watched.told.serves)
+        serve_as_usual(request, watched);
+    if (!watched.told.asks && watched.calls % watched.every != 0) {
+        ++watched.calls;
+        Site &alone = this->site(request);
+        queue_.play(call(request, alone, false), alone.tally);
+        return;
+    }
+    came_[static_cast<std::size_t>(rank())] = {common(came), watched.took,
+                                               std::exchange(watched.edges, 0)};
     // The vector first: how far that is, is what its writers must hear of before all have come.
     const auto in_flight = [&](const Request &asked, const Site &where) {
         engine::Call made = call(asked, where, true);
@@ -161,7 +174,7 @@ const Chosen &Communicator::balanced(const Request &request, Watched &watched) c
 
 void Communicator::decide(const Request &request, Watched &watched) {
     const std::uint64_t calls = watched.history.calls();
-    if (calls < kFirst || (calls - kFirst) % kEvery != 0)
+    if (calls < kFirst || (calls - kFirst) % kSoon != 0)
         return;
     const std::vector<double> expected = watched.history.expected();
     if (calls < watched.decided_at + watched.due_after &&
@@ -170,12 +183,14 @@ void Communicator::decide(const Request &request, Watched &watched) {
     Chosen chosen = balanced(request, watched);
     const std::vector<select::Arrivals> recent(watched.history.recent().begin(),
                                                watched.history.recent().end());
-    if (watched.told.last == 0 || watched.told.last + kFirst + 1 < watched.calls)
+    const bool at_once =
+        watched.serves.margin > 0 && select::wait(expected) < watched.serves.margin;
+    if (!at_once && (watched.told.last == 0 || watched.told.last + kFirst + 1 < watched.calls))
         learn_prices(free_situation(request), chosen.algorithm, recent, watched);
     const select::Late next = late_for(request, chosen, expected, recent, watched);
     const bool same =
         next.algorithm == watched.serves.algorithm && next.order == watched.serves.order;
-    watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kEvery;
+    watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kSoon;
     watched.decided_at = calls;
     watched.decided_for = expected;
     watched.serves = next;
@@ -185,7 +200,21 @@ void Communicator::decide(const Request &request, Watched &watched) {
     serve(request, site(request), chosen);
 }
 
-// After each call.
+// Whether ranks come together, as a rule and to the last call as well, and what serves is made for
+// that.
+static bool is_quiet(const Watched &watched) {
+    constexpr double kWorthALook = 4; // margins
+    const double margin = watched.serves.margin;
+    if (!watched.serves.algorithm.empty() || watched.told.asks || margin <= 0)
+        return false;
+    const std::deque<select::Arrivals> &recent = watched.history.recent();
+    const auto together = std::ranges::count_if(
+        recent, [&](const auto &each) { return select::wait(each) < margin; });
+    return 2 * static_cast<std::size_t>(together) > recent.size() &&
+           select::wait(recent.back()) < kWorthALook * margin;
+}
+
+// After each call that carries stamps.
 void Communicator::learn_arrivals(const Request &request, Watched &watched) {
     ++watched.calls;
     watched.told.asks =
@@ -193,8 +222,10 @@ void Communicator::learn_arrivals(const Request &request, Watched &watched) {
     const std::uint64_t before = watched.history.calls();
     watched.history.add(came_);
     if (watched.history.calls() != before) {
+        note_lesson(watched);
         note_errors(watched);
         decide(request, watched);
+        watched.every = is_quiet(watched) ? kQuiet : 1;
     }
     expect_next(request, watched);
 }

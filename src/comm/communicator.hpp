@@ -237,6 +237,8 @@ private:
     // phases.cpp: of computation, between calls.
     bool end_phase(const Watched &watched, std::uint64_t now);
     void serve_as_told(const Request &request, Watched &watched);
+    void serve_as_usual(const Request &request, Watched &watched);
+    static void note_lesson(Watched &watched);
     static void note_errors(Watched &watched);
     void expect_next(const Request &request, Watched &watched);
     std::uint64_t key_of(const Watched &watched) const;

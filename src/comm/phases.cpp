@@ -63,14 +63,25 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
         next = {true, key_of(watched), arbiter_of(watched), watched.serves.margin, 0};
         if (next.arbiter == joined_.reach.ranks[static_cast<std::size_t>(rank())]) {
             const Chosen &usual = balanced(request, watched);
-            joined_.reach.watch->decide_by(next.key, {free_situation(request), usual.algorithm,
-                                                      usual.forced, watched.decided_for,
-                                                      joined_.reach.ranks, watched.serves,
-                                                      watched.experience, watched.told.errors});
+            if (!watched.told.lessons)
+                watched.told.lessons = std::make_shared<Lessons>();
+            joined_.reach.watch->decide_by(
+                next.key,
+                {free_situation(request), usual.algorithm, usual.forced, watched.decided_for,
+                 joined_.reach.ranks, watched.serves, watched.experience, watched.told.errors,
+                 std::exchange(watched.told.learned, {}), watched.told.lessons});
         }
     }
     const std::lock_guard lock(phase_mutex_);
     next_ = next;
+}
+
+// What serves when nobody tells anything.
+void Communicator::serve_as_usual(const Request &request, Watched &watched) {
+    Chosen chosen = balanced(request, watched);
+    serve_late(watched.serves, chosen);
+    watched.told.serves = false;
+    serve(request, site(request), chosen);
 }
 
 void Communicator::serve_as_told(const Request &request, Watched &watched) {
@@ -79,24 +90,40 @@ void Communicator::serve_as_told(const Request &request, Watched &watched) {
     const std::string text = watch.sealed(key, arbiter_of(watched));
     if (watched.calls % kKept == 0)
         watch.forget(key & ~0xffffffffull, key);
-    Chosen chosen = balanced(request, watched);
     if (text.empty()) {
-        serve_late(watched.serves, chosen);
-    } else {
-        const Sealed sealed = sealed_from(text);
-        auto expected = arrivals_told(watched.decided_for, watched.serves.margin,
-                                      joined_.reach.ranks, sealed.deviations);
-        if (!expected)
-            throw Error(Status::internal, "rank " + std::to_string(rank()) + ": '" + text +
-                                              "' was sealed for a call, and means nothing here");
-        serve_late({.algorithm = sealed.algorithm,
-                    .order = select::sorted_by_arrival(*expected),
-                    .why = "for what ranks have told of their computation"},
-                   chosen);
-        watched.told.expected = std::move(*expected);
-        watched.told.last = watched.calls;
+        serve_as_usual(request, watched);
+        return;
     }
+    const Sealed sealed = sealed_from(text);
+    auto expected = arrivals_told(watched.decided_for, watched.serves.margin, joined_.reach.ranks,
+                                  sealed.deviations);
+    if (!expected)
+        throw Error(Status::internal, "rank " + std::to_string(rank()) + ": '" + text +
+                                          "' was sealed for a call, and means nothing here");
+    Chosen chosen = balanced(request, watched);
+    serve_late({.algorithm = sealed.algorithm,
+                .order = select::sorted_by_arrival(*expected),
+                .why = "for what ranks have told of their computation"},
+               chosen);
+    watched.told.playing = {chosen.algorithm, {chosen.order.begin(), chosen.order.end()}, {}};
+    watched.told.expected = std::move(*expected);
+    watched.told.last = watched.calls;
+    watched.told.serves = true;
     serve(request, site(request), chosen);
+}
+
+// What the call before took, if it was served as told, is known now; and of this one, when ranks
+// came.
+void Communicator::note_lesson(Watched &watched) {
+    Told &told = watched.told;
+    const auto &elapsed = watched.history.elapsed();
+    if (told.latest && elapsed.size() > 1) {
+        told.latest->elapsed = elapsed[elapsed.size() - 2];
+        told.learned = std::move(told.latest);
+    }
+    told.latest = std::exchange(told.playing, {});
+    if (told.latest)
+        told.latest->came = watched.history.recent().back();
 }
 
 // Of a call whose arrivals were told: how they came out.

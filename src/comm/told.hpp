@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arrival/notices.hpp"
@@ -16,12 +18,37 @@
 
 namespace stretto::comm {
 
+// A call that was served as told: what served, when ranks came, and what it took then.
+struct Lesson {
+    std::string algorithm;
+    std::vector<int> order;
+    select::Arrivals came;
+    double elapsed = 0; // seconds, the mean over ranks; not a number if it is not known
+};
+
+// What the arbiter's agent has learned of prices by such calls; of its thread.
+class Lessons {
+public:
+    void learn(const Lesson &lesson, const select::Situation &situation);
+    // What the usual calls have taught, and these.
+    select::Experience on(select::Experience experience) const;
+
+private:
+    static constexpr std::size_t kMost = 32; // the last
+    std::deque<std::pair<std::string, double>> ratios_;
+};
+
 // What is known of such calls of one kind; the same on all ranks.
 struct Told {
     bool asks = false;                   // somebody told something before the last call
+    bool serves = false;                 // the site plays what was told, not the usual
     select::Arrivals expected;           // of the call in progress, if they are not the usual ones
     std::deque<select::Arrivals> errors; // of the last that were not: what came less what was told
     std::uint64_t last = 0;              // the number of that call
+    // Of the call in progress; of the last one; and of the one before that, of which it is known
+    // what it took.
+    std::optional<Lesson> playing, latest, learned;
+    std::shared_ptr<Lessons> lessons; // of the arbiter's rank
 };
 
 // What serves such a call, as it is sealed.
@@ -50,6 +77,8 @@ struct Forecast {
     select::Late serves;    // the usual
     select::Experience experience;
     std::deque<select::Arrivals> errors;
+    std::optional<Lesson> lesson; // a new one
+    std::shared_ptr<Lessons> lessons;
 
     // What to seal for such notices, in at most so many bytes; "" if the usual serves.
     std::string decide(const arrival::Deviations &told, std::size_t most_bytes) const;

@@ -24,7 +24,11 @@ struct Chosen : select::Choice {
 
 struct Watched {
     arrival::History history;
-    std::int64_t took = arrival::kUnknown; // this rank, the last call: nanoseconds
+    // Of so many calls one carries stamps: all, or where ranks come together, few.
+    std::uint64_t every = 1;
+    // Of this rank: what the last call with stamps took, in nanoseconds; and 1 if it has told of a
+    // phase since.
+    std::int64_t took = arrival::kUnknown, edges = 0;
     select::Experience experience;
     select::Late serves;
     // The last decision: at which call, for what, and after how many calls the next is due.

@@ -21,6 +21,12 @@ double wait(const Arrivals &arrivals) {
                static_cast<double>(arrivals.size());
 }
 
+std::optional<double> ratio_of(const Arrivals &arrivals, double priced, double measured) {
+    const double certain = wait(arrivals);
+    const double ratio = (measured - certain) / (priced - certain);
+    return std::isfinite(ratio) ? std::optional(std::clamp(ratio, 1 / kMost, kMost)) : std::nullopt;
+}
+
 std::vector<double> corrected(std::vector<double> priced, std::span<const Arrivals> cases,
                               double factor) {
     for (std::size_t i = 0; i < priced.size(); ++i) {
@@ -33,19 +39,24 @@ std::vector<double> corrected(std::vector<double> priced, std::span<const Arriva
 void Experience::learn(std::string_view algorithm, std::span<const Arrivals> cases,
                        std::span<const double> priced, std::span<const double> measured) {
     std::vector<double> ratios;
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-        const double certain = wait(cases[i]);
-        const double ratio = (measured[i] - certain) / (priced[i] - certain);
-        if (std::isfinite(ratio))
-            ratios.push_back(std::clamp(ratio, 1 / kMost, kMost));
-    }
+    for (std::size_t i = 0; i < cases.size(); ++i)
+        if (const auto ratio = ratio_of(cases[i], priced[i], measured[i]))
+            ratios.push_back(*ratio);
     if (ratios.empty())
         return;
     const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
     std::ranges::nth_element(ratios, middle);
-    const auto [at, is_new] = factors_.try_emplace(std::string(family(algorithm)), *middle);
+    learn(algorithm, *middle);
+}
+
+void Experience::learn(std::string_view algorithm, double ratio) {
+    const auto [at, is_new] = factors_.try_emplace(std::string(family(algorithm)), ratio);
     if (!is_new) // slowly
-        at->second = std::sqrt(at->second * *middle);
+        at->second = std::sqrt(at->second * ratio);
+}
+
+bool Experience::knows(std::string_view algorithm) const {
+    return factors_.contains(family(algorithm));
 }
 
 double Experience::factor(std::string_view algorithm) const {

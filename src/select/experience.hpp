@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@
 #include "select/elapsed.hpp"
 
 namespace stretto::select {
+
+// Measured / priced of one call, of what is no wait, within reason; nothing if that is no number.
+std::optional<double> ratio_of(const Arrivals &arrivals, double priced, double measured);
 
 // The mean over ranks of what each waits until the last has come, in seconds.
 double wait(const Arrivals &arrivals);
@@ -33,8 +37,13 @@ public:
     void learn(std::string_view algorithm, std::span<const Arrivals> cases,
                std::span<const double> priced, std::span<const double> measured);
 
+    // The same of one such measured / priced, of what is no wait.
+    void learn(std::string_view algorithm, double ratio);
+
     // Algorithms go by their names without parameters.
     double factor(std::string_view algorithm) const;
+    // Whether it has served.
+    bool knows(std::string_view algorithm) const;
 
 private:
     std::map<std::string, double, std::less<>> factors_;

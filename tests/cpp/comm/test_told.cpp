@@ -3,6 +3,8 @@
 #include "doctest.h"
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -91,6 +93,32 @@ TEST_CASE("a rank that cried wolf is not believed") {
     error[0] = 0.1;
     forecast.errors.assign(7, error);
     CHECK(sealed_from(forecast.decide(told, 1024)).algorithm.empty());
+}
+
+TEST_CASE("what such calls took is learned by the arbiter, and what was flattered serves no more") {
+    const Deviations told{{107, 60 * kMs}};
+    Forecast forecast = at_once(8);
+    forecast.experience.learn("ring", 1);
+    forecast.lessons = std::make_shared<Lessons>();
+    Lesson lesson{"", {0, 1, 2, 3, 4, 5, 6, 7}, Arrivals(8, 0), 0};
+    lesson.came[7] = 0.06;
+    std::vector<std::string> served;
+    for (int call = 0; call < 12; ++call) {
+        lesson.algorithm = sealed_from(forecast.decide(told, 1024)).algorithm;
+        if (lesson.algorithm.empty())
+            break;
+        served.push_back(lesson.algorithm.substr(0, lesson.algorithm.find('(')));
+        lesson.elapsed = 1; // a second: what no price says
+        forecast.lesson = lesson;
+    }
+    REQUIRE(!served.empty());
+    CHECK(lesson.algorithm.empty()); // in the end the balanced choice
+    // What is not known teaches nothing.
+    const select::Experience before = forecast.lessons->on({});
+    lesson.algorithm = "ring";
+    lesson.elapsed = std::numeric_limits<double>::quiet_NaN();
+    forecast.lessons->learn(lesson, forecast.situation);
+    CHECK(forecast.lessons->on({}).knows("ring") == before.knows("ring"));
 }
 
 TEST_CASE("what is sealed fits, however many deviate; and forced algorithms are made for it") {

@@ -58,3 +58,17 @@ TEST_CASE("one call of three that was disturbed teaches nothing, nor one that wa
     experience.learn("bruck", cases, priced, std::vector<double>{1, 1, 1});
     CHECK(experience.factor("bruck") == Approx(0.25));
 }
+
+TEST_CASE("single calls teach as well, and it is known what has served") {
+    CHECK(*ratio_of(kLate[0], 5, 7) == Approx(2));
+    CHECK(*ratio_of(kLate[0], 5, 500) == Approx(4));
+    CHECK(!ratio_of(kLate[0], 5, std::numeric_limits<double>::quiet_NaN()));
+    Experience experience;
+    CHECK(!experience.knows("chain"));
+    experience.learn("chain(segments=7)", 2);
+    CHECK(experience.knows("chain(segments=9)"));
+    CHECK(!experience.knows("ring"));
+    CHECK(experience.factor("chain") == Approx(2));
+    experience.learn("chain(segments=7)", 0.5);
+    CHECK(experience.factor("chain") == Approx(1));
+}
