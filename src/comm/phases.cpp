@@ -102,7 +102,7 @@ void Communicator::serve_as_told(const Request &request, Watched &watched) {
                                           "' was sealed for a call, and means nothing here");
     Chosen chosen = balanced(request, watched);
     serve_late({.algorithm = sealed.algorithm,
-                .order = select::sorted_by_arrival(*expected),
+                .order = select::sorted_by_arrival(*expected, watched.serves.margin),
                 .why = "for what ranks have told of their computation"},
                chosen);
     watched.told.playing = {chosen.algorithm, {chosen.order.begin(), chosen.order.end()}, {}};

@@ -41,10 +41,10 @@ double spread_of(const Arrivals &expected, std::span<const Arrivals> recent) {
 }
 
 // All come at once; and the one who is expected first comes as late as the last.
-std::vector<Arrivals> wrong_estimates(const Arrivals &expected, const std::vector<int> &order) {
+std::vector<Arrivals> wrong_estimates(const Arrivals &expected) {
     std::vector<Arrivals> found(2, Arrivals(expected.size(), 0));
-    found[1][static_cast<std::size_t>(order.front())] =
-        *std::max_element(expected.begin(), expected.end());
+    const auto [first, last] = std::ranges::minmax_element(expected);
+    found[1][static_cast<std::size_t>(first - expected.begin())] = *last;
     return found;
 }
 
@@ -64,11 +64,13 @@ long pieces(double steps, double bytes, double message, std::size_t elements) {
 
 } // namespace
 
-std::vector<int> sorted_by_arrival(const Arrivals &arrivals) {
+std::vector<int> sorted_by_arrival(const Arrivals &arrivals, double margin) {
     std::vector<int> order(arrivals.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {},
-                             [&](int rank) { return arrivals[static_cast<std::size_t>(rank)]; });
+    std::ranges::stable_sort(order, {}, [&](int rank) {
+        const double arrival = arrivals[static_cast<std::size_t>(rank)];
+        return margin > 0 ? std::round(arrival / margin) : arrival;
+    });
     return order;
 }
 
@@ -103,8 +105,6 @@ std::vector<std::string> made_for(const Situation &s, const Arrivals &expected, 
 Late choose_late(const Situation &s, const std::string &balanced, const Arrivals &expected,
                  std::span<const Arrivals> recent, const Late &now, const Experience &experience,
                  const LateRule &rule) {
-    const std::vector<int> order = sorted_by_arrival(expected);
-    const double last = expected[static_cast<std::size_t>(order.back())];
     const auto means = [&](const Placed &placed, std::span<const Arrivals> cases) {
         return corrected(placed.means(cases), cases, experience.factor(placed.name()));
     };
@@ -115,11 +115,12 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     if (now.margin > 0 && wait(expected) < now.margin)
         return at_once(now.margin);
     const Placed base(s, balanced);
-    const std::vector<Arrivals> wrong = wrong_estimates(expected, order);
+    const std::vector<Arrivals> wrong = wrong_estimates(expected);
     const std::vector<double> base_wrong = means(base, wrong);
     const double margin = rule.gain * base_wrong[0];
     if (wait(expected) < margin)
         return at_once(margin);
+    const std::vector<int> order = sorted_by_arrival(expected, margin);
     const double spread = spread_of(expected, recent);
     if (spread < margin) // one case stands for all
         recent = recent.last(1);
@@ -134,8 +135,8 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
         const Placed contender(s, name, by);
         const double mean_elapsed = mean(means(contender, recent));
         // Prices flatter some algorithms, as what has served shows.
-        const double doubt = experience.knows(name) ? 0 : (rule.untried - 1) * margin;
-        if (mean_elapsed + doubt >= best.mean_elapsed)
+        const double to_save = experience.knows(name) ? margin : rule.untried * margin;
+        if (mean_elapsed >= best.mean_elapsed || mean_elapsed >= base_mean - to_save)
             return;
         const std::vector<double> if_wrong = means(contender, wrong);
         for (std::size_t i = 0; i < wrong.size(); ++i)
@@ -153,7 +154,8 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     for (const std::string &name : made_for(s, expected, spread))
         consider(name, order);
     if (!best.algorithm.empty())
-        best.why = "rank " + std::to_string(order.back()) + " is expected " + time_in_words(last) +
+        best.why = "rank " + std::to_string(order.back()) + " is expected " +
+                   time_in_words(expected[static_cast<std::size_t>(order.back())]) +
                    " after the first: " + time_in_words(best.mean_elapsed) +
                    " on the average by price, " + balanced + " " + time_in_words(base_mean);
     return best;
@@ -161,11 +163,12 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
 
 Late forced_late(const Situation &s, std::string_view algorithm, const Arrivals &expected,
                  std::span<const Arrivals> recent) {
+    const double margin = LateRule().gain * link_of(s).byte * static_cast<double>(s.bytes);
     for (std::string &name : made_for(s, expected, spread_of(expected, recent)))
         if (name.starts_with(algorithm) && name[algorithm.size()] == '(')
             return {.algorithm = std::move(name),
-                    .order = sorted_by_arrival(expected),
-                    .margin = LateRule().gain * link_of(s).byte * static_cast<double>(s.bytes),
+                    .order = sorted_by_arrival(expected, margin),
+                    .margin = margin,
                     .why = "forced, for the arrivals of the last calls"};
     return {};
 }

@@ -39,8 +39,9 @@ struct LateRule {
     int few = 12;
 };
 
-// Ranks sorted by arrival, those of equal arrival by their number.
-std::vector<int> sorted_by_arrival(const Arrivals &arrivals);
+// Ranks sorted by arrival, those of equal arrival by their number.  Arrivals count in whole
+// margins, if there is one: so that the order is the same for what is nearly the same.
+std::vector<int> sorted_by_arrival(const Arrivals &arrivals, double margin = 0);
 
 // What is made for such arrivals, with parameters: for this many bytes over this network.  `spread`
 // is how far single arrivals are from what is expected, in seconds.
