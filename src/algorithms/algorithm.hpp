@@ -61,6 +61,8 @@ private:
     bool (*of_problem_)(const Problem &) = nullptr;
 };
 
+struct Lateness; // lateness.hpp
+
 // Properties hold for every number of ranks unless a predicate says otherwise; the verifier derives
 // them again and a test compares.
 struct Algorithm {
@@ -83,6 +85,9 @@ struct Algorithm {
     // Positions are ranks in the order of their arrival: not chosen for ranks of which that is not
     // known.  The properties hold for positions: operands are in the order of arrival at best.
     bool sorted_by_arrival = false;
+    // Serves ranks that are known to come at different times, at positions sorted by arrival, with
+    // one of these sets of parameters; none if it cannot gain anything there.
+    std::vector<Values> (*for_arrivals)(const Lateness &expected) = nullptr;
 };
 
 // Every algorithm of the library, in the order `stretto list` shows them.

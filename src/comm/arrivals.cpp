@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/algorithm.hpp"
 #include "arrival/history.hpp"
 #include "base/clock.hpp"
 #include "base/mix.hpp"
@@ -36,8 +37,10 @@ bool Communicator::watches(const Request &request, const Chosen &chosen) const {
 
 // Forced, with nothing said of how: without its parameters, that is.
 bool Communicator::made_for_arrivals(const Chosen &chosen) {
-    return chosen.algorithm == "chain" || chosen.algorithm == "pre_reduced_ring" ||
-           chosen.algorithm == "late_rooted";
+    return std::ranges::any_of(algorithms::all(), [&](const algorithms::Algorithm &each) {
+        return each.collective == Collective::allreduce && each.for_arrivals != nullptr &&
+               each.name == chosen.algorithm;
+    });
 }
 
 // What a site that is made anew starts with: what it had, if it has been forgotten meanwhile.

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
-#include "algorithms/early_steps.hpp"
+#include "algorithms/lateness.hpp"
 #include "select/candidates.hpp"
 #include "select/placed.hpp"
 
@@ -17,7 +15,6 @@ namespace stretto::select {
 namespace {
 
 using schedule::Collective;
-using schedule::Position;
 
 double mean(std::span<const double> numbers) {
     return std::accumulate(numbers.begin(), numbers.end(), 0.0) /
@@ -48,20 +45,6 @@ std::vector<Arrivals> wrong_estimates(const Arrivals &expected) {
     return found;
 }
 
-std::string with(const char *format, long first, long second = 0) {
-    char text[64];
-    std::snprintf(text, sizeof text, format, first, second);
-    return text;
-}
-
-// Blocks or segments: as many as let a pipeline of `steps` steps be fastest, where each costs
-// `message` seconds and all bytes take `bytes` seconds; at most one an element.
-long pieces(double steps, double bytes, double message, std::size_t elements) {
-    constexpr double kMost = 256;
-    const double best = std::sqrt(steps * bytes / std::max(message, 1e-9));
-    return std::lround(std::clamp(best, 1.0, std::min(kMost, static_cast<double>(elements))));
-}
-
 } // namespace
 
 std::vector<int> sorted_by_arrival(const Arrivals &arrivals, double margin) {
@@ -78,27 +61,21 @@ std::vector<std::string> made_for(const Situation &s, const Arrivals &expected, 
     if (s.ranks < 3 || s.bytes < s.element)
         return {};
     const Link &link = link_of(s);
-    // What all share, each message of a round takes.
-    const double message = link.latency + link.overhead + s.profile.common * s.ranks;
-    const double bytes = link.byte * static_cast<double>(s.bytes);
-    Arrivals sorted = expected;
-    std::ranges::sort(sorted);
+    algorithms::Lateness lateness = {.arrivals = expected,
+                                     .spread = spread,
+                                     .bytes = s.bytes,
+                                     .elements = elements(s),
+                                     // what all share, each message of a round takes
+                                     .message =
+                                         link.latency + link.overhead + s.profile.common * s.ranks,
+                                     .byte = link.byte,
+                                     .reduce = link.reduce};
+    std::ranges::sort(lateness.arrivals);
     std::vector<std::string> found;
-    constexpr double kGuard = 2; // spreads
-    const algorithms::Value ahead = algorithms::early_steps(
-        sorted, algorithms::ring_step(s.ranks, s.bytes, message, link.byte, link.reduce),
-        kGuard * spread);
-    if (ahead.front() > 0) {
-        std::string steps;
-        for (const std::int64_t each : ahead)
-            steps += (steps.empty() ? "" : "x") + std::to_string(each);
-        found.push_back("pre_reduced_ring(ahead=" + steps + ")");
-    }
-    const double doublings = std::ceil(std::log2(s.ranks - 1));
-    found.push_back(with("late_rooted(blocks=%ld,chain=2)",
-                         pieces(doublings + 1, bytes, message, elements(s))));
-    found.push_back(
-        with("chain(segments=%ld)", pieces(2.0 * (s.ranks - 1), bytes, message, elements(s))));
+    for (const algorithms::Algorithm &each : algorithms::all())
+        if (each.collective == Collective::allreduce && each.for_arrivals != nullptr)
+            for (algorithms::Values &given : each.for_arrivals(lateness))
+                found.push_back(algorithms::to_text({&each, std::move(given)}));
     return found;
 }
 
@@ -165,7 +142,7 @@ Late forced_late(const Situation &s, std::string_view algorithm, const Arrivals 
                  std::span<const Arrivals> recent) {
     const double margin = LateRule().gain * link_of(s).byte * static_cast<double>(s.bytes);
     for (std::string &name : made_for(s, expected, spread_of(expected, recent)))
-        if (name.starts_with(algorithm) && name[algorithm.size()] == '(')
+        if (algorithms::name_in(name) == algorithm)
             return {.algorithm = std::move(name),
                     .order = sorted_by_arrival(expected, margin),
                     .margin = margin,

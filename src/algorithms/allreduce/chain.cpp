@@ -20,9 +20,14 @@
 // Good for long vectors when the last position comes last (bind ranks to positions by arrival) and
 // for non-commutative operations.  No restrictions, no scratch.
 #include "algorithms/catalog.hpp"
+#include "algorithms/lateness.hpp"
 #include "algorithms/parts.hpp"
 
 namespace stretto::algorithms {
+
+static std::vector<Values> for_arrivals(const Lateness &expected) {
+    return {{{"segments", {expected.pieces(2.0 * (expected.ranks() - 1))}}}};
+}
 
 static void append(Ops &ops, Position position, Position ranks, Block segments) {
     const Position last = ranks - 1;
@@ -46,14 +51,16 @@ Algorithm allreduce::chain() {
             .order_preserving = always,
             .consistent = always,
             .canonical = up_to<3>,
-            .make = [](const Problem &problem) {
-                const Block segments = parameter(problem, "segments");
-                return assemble(Collective::allreduce, problem, Partition::even(segments),
-                                asymmetric,
-                                [ranks = problem.ranks, segments](Ops &ops, Position p) {
-                                    append(ops, p, ranks, segments);
-                                });
-            }};
+            .make =
+                [](const Problem &problem) {
+                    const Block segments = parameter(problem, "segments");
+                    return assemble(Collective::allreduce, problem, Partition::even(segments),
+                                    asymmetric,
+                                    [ranks = problem.ranks, segments](Ops &ops, Position p) {
+                                        append(ops, p, ranks, segments);
+                                    });
+                },
+            .for_arrivals = for_arrivals};
 }
 
 } // namespace stretto::algorithms

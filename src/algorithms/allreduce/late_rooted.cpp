@@ -35,11 +35,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "algorithms/block_rounds.hpp"
 #include "algorithms/catalog.hpp"
+#include "algorithms/lateness.hpp"
+#include "algorithms/round_ops.hpp"
 
 namespace stretto::algorithms {
 
@@ -66,9 +67,9 @@ private:
     // Along the chain.
     void pass_on(Block block) {
         if (position_ > head_)
-            ops_.push_back(schedule::recv_reduce(position_ - 1, {block}, Side::left));
+            ops_.add_free(schedule::recv_reduce(position_ - 1, {block}, Side::left));
         if (position_ != last_)
-            ops_.push_back(schedule::send(position_ + 1, {block}));
+            ops_.add_free(schedule::send(position_ + 1, {block}));
     }
 
     // Ranks 1, 2, ... of the broadcast are positions 0, 1, ...; the root, 0, is the chain's first.
@@ -84,12 +85,12 @@ private:
             const Position from = shifted(me, rounds.skip(i), ranks);
             const Position to = shifted(me, -rounds.skip(i), ranks);
             const bool taken = from != 0 && takes[at] != BlockRounds::kNone;
-            begin_round();
+            ops_.begin_round();
             if (me != 0 && gives[at] != BlockRounds::kNone)
-                add(schedule::send(position_of(to), {backwards(gives[at])}), to != 0);
+                ops_.add(schedule::send(position_of(to), {backwards(gives[at])}), to != 0);
             if (taken)
-                add(schedule::recv_reduce(position_of(from), {backwards(takes[at])},
-                                          side_of(position_of(from), position_)));
+                ops_.add(schedule::recv_reduce(position_of(from), {backwards(takes[at])},
+                                               side_of(position_of(from), position_)));
             // The root receives some blocks several times: they are complete after the last.
             if (me == 0 && taken &&
                 std::find(takes.begin(), takes.begin() + i, takes[at]) == takes.begin() + i)
@@ -110,33 +111,20 @@ private:
             const auto at = static_cast<std::size_t>(i);
             const Position from = shifted(me, -rounds.skip(i), ranks);
             const Position to = shifted(me, rounds.skip(i), ranks);
-            begin_round();
+            ops_.begin_round();
             for (; position_ == last_ && reduced <= gives[at]; ++reduced)
                 pass_on(reduced);
             if (gives[at] != BlockRounds::kNone)
-                add(schedule::send(second - to, {gives[at]}, kWork, kResults));
+                ops_.add(schedule::send(second - to, {gives[at]}, kWork, kResults));
             if (takes[at] != BlockRounds::kNone)
-                add(schedule::recv(from == 0 ? last_ : second - from, {takes[at]}, kWork,
-                                   kResults));
+                ops_.add(schedule::recv(from == 0 ? last_ : second - from, {takes[at]}, kWork,
+                                        kResults));
         }
     }
 
-    void begin_round() {
-        if (!round_.empty())
-            before_ = std::exchange(round_, {});
-    }
-    // Has to be through before the next round begins, unless nobody waits for it.
-    void add(Op op, bool awaited = true) {
-        op.after = before_;
-        if (awaited)
-            round_.push_back(static_cast<std::int32_t>(ops_.size()));
-        ops_.push_back(std::move(op));
-    }
-
-    Ops &ops_;
+    RoundOps ops_;
     Position position_, last_, head_;
     Block blocks_;
-    std::vector<std::int32_t> before_, round_; // ops of the round before, and of this one
 };
 
 constexpr Parameter kBlocks = {.name = "blocks",
@@ -155,6 +143,11 @@ constexpr Parameter kChain = {
 // Two others at most meet the chain's first: whoever comes, there is no third between them.
 bool mostly_chain(const Problem &problem) {
     return parameter(problem, "chain") >= problem.ranks - 2;
+}
+
+std::vector<Values> for_arrivals(const Lateness &expected) {
+    const std::int64_t blocks = expected.pieces(log2_ceil(expected.ranks() - 1) + 1);
+    return {{{"blocks", {blocks}}, {"chain", {2}}}};
 }
 
 } // namespace
@@ -179,7 +172,8 @@ Algorithm allreduce::late_rooted() {
                                         Pipeline(ops, p, ranks, chain, blocks).append();
                                     });
                 },
-            .sorted_by_arrival = true};
+            .sorted_by_arrival = true,
+            .for_arrivals = for_arrivals};
 }
 
 } // namespace stretto::algorithms

@@ -24,10 +24,13 @@
 // unless all chunks begin at 0 or 1.  No scratch.
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/assemble.hpp"
 #include "algorithms/catalog.hpp"
+#include "algorithms/early_steps.hpp"
+#include "algorithms/lateness.hpp"
 
 namespace stretto::algorithms {
 
@@ -116,6 +119,16 @@ bool canonical_order(const Problem &problem) {
     return problem.ranks <= 2 || (problem.ranks == 3 && steps_of(problem)[0] == 2);
 }
 
+std::vector<Values> for_arrivals(const Lateness &expected) {
+    constexpr double kGuard = 2; // spreads
+    const double step = ring_step(expected.ranks(), expected.bytes, expected.message, expected.byte,
+                                  expected.reduce);
+    Value ahead = early_steps(expected.arrivals, step, kGuard * expected.spread);
+    if (ahead.front() == 0)
+        return {}; // a ring
+    return {{{"ahead", std::move(ahead)}}};
+}
+
 } // namespace
 
 Algorithm allreduce::pre_reduced_ring() {
@@ -138,7 +151,8 @@ Algorithm allreduce::pre_reduced_ring() {
                                     });
                 },
             .misfit = why_not,
-            .sorted_by_arrival = true};
+            .sorted_by_arrival = true,
+            .for_arrivals = for_arrivals};
 }
 
 } // namespace stretto::algorithms
