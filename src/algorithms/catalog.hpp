@@ -14,6 +14,7 @@ Algorithm circulant();
 Algorithm direct();
 Algorithm direct_canonical();
 Algorithm dissemination();
+Algorithm early_direct();
 Algorithm generalized();
 Algorithm hybrid();
 Algorithm late_rooted();
@@ -26,6 +27,7 @@ Algorithm rabenseifner_32();
 Algorithm recursive_doubling();
 Algorithm ring();
 Algorithm segmented_ring();
+Algorithm stragglar();
 } // namespace allreduce
 
 namespace reduce {

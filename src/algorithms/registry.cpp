@@ -34,6 +34,8 @@ std::vector<Algorithm> catalog() {
         allreduce::dissemination(),
         allreduce::pre_reduced_ring(),
         allreduce::late_rooted(),
+        allreduce::stragglar(),
+        allreduce::early_direct(),
         reduce::linear(),
         reduce::binomial(),
         reduce::generalized(),

@@ -4,14 +4,17 @@
 #include "doctest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/assemble.hpp"
 #include "algorithms/early_steps.hpp"
+#include "algorithms/lateness.hpp"
 #include "cases.hpp"
 #include "refusal.hpp"
 #include "schedule/verify.hpp"
@@ -147,6 +150,79 @@ TEST_CASE("late-rooted pipeline: blocks and chains") {
                   ranks);
 }
 
+TEST_CASE("StragglAR: blocks, and any number of late ranks") {
+    for (Position ranks = 1; ranks <= 20; ++ranks)
+        for (std::int64_t late = 1; late <= std::max<std::int64_t>(ranks - 1, 1); ++late)
+            for (const std::int64_t blocks : {1, 2, 3, 5, 8, 16}) {
+                if (::test::sampled() && (late > 3 || blocks > 3))
+                    continue;
+                const Verdict verdict =
+                    prove(choice("stragglar", {{"blocks", {blocks}}, {"late", {late}}}), ranks);
+                CHECK(verdict.accounting.total.sends == 2 * (ranks - 1) * blocks);
+                CHECK(verdict.accounting.total.reductions == (ranks - 1) * blocks);
+                CHECK(verdict.accounting.most.scratch_blocks == 0);
+                if (late == 1)
+                    CHECK(verdict.accounting.most.sends <=
+                          2 * blocks + algorithms::log2_ceil(ranks));
+            }
+    for (Position ranks = 21; ranks <= 64; ++ranks)
+        for (const std::int64_t blocks : {1, 7, 40})
+            for (const std::int64_t late : {1, 2, ranks / 4, ranks / 2})
+                prove(choice("stragglar", {{"blocks", {blocks}}, {"late", {late}}}), ranks);
+}
+
+TEST_CASE("early direct: owners and segments") {
+    for (Position ranks = 1; ranks <= 20; ++ranks)
+        for (std::int64_t owners = 1; owners <= ranks; ++owners)
+            for (const std::int64_t segments : {1, 2, 3}) {
+                if (::test::sampled() && ranks > 8 && owners > 2)
+                    continue;
+                const Verdict verdict =
+                    prove(choice("early_direct", {{"owners", {owners}}, {"segments", {segments}}}),
+                          ranks);
+                const std::int64_t blocks = owners * segments;
+                CHECK(verdict.accounting.total.sends == 2 * (ranks - 1) * blocks);
+                CHECK(verdict.accounting.total.reductions == (ranks - 1) * blocks);
+                CHECK(verdict.accounting.most.scratch_blocks == 0);
+            }
+    for (Position ranks = 21; ranks <= 64; ++ranks)
+        for (const std::int64_t owners : {1, ranks / 2, ranks - 1})
+            prove(choice("early_direct", {{"owners", {owners}}}), ranks);
+}
+
+TEST_CASE("what is made for arrivals fits them") {
+    algorithms::Lateness expected = {.arrivals = {},
+                                     .spread = 0,
+                                     .bytes = 4 << 20,
+                                     .elements = 1 << 20,
+                                     .message = 1e-4,
+                                     .byte = 8e-9,
+                                     .reduce = 0};
+    const auto late = [&](std::vector<double> arrivals) {
+        expected.arrivals = std::move(arrivals);
+        return expected.late();
+    };
+    CHECK(late({0, 1, 2, 9, 10}) == 2);
+    CHECK(late({0, 0, 0}) == 1);
+    CHECK(late({0, 5, 5}) == 2);
+    CHECK(late({0}) == 0);
+    // The least of steps * message * pieces + vector / pieces ...
+    CHECK(expected.pieces(1) == std::lround(std::sqrt(expected.vector() / expected.message)));
+    expected.elements = 3; // ... of pieces that are not empty
+    CHECK(expected.pieces(1) == 3);
+    for (Position ranks = 3; ranks <= 33; ++ranks)
+        for (Position last = 1; last < ranks; ++last) {
+            expected.arrivals.assign(static_cast<std::size_t>(ranks), 0);
+            std::fill(expected.arrivals.end() - last, expected.arrivals.end(), 0.1);
+            for (const algorithms::Algorithm &each : algorithms::all())
+                if (each.for_arrivals != nullptr)
+                    for (algorithms::Values &given : each.for_arrivals(expected)) {
+                        const Choice made = {&each, std::move(given)};
+                        CHECK(misfit(made, problem_of(made, ranks)) == "");
+                    }
+        }
+}
+
 TEST_CASE("pre-reduced ring: message counts with one late are the golden ones") {
     const nlohmann::json counts = stretto::test::golden("props").at("PRR one late");
     for (const auto &[ranks, expected] : counts.items()) {
@@ -160,13 +236,15 @@ TEST_CASE("pre-reduced ring: message counts with one late are the golden ones") 
     }
 }
 
-TEST_CASE("mutants of both are refused, or right in truth") {
+TEST_CASE("mutants of them are refused, or right in truth") {
     std::uint64_t seed = 77;
     int mutants = 0, refused = 0;
     for (const Choice &each :
          {choice("pre_reduced_ring", {{"ahead", {2, 1, 0, 0}}}),
           choice("pre_reduced_ring", {{"ahead", {3, 2, 1, 0}}}),
-          choice("late_rooted", {{"blocks", {3}}}), choice("late_rooted", {{"chain", {3}}})}) {
+          choice("late_rooted", {{"blocks", {3}}}), choice("late_rooted", {{"chain", {3}}}),
+          choice("stragglar", {{"blocks", {3}}}), choice("stragglar", {{"late", {2}}}),
+          choice("early_direct", {{"owners", {2}}})}) {
         CAPTURE(stretto::test::label(each, 4, 0));
         const stretto::test::MutationTally tally =
             stretto::test::check_mutants(make(each, 4), 100, seed++, 2);

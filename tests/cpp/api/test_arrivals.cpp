@@ -54,7 +54,8 @@ TEST_CASE("whatever ranks come late, the sums are right and the choice is one") 
 TEST_CASE("algorithms for late ranks play for the arrivals of the last calls") {
     const test::With known("STRETTO_PROFILE", "assumed");
     const test::With soon("STRETTO_HEARTBEAT", "20ms"); // clocks are known soon
-    for (const char *name : {"chain", "pre_reduced_ring", "late_rooted"})
+    for (const char *name :
+         {"chain", "pre_reduced_ring", "late_rooted", "stragglar", "early_direct"})
         test::with_ranks(4, [&](stretto_comm comm) {
             check(stretto_force_algorithm(comm, name));
             play(comm, 30);

@@ -168,8 +168,8 @@ TEST_CASE("small rings and links without room slow nothing down for ever") {
     world.room = 1;
     for (const std::vector<std::int32_t> &placement : placements()) {
         world.host_of = placement;
-        for (const char *algorithm :
-             {"ring", "direct", "one_shot", "chain", "binomial", "segmented_ring", "late_rooted"})
+        for (const char *algorithm : {"ring", "direct", "one_shot", "chain", "binomial",
+                                      "segmented_ring", "late_rooted", "stragglar", "early_direct"})
             check_allreduce(world, algorithm, 9'973);
         // Messages that are longer than a ring, and would go as a whole.
         for (const char *algorithm : {"circulant", "bruck", "rabenseifner"})

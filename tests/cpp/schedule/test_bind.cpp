@@ -30,7 +30,8 @@ std::vector<Position> in_order(Position ranks) {
 
 TEST_CASE("bound to ranks in any order a schedule is proved, and costs the same") {
     std::mt19937 random(7);
-    for (const char *name : {"ring", "chain", "pre_reduced_ring", "late_rooted", "circulant"})
+    for (const char *name :
+         {"ring", "chain", "pre_reduced_ring", "late_rooted", "stragglar", "circulant"})
         for (const Position ranks : {3, 4, 5, 7, 8, 13, 16}) {
             CAPTURE(name);
             CAPTURE(ranks);

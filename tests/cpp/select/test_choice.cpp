@@ -286,7 +286,7 @@ TEST_CASE("asking for what cannot serve lists what can") {
 
 TEST_CASE("nothing goes by arrival unless it says so") {
     for (const Algorithm &each : algorithms::all())
-        for (const int ranks : {2, 5, 8}) {
+        for (const int ranks : {3, 5, 8}) { // of two there is no other order
             if (!each.runs(ranks))
                 continue;
             CAPTURE(std::string(each.name));

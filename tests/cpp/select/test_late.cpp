@@ -183,10 +183,35 @@ TEST_CASE("no wrong estimate costs more than was allowed") {
 TEST_CASE("an algorithm that was asked for is made for the arrivals") {
     const Situation s = across(5, 4 * kMiB);
     const Arrivals late = one_late(5, 3, 0.1);
-    for (const char *name : {"chain", "pre_reduced_ring", "late_rooted"}) {
+    for (const char *name :
+         {"chain", "pre_reduced_ring", "late_rooted", "stragglar", "early_direct"}) {
         const Late found = forced_late(s, name, late, always(late));
         CHECK(found.algorithm.starts_with(std::string(name) + "("));
         CHECK(found.order == std::vector<int>{0, 1, 2, 4, 3});
     }
     CHECK(forced_late(s, "ring", late, always(late)).algorithm.empty());
+}
+
+TEST_CASE("what is best for one late rank depends on the vector") {
+    struct Case {
+        int ranks;
+        std::size_t bytes;
+        const char *best;
+    };
+    for (const Case &each : {Case{32, kMiB / 2, "stragglar"}, Case{16, 4 * kMiB, "chain"},
+                             Case{16, 16 * kMiB, "early_direct"}}) {
+        CAPTURE(each.best);
+        const Situation s = across(each.ranks, each.bytes);
+        const Arrivals late = one_late(each.ranks, each.ranks - 1, 0.1);
+        const std::vector<Arrivals> cases = {late};
+        std::string best;
+        double least = 1e9;
+        for (const std::string &name : made_for(s, late, 0))
+            if (const double mean = elapsed_of(made(name, each.ranks), s, cases).front().mean;
+                mean < least) {
+                least = mean;
+                best = name;
+            }
+        CHECK(best.starts_with(std::string(each.best) + "("));
+    }
 }
