@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from cluster import ROOT, Cluster, made
-from contest import build, facts, numbers
+from contest import build, numbers
+from kept import PATIENCE, START, Kept
 from late_parts import Part, Point, parts
 from launching import LaunchError
 from rich.console import Console
@@ -22,14 +23,6 @@ MODES, PARTS = "one-late,rand-late", "tables,together,wrong"
 SIZES, DELAYS = "512K,4M,16M", "0,5,10,50,100"
 # All of the paper's.
 FULL_SIZES, FULL_DELAYS, FULL_ITERS = "512K,2M,4M,8M,16M,32M", "0,1,5,10,50,100,500,1000", 64
-START, PATIENCE = 180, 4  # seconds for a start; times what is expected, before a job is ended
-# What the network is like, once for all jobs: they then choose by the same numbers.
-PROFILE = """
-import json, stretto
-with stretto.init() as comm:
-    if comm.rank == 0:
-        print(json.dumps(comm.network_profile()))
-"""
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -109,33 +102,19 @@ def point_of(row: dict) -> Point:
     return Point(row["part"], row["mode"], row["edge"], row["bytes"])
 
 
-class Sweep:
+class Sweep(Kept):
     """All parts on a number of hosts."""
 
     def __init__(self, ranks: int, options: argparse.Namespace) -> None:
-        self.ranks, self.options, self.parts = ranks, options, parts(options)
-        self.path = options.output / file_of(ranks, options.rate)
-        self.results = self._begun()
-
-    def _begun(self) -> dict:
+        self.parts = parts(options)
         settings = {
-            "rate": self.options.rate,
-            "congestion": self.options.congestion,
-            "algorithms": self.options.algorithms,
-            "iters": self.options.iters,
+            "rate": options.rate,
+            "congestion": options.congestion,
+            "algorithms": options.algorithms,
+            "iters": options.iters,
         }
-        if self.path.exists() and not self.options.anew:
-            before = json.loads(self.path.read_text())
-            if any(before[name] != value for name, value in settings.items()):
-                sys.exit(f"{self.path} has other settings: --anew forgets it, --output spares it")
-            return before
-        meta = {**facts([]), "ranks": self.ranks}
-        return {**settings, "meta": meta, "profile": None, "rows": []}
-
-    def _save(self) -> None:
-        whole = self.path.with_suffix(".part")
-        whole.write_text(json.dumps(self.results, indent=1))
-        whole.replace(self.path)
+        path = options.output / file_of(ranks, options.rate)
+        super().__init__(path, ranks, settings, options.anew)
 
     def left(self) -> list[tuple[Point, list[int]]]:
         """Points with the delays, in milliseconds, that have not been measured."""
@@ -152,22 +131,10 @@ class Sweep:
         left = self.left()
         if not left:
             return
-        with made(self.ranks, self.options.rate, self.options.congestion) as cluster:
-            if self.results["profile"] is None:
-                code = [sys.executable, "-c", PROFILE]
-                (self.results["profile"],) = self._job(cluster, code, START, "thorough")
-                self._save()
-            profile = self.path.with_suffix(".profile")
-            profile.write_text(json.dumps(self.results["profile"]))
+        with made(self.ranks, self.results["rate"], self.results["congestion"]) as cluster:
+            profile = self.profile(cluster)
             for point, delays in left:
-                self._measure(cluster, point, delays, str(profile))
-
-    def _job(self, cluster: Cluster, command: list[str], limit: float, profile: str) -> list[dict]:
-        """The lines of JSON that a rank on each host prints."""
-        settings = {"STRETTO_PROFILE": profile, "STRETTO_TRIALS": "0"}
-        passed = [word for name in settings for word in ("--env", f"{name}={settings[name]}")]
-        whole = cluster.command("run", "--no-prefix", *passed, *command)
-        return list(cluster.lines(whole, {}, limit))
+                self._measure(cluster, point, delays, profile)
 
     def _measure(self, cluster: Cluster, point: Point, delays: list[int], profile: str) -> None:
         written, part = self.path.with_suffix(".job"), self.parts[point.part]
@@ -183,7 +150,7 @@ class Sweep:
             f"{self.ranks} hosts, {point.mode}, {size_text(point.size)} ({point.part})", flush=True
         )
         seconds = self._expected(point, part, delays)
-        self._job(cluster, command, START + PATIENCE * seconds, profile)
+        self.job(cluster, command, START + PATIENCE * seconds, profile)
         found = json.loads(written.read_text())
         written.unlink()
         meta = self.results["meta"]
@@ -191,7 +158,7 @@ class Sweep:
         self.results["rows"] += [
             {**row, "part": point.part, "edge": point.edge} for row in found["rows"]
         ]
-        self._save()
+        self.save()
         for row in found["rows"]:
             what = f"late by {row['delay_us'] * 1e-3:g} ms: {row['algorithm']}"
             print(f"  {what:<40} {row['elapsed_us'] * 1e-3:8.1f} ms, bound "
