@@ -70,12 +70,20 @@ def _lifetime(add: Add) -> None:
         "up 4",
         "up 16 --rate 1gbit --delay 30us",
         "up 8 --rate 10gbit --delay 30us --dilate 400 --name slow",
+        "up 4 --rate 1gbit --delay 30us --jitter 2ms --mtu 9000",
     )
     up.add_argument("hosts", type=int, metavar="N", help=f"how many hosts, 1 to {MOST_HOSTS}")
     up.add_argument("--rate", help="of each link, each way: 1gbit, 250mbit")
     up.add_argument("--delay", help="of each link: what a host sends arrives that much later")
     up.add_argument(
-        "--dilate", type=float, default=1.0, metavar="F", help="slow motion: rate / F, delay x F"
+        "--jitter", help="and up to that much more by chance; flows overtake each other"
+    )
+    up.add_argument(
+        "--seed", type=at_least(0), default=1, help="of --jitter (default: %(default)s)"
+    )
+    up.add_argument("--mtu", type=int, metavar="BYTES", help="of each link: 9000 (default: 1500)")
+    up.add_argument(
+        "--dilate", type=float, default=1.0, metavar="F", help="slow motion: rate / F, delays x F"
     )
     up.add_argument("--ipv6", action="store_true", help="hosts' names stand for IPv6 addresses")
     up.add_argument("--shm", metavar="SIZE", help="of each host's /dev/shm: 64m, 1g")

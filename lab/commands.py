@@ -16,6 +16,7 @@ import report
 import units
 from arguments import parser
 from errors import LabError
+from links import MTUS
 from names import MOST_HOSTS
 from state import Cluster, Links, changing, find
 
@@ -41,9 +42,15 @@ def _up(options: argparse.Namespace) -> None:
         raise LabError(f"--dilate {dilate:g} makes time run faster; it takes a factor from 1 on")
     rate = units.rate(options.rate) if options.rate else None
     delay = units.time_ns(options.delay) if options.delay else 0
+    jitter = units.time_ns(options.jitter) if options.jitter else 0
+    if options.mtu is not None and options.mtu not in MTUS:
+        raise LabError(f"--mtu {options.mtu}: links carry packets of {MTUS[0]} to {MTUS[-1]} bytes")
     links = Links(
         rate=max(1, round(rate / dilate)) if rate else None,
         delay_ns=round(delay * dilate),
+        jitter_ns=round(jitter * dilate),
+        seed=options.seed,
+        mtu=options.mtu,
         dilate=dilate,
         burst=units.size(options.burst) if options.burst else None,
         queue=units.size(options.queue) if options.queue else None,

@@ -109,7 +109,7 @@ def kill(cluster: Cluster, host: int, power: bool) -> None:
 
 
 def _apply_loss(cluster: Cluster, hosts: Iterable[int]) -> None:
-    far = names.WIRE if cluster.links.delay_ns else names.DEVICE
+    far = names.WIRE if cluster.links.relayed else names.DEVICE
     lines = []
     for host in sorted(hosts):
         row = cluster.loss.get(host, {})

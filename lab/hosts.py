@@ -4,7 +4,7 @@
     up      starts the keeper, hears from everybody, writes the state, ends
     keeper  process 1 of a process-id namespace of its own, and its network is the switch
     init    one for each host: process 1 of the host's namespaces, child of the keeper
-    relay   one for each host, with a delay only; outside of the host's process-id namespace
+    relay   one for each host, if packets are delayed; outside of the host's process-id namespace
     agent   starts processes in hosts for those who ask from inside (rsh.py)
 
 The kernel ends all others when the keeper ends, and their namespaces, devices and mounts go with
@@ -125,7 +125,7 @@ def _keep(cluster: Cluster, report: socket.socket) -> None:
     pids = [init.pid for init in inits]
     kernel.tool(["ip"], links.switch_ip(cluster, pids))
     kernel.tool(["tc"], links.switch_tc(cluster))
-    if cluster.links.delay_ns:
+    if cluster.links.relayed:
         for host, pid in enumerate(pids, 1):
             relay.start(cluster, host, pid)
     rsh.start(cluster, pids)

@@ -22,7 +22,7 @@ def up(cluster: Cluster) -> None:
     wanted = ["links", "loss"]
     if cluster.links.rate is not None:
         wanted.append("rate")
-    if cluster.links.delay_ns:
+    if cluster.links.relayed:
         wanted.append("delay")
     check.need(*wanted)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -31,7 +31,7 @@ def up(cluster: Cluster) -> None:
     try:
         (cluster.folder / "mount").mkdir()
         (cluster.folder / "inside").mkdir()
-        if cluster.links.delay_ns:
+        if cluster.links.relayed:
             relay.build(cluster)
         hosts.start(cluster)
     except BaseException:  # also what interrupts us

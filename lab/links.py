@@ -5,7 +5,7 @@
     programs - eth0 ======== veth ======== h1 - bridge0 - h2 ======== veth ======== eth0 - programs
                tbf: what it sends   tbf: what it gets       tbf                tbf
 
-With a delay, eth0 is a TUN device of the relay, and the veth's end is called `wire`:
+With a delay or a jitter, eth0 is a TUN device of the relay, and the veth's end is called `wire`:
 
     programs - eth0 (tbf) -> relay -> wire == veth == h1 (tbf) ...
                              what arrives on the wire goes straight to the programs
@@ -25,6 +25,8 @@ FULL_BURST_FROM = 100 * 10**6
 LEAST_BURST = 8 * 1024
 LEAST_QUEUE = 256 * 1024
 QUEUE_SECONDS = 0.032
+USUAL_MTU = 1500  # of the kernel, for Ethernet
+MTUS = range(1280, 9217)  # from the least that IPv6 allows to what switches carry
 WIRE_QUEUE = 4 * 1024 * 1024
 
 
@@ -32,7 +34,8 @@ def burst(links: Links, rate: int) -> int:
     """Bytes that may pass unshaped after an idle gap: below 100 Mbit/s, those of a millisecond."""
     if links.burst is not None:
         return links.burst
-    return FULL_BURST if rate >= FULL_BURST_FROM else max(LEAST_BURST, rate // 8000)
+    least = max(LEAST_BURST, (links.mtu or 0) + 64)  # less than a frame lets none pass
+    return FULL_BURST if rate >= FULL_BURST_FROM else max(least, rate // 8000)
 
 
 def queue(links: Links, rate: int) -> int:
@@ -52,7 +55,7 @@ def exact(links: Links) -> bool:
 
     And a bucket lets the first frame after a pause pass at once, which short messages would gain
     from; so the relay keeps it for as long as the link takes for it."""
-    return links.delay_ns > 0 and links.dilate > 1
+    return links.relayed and links.dilate > 1
 
 
 def sending(links: Links) -> str:
@@ -75,11 +78,13 @@ def switch_ip(cluster: Cluster, pids: list[int]) -> list[str]:
         f"link add name {names.BRIDGE} type bridge stp_state 0 mcast_snooping 0",
         f"link set dev {names.BRIDGE} up",
     ]
-    far = names.WIRE if cluster.links.delay_ns else names.DEVICE
+    mtu = f" mtu {cluster.links.mtu}" if cluster.links.mtu else ""
+    far = names.WIRE if cluster.links.relayed else names.DEVICE
     for host, pid in enumerate(pids, 1):
         port = names.port(host)
         lines += [
-            f"link add name {port} type veth peer name {far} address {names.mac(host)} netns {pid}",
+            f"link add name {port}{mtu} type veth peer name {far}{mtu} "
+            f"address {names.mac(host)} netns {pid}",
             f"link set dev {port} master {names.BRIDGE} up",
         ]
     return lines
@@ -95,16 +100,18 @@ def switch_tc(cluster: Cluster) -> list[str]:
 
 def host_ip(cluster: Cluster, host: int, has_ipv6: bool) -> list[str]:
     lines = ["link set dev lo up"]
-    if cluster.links.delay_ns:
+    if cluster.links.relayed:
         lines.append(f"link set dev {names.WIRE} up")
         lines.append(f"link set dev {names.DEVICE} txqueuelen 10000")
+        if cluster.links.mtu:
+            lines.append(f"link set dev {names.DEVICE} mtu {cluster.links.mtu}")
     lines.append(f"link set dev {names.DEVICE} up")
     lines.append(f"addr add {names.ipv4(host)}/{names.IPV4_BITS} dev {names.DEVICE}")
     if has_ipv6:
         lines.append(f"addr add {names.ipv6(host)}/{names.IPV6_BITS} dev {names.DEVICE} nodad")
     if cluster.links.dilate > 1:
         lines.append(patient_route(host, cluster.links.dilate))
-    if cluster.links.delay_ns:
+    if cluster.links.relayed:
         return lines
     # All neighbours are known from the start: the first message pays for no question.
     for other in range(1, cluster.size + 1):

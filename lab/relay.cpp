@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adds latency to the link of one host, for programs that know nothing of it.
 //
-//     relay TUN WIRE DELAY_NS LIMIT_BYTES LEAD_NS RATE STATISTICS
+//     relay TUN WIRE DELAY_NS JITTER_NS SEED LIMIT_BYTES LEAD_NS RATE MTU STATISTICS
 //
 // What the host sends comes out of the TUN device; after exactly the delay it goes out on WIRE, in
 // the order in which it came.  What others send needs no relay here: theirs have delayed it.  At
@@ -9,10 +9,15 @@
 // long as the kernel made them (up to 64 KiB): both devices pass on the header by which the last
 // one on the way splits them.
 //
+// With a jitter, each packet is held for up to JITTER_NS more, by chance (SEED).  Packets of one
+// flow keep their order, flows overtake one another: each is in one of 64 lanes, by its addresses
+// and ports, and a packet leaves no earlier than the one in front of it in its lane.
+//
 // Before a release it polls for at most LEAD_NS.
 //
-// RATE, bits per second: a packet goes out later by what its first frame takes at that rate, for a
-// bucket on the wire that lets one frame pass at once after a pause.  0: it does not.
+// RATE, bits per second: a packet goes out later by what its first frame (of MTU bytes at most)
+// takes at that rate, for a bucket on the wire that lets one frame pass at once after a pause.
+// 0: it does not.
 //
 // STATISTICS is a file that `lab/cluster status` reads while we write it.
 #include <algorithm>
@@ -39,11 +44,13 @@
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <vector>
+
+#include "relay_queue.hpp"
 
 namespace {
 
-constexpr std::size_t kLongestPacket = 65536 + 64;
-constexpr std::size_t kMostOfFrame = 1500; // of a packet
+constexpr std::size_t kLanes = 64; // with a jitter
 constexpr int kReadsBetweenReleases = 16;
 constexpr std::int64_t kLeadMemory = 16; // the weight of the past in its average
 
@@ -79,83 +86,6 @@ Statistics &mapped_statistics(const char *path) {
     close(file);
     return *static_cast<Statistics *>(memory);
 }
-
-// How to split a long segment and where its checksum goes: struct virtio_net_hdr, whose header file
-// not every C++ compiler takes.
-struct OffloadHeader {
-    std::uint8_t flags, kind;
-    std::uint16_t headers_length, segment, checksum_start, checksum_offset;
-};
-constexpr std::uint8_t kNeedsChecksum = 1; // a flag
-constexpr std::uint8_t kWhole = 0;         // a kind: nothing to split
-
-// A frame as it goes to the wire: the offload header, the Ethernet header, the packet.
-struct [[gnu::packed]] Headers {
-    OffloadHeader offload;
-    ether_header ethernet;
-};
-
-// Frames in order of release, in a ring.  A frame lies in one piece: where the longest would not
-// fit in front of the end, the next one starts at the beginning.  Of three times the longest frame
-// that the ring holds beside the limit, one is for what the last frame has above it, one is lost at
-// the end of the ring, and one is for a frame that is read only to be dropped.
-class Queue {
-public:
-    explicit Queue(std::size_t limit) : limit_(limit), size_(limit + 3 * kSpace) {
-        void *memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED)
-            fail("memory for " + std::to_string(limit) + " bytes that wait");
-        memory_ = static_cast<char *>(memory);
-    }
-
-    bool empty() const { return bytes_ == 0; }
-    bool full() const { return bytes_ >= limit_; }
-
-    // Room for a frame of the longest kind; nothing is queued before `push`.
-    char *room() { return memory_ + tail_ + kRecord; }
-
-    void push(std::int64_t due, std::size_t length) {
-        const Record record{due, length};
-        std::memcpy(memory_ + tail_, &record, kRecord);
-        bytes_ += step(length);
-        tail_ = next(tail_, length);
-    }
-
-    std::int64_t due() const { return front().due; }
-    std::size_t length() const { return front().length; }
-    char *frame() { return memory_ + head_ + kRecord; }
-
-    void pop() {
-        const std::size_t length = front().length;
-        bytes_ -= step(length);
-        head_ = next(head_, length);
-    }
-
-private:
-    struct Record {
-        std::int64_t due;
-        std::size_t length;
-    };
-    static constexpr std::size_t kRecord = sizeof(Record);
-    static constexpr std::size_t kSpace = kRecord + sizeof(Headers) + kLongestPacket;
-
-    static std::size_t step(std::size_t length) {
-        return (kRecord + length + alignof(Record) - 1) & ~(alignof(Record) - 1);
-    }
-    std::size_t next(std::size_t place, std::size_t length) const {
-        const std::size_t after = place + step(length);
-        return after + kSpace <= size_ ? after : 0;
-    }
-    Record front() const {
-        Record record;
-        std::memcpy(&record, memory_ + head_, kRecord);
-        return record;
-    }
-
-    std::size_t limit_, size_, head_ = 0, tail_ = 0, bytes_ = 0;
-    char *memory_ = nullptr;
-};
 
 int open_tun(const char *name) {
     const int tun = checked(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC), "/dev/net/tun");
@@ -217,14 +147,27 @@ bool address_frame(Headers &headers, const std::uint8_t *packet, std::size_t len
     return true;
 }
 
+struct Options {
+    std::int64_t delay, jitter;
+    std::uint64_t seed;
+    std::size_t limit;
+    std::int64_t most_lead, rate;
+    std::size_t mtu;
+};
+
+struct Lane {
+    Queue queue;
+    std::int64_t last_due = 0;
+};
+
 class Relay {
 public:
-    Relay(int tun, Wire wire, std::int64_t delay, std::size_t limit, std::int64_t most_lead,
-          std::int64_t rate, Statistics &statistics)
-        : tun_(tun), wire_(wire), delay_(delay), most_lead_(most_lead), rate_(rate), queue_(limit),
-          statistics_(statistics),
+    Relay(int tun, Wire wire, const Options &options, Statistics &statistics)
+        : tun_(tun), wire_(wire), options_(options), statistics_(statistics),
           timer_(checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd")),
           events_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")) {
+        for (std::size_t i = 0; i < (options.jitter > 0 ? kLanes : 1); ++i)
+            lanes_.push_back({Queue(options.limit)});
         for (const int each : {tun_, timer_}) {
             epoll_event event{};
             event.events = EPOLLIN;
@@ -246,7 +189,9 @@ private:
     // Reads what the host sends; true if there may be more.
     bool take() {
         for (int i = 0; i < kReadsBetweenReleases; ++i) {
-            auto *headers = reinterpret_cast<Headers *>(queue_.room());
+            // Into the lane of the packet before, where the next one is likely to belong.
+            char *room = lanes_[lane_].queue.room();
+            auto *headers = reinterpret_cast<Headers *>(room);
             auto *packet = reinterpret_cast<std::uint8_t *>(headers + 1);
             const std::array<iovec, 2> parts{iovec{&headers->offload, sizeof headers->offload},
                                              iovec{packet, kLongestPacket}};
@@ -258,39 +203,74 @@ private:
             const std::size_t length = static_cast<std::size_t>(got) - sizeof headers->offload;
             if (!address_frame(*headers, packet, length, wire_))
                 continue;
-            if (queue_.full())
+            if (waiting() >= options_.limit) {
                 add(statistics_.dropped, 1);
-            else
-                queue_.push(due(length), sizeof(Headers) + length);
+                continue;
+            }
+            if (lanes_.size() > 1)
+                lane_ = flow_of(packet, length) % lanes_.size();
+            Lane &lane = lanes_[lane_];
+            if (lane.queue.room() != room)
+                std::memcpy(lane.queue.room(), room, sizeof(Headers) + length);
+            lane.queue.push(due(lane, length), sizeof(Headers) + length);
         }
         return true;
     }
 
-    // In the order in which they came, however short.
-    std::int64_t due(std::size_t length) {
-        const std::size_t first = std::min(length, kMostOfFrame) + sizeof(ether_header);
+    std::size_t waiting() const {
+        std::size_t bytes = 0;
+        for (const Lane &lane : lanes_)
+            bytes += lane.queue.bytes();
+        return bytes;
+    }
+
+    // In the order in which they came in the lane, however short.
+    std::int64_t due(Lane &lane, std::size_t length) {
+        const std::size_t first = std::min(length, options_.mtu) + sizeof(ether_header);
         const std::int64_t takes =
-            rate_ > 0 ? static_cast<std::int64_t>(first) * 8'000'000'000 / rate_ : 0;
-        last_due_ = std::max(last_due_, now_ns() + delay_ + takes);
-        return last_due_;
+            options_.rate > 0 ? static_cast<std::int64_t>(first) * 8'000'000'000 / options_.rate
+                              : 0;
+        lane.last_due = std::max(lane.last_due, now_ns() + options_.delay + chance() + takes);
+        return lane.last_due;
+    }
+
+    std::int64_t chance() {
+        if (options_.jitter == 0)
+            return 0;
+        options_.seed += 0x9e3779b97f4a7c15;
+        const auto most = static_cast<std::uint64_t>(options_.jitter);
+        return static_cast<std::int64_t>(mixed(options_.seed) % (most + 1));
+    }
+
+    // The lane whose first packet is due first; nullptr if nothing waits.
+    Queue *next() {
+        Queue *first = nullptr;
+        for (Lane &lane : lanes_)
+            if (!lane.queue.empty() && (!first || lane.queue.due() < first->due()))
+                first = &lane.queue;
+        return first;
     }
 
     void release() {
-        for (std::int64_t now = now_ns(); !queue_.empty() && queue_.due() <= now; now = now_ns()) {
-            count_lateness(now - queue_.due());
-            const ssize_t sent = write(wire_.socket, queue_.frame(), queue_.length());
+        for (Queue *queue = next(); queue; queue = next()) {
+            const std::int64_t late = now_ns() - queue->due();
+            if (late < 0)
+                return;
+            count_lateness(late);
+            const ssize_t sent = write(wire_.socket, queue->frame(), queue->length());
             add(sent < 0 ? statistics_.dropped : statistics_.packets, 1);
             if (sent > 0)
                 add(statistics_.bytes, static_cast<std::uint64_t>(sent) - sizeof(Headers));
-            queue_.pop();
+            queue->pop();
         }
     }
 
     // Until there is something to read or to release.  Waking takes tens of microseconds, so we
     // have ourselves woken earlier by what it took of late, and poll for the rest.
     void sleep() {
-        const bool waiting = !queue_.empty();
-        const std::int64_t wake = waiting ? queue_.due() - lead_ : 0;
+        const Queue *first = next();
+        const bool waiting = first != nullptr;
+        const std::int64_t wake = waiting ? first->due() - lead_ : 0;
         if (waiting && now_ns() >= wake)
             return;
         if (waiting) {
@@ -309,7 +289,7 @@ private:
         const bool expired = read(timer_, &expirations, sizeof expirations) > 0;
         // With nothing waiting it is an old one, which polling was quicker than.
         if (expired && waiting)
-            lead_ = std::min(most_lead_, lead_ + (now_ns() - wake - lead_) / kLeadMemory);
+            lead_ = std::min(options_.most_lead, lead_ + (now_ns() - wake - lead_) / kLeadMemory);
     }
 
     // Only this thread writes.
@@ -328,8 +308,9 @@ private:
 
     int tun_;
     Wire wire_;
-    std::int64_t delay_, most_lead_, rate_, last_due_ = 0;
-    Queue queue_;
+    Options options_;
+    std::vector<Lane> lanes_;
+    std::size_t lane_ = 0; // of the packet before
     Statistics &statistics_;
     int timer_, events_;
     std::int64_t lead_ = 0;
@@ -338,17 +319,16 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 8) {
-        std::fprintf(stderr,
-                     "usage: relay TUN WIRE DELAY_NS LIMIT_BYTES LEAD_NS RATE STATISTICS\n");
+    if (argc != 11) {
+        std::fprintf(stderr, "usage: relay TUN WIRE DELAY_NS JITTER_NS SEED LIMIT_BYTES LEAD_NS "
+                             "RATE MTU STATISTICS\n");
         return 2;
     }
-    const std::int64_t delay = std::strtoll(argv[3], nullptr, 10);
-    const std::size_t limit = std::strtoull(argv[4], nullptr, 10);
-    const std::int64_t most_lead = std::strtoll(argv[5], nullptr, 10);
-    const std::int64_t rate = std::strtoll(argv[6], nullptr, 10);
-    Relay relay(open_tun(argv[1]), open_wire(argv[2]), delay, limit, most_lead, rate,
-                mapped_statistics(argv[7]));
+    const auto number = [&](int which) { return std::strtoll(argv[which], nullptr, 10); };
+    const auto size = [&](int which) { return std::strtoull(argv[which], nullptr, 10); };
+    Relay relay(open_tun(argv[1]), open_wire(argv[2]),
+                {number(3), number(4), size(5), size(6), number(7), number(8), size(9)},
+                mapped_statistics(argv[10]));
     // Whoever started us waits for this line before it configures the device.
     std::puts("ready");
     std::fclose(stdout);

@@ -33,7 +33,7 @@ def build(cluster: Cluster) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise LabError(
-            f"--delay needs a C++20 compiler for its relay, and there is no '{compiler[0]}'; "
+            f"--delay and --jitter need a C++20 compiler, and there is no '{compiler[0]}'; "
             "install one (apt-get install g++) or name it in CXX"
         ) from None
     if done.returncode != 0:
@@ -57,9 +57,12 @@ def start(cluster: Cluster, host: int, init: int) -> None:
         names.DEVICE,
         names.WIRE,
         str(cluster.links.delay_ns),
+        str(cluster.links.jitter_ns),
+        str(cluster.links.seed * names.MOST_HOSTS + host),  # hosts differ
         str(_limit(cluster)),
         str(round(MOST_LEAD_NS / cluster.links.dilate)),
         str(cluster.links.rate if cluster.links.rate and links.exact(cluster.links) else 0),
+        str(cluster.links.mtu or links.USUAL_MTU),
         str(_statistics(cluster, host)),
     ]
     with open(log, "w") as errors:
@@ -122,7 +125,7 @@ def _limit(cluster: Cluster) -> int:
     """Bytes that wait at most: twice what the link carries in the delay, and its bursts."""
     if cluster.links.rate is None:
         return UNSHAPED_LIMIT
-    flying = cluster.links.rate / 8 * cluster.links.delay_ns / 1e9
+    flying = cluster.links.rate / 8 * (cluster.links.delay_ns + cluster.links.jitter_ns) / 1e9
     return int(2 * flying) + LEAST_LIMIT
 
 

@@ -23,6 +23,8 @@ def headline(cluster: Cluster) -> str:
 def _links(links: Links) -> str:
     rate = show_rate(links.rate) if links.rate else "not shaped"
     delay = f", {show_time(links.delay_ns)} each way" if links.delay_ns else ""
+    delay += f", up to {show_time(links.jitter_ns)} more by chance" if links.jitter_ns else ""
+    delay += f", packets of {links.mtu} bytes" if links.mtu else ""
     dilated = f" (time dilated {links.dilate:g} times)" if links.dilate != 1 else ""
     return f"links {rate}{delay}{dilated}"
 
@@ -98,6 +100,7 @@ def _facts(name: str, cluster: Cluster | None) -> dict:
         "running": True,
         "rate": cluster.links.rate,
         "delay_ns": cluster.links.delay_ns,
+        "jitter_ns": cluster.links.jitter_ns,
         "dilate": cluster.links.dilate,
         "hosts": hosts,
     }

@@ -46,10 +46,18 @@ class Links:
     """How links are, in time as the hosts see it: rates and delays are divided by dilation."""
 
     rate: int | None = None  # bits per second each way; None: not shaped
-    delay_ns: int = 0  # each way; 0: no relay
+    delay_ns: int = 0  # each way
+    jitter_ns: int = 0  # what a packet is held for on top, at most
+    seed: int = 1  # of the jitter
+    mtu: int | None = None  # bytes of a packet; None: the kernel's, 1500
     dilate: float = 1.0
     burst: int | None = None  # bytes; None: by the rate
     queue: int | None = None  # bytes that wait at most for a link; None: by the rate
+
+    @property
+    def relayed(self) -> bool:
+        """Whether what a host sends goes through a relay."""
+        return self.delay_ns > 0 or self.jitter_ns > 0
 
 
 @dataclass

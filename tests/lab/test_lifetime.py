@@ -153,6 +153,8 @@ def test_without_root_it_says_so(monkeypatch):
         (["up", 0], "1 to 250 hosts"),
         (["up", 2, "--rate", "fast"], "'fast' is no rate; write a rate as 1gbit"),
         (["up", 2, "--delay", "30"], "'30' is no time"),
+        (["up", 2, "--jitter", "30"], "'30' is no time"),
+        (["up", 2, "--mtu", "900"], "--mtu 900: links carry packets of 1280 to 9216 bytes"),
         (["up", 2, "--dilate", "0.5"], "--dilate 0.5"),
         (["link", "h1", "slow"], "takes a rate"),
         (["link", "h1", "cut", "5"], "takes no '5'"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 
 import pytest
@@ -111,3 +112,71 @@ for _ in range(3000): s.sendto(bytes(1400), ("h2", 7005))
     lab.python(1, code)
     relay = lab.facts()["hosts"][0]["relay"]
     assert relay["dropped"] > 0
+
+
+LISTEN = """
+import json, socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7007))
+s.settimeout(60)
+print("ready", flush=True)
+print(json.dumps([json.loads(s.recv(64)) for _ in range(int(sys.argv[1]))]))
+"""
+SPEAK = """
+import json, socket, sys
+flows, messages = int(sys.argv[1]), int(sys.argv[2])
+sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(flows)]
+for message in range(messages):
+    for flow, s in enumerate(sockets):
+        s.sendto(json.dumps([flow, message]).encode(), ("h2", 7007))
+"""
+
+
+@pytest.fixture(scope="module")
+def jittered(make_lab) -> Lab:
+    return make_lab(2, "--rate", "1gbit", "--jitter", "20ms", "--seed", 7, "--mtu", 9000)
+
+
+def test_flows_overtake_one_another_and_keep_their_own_order(jittered):
+    flows, messages = 16, 12
+    listener = jittered.serve(2, LISTEN, flows * messages)
+    jittered.python(1, SPEAK, flows, messages)
+    got = json.loads(listener.communicate(timeout=60)[0])
+    assert got != sorted(got, key=lambda each: each[1])  # as they were sent
+    for flow in range(flows):
+        assert [message for of, message in got if of == flow] == list(range(messages))
+
+
+def test_a_stream_through_jitter_is_whole_and_nothing_is_dropped(jittered):
+    sink = jittered.serve(
+        2,
+        "import hashlib, socket\ns = socket.create_server(('', 7006))\n"
+        "print('ready', flush=True)\n"
+        "c, _ = s.accept(); print(hashlib.sha256(c.makefile('rb').read()).hexdigest())",
+    )
+    text = "bytes(i * i % 251 for i in range(700_000))"
+    jittered.python(
+        1,
+        f"import socket\nc = socket.create_connection(('h2', 7006), 60)\nc.sendall({text})",
+    )
+    expected = hashlib.sha256(bytes(i * i % 251 for i in range(700_000))).hexdigest()
+    assert sink.communicate(timeout=60)[0].strip() == expected
+    assert [host["relay"]["dropped"] for host in jittered.facts()["hosts"]] == [0, 0]
+
+
+def test_links_carry_long_packets_whole(jittered):
+    """The longest that fits, not to be split, and one byte more, which nothing carries."""
+    code = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER: IP_PMTUDISC_DO
+s.connect(("h2", 7007))
+s.send(bytes(9000 - 28))
+try:
+    s.send(bytes(9001 - 28))
+except OSError as error:
+    print(error.strerror)
+"""
+    listener = jittered.serve(2, LISTEN.replace("json.loads(s.recv(64))", "len(s.recv(9999))"), 1)
+    assert jittered.python(1, code) == "Message too long\n"
+    assert json.loads(listener.communicate(timeout=60)[0]) == [8972]
