@@ -26,7 +26,7 @@ python_sources := $(shell find python -type f -not -name '*.pyc')
 c_files := $(shell find src include mpi python tests bench examples lab -type f \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
 	-not -path '*/.venv/*' -not -path '*/.build/*')
-python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh
+python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak
 
 .PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-asan test-tsan \
 	reliability bench format format-check lint install clean
@@ -108,11 +108,12 @@ test-tsan: $(TOOLS)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(sanitized))
 	$(call ctest,tsan,$(only_shared))
 
-# What docs/reliability.md shows: about half an hour, as root.
+# What docs/reliability.md shows: about an hour, as root.
 reliability: $(INSTALLED)
 	lab/reliability failures
 	lab/reliability splits
 	lab/reliability strangers
+	lab/soak
 
 # ---- the rest
 

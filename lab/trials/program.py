@@ -15,16 +15,17 @@ ROOT = SOURCES.parents[2]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra"]
 
 
-def build(folder: Path, prefix: Path) -> Path:
+def build(folder: Path, prefix: Path, name: str = "worker") -> Path:
     """The program, in this folder.  `prefix`: where Stretto is installed, or a build of it."""
     library = _library(prefix)
     include = prefix / "include"
     if not include.is_dir():
         include = ROOT / "include"
-    program = folder / "worker"
+    program = folder / name
     compiler = shlex.split(os.environ.get("CC", "cc"))
+    sources = [str(SOURCES / f"{each}.c") for each in (name, "calls")]
     command = [
-        *compiler, *FLAGS, f"-I{include}", *map(str, sorted(SOURCES.glob("*.c"))),
+        *compiler, *FLAGS, f"-I{include}", *sources, "-pthread",
         str(library), f"-Wl,-rpath,{library.parent}", "-o", str(program),
     ]  # fmt: skip
     try:

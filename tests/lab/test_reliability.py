@@ -6,6 +6,7 @@ In full: `sudo make reliability`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -53,3 +54,17 @@ def test_strangers_are_refused_and_the_job_goes_on(able):
     )
     assert len(attacks) == 8
     assert all(made != "0" for _, made in attacks)
+
+
+def test_late_ranks_get_right_results(able):
+    calls = 1000 if FULL else 120
+    command = [LAB / "soak", "--calls", calls, "--hosts", 3, "--seed", 2, "--prefix", PREFIX]
+    done = subprocess.run(
+        list(map(str, command)),
+        capture_output=True, text=True, cwd=ROOT, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    seen = json.loads(done.stdout)
+    assert (seen["calls"], seen["wrong"], seen["hangs"], seen["amiss"]) == (calls, 0, 0, [])
+    assert seen["announcements"] > 0
+    assert sum(seen["served"].values()) >= calls

@@ -7,7 +7,7 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from trials import views
+from trials import soak, views
 from trials.crew import Event, Rank
 from trials.judge import judge
 from trials.trial import Deadlines, Shape
@@ -175,3 +175,41 @@ def test_the_same_seed_gives_the_same_shape():
         hosts = Shape.by_chance(random.Random(seed), 8, (2, 8)).hosts
         assert 2 <= len(set(hosts)) <= 8
         assert all(1 <= hosts.count(host) <= 3 for host in hosts)
+
+
+def soaked(*told: str, hung: bool = False) -> dict:
+    """What lab/soak says of three ranks that have made ten calls, and have said this on top."""
+    crew = Crew([Rank(rank, rank + 1, Process(), streams=0) for rank in range(3)])
+    usual = [f"{rank} ended|9|10|4" for rank in range(3) if not hung]
+    for text in ("0 served|9|allreduce|chain(blocks=7)|10", *usual, *told):
+        rank, line = text.split(" ", 1)
+        crew.ranks[int(rank)].events.append(Event.read(line.replace("|", "\t")))
+    return soak.summary(crew, hung, 1.0)
+
+
+def test_calls_that_were_right_are_not_amiss():
+    seen = soaked()
+    assert (seen["calls"], seen["announcements"], seen["served"]) == (10, 12, {"chain": 10})
+    assert seen["amiss"] == []
+
+
+@pytest.mark.parametrize(
+    ("what", "count"),
+    [
+        ("1 wrong|5|3|allreduce of 9 int32 sum|2", "wrong"),
+        ("1 failed|5|3|allreduce of 9 int32 sum|timeout|rank 2 has not come", "hangs"),
+        ("1 failed|5|3|allreduce of 9 int32 sum|mismatched collectives|call 3 is", "mismatches"),
+    ],
+)
+def test_what_is_wrong_in_one_call_is_amiss(what, count):
+    seen = soaked(what)
+    assert seen[count] == 1
+    assert what.split("|")[-1] in seen["amiss"][0]
+
+
+def test_a_hang_says_where_each_rank_stands():
+    seen = soaked(
+        "0 at|8|7|is in the call", "1 at|8|7|is in the call", "2 at|8|6|computes", hung=True
+    )
+    assert (seen["hangs"], seen["calls"]) == (1, 6)
+    assert "rank 2 on h3: call 6, computes" in seen["amiss"]

@@ -14,6 +14,9 @@
 
 #define MOST_RANKS 256
 
+/* splitmix64's output function (Steele, Lea, Flood 2014): every bit depends on every bit. */
+uint64_t mixed(uint64_t x);
+
 /* Who is in the communicator. */
 struct crew {
     stretto_comm comm;
@@ -31,6 +34,8 @@ struct call {
 };
 
 struct call call_of(uint64_t seed, uint64_t number, const struct crew *crew);
+/* For lab/soak: an allreduce about as large as those from which on arrivals are watched. */
+struct call watched_call_of(uint64_t seed, uint64_t number);
 /* "iallreduce of 1009 float32 sum". */
 void describe_call(const struct call *call, char *text, size_t size);
 /* Whether the library counts it: messages are no collectives. */
