@@ -69,7 +69,7 @@ shared_tests := net transport engine hosts api_collectives api_nonblocking api_e
 	api_failures api_peers api_memory api_memory_messages api_shrink api_shrink_failures \
 	api_trace trace programs control control_agent
 # What only ranks on several hosts do.
-over_hosts := api_trials api_arrivals api_phases
+over_hosts := api_trials api_arrivals api_phases api_alarm
 sanitized := $(shared_tests:%=test_%) $(over_hosts:%=test_%)
 only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests) $(over_hosts:%=%_hosts))))$$'
 

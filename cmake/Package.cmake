@@ -35,6 +35,7 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/include/stretto/communicators.h
   ${PROJECT_SOURCE_DIR}/include/stretto/hosting.h
   ${PROJECT_SOURCE_DIR}/include/stretto/machine.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/alarm.h
   ${PROJECT_SOURCE_DIR}/include/stretto/phases.h
   ${PROJECT_SOURCE_DIR}/include/stretto/stretto.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stretto)

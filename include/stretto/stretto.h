@@ -388,6 +388,7 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
 }
 #endif
 
+#include "alarm.h"
 #include "communicators.h"
 #include "hosting.h"
 #include "machine.h"

@@ -175,6 +175,7 @@ void bind_communicator(nb::module_ &module) {
                 self.handle->share([&](stretto_comm comm) { return stretto_edge(comm, fraction); });
             },
             "fraction"_a)
+        .def("set_alarm", &set_alarm, "function"_a.none(), "factor"_a, "floor"_a)
         .def("force_algorithm", &force_algorithm, "name"_a)
         .def("set_reproducible", &set_reproducible, "mode"_a)
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)

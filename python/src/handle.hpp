@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <nanobind/nanobind.h>
+#include <utility>
 #include <vector>
 
 #include "errors.hpp"
@@ -60,6 +61,9 @@ public:
     // An array of bytes in shared memory.  It keeps the job joined while it lives.
     nanobind::object allocate(std::size_t bytes);
 
+    // What the communicator's alarm calls, in place of what it called before.
+    void keep_alarm(nanobind::object function) { alarm_ = std::move(function); }
+
     // No further calls.  Waits for what runs, and leaves the job, as soon as no shared array lives.
     void finalize();
     // At the end of the process: leaves the job unless something still runs, whatever lives.
@@ -98,6 +102,7 @@ private:
     int blocks_ = 0;                        // shared arrays that live
     std::vector<void *> released_;          // to be freed when nobody is inside
     std::list<std::weak_ptr<Pending>> tracked_;
+    nanobind::object alarm_;
     std::vector<std::shared_ptr<Pending>> orphans_; // without a Python object
 };
 

@@ -17,15 +17,6 @@ namespace stretto::python {
 
 namespace {
 
-// A thread that asks for the GIL of a Python that ends does not come back.
-bool python_ends() {
-#if PY_VERSION_HEX >= 0x030D0000
-    return Py_IsInitialized() == 0 || Py_IsFinalizing() != 0;
-#else
-    return Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0;
-#endif
-}
-
 stretto_op op_named(std::string_view text) {
     std::string names;
     for (int i = 0; i < kBuiltInOps; ++i) {
@@ -39,6 +30,14 @@ stretto_op op_named(std::string_view text) {
 }
 
 } // namespace
+
+bool python_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsInitialized() == 0 || Py_IsFinalizing() != 0;
+#else
+    return Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0;
+#endif
+}
 
 Operation::Operation(nb::object function, bool commutative) : function_(std::move(function)) {
     check(stretto_op_create(&call, function_.ptr(), commutative ? 1 : 0, &op_));

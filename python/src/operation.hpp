@@ -29,6 +29,9 @@ private:
     stretto_op op_;
 };
 
+// A thread that asks for the GIL of a Python that ends does not come back.
+bool python_ends();
+
 // The name of one that is built in, or an Operation.
 stretto_op op_of(nanobind::handle op);
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from stretto import _core
 from stretto._core import __version__
+from stretto.alarm import Alarm
 from stretto.communicator import Communicator, Stat
 from stretto.errors import (
     ArgumentError,
@@ -38,6 +39,7 @@ from stretto.request import IN_PLACE, Message, MessageRequest, PersistentRequest
 __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
+    "Alarm",
     "IN_PLACE",
     "ArgumentError",
     "Communicator",

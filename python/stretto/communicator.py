@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from stretto import _core
+from stretto.alarm import Alarms
 from stretto.arrays import given, like
 from stretto.data import name_of
 from stretto.errors import ArgumentError
@@ -61,7 +62,7 @@ class Stat(NamedTuple):
     """Bytes of operands that this rank read while reducing."""
 
 
-class Communicator(Parts, Messages, Exchanges, Family):
+class Communicator(Parts, Messages, Exchanges, Family, Alarms):
     """A rank's view of its job.  Made by `stretto.init`.
 
     As a context manager it is finalized at the end of the block, unless that ends by an exception:

@@ -18,6 +18,7 @@ namespace stretto {
 // In the order of the table in settings.cpp, which is the order of docs/settings.md.
 enum class Setting {
     timeout,
+    alarm,
     init_timeout,
     peer_timeout,
     heartbeat,
@@ -70,7 +71,7 @@ struct SettingInfo {
     // bytes, count: the range; duration: in nanoseconds.
     std::uint64_t least = 0, most = UINT64_MAX;
     std::string_view unit = "";  // duration: of a number without one
-    std::string_view words = ""; // choice: what it takes, by spaces
+    std::string_view words = ""; // choice: what it takes, by spaces; count: the word for 0
     SettingGroup group = SettingGroup::user;
     bool secret = false; // its value is told to nobody: kSet is
 };

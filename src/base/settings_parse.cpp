@@ -114,7 +114,9 @@ bool read(const SettingInfo &info, std::string_view text, SettingValue &value) {
     switch (info.kind) {
     case SettingKind::bytes: return read_bytes(text, value.number);
     case SettingKind::duration: return read_duration(text, info.unit, value.number);
-    case SettingKind::count: return leading(text, value.number, rest) && rest.empty();
+    case SettingKind::count:
+        return (!text.empty() && text == info.words) ||
+               (leading(text, value.number, rest) && rest.empty());
     case SettingKind::boolean: return read_boolean(text, value.number);
     case SettingKind::choice:
         for (const std::string_view word : split(info.words))
@@ -169,6 +171,8 @@ std::string takes(const SettingInfo &info) {
         text += ", from " + number(info.least) + " to " + number(info.most);
     else if (info.least != 0)
         text += ", at least " + number(info.least);
+    if (info.kind == SettingKind::count && !info.words.empty())
+        text += ", or " + std::string(info.words);
     return text;
 }
 

@@ -24,6 +24,15 @@ inline constexpr std::array kSettings{
                            "0: for ever",
                 .most = kLongest,
                 .unit = "s"},
+    SettingInfo{.setting = Setting::alarm,
+                .variable = "STRETTO_ALARM",
+                .kind = SettingKind::count,
+                .fallback = "off",
+                .meaning = "a line on standard error, once for a call and on each host, when ranks "
+                           "wait in it for longer than so many times the longest wait in earlier "
+                           "calls of its kind, and a second: it says who has not come",
+                .most = 1'000'000,
+                .words = "off"},
     SettingInfo{.setting = Setting::init_timeout,
                 .variable = "STRETTO_INIT_TIMEOUT",
                 .kind = SettingKind::duration,

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
+#include "base/warning.hpp"
 #include "net/sockets.hpp"
 
 namespace stretto::comm {
@@ -51,6 +52,14 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
       exhausted_(engine::no_memory(identity.rank)) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
     force(text(Setting::algorithm), "STRETTO_ALGORITHM");
+    constexpr std::uint64_t kFloor = 1'000'000'000; // ns
+    if (const std::uint64_t factor = number(Setting::alarm); factor != 0)
+        set_alarm(
+            [](const engine::Alert &alert) {
+                if (alert.lowest)
+                    log("alarm: " + alert.text);
+            },
+            static_cast<double>(factor), kFloor);
 }
 
 Communicator::Membership::~Membership() {

@@ -89,6 +89,10 @@ public:
         return {Collective::barrier, &token_[0], &token_[1], 1, Dtype::i32, ReduceOp::sum, 0};
     }
     engine::Queue::Flight *start(const Request &request);
+    // Raises an alarm for calls in which a rank does not come (engine/alarm.hpp).  Any thread.
+    void set_alarm(engine::Alarm::Raise raise, double factor, std::uint64_t floor_ns) {
+        engine_.alarm().set(std::move(raise), factor, floor_ns);
+    }
     // The computation before the next call begins; so much of it is done, above 0 and up to 1.  The
     // latter may be called by any thread, and outside of phases does nothing.
     void begin_phase();

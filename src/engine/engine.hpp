@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/alarm.hpp"
 #include "engine/plan.hpp"
 #include "engine/run.hpp"
 #include "engine/store_choice.hpp"
@@ -82,6 +83,9 @@ public:
     // Forgets the plans of all calls that were made; false if other ranks still need one.
     bool forget();
 
+    // Of waits in which a rank does not come.
+    Alarm &alarm() { return alarm_; }
+
     const transport::Segment &segment() const { return *segment_; }
 
 private:
@@ -138,6 +142,9 @@ private:
     [[noreturn]] void refuse(const Call &call) const;
     void stand(const Run &run);
     int awaited(const Run &run);
+    void consider_alarm(const Run &run, std::uint64_t waited_ns);
+    Alert alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longest_ns) const;
+    Late late(const Run &run) const;
     std::string missing(const Run &run) const;
     bool stopped(int rank) const;
     std::string here(const Run &run) const;
@@ -176,6 +183,7 @@ private:
     StoreChoice store_;           // how to write cells
     const transport::Heap &heap_;
     const Describe describe_;
+    Alarm alarm_;
     Companion *const companion_; // null: none
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Waking those who wait, waiting, and what a rank that waits long finds out.
 #include <algorithm>
+#include <new>
 
 #include "base/clock.hpp"
 #include "base/kernel_files.hpp"
@@ -45,8 +46,8 @@ void Engine::ship(Run &run, const Step &step, const StepReader &reader) {
 
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     struct Waiting final : transport::Awaited {
-        Waiting(Engine &engine_, Run &run_, const std::function<bool()> &what_)
-            : engine(engine_), run(run_), what(what_) {}
+        Waiting(Engine &engine_, Run &run_, const std::function<bool()> &what_, bool caller_)
+            : engine(engine_), run(run_), what(what_), caller(caller_) {}
         bool attempt() override {
             if (!what() && (engine.companion_ == nullptr || !engine.companion_->progress()))
                 return false;
@@ -55,17 +56,26 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
         }
         void diagnose(std::uint64_t waited_ns) override {
             engine.stand(run);
-            stands = true;
+            if (!stands) {
+                stands = true;
+                said = run.call->said;
+                since = now_ns() - waited_ns;
+            }
             engine.diagnose(run, waited_ns);
+            if (caller)
+                engine.consider_alarm(run, waited_ns);
         }
 
         Engine &engine;
         Run &run;
         const std::function<bool()> &what;
+        const bool caller;
         const std::uint64_t entered = now_ticks();
         bool stands = false;
+        Said said; // of the call, and since when it waits, once the wait is looked into
+        std::uint64_t since = 0;
     };
-    Waiting waiting(*this, run, attempt);
+    Waiting waiting(*this, run, attempt, caller);
     try {
         transport::wait(*segment_, rank_, waiting,
                         caller ? transport::caller(options_.spin_ns, run.plan->vector_bytes)
@@ -75,8 +85,10 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
             interrupt(run);
         throw;
     }
-    if (waiting.stands)
+    if (waiting.stands) {
         mine_.standing.store(0, std::memory_order_relaxed);
+        alarm_.learn(waiting.said, now_ns() - waiting.since);
+    }
 }
 
 // Tells the others where we wait.
@@ -216,7 +228,7 @@ void Engine::interrupt(const Run &run) const {
 }
 
 // Who has not come to this call; if all have, who is in it and gets nothing done.
-std::string Engine::missing(const Run &run) const {
+Late Engine::late(const Run &run) const {
     std::vector<int> absent, stuck;
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         const transport::LineBlock &lines = segment_->lines(rank);
@@ -230,9 +242,14 @@ std::string Engine::missing(const Run &run) const {
                  (stopped(rank) || lines.asleep.load(std::memory_order_relaxed) == 0))
             stuck.push_back(rank);
     }
-    if (absent.empty() && stuck.empty())
+    const bool all_came = absent.empty();
+    return {std::move(all_came ? stuck : absent), all_came};
+}
+
+std::string Engine::missing(const Run &run) const {
+    const auto [culprits, all_came] = late(run);
+    if (culprits.empty())
         return "; all ranks have come and wait for one another";
-    const std::vector<int> &culprits = absent.empty() ? stuck : absent;
     constexpr std::size_t kMostStopped = 4;
     std::string details;
     std::size_t told = 0;
@@ -245,9 +262,39 @@ std::string Engine::missing(const Run &run) const {
         }
     const bool one = culprits.size() == 1;
     return "; " + ranks_in_words(culprits) + (one ? " has" : " have") +
-           (absent.empty() ? " come but " + std::string(one ? "gets" : "get") + " nothing done"
-                           : " not come") +
+           (all_came ? " come but " + std::string(one ? "gets" : "get") + " nothing done"
+                     : " not come") +
            details;
+}
+
+// Tells of a wait that is longer than others explain; the call goes on.
+void Engine::consider_alarm(const Run &run, std::uint64_t waited_ns) {
+    try {
+        if (const auto due = alarm_.due(run.sequence, run.call->said, waited_ns))
+            due->raise(alert(run, waited_ns, due->longest_ns));
+    } catch (const std::bad_alloc &) { // then nobody hears of it
+    }
+}
+
+Alert Engine::alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longest_ns) const {
+    Alert alert;
+    alert.collective = describe_(run.call->said);
+    alert.call = segment_->number_of(run.sequence);
+    alert.late = late(run);
+    alert.waited_ns = waited_ns;
+    alert.longest_ns = longest_ns;
+    alert.lowest = true;
+    for (int rank = 0; rank < rank_; ++rank) {
+        const auto standing = transport::Standing::unpacked(
+            segment_->lines(rank).standing.load(std::memory_order_acquire));
+        if (segment_->here(rank) && standing.kind == transport::Standing::step)
+            alert.lowest = false;
+    }
+    alert.text = here(run) + " has waited " + in_seconds(waited_ns) + ", in calls like it " +
+                 (longest_ns > 0 ? "never more than " + in_seconds(longest_ns)
+                                 : "never long enough to be noted") +
+                 " before" + missing(run) + where_others_wait(*segment_, rank_, run.sequence);
+    return alert;
 }
 
 // As the kernel says of its process; false if that cannot be seen from here.
