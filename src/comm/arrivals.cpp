@@ -180,20 +180,20 @@ void Communicator::decide(const Request &request, Watched &watched) {
     if (calls < kFirst || (calls - kFirst) % kSoon != 0)
         return;
     const std::vector<double> expected = watched.history.expected();
-    Chosen chosen = balanced(request, watched);
+    const Chosen &usual = balanced(request, watched);
     // Plans that are forced and made for these arrivals need no prices.
     const bool settled = calls < watched.decided_at + watched.due_after ||
-                         (chosen.forced && !watched.serves.algorithm.empty());
+                         (usual.forced && !watched.serves.algorithm.empty());
     if (settled && !moved(expected, watched.decided_for, watched.serves.margin))
         return;
     const std::vector<select::Arrivals> recent(watched.history.recent().begin(),
                                                watched.history.recent().end());
     const bool at_once =
         watched.serves.margin > 0 && select::wait(expected) < watched.serves.margin;
-    if (!at_once && !chosen.forced &&
+    if (!at_once && !usual.forced &&
         (watched.told.last == 0 || watched.told.last + kFirst + 1 < watched.calls))
-        learn_prices(free_situation(request), chosen.algorithm, recent, watched);
-    const select::Late next = late_for(request, chosen, expected, recent, watched);
+        learn_prices(free_situation(request), usual.algorithm, recent, watched);
+    const select::Late next = late_for(request, usual, expected, recent, watched);
     const bool same =
         next.algorithm == watched.serves.algorithm && next.order == watched.serves.order;
     watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kSoon;
@@ -202,6 +202,7 @@ void Communicator::decide(const Request &request, Watched &watched) {
     watched.serves = next;
     if (same)
         return;
+    Chosen chosen = usual;
     serve_late(next, chosen);
     serve(request, site(request), chosen);
 }
