@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from cluster import Cluster
 from contest import facts
+from launching import LaunchError
 
 START, PATIENCE = 180, 4  # seconds for a start; times what is expected, before a job is ended
 # What the network is like, once for all jobs: they then choose by the same numbers.
@@ -58,3 +60,32 @@ class Kept:
         passed = [word for name in settings for word in ("--env", f"{name}={settings[name]}")]
         whole = cluster.command("run", "--no-prefix", *passed, *command)
         return list(cluster.lines(whole, {}, limit))
+
+
+def measure(ranks: Iterable[int], run: Callable[[int], None]) -> bool:
+    """On each number of hosts; whether all came to their end."""
+    whole = True
+    for each in ranks:
+        try:
+            run(each)
+        except LaunchError as error:
+            whole = False
+            print(f"{each} hosts: {error}", file=sys.stderr)
+    return whole
+
+
+def stored(folder: Path, files: str) -> list[dict]:
+    """By rate and number of ranks, all that have rows."""
+    found = [json.loads(path.read_text()) for path in folder.glob(files)]
+    found = [results for results in found if results["rows"]]
+    if not found:
+        sys.exit(f"nothing was measured: there is no {folder / files}")
+    return sorted(found, key=lambda results: (results["rate"], results["meta"]["ranks"]))
+
+
+def tell_wrong(found: list[dict]) -> int:
+    """Elements that were wrong, of all results."""
+    wrong = sum(row["wrong"] for results in found for row in results["rows"])
+    if wrong:
+        print(f"WRONG: {wrong} elements")
+    return wrong

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from cluster import ROOT, Cluster, made
 from contest import build, numbers
-from kept import PATIENCE, START, Kept
+from kept import PATIENCE, START, Kept, measure, stored, tell_wrong
 from late_parts import Part, Point, parts
-from launching import LaunchError
 from rich.console import Console
 from sizes import parse_sizes, size_text
 
@@ -60,18 +59,11 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     options = parse_arguments()
     options.output.mkdir(parents=True, exist_ok=True)
-    failures = []
+    whole = True
     if not options.plots_only:
         build([], Console())
-        for ranks in options.ranks:
-            try:
-                Sweep(ranks, options).run()
-            except LaunchError as error:
-                failures.append(error)
-                print(f"{ranks} hosts: {error}", file=sys.stderr)
-    found = stored(options.output)
-    if not found:
-        sys.exit(f"nothing was measured: there is no {options.output / file_of('P', 'RATE')}")
+        whole = measure(options.ranks, lambda ranks: Sweep(ranks, options).run())
+    found = stored(options.output, file_of("*", "*"))
     import late_page  # with parts of Stretto, which is installed by now
 
     text = late_page.markdown(found)
@@ -81,21 +73,11 @@ def main() -> int:
         late_page.write(text)
         late_page.draw(found, ROOT / "docs/images")
     print(text)
-    wrong = sum(row["wrong"] for results in found for row in results["rows"])
-    if wrong:
-        print(f"WRONG: {wrong} elements")
-    return 1 if failures or wrong else 0
+    return 1 if tell_wrong(found) or not whole else 0
 
 
 def file_of(ranks: object, rate: str) -> str:
     return f"proficz-{rate}-{ranks}.json"
-
-
-def stored(folder: Path) -> list[dict]:
-    """By rate and number of ranks, all that have rows."""
-    found = [json.loads(path.read_text()) for path in folder.glob(file_of("*", "*"))]
-    found = [results for results in found if results["rows"]]
-    return sorted(found, key=lambda results: (results["rate"], results["meta"]["ranks"]))
 
 
 def point_of(row: dict) -> Point:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +15,7 @@ from typing import NamedTuple
 import recording
 from cluster import ROOT, Cluster, made
 from contest import build, numbers
-from kept import PATIENCE, START, Kept
-from launching import LaunchError
+from kept import PATIENCE, START, Kept, measure, stored, tell_wrong
 from published_late import STEP
 from rich.console import Console
 
@@ -84,22 +82,15 @@ def one_of(known: dict) -> Callable[[str], list[str]]:
 def main() -> int:
     options = parse_arguments()
     options.output.mkdir(parents=True, exist_ok=True)
-    failures = []
+    whole = True
     if not options.tables_only:
         try:
             recording.read(options.recording)
         except (OSError, ValueError) as error:
             sys.exit(f"--recording: {error}")
         build([], Console())
-        for ranks in options.ranks:
-            try:
-                Replays(ranks, options).run()
-            except LaunchError as error:
-                failures.append(error)
-                print(f"{ranks} hosts: {error}", file=sys.stderr)
-    found = stored(options.output)
-    if not found:
-        sys.exit(f"nothing was measured: there is no {options.output / file_of('P', 'RATE')}")
+        whole = measure(options.ranks, lambda ranks: Replays(ranks, options).run())
+    found = stored(options.output, file_of("*", "*"))
     import replay_page  # with parts of Stretto, which is installed by now
 
     text = replay_page.markdown(found)
@@ -107,21 +98,11 @@ def main() -> int:
     if options.page:
         replay_page.write(text)
     print(text)
-    wrong = sum(row["wrong"] for results in found for row in results["rows"])
-    if wrong:
-        print(f"WRONG: {wrong} elements")
-    return 1 if failures or wrong else 0
+    return 1 if tell_wrong(found) or not whole else 0
 
 
 def file_of(ranks: object, rate: str) -> str:
     return f"training-{rate}-{ranks}.json"
-
-
-def stored(folder: Path) -> list[dict]:
-    """By rate and number of ranks, all that have rows."""
-    found = [json.loads(path.read_text()) for path in folder.glob(file_of("*", "*"))]
-    found = [results for results in found if results["rows"]]
-    return sorted(found, key=lambda results: (results["rate"], results["meta"]["ranks"]))
 
 
 class Replays(Kept):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -59,3 +60,18 @@ class Command:
 @pytest.fixture(scope="session")
 def stretto() -> Command:
     return Command()
+
+
+@pytest.fixture(params=["one host", "several hosts"])
+def where(request) -> dict[str, str]:
+    """Settings of the job."""
+    if request.param == "one host":
+        return {}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return {
+        "STRETTO_HOSTS": "a,b,c",
+        "STRETTO_ADDR": f"127.0.0.1:{port}",
+        "STRETTO_SECRET": "of-tests-only-0123456789abcdef-0123",
+    }

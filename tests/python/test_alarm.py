@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import re
-import socket
 import sys
 
-import pytest
 from conftest import JOBS
 
 LATE = """
@@ -20,21 +18,6 @@ with stretto.init() as comm:
         time.sleep(0.001)
     assert comm.allreduce(np.full(3, comm.rank + 1, np.int32))[0] == 6
 """
-
-
-@pytest.fixture(params=["one host", "several hosts"])
-def where(request) -> dict[str, str]:
-    """Settings of the job."""
-    if request.param == "one host":
-        return {}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    return {
-        "STRETTO_HOSTS": "a,b,c",
-        "STRETTO_ADDR": f"127.0.0.1:{port}",
-        "STRETTO_SECRET": "of-tests-only-0123456789abcdef-0123",
-    }
 
 
 def test_a_callback_hears_who_has_not_come(stretto, where, tmp_path):

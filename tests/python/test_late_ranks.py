@@ -20,6 +20,7 @@ import late_model  # noqa: E402
 import late_page  # noqa: E402
 import late_ranks  # noqa: E402
 import late_risks  # noqa: E402
+import launching  # noqa: E402
 import published_late  # noqa: E402
 from stretto.cli import arrival_tables  # noqa: E402
 
@@ -64,7 +65,7 @@ class Jobs:
             return
         given = dict(zip(command, command[1:], strict=False))
         if len(self.seen) == self.breaks_at:
-            raise late_ranks.LaunchError("broken off")
+            raise launching.LaunchError("broken off")
         mode, size, delays = given["--mode"], int(given["--sizes"]), given["--delays"]
         self.seen.append((mode, size, delays))
         rows = [row(int(ms.removesuffix("ms")), mode=mode, bytes=size) for ms in delays.split(",")]
@@ -74,7 +75,7 @@ class Jobs:
 
 def test_what_was_measured_is_not_measured_again(monkeypatch, tmp_path):
     broken = Jobs(monkeypatch, breaks_at=1)
-    with pytest.raises(late_ranks.LaunchError):
+    with pytest.raises(launching.LaunchError):
         late_ranks.Sweep(3, options(tmp_path)).run()
     assert broken.seen == [("one-late", 64 << 10, "0ms,50ms")]
     rest = Jobs(monkeypatch)
@@ -87,7 +88,7 @@ def test_what_was_measured_is_not_measured_again(monkeypatch, tmp_path):
     more = Jobs(monkeypatch)
     late_ranks.Sweep(3, options(tmp_path, delays=[0, 10, 50], sizes=[SIZE])).run()
     assert more.seen == [("one-late", SIZE, "10ms"), ("rand-late", SIZE, "10ms")]
-    (stored,) = late_ranks.stored(tmp_path)
+    (stored,) = late_ranks.stored(tmp_path, late_ranks.file_of("*", "*"))
     assert len(stored["rows"]) == 10
     assert stored["profile"] == {"links": {"between": {"byte": 8e-9}}}
     assert stored["meta"]["link"] == {"alpha": 1e-4, "beta": 8e-9}
@@ -106,7 +107,7 @@ def test_parts_have_their_own_algorithms(monkeypatch, tmp_path):
         ("one-late", SIZE, "50ms"),
         ("rand-late", SIZE, "50ms"),
     ]
-    (stored,) = late_ranks.stored(tmp_path)
+    (stored,) = late_ranks.stored(tmp_path, late_ranks.file_of("*", "*"))
     kinds = [(row["part"], row["mode"], row["edge"]) for row in stored["rows"]]
     assert kinds == [
         *[("tables", "one-late", "right")] * 2, *[("together", "one-late", "right")] * 2,

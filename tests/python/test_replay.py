@@ -17,6 +17,7 @@ BENCH = ROOT / "bench"
 sys.path += [str(BENCH), str(BENCH / "peers"), str(BENCH / "hosts")]
 sys.path += [str(ROOT / "examples" / "cnn")]
 
+import launching  # noqa: E402
 import published_late  # noqa: E402
 import recording  # noqa: E402
 import replay  # noqa: E402
@@ -210,7 +211,7 @@ class Jobs:
             yield {"links": {}}
             return
         if len(self.seen) == self.breaks_at:
-            raise replay.LaunchError("broken off")
+            raise launching.LaunchError("broken off")
         given = dict(zip(command, command[1:], strict=False))
         settings = [word for flag, word in zip(command, command[1:], strict=False)
                     if flag == "--env" and "PROFILE" not in word]  # fmt: skip
@@ -225,7 +226,7 @@ OURS = (True, "STRETTO_TRIALS=0")
 
 def test_algorithms_take_turns_and_what_was_measured_is_not_measured_again(monkeypatch, tmp_path):
     broken = Jobs(monkeypatch, breaks_at=3)
-    with pytest.raises(replay.LaunchError):
+    with pytest.raises(launching.LaunchError):
         replay.Replays(3, options(tmp_path)).run()
     assert broken.seen == [(0, None, *RING), (0, None, *OURS), (1, None, *OURS)]
     rest = Jobs(monkeypatch)
@@ -237,7 +238,7 @@ def test_algorithms_take_turns_and_what_was_measured_is_not_measured_again(monke
     more = Jobs(monkeypatch)
     replay.Replays(3, options(tmp_path, executions=3, paces=["paper"])).run()
     assert more.seen == [(2, step, *RING), (2, step, *OURS)]
-    (stored,) = replay.stored(tmp_path)
+    (stored,) = replay.stored(tmp_path, replay.file_of("*", "*"))
     assert len(stored["rows"]) == 10
     assert stored["meta"]["steps"]["mean_s"] == pytest.approx(0.031)
 

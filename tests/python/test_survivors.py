@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import sys
 from pathlib import Path
 
@@ -12,21 +11,6 @@ import pytest
 from conftest import JOBS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits" / "survive.py"
-
-
-@pytest.fixture(params=["one host", "several hosts"])
-def where(request) -> dict[str, str]:
-    """Settings of the job."""
-    if request.param == "one host":
-        return {}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    return {
-        "STRETTO_HOSTS": "a,b,c",
-        "STRETTO_ADDR": f"127.0.0.1:{port}",
-        "STRETTO_SECRET": "of-tests-only-0123456789abcdef-0123",
-    }
 
 
 def test_ranks_die_until_one_is_left(stretto, where):
