@@ -136,6 +136,7 @@ private:
     void ring_readers(Run &run, const Step &step);
     void ship(Run &run, const Step &step, const StepReader &reader);
     void ring_all();
+    void inquire(const Run &run, std::uint64_t waited_ns);
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);
     [[noreturn]] void interrupt(const Run &run) const;

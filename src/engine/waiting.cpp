@@ -61,6 +61,10 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
                 said = run.call->said;
                 since = now_ns() - waited_ns;
             }
+            if (waited_ns >= asks_at) {
+                engine.inquire(run, waited_ns);
+                asks_at = 2 * waited_ns;
+            }
             engine.diagnose(run, waited_ns);
             if (caller)
                 engine.consider_alarm(run, waited_ns);
@@ -71,6 +75,7 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
         const std::function<bool()> &what;
         const bool caller;
         const std::uint64_t entered = now_ticks();
+        std::uint64_t asks_at = 0; // the length of the wait when others are asked again
         bool stands = false;
         Said said; // of the call, and since when it waits, once the wait is looked into
         std::uint64_t since = 0;
@@ -125,6 +130,17 @@ int Engine::awaited(const Run &run) {
     return stream_.holder(); // for room
 }
 
+// Asks ranks of other hosts what they are at, which is seen at the next look: the one that is
+// waited for, and only in a long wait all.  Where one rank is late, all others wait, and each of
+// their questions costs two messages just when the network is needed.
+void Engine::inquire(const Run &run, std::uint64_t waited_ns) {
+    constexpr std::uint64_t kLong = 250'000'000; // ns
+    const int awaited = Engine::awaited(run);
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        if (!segment_->here(rank) && (rank == awaited || waited_ns >= kLong))
+            segment_->bridge()->inquire(rank);
+}
+
 // Why does nobody come?  Ends the communicator if there is a reason.
 void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
@@ -162,8 +178,6 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
 
 // Looks for the first call, as far back as entries reach, in which `rank` said something else.
 void Engine::compare(std::uint64_t sequence, int rank) {
-    if (!segment_->here(rank))
-        segment_->bridge()->inquire(rank); // what it says now is seen at the next look
     const std::uint64_t reach = std::min<std::uint64_t>(sequence, kEntries - 1);
     for (std::uint64_t call = sequence - reach; call <= sequence; ++call) {
         const Entry &ours = mine_.entries[call % kEntries];
@@ -193,8 +207,11 @@ void Engine::compare(std::uint64_t sequence, int rank) {
 
 void Engine::judge(std::uint64_t sequence) {
     for (int rank = 0; rank < segment_->ranks(); ++rank)
-        if (rank != rank_)
+        if (rank != rank_) {
+            if (!segment_->here(rank))
+                segment_->bridge()->inquire(rank); // what it says now is seen at the next look
             compare(sequence, rank);
+        }
 }
 
 std::string Engine::here(const Run &run) const {
