@@ -87,7 +87,7 @@ inline constexpr std::array kSettings{
                 .kind = SettingKind::bytes,
                 .fallback = "",
                 .meaning = "each of the two rings of a rank in shared memory, a power of two; by "
-                           "default 512K to 2M by number of ranks, 512K to 4M between hosts",
+                           "default 512K to 2M by number of ranks, 512K to 8M between hosts",
                 .least = 4096,
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::slice_bytes,

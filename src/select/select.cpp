@@ -259,10 +259,12 @@ std::size_t slice_bytes(const Situation &s) {
 
 std::size_t ring_bytes(int ranks, int hosts) {
     // Between hosts a ring is what may be on its way: as short as above, its reader would have to
-    // say all the time how far it is.  Each rank has mirrors of those that it reads.
+    // say all the time how far it is.  A rank that comes late finds there what the others have put
+    // together meanwhile, half a ring of it: that should be a vector.  Each rank has mirrors of
+    // those that it reads.
     if (hosts > 1)
-        return std::clamp(std::bit_floor((64u << 20) / static_cast<unsigned>(ranks)), 512u << 10,
-                          4u << 20);
+        return std::clamp(std::bit_floor((128u << 20) / static_cast<unsigned>(ranks)), 512u << 10,
+                          8u << 20);
     // Long enough that a line has left its reader's private cache before it is written again, and
     // so short that all rings stay in the shared cache beside the vectors.  Measured on 2 cores:
     // 4 MiB for each of 8 ranks takes 1.4 to 1.7 times as long; at 2 ranks 1 MiB takes 1.1 to 1.5

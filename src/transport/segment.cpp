@@ -213,7 +213,9 @@ void Segment::open_mirror(int rank) {
 }
 
 void Segment::populate(int rank) {
-    (void)madvise(cells(rank), kRings * ring_bytes_, MADV_POPULATE_WRITE); // Linux 5.14
+    const std::size_t most = std::min<std::size_t>(ring_bytes_, 1u << 20);
+    for (std::byte *const ring : {cells(rank), bulk(rank)})
+        (void)madvise(ring, most, MADV_POPULATE_WRITE); // Linux 5.14
 }
 
 std::size_t Segment::rings_bytes() const {

@@ -160,8 +160,10 @@ public:
 
     // Takes the memory of the mirror of a rank on another host.  Throws Error(memory).
     void open_mirror(int rank);
-    // Maps the rings of a rank into this process now, if the kernel can.  Otherwise each page is
-    // when it is first touched: in the first lap small calls take up to twice as long.
+    // Maps the beginning of the rings of a rank into this process now, if the kernel can.  All
+    // other pages are when they are first touched: without this the first small calls take up to
+    // twice as long, and with all of it who hears of ranks in ever new orders, as when arrivals
+    // are random, clears more than he uses.
     void populate(int rank);
 
     // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
