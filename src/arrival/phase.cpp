@@ -12,7 +12,7 @@ void Phase::begin(std::uint64_t now) {
     start_ = now;
 }
 
-std::optional<std::int64_t> Phase::edge(std::uint64_t now, double fraction) {
+std::optional<Phase::Foreseen> Phase::edge(std::uint64_t now, double fraction) {
     if (!begun_)
         return std::nullopt;
     edges_ = true;
@@ -22,7 +22,8 @@ std::optional<std::int64_t> Phase::edge(std::uint64_t now, double fraction) {
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
     std::ranges::nth_element(sorted, middle);
     const double whole = static_cast<double>(now - start_) / fraction;
-    return static_cast<std::int64_t>(whole - static_cast<double>(*middle));
+    return Foreseen{start_ + static_cast<std::uint64_t>(whole),
+                    static_cast<std::int64_t>(whole - static_cast<double>(*middle))};
 }
 
 bool Phase::end(std::uint64_t now, std::uint64_t call) {

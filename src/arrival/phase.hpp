@@ -22,9 +22,13 @@ public:
 
     // Nanoseconds of a clock that does not go back.
     void begin(std::uint64_t now);
-    // This part of the phase is done, above 0 and up to 1: by how many nanoseconds later than usual
-    // it will end; nothing if there is no phase, or no habit yet.
-    std::optional<std::int64_t> edge(std::uint64_t now, double fraction);
+    struct Foreseen {
+        std::uint64_t end;
+        std::int64_t later; // nanoseconds after its usual end
+    };
+    // This part of the phase is done, above 0 and up to 1; nothing if there is no phase, or no
+    // habit yet.
+    std::optional<Foreseen> edge(std::uint64_t now, double fraction);
     // The call that ends a phase, by a number of its own; phases that end in another one than the
     // last are a new habit.  Whether edge() was called in it.
     bool end(std::uint64_t now, std::uint64_t call);

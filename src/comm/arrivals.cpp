@@ -2,8 +2,8 @@
 // Calls that repeat are served for the times at which ranks come (arrival/, select/late.hpp).
 //
 // When each rank came, and what the call before took it, travels beside the call itself, so that
-// after it all ranks know the same, and decide alike what serves the calls to come: nobody asks
-// anybody.
+// after it all ranks know the same, and when it is time to decide what serves the calls to come.
+// One decides for all (review.hpp).
 #include <algorithm>
 #include <cmath>
 
@@ -12,18 +12,22 @@
 #include "base/clock.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
+#include "comm/hosts/peer_watch.hpp"
+#include "comm/review.hpp"
 #include "select/late.hpp"
-#include "select/placed.hpp"
 
 namespace stretto::comm {
 
 // Vectors that take long enough for it to matter when who comes: that what is said of arrivals is
 // nothing beside them, and that a pipeline pays.
 static constexpr std::size_t kLeastWatched = 512u << 10;
-// Calls before the first decision, and from one to the next: a decision takes milliseconds.  What
-// has just been changed is looked at soon; the longer it has proved right, the seldomer, until
-// ranks come at other times.
-static constexpr std::uint64_t kFirst = 3, kSoon = 4, kEvery = 8, kSeldom = 128;
+// Calls before the first decision, and from one to the next: a decision takes milliseconds.  The
+// longer it has proved right, the seldomer, until ranks come at other times: that is looked at
+// after so many calls.
+static constexpr std::uint64_t kFirst = 3, kEvery = 8, kSeldom = 128, kLook = 4;
+// The first call that an algorithm serves fills what it needs, memory and windows: it says little
+// of what the others take.  How many of those count at most.
+static constexpr std::uint64_t kWarm = 1, kTimes = 3;
 // Where ranks come together, one of so many calls says when: it costs messages.
 static constexpr std::uint64_t kQuiet = 4;
 
@@ -69,6 +73,7 @@ void Communicator::play_watched(const Request &request, Site &site) {
     if (found == watched_.end() && watched_.size() < kMostWatched) {
         found = watched_.try_emplace(key).first;
         found->second.number = watched_.size();
+        found->second.lessons = std::make_shared<Lessons>();
     }
     if (found == watched_.end()) {
         site.watches = false;
@@ -87,14 +92,17 @@ void Communicator::play_watched(const Request &request, Site &site) {
     others.own = true;
     if (end_phase(watched, came))
         watched.edges = 1;
+    // What serves is the same on all ranks, and by that they know whether this call carries stamps.
     if (watched.told.asks)
         serve_as_told(request, watched);
     else if (watched.told.serves)
         serve_as_usual(request, watched);
-    if (!watched.told.asks && watched.calls % watched.every != 0) {
+    if (!watched.told.serves && watched.calls % watched.every != 0) {
         ++watched.calls;
         Site &alone = this->site(request);
         queue_.play(call(request, alone, false), alone.tally);
+        adopt(request, watched);
+        expect_next(request, watched);
         return;
     }
     came_[static_cast<std::size_t>(rank())] = {common(came), watched.took,
@@ -140,31 +148,6 @@ static bool moved(const std::vector<double> &expected, const std::vector<double>
     return most > std::max(kPart * last, margin);
 }
 
-// What has served since the last decision, which was at least as many calls ago as are looked at:
-// of the last ones, whose times are known of all but the latest.
-void Communicator::learn_prices(const select::Situation &here, const std::string &balanced,
-                                std::span<const select::Arrivals> recent, Watched &watched) {
-    const std::size_t known = std::min<std::size_t>(kFirst, recent.size() - 1);
-    const std::span<const select::Arrivals> cases = recent.last(known + 1).first(known);
-    const std::vector<double> elapsed(watched.history.elapsed().end() -
-                                          static_cast<std::ptrdiff_t>(known + 1),
-                                      watched.history.elapsed().end() - 1);
-    const select::Late &served = watched.serves;
-    const select::Placed placed(here, served.algorithm.empty() ? balanced : served.algorithm,
-                                served.order);
-    watched.experience.learn(placed.name(), cases, placed.means(cases), elapsed);
-}
-
-select::Late Communicator::late_for(const Request &request, const Chosen &balanced,
-                                    const select::Arrivals &expected,
-                                    std::span<const select::Arrivals> recent,
-                                    const Watched &watched) const {
-    const select::Situation here = free_situation(request);
-    return balanced.forced ? select::forced_late(here, balanced.algorithm, expected, recent)
-                           : select::choose_late(here, balanced.algorithm, expected, recent,
-                                                 watched.serves, watched.experience);
-}
-
 // What serves if all come at once.
 const Chosen &Communicator::balanced(const Request &request, Watched &watched) const {
     if (!watched.balanced) {
@@ -175,34 +158,82 @@ const Chosen &Communicator::balanced(const Request &request, Watched &watched) c
     return *watched.balanced;
 }
 
+// Of the last calls but the latest, whose time is not known, how many say what the usual takes.
+static std::size_t calls_that_teach(const Watched &watched) {
+    const bool told = watched.told.last != 0 && watched.told.last + kTimes + 1 >= watched.calls;
+    const std::uint64_t served = watched.history.calls() - watched.serves_since;
+    return told || served < kWarm + 1 ? 0 : std::min(served - kWarm - 1, kTimes);
+}
+
+// Late ones are priced by the arbiter's agent, while its rank computes: what it makes of them
+// serves after the next call.
 void Communicator::decide(const Request &request, Watched &watched) {
     const std::uint64_t calls = watched.history.calls();
-    if (calls < kFirst || (calls - kFirst) % kSoon != 0)
+    if (watched.pending || calls < kFirst || (calls - kFirst) % kLook != 0)
         return;
-    const std::vector<double> expected = watched.history.expected();
+    std::vector<double> expected = watched.history.expected();
     const Chosen &usual = balanced(request, watched);
     // Plans that are forced and made for these arrivals need no prices.
     const bool settled = calls < watched.decided_at + watched.due_after ||
                          (usual.forced && !watched.serves.algorithm.empty());
     if (settled && !moved(expected, watched.decided_for, watched.serves.margin))
         return;
-    const std::vector<select::Arrivals> recent(watched.history.recent().begin(),
-                                               watched.history.recent().end());
-    const bool at_once =
-        watched.serves.margin > 0 && select::wait(expected) < watched.serves.margin;
-    if (!at_once && !usual.forced &&
-        (watched.told.last == 0 || watched.told.last + kFirst + 1 < watched.calls))
-        learn_prices(free_situation(request), usual.algorithm, recent, watched);
-    const select::Late next = late_for(request, usual, expected, recent, watched);
+    watched.decided_at = calls;
+    const select::Situation here = free_situation(request);
+    std::vector<select::Arrivals> recent(watched.history.recent().begin(),
+                                         watched.history.recent().end());
+    if (usual.forced) {
+        settle(request, watched, expected,
+               select::forced_late(here, usual.algorithm, expected, recent));
+        return;
+    }
+    if (watched.serves.margin > 0 && select::wait(expected) < watched.serves.margin) {
+        settle(request, watched, expected,
+               select::choose_late(here, usual.algorithm, expected, recent, watched.serves));
+        return;
+    }
+    const std::uint64_t key = key_of(watched, Asked::usual);
+    watched.pending = {key, expected};
+    if (!is_arbiter(watched))
+        return;
+    const std::deque<double> &elapsed = watched.history.elapsed();
+    Review review{here,
+                  usual.algorithm,
+                  watched.serves,
+                  std::move(expected),
+                  std::move(recent),
+                  {elapsed.begin(), elapsed.end()},
+                  calls_that_teach(watched),
+                  watched.lessons};
+    PeerWatch &watch = *joined_.reach.watch;
+    watch.decide_by(key, [review = std::move(review)](const arrival::Deviations &) {
+        return review.decide(control::kMostSeal);
+    });
+    watch.seal_before(key, now_ns());
+}
+
+// After the call that follows a decision.
+void Communicator::adopt(const Request &request, Watched &watched) {
+    if (!watched.pending)
+        return;
+    const Watched::Decision decision = *std::exchange(watched.pending, std::nullopt);
+    PeerWatch &watch = *joined_.reach.watch;
+    const std::string text = watch.sealed(decision.key, arbiter_of(watched));
+    watch.forget(decision.key & ~0xffffffffull, decision.key);
+    settle(request, watched, decision.expected, reviewed(text, watched.serves, decision.expected));
+}
+
+void Communicator::settle(const Request &request, Watched &watched,
+                          const select::Arrivals &expected, const select::Late &next) {
     const bool same =
         next.algorithm == watched.serves.algorithm && next.order == watched.serves.order;
-    watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kSoon;
-    watched.decided_at = calls;
+    watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kEvery;
     watched.decided_for = expected;
     watched.serves = next;
     if (same)
         return;
-    Chosen chosen = usual;
+    watched.serves_since = watched.history.calls();
+    Chosen chosen = balanced(request, watched);
     serve_late(next, chosen);
     serve(request, site(request), chosen);
 }
@@ -212,7 +243,7 @@ void Communicator::decide(const Request &request, Watched &watched) {
 static bool is_quiet(const Watched &watched) {
     constexpr double kWorthALook = 4; // margins
     const double margin = watched.serves.margin;
-    if (!watched.serves.algorithm.empty() || watched.told.asks || margin <= 0)
+    if (!watched.serves.algorithm.empty() || watched.told.serves || margin <= 0)
         return false;
     const std::deque<select::Arrivals> &recent = watched.history.recent();
     const auto together = std::ranges::count_if(
@@ -228,6 +259,7 @@ void Communicator::learn_arrivals(const Request &request, Watched &watched) {
         std::ranges::any_of(came_, [](const auto &each) { return each.edges != 0; });
     const std::uint64_t before = watched.history.calls();
     watched.history.add(came_);
+    adopt(request, watched);
     if (watched.history.calls() != before) {
         note_lesson(watched);
         note_errors(watched);

@@ -234,9 +234,9 @@ private:
     void play_watched(const Request &request, Site &site);
     void learn_arrivals(const Request &request, Watched &watched);
     void decide(const Request &request, Watched &watched);
-    select::Late late_for(const Request &request, const Chosen &balanced,
-                          const select::Arrivals &expected,
-                          std::span<const select::Arrivals> recent, const Watched &watched) const;
+    void adopt(const Request &request, Watched &watched);
+    void settle(const Request &request, Watched &watched, const select::Arrivals &expected,
+                const select::Late &next);
     const Chosen &balanced(const Request &request, Watched &watched) const;
     // phases.cpp: of computation, between calls.
     bool end_phase(const Watched &watched, std::uint64_t now);
@@ -245,10 +245,10 @@ private:
     static void note_lesson(Watched &watched);
     static void note_errors(Watched &watched);
     void expect_next(const Request &request, Watched &watched);
-    std::uint64_t key_of(const Watched &watched) const;
+    enum class Asked { call, usual }; // what serves one call; what serves from it on
+    std::uint64_t key_of(const Watched &watched, Asked asked) const;
     int arbiter_of(const Watched &watched) const;
-    static void learn_prices(const select::Situation &here, const std::string &balanced,
-                             std::span<const select::Arrivals> recent, Watched &watched);
+    bool is_arbiter(const Watched &watched) const;
     void log_choice(const Request &request, const Chosen &chosen) const;
     schedule::Schedule schedule_for(const Request &request, const Chosen &chosen) const;
     Site &site_of_call(const Request &request);
@@ -338,6 +338,11 @@ private:
         int arbiter = 0;
         double margin = 0; // seconds: less is not worth telling
         std::int64_t told = 0;
+        // The arbiter is this rank; it usually comes so many nanoseconds after the first; and its
+        // agent knows when to decide.
+        bool decides = false;
+        std::int64_t after_first = 0;
+        bool timed = false;
     } next_;
     engine::Tally uncounted_; // of calls that no caller made
     // Calls that no caller made: how many below all that are not complete, and the numbers of later

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks that know, while they compute, that they will come at another time than usual.
 //
-// Such a rank tells the arbiter of the coming call (arrival/phase.hpp).  Who comes to the call
-// first asks; the arbiter's agent decides what serves, for what was told, and that is sealed
-// (control/seals.hpp): all ranks get the same,
-// whatever reaches the arbiter later, and decide alike by it.  Nobody waits for another's
-// computation, only for the arbiter's agent; and only where ranks tell of their phases, which all
-// know of the call before.
+// Such a rank tells the arbiter of the coming call (arrival/phase.hpp).  Shortly before the first
+// rank comes, as far as the arbiter's own phase lets it foresee that, the arbiter's agent decides
+// what serves, for what was told, and that is sealed (control/seals.hpp): all ranks get the same,
+// whatever reaches the arbiter later.  Who comes and has not got it asks.  Nobody waits for
+// another's computation, only for the arbiter's agent; and only where ranks tell of their phases,
+// which all know of an earlier call.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -26,6 +26,7 @@ void Communicator::begin_phase() {
     const std::lock_guard lock(phase_mutex_);
     phase_.begin(now_ns());
     next_.told = 0;
+    next_.timed = false;
 }
 
 void Communicator::edge(double fraction) {
@@ -33,12 +34,22 @@ void Communicator::edge(double fraction) {
         throw Error(Status::argument,
                     "a part of a phase is above 0 and at most 1, not " + std::to_string(fraction));
     const std::lock_guard lock(phase_mutex_);
-    const std::optional<std::int64_t> later = phase_.edge(now_ns(), fraction);
-    if (!later || !next_.asks ||
-        std::abs(static_cast<double>(*later - next_.told)) * 1e-9 < next_.margin)
+    const auto foreseen = phase_.edge(now_ns(), fraction);
+    if (!foreseen || !next_.asks)
         return;
-    next_.told = *later;
-    joined_.reach.watch->notify(next_.key, next_.arbiter, *later);
+    const std::int64_t later = foreseen->later;
+    const bool news = std::abs(static_cast<double>(later - next_.told)) * 1e-9 >= next_.margin;
+    if (news) {
+        next_.told = later;
+        joined_.reach.watch->notify(next_.key, next_.arbiter, later);
+    }
+    if (next_.decides && (news || !next_.timed)) {
+        next_.timed = true;
+        // When the first comes, if that is not this rank, which knows when it usually is.
+        const std::int64_t ahead = std::max<std::int64_t>(0, later + next_.after_first);
+        joined_.reach.watch->seal_before(next_.key,
+                                         foreseen->end - static_cast<std::uint64_t>(ahead));
+    }
 }
 
 bool Communicator::end_phase(const Watched &watched, std::uint64_t now) {
@@ -47,9 +58,10 @@ bool Communicator::end_phase(const Watched &watched, std::uint64_t now) {
     return phase_.end(now, watched.number);
 }
 
-// Of the next call: the low half counts.
-std::uint64_t Communicator::key_of(const Watched &watched) const {
-    return mix(segment_->header().key, watched.number) << 32 | (watched.calls & 0xffffffff);
+// Of the next call, or of what is usual from it on: the low half counts.
+std::uint64_t Communicator::key_of(const Watched &watched, Asked asked) const {
+    const std::uint64_t kind = asked == Asked::call ? watched.number : ~watched.number;
+    return mix(segment_->header().key, kind) << 32 | (watched.calls & 0xffffffff);
 }
 
 // A rank of the job.
@@ -57,19 +69,35 @@ int Communicator::arbiter_of(const Watched &watched) const {
     return joined_.reach.ranks[watched.number % joined_.reach.ranks.size()];
 }
 
+bool Communicator::is_arbiter(const Watched &watched) const {
+    return arbiter_of(watched) == joined_.reach.ranks[static_cast<std::size_t>(rank())];
+}
+
 void Communicator::expect_next(const Request &request, Watched &watched) {
     Next next;
     if (watched.told.asks && watched.serves.margin > 0) {
-        next = {true, key_of(watched), arbiter_of(watched), watched.serves.margin, 0};
-        if (next.arbiter == joined_.reach.ranks[static_cast<std::size_t>(rank())]) {
+        next.asks = true;
+        next.key = key_of(watched, Asked::call);
+        next.arbiter = arbiter_of(watched);
+        next.margin = watched.serves.margin;
+        next.decides = is_arbiter(watched);
+        if (next.decides) {
+            const double usually = watched.decided_for[static_cast<std::size_t>(rank())];
+            next.after_first = static_cast<std::int64_t>(usually * 1e9);
             const Chosen &usual = balanced(request, watched);
-            if (!watched.told.lessons)
-                watched.told.lessons = std::make_shared<Lessons>();
+            Forecast forecast{free_situation(request),
+                              usual.algorithm,
+                              usual.forced,
+                              watched.decided_for,
+                              joined_.reach.ranks,
+                              watched.serves,
+                              watched.told.errors,
+                              std::exchange(watched.told.learned, {}),
+                              watched.lessons};
             joined_.reach.watch->decide_by(
-                next.key,
-                {free_situation(request), usual.algorithm, usual.forced, watched.decided_for,
-                 joined_.reach.ranks, watched.serves, watched.experience, watched.told.errors,
-                 std::exchange(watched.told.learned, {}), watched.told.lessons});
+                next.key, [forecast = std::move(forecast)](const arrival::Deviations &told) {
+                    return forecast.decide(told, control::kMostSeal);
+                });
         }
     }
     const std::lock_guard lock(phase_mutex_);
@@ -85,7 +113,7 @@ void Communicator::serve_as_usual(const Request &request, Watched &watched) {
 }
 
 void Communicator::serve_as_told(const Request &request, Watched &watched) {
-    const std::uint64_t key = key_of(watched);
+    const std::uint64_t key = key_of(watched, Asked::call);
     PeerWatch &watch = *joined_.reach.watch;
     const std::string text = watch.sealed(key, arbiter_of(watched));
     if (watched.calls % kKept == 0)

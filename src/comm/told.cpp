@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "select/placed.hpp"
-
 namespace stretto::comm {
 
 std::string to_text(const Sealed &sealed) {
@@ -52,23 +50,6 @@ static std::vector<select::Arrivals> as_may_come(const select::Arrivals &expecte
     return cases;
 }
 
-void Lessons::learn(const Lesson &lesson, const select::Situation &situation) {
-    const select::Placed placed(situation, lesson.algorithm, lesson.order);
-    const std::vector<select::Arrivals> cases{lesson.came};
-    const auto ratio = select::ratio_of(lesson.came, placed.means(cases).front(), lesson.elapsed);
-    if (!ratio)
-        return;
-    ratios_.emplace_back(placed.name(), *ratio);
-    if (ratios_.size() > kMost)
-        ratios_.pop_front();
-}
-
-select::Experience Lessons::on(select::Experience experience) const {
-    for (const auto &[algorithm, ratio] : ratios_)
-        experience.learn(algorithm, ratio);
-    return experience;
-}
-
 std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_bytes) const {
     constexpr std::size_t kMostName = 512;
     Sealed sealed{"", arrival::deviations_from(arrival::to_text(told, most_bytes - kMostName))};
@@ -76,12 +57,11 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
     if (!expected)
         return "";
     const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
-    if (lesson && lessons)
+    if (lesson)
         lessons->learn(*lesson, situation);
     sealed.algorithm =
         (forced ? select::forced_late(situation, balanced, *expected, cases)
-                : select::choose_late(situation, balanced, *expected, cases, {},
-                                      lessons ? lessons->on(experience) : experience))
+                : select::choose_late(situation, balanced, *expected, cases, {}, lessons->all()))
             .algorithm;
     return sealed.algorithm.size() < kMostName ? to_text(sealed) : "";
 }

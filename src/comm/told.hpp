@@ -10,33 +10,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "arrival/notices.hpp"
+#include "comm/lessons.hpp"
 #include "select/late.hpp"
 
 namespace stretto::comm {
-
-// A call that was served as told: what served, when ranks came, and what it took then.
-struct Lesson {
-    std::string algorithm;
-    std::vector<int> order;
-    select::Arrivals came;
-    double elapsed = 0; // seconds, the mean over ranks; not a number if it is not known
-};
-
-// What the arbiter's agent has learned of prices by such calls; of its thread.
-class Lessons {
-public:
-    void learn(const Lesson &lesson, const select::Situation &situation);
-    // What the usual calls have taught, and these.
-    select::Experience on(select::Experience experience) const;
-
-private:
-    static constexpr std::size_t kMost = 32; // the last
-    std::deque<std::pair<std::string, double>> ratios_;
-};
 
 // What is known of such calls of one kind; the same on all ranks.
 struct Told {
@@ -48,7 +28,6 @@ struct Told {
     // Of the call in progress; of the last one; and of the one before that, of which it is known
     // what it took.
     std::optional<Lesson> playing, latest, learned;
-    std::shared_ptr<Lessons> lessons; // of the arbiter's rank
 };
 
 // What serves such a call, as it is sealed.
@@ -75,7 +54,6 @@ struct Forecast {
     select::Arrivals usual;
     std::vector<int> ranks; // of the job
     select::Late serves;    // the usual
-    select::Experience experience;
     std::deque<select::Arrivals> errors;
     std::optional<Lesson> lesson; // a new one
     std::shared_ptr<Lessons> lessons;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arrival/history.hpp"
+#include "comm/lessons.hpp"
 #include "comm/told.hpp"
 #include "schedule/schedule.hpp"
 #include "select/imported.hpp"
@@ -29,10 +30,18 @@ struct Watched {
     // Of this rank: what the last call with stamps took, in nanoseconds; and 1 if it has told of a
     // phase since.
     std::int64_t took = arrival::kUnknown, edges = 0;
-    select::Experience experience;
+    std::shared_ptr<Lessons> lessons; // of the arbiter's rank
     select::Late serves;
+    // What the arbiter's agent decides just now, by its key, and for what: it serves after the next
+    // call.
+    struct Decision {
+        std::uint64_t key;
+        select::Arrivals expected;
+    };
+    std::optional<Decision> pending;
     // The last decision: at which call, for what, and after how many calls the next is due.
     std::uint64_t decided_at = 0, due_after = 0;
+    std::uint64_t serves_since = 0; // the number of the call before its first
     std::vector<double> decided_for;
     std::uint64_t number = 0, calls = 0; // among those that are watched; so far
     std::optional<Chosen> balanced;      // the choice without arrivals, once it was needed

@@ -98,6 +98,10 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
     return seals_.at(key);
 }
 
+void Agent::seal_ahead(std::uint64_t key, std::uint64_t when) {
+    put<Ahead>(key, when);
+}
+
 void Agent::notify(std::uint64_t key, int arbiter, std::int64_t value) {
     put<Told>(arbiter, Notice{key, value});
 }
@@ -159,7 +163,10 @@ void Agent::run() {
 
 void Agent::work() {
     for (bool over = false; !over;) {
-        const std::uint64_t now = options_.clock(), next = heartbeats_.next_tick();
+        const std::uint64_t now = options_.clock();
+        std::uint64_t next = heartbeats_.next_tick();
+        for (const auto &[key, when] : ahead_)
+            next = std::min(next, when);
         links_.wait(*this, next > now ? next - now : 0);
         {
             const std::lock_guard lock(mutex_);
@@ -170,6 +177,7 @@ void Agent::work() {
         for (Item &item : items_)
             std::visit([this](auto &each) { take(each); }, item);
         items_.clear();
+        seal_what_is_due();
         look_after_others();
         if (hooks_.round)
             hooks_.round();
@@ -201,7 +209,24 @@ void Agent::collapse(const char *why) {
 void Agent::take(Event &event) {
     if (auto *seal = std::get_if<event::Seal>(&event); seal && seal->arbiter == options_.rank)
         choose(seal->key, seal->value);
+    else if (const auto *forget = std::get_if<event::Forget>(&event))
+        ahead_.erase(ahead_.lower_bound(forget->from), ahead_.lower_bound(forget->below));
     step(event);
+}
+
+// As if this rank itself asked.
+void Agent::seal_what_is_due() {
+    const std::uint64_t now = options_.clock();
+    for (auto at = ahead_.begin(); at != ahead_.end();) {
+        if (at->second > now) {
+            ++at;
+            continue;
+        }
+        Event seal = event::Seal{at->first, options_.rank, ""};
+        if (!member_.knows_seal(at->first))
+            take(seal);
+        at = ahead_.erase(at);
+    }
 }
 
 void Agent::choose(std::uint64_t key, std::string &value) {
@@ -295,6 +320,7 @@ void Agent::act(const action::Shrunk &action) {
     }
     filter_ = {};
     awaited_since_.clear();
+    ahead_.clear();
     answers_.notify_all();
 }
 

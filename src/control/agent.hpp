@@ -87,6 +87,10 @@ public:
     // The value that all members get for this key; `arbiter` is a function of the key.  Throws
     // Error(revoked) if the epoch ends first.
     std::string seal(std::uint64_t key, int arbiter, std::string value);
+    // This rank is the arbiter: at this time of the clock, or at the last one that is given, it
+    // chooses unasked, unless it has been asked by then; who comes to ask finds the value there.
+    // Waits for nobody.
+    void seal_ahead(std::uint64_t key, std::uint64_t when);
     // Tells the arbiter what this rank expects, for its hook.  Waits for nobody.
     void notify(std::uint64_t key, int arbiter, std::int64_t value);
     // Nobody asks for keys from the first one up to, but without, the other any more.
@@ -113,7 +117,10 @@ private:
         int arbiter;
         Notice notice;
     };
-    using Item = std::variant<Bytes, Broken, Question, Event, Told>;
+    struct Ahead {
+        std::uint64_t key, when;
+    };
+    using Item = std::variant<Bytes, Broken, Question, Event, Told, Ahead>;
 
     void on_bytes(int from, std::span<const std::byte> bytes) override;
     void on_broken(int rank, std::string_view why) override;
@@ -136,6 +143,8 @@ private:
     void take(Question &item);
     void take(Event &event);
     void take(Told &item);
+    void take(Ahead &item) { ahead_[item.key] = item.when; }
+    void seal_what_is_due();
     void receive(int from, Message message);
     void serve(int from, const Message &message);
     void step(const Event &event);
@@ -168,6 +177,7 @@ private:
     RankSet lost_;            // of whom the hook has been told
     std::vector<Item> items_; // to be taken next
     std::map<int, std::uint64_t> awaited_since_;
+    std::map<std::uint64_t, std::uint64_t> ahead_; // when to seal, by key
 
     mutable std::mutex mutex_; // guards what follows
     std::condition_variable answers_;

@@ -100,7 +100,7 @@ def arrival(ranks: int | None, pin: bool, **options: Any) -> None:
     lab/cluster run stretto bench arrival --sizes 4M --json four.json --plot four.png
 
     It is the benchmark of Proficz (2018), figure 9: computation is emulated by sleep, and each rank
-    comes by its delay after a moment that all agree on.  Algorithms take turns, after four calls
+    comes by its delay after a moment that all agree on.  Algorithms take turns, after five calls
     that do not count.  Between hosts, chain (the paper's SLT), pre_reduced_ring (its PRR) and
     late_rooted are made for the arrivals of the last calls and for what ranks have told half-way,
     and auto may choose them.

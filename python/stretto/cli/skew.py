@@ -31,9 +31,9 @@ KINDS = ("one-late", "rand-late", "moving-late")
 STAY = 8
 # What ranks tell when half of their computation is done.
 TOLD = ("right", "wrong", "none")
-# Calls before those that count: after the third it is decided what serves for such arrivals
-# (docs/arrivals.md), which the fourth plans.
-REHEARSALS = 4
+# Calls before those that count: after the third it begins to be decided what serves for such
+# arrivals (docs/arrivals.md), which is planned after the fourth.
+REHEARSALS = 5
 BUDGET = 2.0  # seconds per size and algorithm, unless --iters says otherwise
 FEWEST, MOST = 5, 256
 CLOCK_PATIENCE = 10.0  # seconds until hosts know what their clocks are apart

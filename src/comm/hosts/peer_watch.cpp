@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "engine/failure.hpp"
 
@@ -83,34 +84,44 @@ control::View PeerWatch::shrink(std::uint32_t epoch, const Error &failure,
                     (reason ? "; the failure was: " + reason->text : std::string()));
 }
 
-void PeerWatch::decide_by(std::uint64_t key, Forecast forecast) {
-    const std::lock_guard lock(forecasts_mutex_);
-    forecasts_.insert_or_assign(key, std::move(forecast));
+void PeerWatch::decide_by(std::uint64_t key, Decision decision) {
+    const std::lock_guard lock(decisions_mutex_);
+    decisions_.insert_or_assign(key, std::move(decision));
+}
+
+void PeerWatch::seal_before(std::uint64_t key, std::uint64_t time) {
+    constexpr std::uint64_t kSpread = 5'000'000; // nanoseconds until all have it, on busy machines
+    const std::uint64_t now = now_ns(), left = time > now ? time - now : 0;
+    // What is told meanwhile counts: half of what is left is for that at least.
+    agent_->seal_ahead(key, now + left - std::min(left / 2, 2 * decided_in_ + kSpread));
 }
 
 // Of the agent's thread.  Who is asked before its rank has left the call before knows nothing: then
-// the usual serves.
+// all stays as usual.
 std::string PeerWatch::decide(std::uint64_t key) {
     const arrival::Deviations told = notices_.take(key);
-    std::optional<Forecast> forecast;
+    Decision decision;
     {
-        const std::lock_guard lock(forecasts_mutex_);
-        if (const auto found = forecasts_.find(key); found != forecasts_.end())
-            forecast = std::move(forecasts_.extract(found).mapped());
+        const std::lock_guard lock(decisions_mutex_);
+        if (const auto found = decisions_.find(key); found != decisions_.end())
+            decision = std::move(decisions_.extract(found).mapped());
     }
-    if (!forecast || told.empty())
+    if (!decision)
         return "";
+    const std::uint64_t start = now_ns();
+    std::string decided;
     try {
-        return forecast->decide(told, control::kMostSeal);
-    } catch (...) { // no memory: the usual serves, and the agent goes on
-        return "";
+        decided = decision(told);
+    } catch (...) { // no memory: all stays as usual, and the agent goes on
     }
+    decided_in_ = std::max(now_ns() - start, decided_in_ - decided_in_ / 8);
+    return decided;
 }
 
 void PeerWatch::forget(std::uint64_t from, std::uint64_t below) {
     agent_->forget_seals(from, below);
-    const std::lock_guard lock(forecasts_mutex_);
-    forecasts_.erase(forecasts_.lower_bound(from), forecasts_.lower_bound(below));
+    const std::lock_guard lock(decisions_mutex_);
+    decisions_.erase(decisions_.lower_bound(from), decisions_.lower_bound(below));
 }
 
 void PeerWatch::add(Ward &ward) {

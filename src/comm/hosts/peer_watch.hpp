@@ -3,7 +3,9 @@
 // all communicators that this rank has of the job.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,7 +17,6 @@
 #include "base/status.hpp"
 #include "comm/hosts/mesh.hpp"
 #include "comm/hosts/reach.hpp"
-#include "comm/told.hpp"
 #include "control/agent.hpp"
 #include "control/net_links.hpp"
 #include "transport/carrier.hpp"
@@ -52,10 +53,14 @@ public:
     void notify(std::uint64_t key, int arbiter, std::int64_t later) {
         agent_->notify(key, arbiter, later);
     }
-    // At the arbiter: by what its agent decides what serves that call.
-    void decide_by(std::uint64_t key, Forecast forecast);
-    // What serves it, if not the usual (told.hpp): the same for all who ask, who wait for the
-    // arbiter's agent at most.  Throws Error(revoked) if the epoch ends first.
+    // At the arbiter: what its agent decides for a key, by what it was told of it.
+    using Decision = std::function<std::string(const arrival::Deviations &told)>;
+    void decide_by(std::uint64_t key, Decision decision);
+    // At the arbiter: is decided before that time of now_ns(), unasked, but as late as the last
+    // decision allows.
+    void seal_before(std::uint64_t key, std::uint64_t time);
+    // What was decided, or "": the same for all who ask, who wait for the arbiter's agent at most.
+    // Throws Error(revoked) if the epoch ends first.
     std::string sealed(std::uint64_t key, int arbiter) { return agent_->seal(key, arbiter, ""); }
     // Nobody asks for keys from the first one up to, but without, the other any more.
     void forget(std::uint64_t from, std::uint64_t below);
@@ -72,9 +77,10 @@ private:
 
     const int rank_;
     control::NetLinks links_;
-    arrival::Notices notices_; // of the agent's thread
-    std::mutex forecasts_mutex_;
-    std::map<std::uint64_t, Forecast> forecasts_; // of calls that are to come, by key
+    arrival::Notices notices_;                  // of the agent's thread
+    std::atomic<std::uint64_t> decided_in_ = 0; // nanoseconds that decisions take
+    std::mutex decisions_mutex_;
+    std::map<std::uint64_t, Decision> decisions_; // that are to come, by key
     std::mutex mutex_;                            // of the wards
     std::vector<Ward *> wards_; // agents are told of a failure with it: it is taken before theirs
     std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above

@@ -35,7 +35,7 @@ TEST_CASE("who has no habit yet has nothing to tell") {
         CHECK(!phase.edge(now + 2 * kMs, 0.5)); // the phase is over
     }
     phase.begin(now);
-    CHECK(phase.edge(now + kMs, 0.5) == 0);
+    CHECK(phase.edge(now + kMs, 0.5)->later == 0);
 }
 
 TEST_CASE("a phase ends as much later than its middle as that was after its beginning") {
@@ -43,10 +43,12 @@ TEST_CASE("a phase ends as much later than its middle as that was after its begi
     std::uint64_t now = 0;
     live(phase, now, 10, 7);
     phase.begin(now);
-    CHECK(phase.edge(now + 5 * kMs, 0.5) == 0);
-    CHECK(phase.edge(now + 9 * kMs, 0.5) == 8 * static_cast<std::int64_t>(kMs));
-    CHECK(phase.edge(now + 12 * kMs, 0.8) == 5 * static_cast<std::int64_t>(kMs));
-    CHECK(phase.edge(now + 8 * kMs, 1) == -2 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.edge(now + 5 * kMs, 0.5)->later == 0);
+    CHECK(phase.edge(now + 5 * kMs, 0.5)->end == now + 10 * kMs);
+    CHECK(phase.edge(now + 9 * kMs, 0.5)->end == now + 18 * kMs);
+    CHECK(phase.edge(now + 9 * kMs, 0.5)->later == 8 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.edge(now + 12 * kMs, 0.8)->later == 5 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.edge(now + 8 * kMs, 1)->later == -2 * static_cast<std::int64_t>(kMs));
     CHECK(phase.end(now + 9 * kMs, kCall));
     phase.begin(now);
     CHECK(!phase.end(now + 9 * kMs, kCall)); // nobody asked in this one
@@ -58,10 +60,10 @@ TEST_CASE("three phases of seven that were disturbed change no habit") {
     live(phase, now, 10, 7);
     live(phase, now, 500, 3);
     phase.begin(now);
-    CHECK(phase.edge(now + 5 * kMs, 0.5) == 0);
+    CHECK(phase.edge(now + 5 * kMs, 0.5)->later == 0);
     phase.end(now + 500 * kMs, kCall);
     phase.begin(now);
-    CHECK(phase.edge(now + 250 * kMs, 0.5) == 0);
+    CHECK(phase.edge(now + 250 * kMs, 0.5)->later == 0);
 }
 
 TEST_CASE("phases that end in another call are a new habit") {

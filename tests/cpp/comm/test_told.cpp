@@ -31,6 +31,7 @@ Forecast at_once(int ranks) {
     forecast.ranks.resize(static_cast<std::size_t>(ranks));
     std::iota(forecast.ranks.begin(), forecast.ranks.end(), 100); // of a larger job
     forecast.serves.margin = 0.003;
+    forecast.lessons = std::make_shared<Lessons>();
     return forecast;
 }
 
@@ -98,8 +99,7 @@ TEST_CASE("a rank that cried wolf is not believed") {
 TEST_CASE("what such calls took is learned by the arbiter, and what was flattered serves no more") {
     const Deviations told{{107, 60 * kMs}};
     Forecast forecast = at_once(8);
-    forecast.experience.learn("ring", 1);
-    forecast.lessons = std::make_shared<Lessons>();
+    forecast.lessons->usual().learn("ring", 1);
     Lesson lesson{"", {0, 1, 2, 3, 4, 5, 6, 7}, Arrivals(8, 0), 0};
     lesson.came[7] = 0.06;
     std::vector<std::string> served;
@@ -114,11 +114,11 @@ TEST_CASE("what such calls took is learned by the arbiter, and what was flattere
     REQUIRE(!served.empty());
     CHECK(lesson.algorithm.empty()); // in the end the balanced choice
     // What is not known teaches nothing.
-    const select::Experience before = forecast.lessons->on({});
+    const select::Experience before = forecast.lessons->all();
     lesson.algorithm = "ring";
     lesson.elapsed = std::numeric_limits<double>::quiet_NaN();
     forecast.lessons->learn(lesson, forecast.situation);
-    CHECK(forecast.lessons->on({}).knows("ring") == before.knows("ring"));
+    CHECK(forecast.lessons->all().knows("ring") == before.knows("ring"));
 }
 
 TEST_CASE("what is sealed fits, however many deviate; and forced algorithms are made for it") {

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "control/agents.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
@@ -234,6 +235,34 @@ TEST_CASE("an agent whose thread cannot go on fails its callers, who do not wait
     CHECK(job[0].shrink(0).outcome == Outcome::no_majority);
     job.wires.kill(0);
     job.await_revoked(without(2, {0}));
+}
+
+TEST_CASE("an arbiter chooses unasked when it is time, once, and what it says is there for all") {
+    std::atomic<int> chosen{0};
+    Job job(3, kPatient, 1, [&](AgentOptions &options, Hooks &hooks) {
+        if (options.rank == 1)
+            hooks.choose = [&](std::uint64_t key, const std::string &) {
+                ++chosen;
+                return "of " + std::to_string(key);
+            };
+    });
+    constexpr std::uint64_t kHour = 3'600'000'000'000;
+    job[1].seal_ahead(7, now_ns() + kHour);
+    job[1].seal_ahead(8, now_ns() + kHour);
+    rest(20);
+    CHECK(chosen == 0);
+    // Who asks need not wait for that.
+    CHECK(job[2].seal(7, 1, "") == "of 7");
+    CHECK(chosen == 1);
+    job[1].seal_ahead(8, now_ns()); // the last word counts
+    await([&] { return chosen == 2; });
+    for (const int rank : {0, 1, 2})
+        CHECK(job[rank].seal(8, 1, "") == "of 8");
+    job[1].seal_ahead(8, now_ns()); // it is sealed
+    job[1].seal_ahead(9, now_ns() + kHour);
+    job[1].forget_seals(9, 10);
+    CHECK(job[0].seal(9, 1, "") == "of 9");
+    CHECK(chosen == 3);
 }
 
 TEST_CASE("whatever happens, whoever lives gets an answer, and nobody another view") {

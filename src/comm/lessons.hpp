@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the arbiter's agent has learned of the prices of calls to which ranks come at different
+// times.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "select/elapsed.hpp"
+#include "select/experience.hpp"
+#include "select/select.hpp"
+
+namespace stretto::comm {
+
+// A call that was served as told: what served, when ranks came, and what it took then.
+struct Lesson {
+    std::string algorithm;
+    std::vector<int> order;
+    select::Arrivals came;
+    double elapsed = 0; // seconds, the mean over ranks; not a number if it is not known
+};
+
+// Of calls of one kind; of the agent's thread.
+class Lessons {
+public:
+    // By calls that the usual served.
+    select::Experience &usual() { return usual_; }
+    void learn(const Lesson &lesson, const select::Situation &situation);
+    // By those, and by the last that were served as told.
+    select::Experience all() const;
+
+private:
+    static constexpr std::size_t kMost = 32;
+    select::Experience usual_;
+    std::deque<std::pair<std::string, double>> told_; // measured / priced
+};
+
+} // namespace stretto::comm
