@@ -28,7 +28,7 @@ static constexpr std::uint64_t kFirst = 3, kEvery = 8, kSeldom = 128, kLook = 4;
 // The first call that an algorithm serves fills what it needs, memory and windows: it says little
 // of what the others take.  How many of those count at most.
 static constexpr std::uint64_t kWarm = 1, kTimes = 3;
-// Where ranks come together, one of so many calls says when: it costs messages.
+// Where the balanced choice serves, one of so many calls says when ranks came: it costs messages.
 static constexpr std::uint64_t kQuiet = 4;
 
 bool Communicator::watches(const Request &request, const Chosen &chosen) const {
@@ -238,8 +238,9 @@ void Communicator::settle(const Request &request, Watched &watched,
     serve(request, site(request), chosen);
 }
 
-// Whether ranks come together, as a rule and to the last call as well, and what serves is made for
-// that.
+// Whether the balanced choice serves, and is likely to go on: since ranks come together as a rule,
+// or since nothing was found better for the times at which they come; and they did so to the last
+// call as well.
 static bool is_quiet(const Watched &watched) {
     constexpr double kWorthALook = 4; // margins
     const double margin = watched.serves.margin;
@@ -248,8 +249,10 @@ static bool is_quiet(const Watched &watched) {
     const std::deque<select::Arrivals> &recent = watched.history.recent();
     const auto together = std::ranges::count_if(
         recent, [&](const auto &each) { return select::wait(each) < margin; });
-    return 2 * static_cast<std::size_t>(together) > recent.size() &&
-           select::wait(recent.back()) < kWorthALook * margin;
+    const bool confirmed = watched.due_after > kEvery;
+    const double usual = confirmed ? select::wait(watched.decided_for) : 0;
+    return (confirmed || 2 * static_cast<std::size_t>(together) > recent.size()) &&
+           select::wait(recent.back()) < usual + kWorthALook * margin;
 }
 
 // After each call that carries stamps.

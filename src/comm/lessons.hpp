@@ -5,8 +5,9 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "select/elapsed.hpp"
@@ -29,13 +30,14 @@ public:
     // By calls that the usual served.
     select::Experience &usual() { return usual_; }
     void learn(const Lesson &lesson, const select::Situation &situation);
-    // By those, and by the last that were served as told.
+    // By those, and by the last of each algorithm that were served as told.
     select::Experience all() const;
 
 private:
-    static constexpr std::size_t kMost = 32;
+    static constexpr std::size_t kMost = 8;
     select::Experience usual_;
-    std::deque<std::pair<std::string, double>> told_; // measured / priced
+    // Measured / priced, by the name without parameters.
+    std::map<std::string, std::deque<double>, std::less<>> told_;
 };
 
 } // namespace stretto::comm
