@@ -2,6 +2,7 @@
 #include "comm/lessons.hpp"
 
 #include "algorithms/algorithm.hpp"
+#include "base/clock.hpp"
 #include "select/placed.hpp"
 
 namespace stretto::comm {
@@ -24,6 +25,18 @@ select::Experience Lessons::all() const {
         for (const double ratio : ratios)
             experience.learn(algorithm, ratio);
     return experience;
+}
+
+bool Lessons::pays(double waits, std::size_t ranks) const {
+    constexpr double kPart = 0.25;
+    return kPart * waits * static_cast<double>(ranks) >= pricing_;
+}
+
+select::Late Lessons::priced(const std::function<select::Late()> &decide) {
+    const std::uint64_t start = now_ns();
+    select::Late late = decide();
+    pricing_ = static_cast<double>(now_ns() - start) * 1e-9;
+    return late;
 }
 
 } // namespace stretto::comm

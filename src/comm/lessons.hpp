@@ -12,7 +12,7 @@
 
 #include "select/elapsed.hpp"
 #include "select/experience.hpp"
-#include "select/select.hpp"
+#include "select/late.hpp"
 
 namespace stretto::comm {
 
@@ -33,11 +33,19 @@ public:
     // By those, and by the last of each algorithm that were served as told.
     select::Experience all() const;
 
+    // Whether it pays to price what serves so many ranks that wait so long, in seconds, if nothing
+    // new does: that takes one core as long as it took the last time, and all ranks together save a
+    // part of their waits at best.
+    bool pays(double waits, std::size_t ranks) const;
+    // Decides, and remembers how long that took.
+    select::Late priced(const std::function<select::Late()> &decide);
+
 private:
     static constexpr std::size_t kMost = 8;
     select::Experience usual_;
     // Measured / priced, by the name without parameters.
     std::map<std::string, std::deque<double>, std::less<>> told_;
+    double pricing_ = 0; // seconds
 };
 
 } // namespace stretto::comm

@@ -37,8 +37,11 @@ constexpr std::string_view kAsSoFar = "=";
 std::string Review::decide(std::size_t most_bytes) const {
     if (served > 0)
         learn(*this);
-    const select::Late next =
-        choose_late(situation, balanced, expected, recent, serves, lessons->usual());
+    if (!lessons->pays(select::wait(expected), expected.size()))
+        return "";
+    const select::Late next = lessons->priced([&] {
+        return choose_late(situation, balanced, expected, recent, serves, lessons->usual());
+    });
     const bool same = next.algorithm == serves.algorithm && next.order == serves.order;
     std::string text = exactly(next.margin) + "\n";
     text.append(same ? kAsSoFar : next.algorithm).append("\n");

@@ -50,19 +50,34 @@ static std::vector<select::Arrivals> as_may_come(const select::Arrivals &expecte
     return cases;
 }
 
+// How far apart ranks are moved, in seconds: what the usual was not made for.
+static double farthest(const select::Arrivals &expected, const select::Arrivals &usual) {
+    double least = 0, most = 0;
+    for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+        const double moved = (expected[rank] - expected[0]) - (usual[rank] - usual[0]);
+        least = std::min(least, moved);
+        most = std::max(most, moved);
+    }
+    return most - least;
+}
+
 std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_bytes) const {
     constexpr std::size_t kMostName = 512;
     Sealed sealed{"", arrival::deviations_from(arrival::to_text(told, most_bytes - kMostName))};
     const auto expected = arrivals_told(usual, serves.margin, ranks, sealed.deviations);
     if (!expected)
         return "";
-    const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
     if (lesson)
         lessons->learn(*lesson, situation);
-    sealed.algorithm =
-        (forced ? select::forced_late(situation, balanced, *expected, cases)
-                : select::choose_late(situation, balanced, *expected, cases, {}, lessons->all()))
-            .algorithm;
+    if (!forced && (select::wait(*expected) < serves.margin ||
+                    !lessons->pays(farthest(*expected, usual), ranks.size())))
+        return "";
+    const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
+    const select::Late late =
+        forced ? select::forced_late(situation, balanced, *expected, cases) : lessons->priced([&] {
+            return select::choose_late(situation, balanced, *expected, cases, {}, lessons->all());
+        });
+    sealed.algorithm = late.algorithm;
     return sealed.algorithm.size() < kMostName ? to_text(sealed) : "";
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include "base/status.hpp"
 #include "comm/told.hpp"
 
@@ -82,6 +84,21 @@ TEST_CASE("who will be late is decided for, whichever rank it is") {
             REQUIRE(expected);
             CHECK(select::sorted_by_arrival(*expected).back() == late);
         }
+}
+
+TEST_CASE("what all ranks together cannot gain is not priced") {
+    Forecast forecast = at_once(8);
+    const Deviations told{{101, 100 * kMs}}; // 0.7 s of all
+    CHECK(!forecast.decide(told, 1024).empty());
+    forecast.lessons->priced([] {
+        usleep(200'000);
+        return select::Late();
+    });
+    CHECK(forecast.decide(told, 1024).empty());
+    forecast.lessons->priced([] { return select::Late(); });
+    CHECK(!forecast.decide(told, 1024).empty());
+    // Nor what is below the margin, on the average.
+    CHECK(forecast.decide({{101, 4 * kMs}}, 1024).empty());
 }
 
 TEST_CASE("a rank that cried wolf is not believed") {
