@@ -6,10 +6,11 @@
  *     phases PHASES WARMUP SECONDS BYTES TELLS
  *
  * After WARMUP phases that do not count come PHASES of SECONDS each, the call included, all of
- * which begin at moments of this rank's clock.  TELLS: 1, half of a phase is told of (edge); 0, it
- * is not.  Rank 0 prints a line of JSON: the processor time of a phase, user and system, of all
- * threads of a rank, the mean over ranks and of the rank where it is most; and what an edge takes,
- * of ten thousand of which hardly one tells what others do not know, the least of ten times.
+ * which begin at moments that all agree on: hosts of the lab have one clock.  TELLS: 1, half of a
+ * phase is told of (edge); 0, it is not.  Rank 0 prints a line of JSON: the processor time of a
+ * phase, user and system, of all threads of a rank, the mean over ranks and of the rank where it is
+ * most; and what an edge takes, of ten thousand of which hardly one tells what others do not know,
+ * the least of ten times.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -80,8 +81,8 @@ int main(int argc, char **argv) {
     memset(vector, 0, count * sizeof(float));
 
     double before = 0;
-    check(stretto_barrier(comm));
-    double start = now();
+    double start = now() + 0.1;
+    check(stretto_allreduce(comm, STRETTO_IN_PLACE, &start, 1, STRETTO_FLOAT64, STRETTO_MAX));
     for (int phase = -warmup; phase < phases; ++phase, start += seconds) {
         if (phase == 0)
             before = processor_seconds();
@@ -90,8 +91,8 @@ int main(int argc, char **argv) {
         if (tells)
             check(stretto_edge(comm, 0.5));
         sleep_until(start + 0.5 * seconds);
-        check(stretto_allreduce(comm, STRETTO_IN_PLACE, vector, count, STRETTO_FLOAT32,
-                                STRETTO_SUM));
+        check(
+            stretto_allreduce(comm, STRETTO_IN_PLACE, vector, count, STRETTO_FLOAT32, STRETTO_SUM));
         sleep_until(start + seconds);
     }
     const double own = (processor_seconds() - before) / phases;

@@ -6,7 +6,6 @@ take turns."""
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sysconfig
