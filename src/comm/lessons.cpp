@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/lessons.hpp"
 
+#include <ctime>
+
 #include "algorithms/algorithm.hpp"
-#include "base/clock.hpp"
 #include "select/placed.hpp"
 
 namespace stretto::comm {
@@ -27,15 +28,25 @@ select::Experience Lessons::all() const {
     return experience;
 }
 
-bool Lessons::pays(double waits, std::size_t ranks) const {
-    constexpr double kPart = 0.25;
-    return kPart * waits * static_cast<double>(ranks) >= pricing_;
+bool Lessons::pays(double waits, std::size_t ranks) {
+    constexpr double kPart = 0.25, kPatience = 0.875;
+    if (kPart * waits * static_cast<double>(ranks) >= pricing_)
+        return true;
+    pricing_ *= kPatience;
+    return false;
+}
+
+// Of this thread: a busy machine makes no price dearer.
+static double processor_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 select::Late Lessons::priced(const std::function<select::Late()> &decide) {
-    const std::uint64_t start = now_ns();
+    const double start = processor_seconds();
     select::Late late = decide();
-    pricing_ = static_cast<double>(now_ns() - start) * 1e-9;
+    pricing_ = processor_seconds() - start;
     return late;
 }
 

@@ -35,8 +35,8 @@ public:
 
     // Whether it pays to price what serves so many ranks that wait so long, in seconds, if nothing
     // new does: that takes one core as long as it took the last time, and all ranks together save a
-    // part of their waits at best.
-    bool pays(double waits, std::size_t ranks) const;
+    // part of their waits at best.  Whoever is refused again and again is not in the end.
+    bool pays(double waits, std::size_t ranks);
     // Decides, and remembers how long that took.
     select::Late priced(const std::function<select::Late()> &decide);
 
@@ -45,7 +45,7 @@ private:
     select::Experience usual_;
     // Measured / priced, by the name without parameters.
     std::map<std::string, std::deque<double>, std::less<>> told_;
-    double pricing_ = 0; // seconds
+    double pricing_ = 0; // seconds of a processor
 };
 
 } // namespace stretto::comm

@@ -3,13 +3,12 @@
 #include "doctest.h"
 
 #include <cstdint>
+#include <ctime>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 #include "base/status.hpp"
 #include "comm/told.hpp"
@@ -86,17 +85,20 @@ TEST_CASE("who will be late is decided for, whichever rank it is") {
         }
 }
 
-TEST_CASE("what all ranks together cannot gain is not priced") {
+TEST_CASE("what all ranks together cannot gain is not priced, but tried again some time") {
     Forecast forecast = at_once(8);
-    const Deviations told{{101, 100 * kMs}}; // 0.7 s of all
+    const Deviations told{{101, 100 * kMs}}; // of 0.8 s that ranks are apart, 0.2 may be saved
     CHECK(!forecast.decide(told, 1024).empty());
     forecast.lessons->priced([] {
-        usleep(200'000);
+        for (const std::clock_t start = std::clock(); std::clock() - start < CLOCKS_PER_SEC / 4;)
+            ;
         return select::Late();
     });
     CHECK(forecast.decide(told, 1024).empty());
-    forecast.lessons->priced([] { return select::Late(); });
-    CHECK(!forecast.decide(told, 1024).empty());
+    int refused = 0;
+    while (forecast.decide(told, 1024).empty() && refused < 1000)
+        ++refused;
+    CHECK(refused < 1000);
     // Nor what is below the margin, on the average.
     CHECK(forecast.decide({{101, 4 * kMs}}, 1024).empty());
 }
