@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <stretto/phases.h>
@@ -29,10 +28,14 @@ static void check(stretto_status status) {
     exit(1);
 }
 
-static double now(void) {
+static double seconds_of(clockid_t clock) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static double now(void) {
+    return seconds_of(CLOCK_MONOTONIC);
 }
 
 static void sleep_until(double moment) {
@@ -40,13 +43,6 @@ static void sleep_until(double moment) {
     time.tv_nsec = (long)(1e9 * (moment - (double)time.tv_sec));
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0)
         ;
-}
-
-static double processor_seconds(void) {
-    struct rusage use;
-    getrusage(RUSAGE_SELF, &use);
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
 /* Seconds of an edge. */
@@ -85,7 +81,7 @@ int main(int argc, char **argv) {
     check(stretto_allreduce(comm, STRETTO_IN_PLACE, &start, 1, STRETTO_FLOAT64, STRETTO_MAX));
     for (int phase = -warmup; phase < phases; ++phase, start += seconds) {
         if (phase == 0)
-            before = processor_seconds();
+            before = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
         check(stretto_phase_begin(comm));
         sleep_until(start + 0.25 * seconds);
         if (tells)
@@ -95,7 +91,7 @@ int main(int argc, char **argv) {
             stretto_allreduce(comm, STRETTO_IN_PLACE, vector, count, STRETTO_FLOAT32, STRETTO_SUM));
         sleep_until(start + seconds);
     }
-    const double own = (processor_seconds() - before) / phases;
+    const double own = (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - before) / phases;
     double mean = own / ranks, most = own, edge = time_edge(comm);
     check(stretto_allreduce(comm, STRETTO_IN_PLACE, &mean, 1, STRETTO_FLOAT64, STRETTO_SUM));
     check(stretto_allreduce(comm, STRETTO_IN_PLACE, &most, 1, STRETTO_FLOAT64, STRETTO_MAX));

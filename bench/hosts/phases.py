@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cluster import ROOT, Cluster, made
 from contest import build
-from kept import Kept
+from kept import PATIENCE, START, Kept
 from peers import run
 from recipes import BUILD, HERE
 from rich.console import Console
@@ -24,7 +24,6 @@ from sizes import parse_sizes, size_text
 SETTINGS = {"not watched": (0, 0), "watched": (1, 0), "watched, with edges": (1, 1)}
 PROGRAM = BUILD / "phases"
 WARMUP = 50  # phases, by which all that is decided is
-PATIENCE, START = 4, 120  # times what is expected, and seconds for a start
 
 
 def parse_arguments() -> argparse.Namespace:
