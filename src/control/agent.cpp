@@ -78,7 +78,9 @@ action::Shrunk Agent::shrink(std::uint64_t completed) {
     return shrunk_ ? *shrunk_ : action::Shrunk{action::Outcome::no_majority, view_};
 }
 
-std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
+std::string Agent::seal(std::uint64_t key, int arbiter, std::string value,
+                        const std::function<void()> &meanwhile) {
+    constexpr std::chrono::milliseconds kNowAndThen{1};
     std::unique_lock lock(mutex_);
     if (!view_.members.has(arbiter) || value.size() > kMostSeal)
         throw Error(Status::argument, "a choice needs an arbiter that belongs to the communicator "
@@ -89,7 +91,13 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value) {
     if (!seals_.contains(key)) {
         inbox_.emplace_back(std::in_place_type<Event>, event::Seal{key, arbiter, std::move(value)});
         links_.wake();
-        answers_.wait(lock, [&] { return over() || seals_.contains(key); });
+        const auto answered = [&] { return over() || seals_.contains(key); };
+        while (meanwhile && !answers_.wait_for(lock, kNowAndThen, answered)) {
+            lock.unlock();
+            meanwhile();
+            lock.lock();
+        }
+        answers_.wait(lock, answered);
     }
     if (over())
         throw Error(Status::revoked,
@@ -207,9 +215,10 @@ void Agent::collapse(const char *why) {
 }
 
 void Agent::take(Event &event) {
-    if (auto *seal = std::get_if<event::Seal>(&event); seal && seal->arbiter == options_.rank)
-        choose(seal->key, seal->value);
-    else if (const auto *forget = std::get_if<event::Forget>(&event))
+    if (auto *seal = std::get_if<event::Seal>(&event);
+        seal && seal->arbiter == options_.rank && !choose(seal->key, options_.rank, seal->value))
+        return;
+    if (const auto *forget = std::get_if<event::Forget>(&event))
         ahead_.erase(ahead_.lower_bound(forget->from), ahead_.lower_bound(forget->below));
     step(event);
 }
@@ -222,20 +231,29 @@ void Agent::seal_what_is_due() {
             ++at;
             continue;
         }
-        Event seal = event::Seal{at->first, options_.rank, ""};
-        if (!member_.knows_seal(at->first))
-            take(seal);
+        const std::uint64_t key = at->first;
         at = ahead_.erase(at);
+        if (std::string value; !member_.knows_seal(key) && choose(key, kNobody, value))
+            step(event::Seal{key, options_.rank, std::move(value)});
     }
 }
 
-void Agent::choose(std::uint64_t key, std::string &value) {
+// Whether this arbiter has an answer.  If it has not, the question is as if it were still on its
+// way; and as the value goes to all who have not got it as soon as it is sealed, nobody needs to
+// bring it again.
+bool Agent::choose(std::uint64_t key, int from, std::string &value) {
     if (!hooks_.choose || member_.knows_seal(key))
-        return;
-    value = hooks_.choose(key, value);
+        return true;
+    Answer answer = hooks_.choose(key, from, value);
+    if (!answer.value) {
+        ahead_[key] = answer.again;
+        return false;
+    }
+    value = std::move(*answer.value);
     if (value.size() > kMostSeal)
         throw Error(Status::internal, "a sealed value of " + std::to_string(value.size()) +
                                           " bytes; at most " + std::to_string(kMostSeal));
+    return true;
 }
 
 void Agent::take(Broken &item) {

@@ -29,6 +29,21 @@
 
 namespace stretto::control {
 
+// What an arbiter says who is asked: a value, which is sealed, or nothing yet; then it is asked
+// again when the next member asks, and at this time of the agent's clock.
+struct Answer {
+    Answer(std::string chosen) : value(std::move(chosen)) {}
+    static Answer not_before(std::uint64_t time) {
+        Answer answer{std::string()};
+        answer.value.reset();
+        answer.again = time;
+        return answer;
+    }
+
+    std::optional<std::string> value;
+    std::uint64_t again = 0;
+};
+
 // Called by the agent's thread: they must not wait, nor call what waits for the agent.  Each may
 // be left out.
 struct Hooks {
@@ -38,8 +53,9 @@ struct Hooks {
     std::function<void(int rank)> lost;
     // What this rank does just now.
     std::function<Whereabouts()> whereabouts;
-    // At the arbiter: what to seal, given what the first to ask would choose.
-    std::function<std::string(std::uint64_t key, const std::string &value)> choose;
+    // At the arbiter: what to seal, now that a member asks, perhaps this one, who would choose that
+    // value; or kNobody, when it is time.
+    std::function<Answer(std::uint64_t key, int from, const std::string &value)> choose;
     // At the arbiter: what a member, perhaps this one, expects of a choice that is not made yet.
     std::function<void(int from, std::uint64_t key, std::int64_t value)> noticed;
     // Where a rank is: "node07, 10.0.0.7".
@@ -84,9 +100,11 @@ public:
     // Agrees with the other members on who goes on.  Waits until all have called it, have been
     // found dead or have not come for `patience`.  Throws Error(argument) if nothing was revoked.
     action::Shrunk shrink(std::uint64_t completed);
-    // The value that all members get for this key; `arbiter` is a function of the key.  Throws
-    // Error(revoked) if the epoch ends first.
-    std::string seal(std::uint64_t key, int arbiter, std::string value);
+    // The value that all members get for this key; `arbiter` is a function of the key.  Who waits
+    // does something else now and then, if there is anything.  Throws Error(revoked) if the epoch
+    // ends first.
+    std::string seal(std::uint64_t key, int arbiter, std::string value,
+                     const std::function<void()> &meanwhile = {});
     // This rank is the arbiter: at this time of the clock, or at the last one that is given, it
     // chooses unasked, unless it has been asked by then; who comes to ask finds the value there.
     // Waits for nobody.
@@ -158,7 +176,7 @@ private:
     Whereabouts whereabouts() const;
     void note(int rank, const Here &here);
     void notice(int from, const Notice &notice);
-    void choose(std::uint64_t key, std::string &value);
+    bool choose(std::uint64_t key, int from, std::string &value);
     void look_after_others();
     void lose_patience(std::uint64_t now);
     void read_clocks(const RankSet &pinged, std::uint64_t now);

@@ -8,6 +8,8 @@ const std::string &Seals::seal(std::uint64_t key, const std::string &value, int 
     const auto [at, first] = sealed_.try_emplace(key, value);
     if (!once_)
         at->second = value;
+    if (first || asker == rank_)
+        out.add(action::Sealed{key, at->second});
     if (first)
         for (const int member : members_)
             if (member != rank_ && member != asker)
@@ -17,7 +19,7 @@ const std::string &Seals::seal(std::uint64_t key, const std::string &value, int 
 
 void Seals::ask(std::uint64_t key, int arbiter, const std::string &value, Outbox &out) {
     if (arbiter == rank_) {
-        out.add(action::Sealed{key, seal(key, value, rank_, out)});
+        seal(key, value, rank_, out);
         return;
     }
     if (const auto known = sealed_.find(key); known != sealed_.end())

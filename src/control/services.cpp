@@ -27,8 +27,9 @@ void Agent::receive(int from, Message message) {
         serve(from, message);
     } else {
         if (auto *ask = std::get_if<Ask>(&message.body);
-            ask && message.epoch == member_.view().epoch && !member_.revoked())
-            choose(ask->key, ask->value);
+            ask && message.epoch == member_.view().epoch && !member_.revoked() &&
+            !choose(ask->key, from, ask->value))
+            return;
         step(event::Received{from, std::move(message)});
     }
 }

@@ -225,7 +225,7 @@ TEST_CASE("who sends what is no message is not trusted any more") {
 TEST_CASE("an agent whose thread cannot go on fails its callers, who do not wait for it") {
     Job job(2, kPatient, 1, [](AgentOptions &options, Hooks &hooks) {
         if (options.rank == 0)
-            hooks.choose = [](std::uint64_t, const std::string &) -> std::string {
+            hooks.choose = [](std::uint64_t, int, const std::string &) -> std::string {
                 throw std::bad_alloc();
             };
     });
@@ -241,7 +241,7 @@ TEST_CASE("an arbiter chooses unasked when it is time, once, and what it says is
     std::atomic<int> chosen{0};
     Job job(3, kPatient, 1, [&](AgentOptions &options, Hooks &hooks) {
         if (options.rank == 1)
-            hooks.choose = [&](std::uint64_t key, const std::string &) {
+            hooks.choose = [&](std::uint64_t key, int, const std::string &) {
                 ++chosen;
                 return "of " + std::to_string(key);
             };
@@ -263,6 +263,51 @@ TEST_CASE("an arbiter chooses unasked when it is time, once, and what it says is
     job[1].forget_seals(9, 10);
     CHECK(job[0].seal(9, 1, "") == "of 9");
     CHECK(chosen == 3);
+}
+
+TEST_CASE("an arbiter that cannot answer yet is asked again, by the next or when it is time") {
+    std::atomic<int> asked{0};
+    std::atomic<bool> timely{false};
+    constexpr std::uint64_t kHour = 3'600'000'000'000;
+    Job job(4, kPatient, 1, [&](AgentOptions &options, Hooks &hooks) {
+        if (options.rank == 1)
+            hooks.choose = [&](std::uint64_t key, int from, const std::string &) {
+                ++asked;
+                if (key == 7 && from != 3)
+                    return Answer::not_before(now_ns() + kHour);
+                if (key == 8 && from != kNobody)
+                    return Answer::not_before(now_ns() + 20 * test::kMillisecond);
+                timely = key != 8 || asked == 2;
+                return Answer("asked by " + std::to_string(from));
+            };
+    });
+    const auto all = [&](std::uint64_t key, RankSet who) {
+        std::vector<std::string> values(4);
+        std::vector<std::thread> threads;
+        for (const int rank : who)
+            threads.emplace_back([&, rank] {
+                std::atomic<int> meanwhile{0};
+                values[static_cast<std::size_t>(rank)] =
+                    job[rank].seal(key, 1, "", [&] { ++meanwhile; });
+                if (key == 8)
+                    CHECK(meanwhile > 0);
+            });
+        if (key == 7) { // the arbiter and the others wait for the one who knows
+            await([&] { return asked == 3; });
+            values[3] = job[3].seal(key, 1, "");
+        }
+        for (std::thread &thread : threads)
+            thread.join();
+        return values;
+    };
+    for (const std::string &value : all(7, without(4, {3})))
+        CHECK(value == "asked by 3");
+    asked = 0;
+    RankSet two(4);
+    two.insert(2);
+    CHECK(all(8, two)[2] == "asked by -1");
+    CHECK(timely);
+    CHECK(job[1].seal(8, 1, "") == "asked by -1"); // it is there
 }
 
 TEST_CASE("whatever happens, whoever lives gets an answer, and nobody another view") {

@@ -2,6 +2,7 @@
 // Choices that an arbiter's agent makes for all, on a network that delays every message at will.
 #include "doctest.h"
 
+#include <atomic>
 #include <barrier>
 #include <chrono>
 #include <cstddef>
@@ -12,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "arrival/latecomers.hpp"
+#include "base/clock.hpp"
 #include "control/agents.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
@@ -25,7 +28,7 @@ using test::kPatient;
 TEST_CASE("a choice is the same for all, and the arbiter may have a mind of its own") {
     Job job(5, kPatient, 1, [](AgentOptions &options, Hooks &hooks) {
         if (options.rank == 2)
-            hooks.choose = [](std::uint64_t key, const std::string &value) {
+            hooks.choose = [](std::uint64_t key, int, const std::string &value) {
                 return key == 8 ? "the arbiter's" : value;
             };
     });
@@ -72,7 +75,7 @@ TEST_CASE("what members tell the arbiter beforehand reaches it, or comes too lat
         hooks.noticed = [&](int from, std::uint64_t key, std::int64_t value) {
             here[key][from] = value;
         };
-        hooks.choose = [&](std::uint64_t key, const std::string &) {
+        hooks.choose = [&](std::uint64_t key, int, const std::string &) {
             std::string text;
             for (const auto &[from, value] : here[key])
                 text += std::to_string(from) + "=" + std::to_string(value) + " ";
@@ -119,4 +122,52 @@ TEST_CASE("what members tell the arbiter beforehand reaches it, or comes too lat
         // Who asks first has told before: that much is always there.
         CHECK(!sealed.empty());
     }
+}
+
+TEST_CASE("who is late is the same for all, whoever comes when and however late messages are") {
+    const int ranks = 5, keys = test::full_tier() ? 10'000 : 150;
+    // Of the arbiters' agents.
+    std::vector<std::map<std::uint64_t, arrival::Latecomers>> rolls(ranks);
+    static constexpr std::uint64_t kGrace = 300'000, kPatience = 20'000'000;
+    Job job(ranks, kPatient, 5, [&](AgentOptions &options, Hooks &hooks) {
+        auto &here = rolls[static_cast<std::size_t>(options.rank)];
+        hooks.choose = [&here](std::uint64_t key, int from, const std::string &) {
+            const std::uint64_t now = now_ns();
+            arrival::Latecomers &roll =
+                here.try_emplace(key, std::vector{0, 1, 2, 3, 4}, 1 + key % 2, kGrace, kPatience)
+                    .first->second;
+            if (from != kNobody)
+                roll.came(from, now);
+            const auto late = roll.who(now);
+            if (!late)
+                return Answer::not_before(roll.due());
+            std::string text;
+            for (const int each : *late)
+                text += std::to_string(each) + " ";
+            return Answer(text);
+        };
+    });
+    std::vector<std::vector<std::string>> values(ranks);
+    std::vector<std::thread> members;
+    std::barrier together(ranks);
+    std::atomic<int> named{0};
+    for (int rank = 0; rank < ranks; ++rank)
+        members.emplace_back([&, rank] {
+            for (int key = 0; key < keys; ++key) {
+                const auto name = static_cast<std::uint64_t>(key);
+                if ((key * 7 / 3) % ranks == rank) // another one is late to each
+                    std::this_thread::sleep_for(std::chrono::milliseconds(key % 4));
+                const std::string late = job[rank].seal(name, key % ranks, "");
+                if (contains(late, std::to_string(rank) + " "))
+                    ++named;
+                values[static_cast<std::size_t>(rank)].push_back(late);
+                together.arrive_and_wait();
+            }
+        });
+    for (std::thread &member : members)
+        member.join();
+    for (int key = 0; key < keys; ++key)
+        for (const auto &each : values)
+            CHECK(each[static_cast<std::size_t>(key)] == values[0][static_cast<std::size_t>(key)]);
+    CHECK(named > 0);
 }
