@@ -14,6 +14,7 @@
 #include "comm/communicator.hpp"
 #include "comm/hosts/peer_watch.hpp"
 #include "comm/review.hpp"
+#include "select/elected.hpp"
 #include "select/late.hpp"
 
 namespace stretto::comm {
@@ -54,7 +55,7 @@ void Communicator::resume_watch(const Key &key, Chosen &chosen) const {
 }
 
 void Communicator::serve_late(const select::Late &late, Chosen &chosen) {
-    if (late.algorithm.empty())
+    if (late.algorithm.empty() || late.latecomers > 0)
         return;
     chosen.algorithm = late.algorithm;
     chosen.why = late.why;
@@ -95,6 +96,8 @@ void Communicator::play_watched(const Request &request, Site &site) {
     // What serves is the same on all ranks, and by that they know whether this call carries stamps.
     if (watched.told.asks)
         serve_as_told(request, watched);
+    else if (watched.serves.latecomers > 0)
+        serve_by_election(request, watched);
     else if (watched.told.serves)
         serve_as_usual(request, watched);
     if (!watched.told.serves && watched.calls % watched.every != 0) {
@@ -172,22 +175,26 @@ void Communicator::decide(const Request &request, Watched &watched) {
     if (watched.pending || calls < kFirst || (calls - kFirst) % kLook != 0)
         return;
     std::vector<double> expected = watched.history.expected();
+    std::vector<select::Arrivals> recent(watched.history.recent().begin(),
+                                         watched.history.recent().end());
+    std::vector<double> shape = select::shape_of(recent);
     const Chosen &usual = balanced(request, watched);
     // Plans that are forced and made for these arrivals need no prices.
     const bool settled = calls < watched.decided_at + watched.due_after ||
                          (usual.forced && !watched.serves.algorithm.empty());
-    if (settled && !moved(expected, watched.decided_for, watched.serves.margin))
+    if (settled && !moved(expected, watched.decided_for, watched.serves.margin) &&
+        !moved(shape, watched.decided_shape, watched.serves.margin))
         return;
     watched.decided_at = calls;
+    watched.decided_shape = shape;
     const select::Situation here = free_situation(request);
-    std::vector<select::Arrivals> recent(watched.history.recent().begin(),
-                                         watched.history.recent().end());
     if (usual.forced) {
         settle(request, watched, expected,
                select::forced_late(here, usual.algorithm, expected, recent));
         return;
     }
-    if (watched.serves.margin > 0 && select::wait(expected) < watched.serves.margin) {
+    if (watched.serves.margin > 0 &&
+        std::max(select::wait(expected), select::wait(shape)) < watched.serves.margin) {
         settle(request, watched, expected,
                select::choose_late(here, usual.algorithm, expected, recent, watched.serves));
         return;
@@ -206,7 +213,7 @@ void Communicator::decide(const Request &request, Watched &watched) {
                   calls_that_teach(watched),
                   watched.lessons};
     PeerWatch &watch = *joined_.reach.watch;
-    watch.decide_by(key, [review = std::move(review)](const arrival::Deviations &) {
+    watch.decide_by(key, [review = std::move(review)](const PeerWatch::Heard &) {
         return review.decide(control::kMostSeal);
     });
     watch.seal_before(key, now_ns());
@@ -217,16 +224,14 @@ void Communicator::adopt(const Request &request, Watched &watched) {
     if (!watched.pending)
         return;
     const Watched::Decision decision = *std::exchange(watched.pending, std::nullopt);
-    PeerWatch &watch = *joined_.reach.watch;
-    const std::string text = watch.sealed(decision.key, arbiter_of(watched));
-    watch.forget(decision.key & ~0xffffffffull, decision.key);
+    const std::string text = sealed(decision.key, watched);
+    joined_.reach.watch->forget(decision.key & ~0xffffffffull, decision.key);
     settle(request, watched, decision.expected, reviewed(text, watched.serves, decision.expected));
 }
 
 void Communicator::settle(const Request &request, Watched &watched,
                           const select::Arrivals &expected, const select::Late &next) {
-    const bool same =
-        next.algorithm == watched.serves.algorithm && next.order == watched.serves.order;
+    const bool same = next.same_as(watched.serves);
     watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kEvery;
     watched.decided_for = expected;
     watched.serves = next;
@@ -250,7 +255,7 @@ static bool is_quiet(const Watched &watched) {
     const auto together = std::ranges::count_if(
         recent, [&](const auto &each) { return select::wait(each) < margin; });
     const bool confirmed = watched.due_after > kEvery;
-    const double usual = confirmed ? select::wait(watched.decided_for) : 0;
+    const double usual = confirmed ? select::wait(watched.decided_shape) : 0;
     return (confirmed || 2 * static_cast<std::size_t>(together) > recent.size()) &&
            select::wait(recent.back()) < usual + kWorthALook * margin;
 }

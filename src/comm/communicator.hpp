@@ -242,6 +242,11 @@ private:
     bool end_phase(const Watched &watched, std::uint64_t now);
     void serve_as_told(const Request &request, Watched &watched);
     void serve_as_usual(const Request &request, Watched &watched);
+    std::string sealed(std::uint64_t key, const Watched &watched);
+    void forget_sealed(std::uint64_t key, const Watched &watched);
+    // elections.cpp
+    void call_the_roll(const Watched &watched);
+    void serve_by_election(const Request &request, Watched &watched);
     static void note_lesson(Watched &watched);
     static void note_errors(Watched &watched);
     void expect_next(const Request &request, Watched &watched);

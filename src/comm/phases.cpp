@@ -19,9 +19,6 @@
 
 namespace stretto::comm {
 
-// After so many calls, what was sealed for earlier ones is forgotten: nobody asks for it again.
-static constexpr std::uint64_t kKept = 16;
-
 void Communicator::begin_phase() {
     const std::lock_guard lock(phase_mutex_);
     phase_.begin(now_ns());
@@ -64,6 +61,13 @@ std::uint64_t Communicator::key_of(const Watched &watched, Asked asked) const {
     return mix(segment_->header().key, kind) << 32 | (watched.calls & 0xffffffff);
 }
 
+// Nobody asks again for what was sealed for earlier calls.
+void Communicator::forget_sealed(std::uint64_t key, const Watched &watched) {
+    constexpr std::uint64_t kKept = 16; // calls
+    if (watched.calls % kKept == 0)
+        joined_.reach.watch->forget(key & ~0xffffffffull, key);
+}
+
 // A rank of the job.
 int Communicator::arbiter_of(const Watched &watched) const {
     return joined_.reach.ranks[watched.number % joined_.reach.ranks.size()];
@@ -95,10 +99,12 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
                               std::exchange(watched.told.learned, {}),
                               watched.lessons};
             joined_.reach.watch->decide_by(
-                next.key, [forecast = std::move(forecast)](const arrival::Deviations &told) {
-                    return forecast.decide(told, control::kMostSeal);
+                next.key, [forecast = std::move(forecast)](const PeerWatch::Heard &heard) {
+                    return forecast.decide(heard.told, control::kMostSeal);
                 });
         }
+    } else if (watched.serves.latecomers > 0 && is_arbiter(watched)) {
+        call_the_roll(watched);
     }
     const std::lock_guard lock(phase_mutex_);
     next_ = next;
@@ -114,10 +120,8 @@ void Communicator::serve_as_usual(const Request &request, Watched &watched) {
 
 void Communicator::serve_as_told(const Request &request, Watched &watched) {
     const std::uint64_t key = key_of(watched, Asked::call);
-    PeerWatch &watch = *joined_.reach.watch;
-    const std::string text = watch.sealed(key, arbiter_of(watched));
-    if (watched.calls % kKept == 0)
-        watch.forget(key & ~0xffffffffull, key);
+    const std::string text = sealed(key, watched);
+    forget_sealed(key, watched);
     if (text.empty()) {
         serve_as_usual(request, watched);
         return;

@@ -75,7 +75,8 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
     const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
     const select::Late late =
         forced ? select::forced_late(situation, balanced, *expected, cases) : lessons->priced([&] {
-            return select::choose_late(situation, balanced, *expected, cases, {}, lessons->all());
+            return select::choose_late(situation, balanced, *expected, cases, {}, lessons->all(),
+                                       {.elections = false});
         });
     sealed.algorithm = late.algorithm;
     return sealed.algorithm.size() < kMostName ? to_text(sealed) : "";

@@ -41,8 +41,9 @@ struct Watched {
     std::optional<Decision> pending;
     // The last decision: at which call, for what, and after how many calls the next is due.
     std::uint64_t decided_at = 0, due_after = 0;
-    std::uint64_t serves_since = 0; // the number of the call before its first
-    std::vector<double> decided_for;
+    std::uint64_t serves_since = 0;      // the number of the call before its first
+    std::vector<double> decided_for;     // seconds, by rank
+    std::vector<double> decided_shape;   // the same by position, whoever comes as that
     std::uint64_t number = 0, calls = 0; // among those that are watched; so far
     std::optional<Chosen> balanced;      // the choice without arrivals, once it was needed
     Told told;

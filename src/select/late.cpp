@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 #include <utility>
 
 #include "algorithms/lateness.hpp"
 #include "select/candidates.hpp"
+#include "select/elected.hpp"
 #include "select/placed.hpp"
 
 namespace stretto::select {
@@ -43,6 +45,25 @@ std::vector<Arrivals> wrong_estimates(const Arrivals &expected) {
     const auto [first, last] = std::ranges::minmax_element(expected);
     found[1][static_cast<std::size_t>(first - expected.begin())] = *last;
     return found;
+}
+
+// Who comes last does so just too late to be one of the others.
+Arrivals hardly_late(int ranks, const Election &election) {
+    constexpr double kHardly = 1.01;
+    Arrivals arrivals(static_cast<std::size_t>(ranks), 0);
+    std::fill(arrivals.end() - election.late, arrivals.end(), kHardly * election.grace);
+    return arrivals;
+}
+
+std::string who_is_late(const Late &late, const Arrivals &expected, const Arrivals &shape) {
+    if (late.latecomers == 0)
+        return "rank " + std::to_string(late.order.back()) + " is expected " +
+               time_in_words(expected[static_cast<std::size_t>(late.order.back())]) +
+               " after the first";
+    const std::string who =
+        late.latecomers == 1 ? "one rank is" : std::to_string(late.latecomers) + " ranks are";
+    return who + " expected " + time_in_words(shape.back()) +
+           " after the first, and which, the call shows";
 }
 
 } // namespace
@@ -85,17 +106,19 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     const auto means = [&](const Placed &placed, std::span<const Arrivals> cases) {
         return corrected(placed.means(cases), cases, experience.factor(placed.name()));
     };
+    const Arrivals shape = shape_of(recent);
+    const double waits = std::max(wait(expected), rule.elections ? wait(shape) : 0);
     const auto at_once = [](double margin) {
         return Late{.margin = margin, .why = "all come at once"};
     };
     // No algorithm saves ranks more than their wait for the last one.
-    if (now.margin > 0 && wait(expected) < now.margin)
+    if (now.margin > 0 && waits < now.margin)
         return at_once(now.margin);
     const Placed base(s, balanced);
     const std::vector<Arrivals> wrong = wrong_estimates(expected);
     const std::vector<double> base_wrong = means(base, wrong);
     const double margin = rule.gain * base_wrong[0];
-    if (wait(expected) < margin)
+    if (waits < margin)
         return at_once(margin);
     const std::vector<int> order = sorted_by_arrival(expected, margin);
     const double spread = spread_of(expected, recent);
@@ -108,32 +131,70 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
               .balanced_elapsed = base_mean,
               .margin = margin,
               .why = "nothing saves enough for these arrivals"};
-    const auto consider = [&](const std::string &name, const std::vector<int> &by) {
-        const Placed contender(s, name, by);
-        const double mean_elapsed = mean(means(contender, recent));
+    const auto consider = [&](const Placed &contender, Late late, const std::vector<double> &took,
+                              const auto &is_risky) {
+        late.mean_elapsed = mean(took);
         // Prices flatter some algorithms, as what has served shows.
-        const double to_save = experience.knows(name) ? margin : rule.untried * margin;
-        if (mean_elapsed >= best.mean_elapsed || mean_elapsed >= base_mean - to_save)
+        const double to_save = experience.knows(contender.name()) ? margin : rule.untried * margin;
+        if (late.mean_elapsed >= best.mean_elapsed || late.mean_elapsed >= base_mean - to_save ||
+            is_risky())
             return;
-        const std::vector<double> if_wrong = means(contender, wrong);
-        for (std::size_t i = 0; i < wrong.size(); ++i)
-            if (if_wrong[i] > risk * base_wrong[i])
-                return;
-        best.algorithm = contender.name();
-        best.order = by;
-        best.mean_elapsed = mean_elapsed;
+        late.algorithm = contender.name();
+        late.balanced_elapsed = base_mean;
+        late.margin = margin;
+        best = std::move(late);
     };
+    const auto in_order = [&](const std::string &name, const std::vector<int> &by) {
+        const Placed contender(s, name, by);
+        consider(contender, {.order = by}, means(contender, recent), [&] {
+            const std::vector<double> if_wrong = means(contender, wrong);
+            return !std::ranges::equal(if_wrong, base_wrong, [&](double one, double other) {
+                return one <= risk * other;
+            });
+        });
+    };
+    const auto by_election = [&](const std::string &name, const Election &election) {
+        const Placed contender(s, name);
+        const auto took = [&](std::span<const Arrivals> cases) {
+            std::vector<double> found(cases.size());
+            for (const bool late : {false, true}) {
+                std::vector<std::size_t> which;
+                std::vector<Arrivals> begin;
+                for (std::size_t i = 0; i < cases.size(); ++i)
+                    if (Elected call = elected(cases[i], election); call.late == late) {
+                        found[i] = call.waited;
+                        which.push_back(i);
+                        begin.push_back(std::move(call.begin));
+                    }
+                const std::vector<double> then = means(late ? contender : base, begin);
+                for (std::size_t k = 0; k < which.size(); ++k)
+                    found[which[k]] += then[k];
+            }
+            return found;
+        };
+        consider(contender, {.latecomers = election.late}, took(recent), [&] {
+            const std::vector<Arrivals> hardly = {hardly_late(s.ranks, election)};
+            return took(hardly).front() > risk * means(base, hardly).front();
+        });
+    };
+    const bool another_each_time = rule.elections && spread >= margin;
     if (!now.algorithm.empty()) {
-        consider(now.algorithm, now.order);
+        if (now.latecomers == 0)
+            in_order(now.algorithm, now.order);
+        else if (another_each_time)
+            by_election(now.algorithm, {now.latecomers, margin});
         if (!best.algorithm.empty()) // plans anew only for what is worth it
             best.mean_elapsed -= margin / 2;
     }
-    for (const std::string &name : made_for(s, expected, spread))
-        consider(name, order);
+    if (wait(expected) >= margin)
+        for (const std::string &name : made_for(s, expected, spread))
+            in_order(name, order);
+    if (const auto election = election_for(shape, margin); another_each_time && election)
+        for (const std::string &name :
+             made_for(s, elected(shape, *election).begin, spread_of(shape, by_position(recent))))
+            by_election(name, *election);
     if (!best.algorithm.empty())
-        best.why = "rank " + std::to_string(order.back()) + " is expected " +
-                   time_in_words(expected[static_cast<std::size_t>(order.back())]) +
-                   " after the first: " + time_in_words(best.mean_elapsed) +
+        best.why = who_is_late(best, expected, shape) + ": " + time_in_words(best.mean_elapsed) +
                    " on the average by price, " + balanced + " " + time_in_words(base_mean);
     return best;
 }

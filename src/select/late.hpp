@@ -7,6 +7,9 @@
 // clearly less than the balanced choice would have taken, and if it costs little where the estimate
 // is wrong altogether.
 //
+// Where it is not always the same ranks that come late, those who do may get the last positions as
+// soon as only they are missing (elected.hpp).
+//
 // Sources: Proficz 2018 (segmented linear tree, pre-reduced ring); late_rooted is this library's.
 #pragma once
 
@@ -24,10 +27,16 @@ namespace stretto::select {
 struct Late {
     std::string algorithm = {};  // with parameters; empty: the balanced choice serves
     std::vector<int> order = {}; // the rank at each position: sorted by arrival
+    int latecomers = 0; // not 0: there is no order, but so many ranks come last, whoever they are
     double mean_elapsed = 0;     // seconds, over the recent calls
     double balanced_elapsed = 0; // the same of the balanced choice
     double margin = 0;           // seconds: what was to be saved; who comes less late is on time
     std::string why = {};
+
+    bool same_as(const Late &other) const {
+        return algorithm == other.algorithm && order == other.order &&
+               latecomers == other.latecomers;
+    }
 };
 
 // The parts of the choice that a margin decides.
@@ -37,6 +46,7 @@ struct LateRule {
     double risk = 1.3;        // most that a wrong estimate may cost, as a factor of mean elapsed
     double risk_of_few = 1.5; // on fewer than `few` ranks
     int few = 12;
+    bool elections = true; // calls may wait until it shows who is late
 };
 
 // Ranks sorted by arrival, those of equal arrival by their number.  Arrivals count in whole

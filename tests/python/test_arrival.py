@@ -75,6 +75,14 @@ def test_who_is_late_moves_after_every_eight_calls(ranks):
     ]
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 16])
+def test_any_rank_may_be_late_to_a_call(ranks):
+    late = Skew("any-late", 0.02).delays(ranks, 400)
+    assert (late.sum(axis=0) == 0.02).all() and ((late > 0).sum(axis=0) == 1).all()
+    often = (late > 0).sum(axis=1)  # each as often as the others, about
+    assert (abs(often - 400 / ranks) < 6 * (400 / ranks) ** 0.5).all()
+
+
 def test_what_is_told_half_way():
     """What a rank's halves say of when it comes: the truth, or any other time."""
     skew = Skew("one-late", 0.02)

@@ -93,7 +93,7 @@ def test_skew_is_printed_and_checked(stretto):
     assert "one-late:1ms" in done.stdout and "elapsed of each rank" in done.stdout
     for wrong in ("late:1ms", "one-late"):
         assert (
-            "one-late:50ms, rand-late:50ms and moving-late:50ms"
+            "one-late:50ms, rand-late:50ms, moving-late:50ms and any-late:50ms"
             in stretto("bench", "--skew", wrong).stderr
         )
     assert "'soon' is no time" in stretto("bench", "--skew", "one-late:soon").stderr

@@ -71,8 +71,8 @@ from stretto.data import dtype_named
     "--skew",
     type=SKEW,
     metavar="KIND:TIME",
-    help="Ranks come late: one-late:50ms (rank 1), rand-late:50ms (all, up to that) or "
-    "moving-late:50ms (another one after every 8 calls).",
+    help="Ranks come late: one-late:50ms (rank 1), any-late:50ms (another one in each call), "
+    "moving-late:50ms (another one after every 8 calls) or rand-late:50ms (all, up to that).",
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the results to FILE (- prints).")
 @click.option("--plot", "plot_path", metavar="PNG", help="Draw the results.")

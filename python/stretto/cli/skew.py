@@ -5,8 +5,9 @@ Source: the benchmark of Proficz, "Improving all-reduce collective operations fo
 arrival patterns", J. Supercomputing 2018, section 5.1 and figure 9 (modes one-late and rand-late;
 the elapsed time of a rank is from its own arrival to its own finish).  As printed there, its line 6
 sleeps the delay of one-late twice; here it is slept once.  Its lines 9 and 10, two barriers, are a
-moment that all agree on, by the clock that they have in common.  moving-late is ours: estimates are
-wrong whenever another rank begins to be late.
+moment that all agree on, by the clock that they have in common.  Two are ours: in moving-late
+estimates are wrong whenever another rank begins to be late, and in any-late, where one rank is late
+to each call and it is a random one, they are worth nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from stretto.cli.patterns import LATE
 from stretto.cli.units import Unit, parse_seconds, show_seconds
 from stretto.communicator import Communicator
 
-KINDS = ("one-late", "rand-late", "moving-late")
+KINDS = ("one-late", "rand-late", "moving-late", "any-late")
 # Calls to which the same rank is late in moving-late: a habit is known by then, and given up.
 STAY = 8
 # What ranks tell when half of their computation is done.
@@ -53,8 +54,11 @@ class Skew:
             return np.random.default_rng(1).uniform(0, self.seconds, (ranks, calls))
         late = np.zeros((ranks, calls))
         call = np.arange(calls)
-        moves = call // STAY if self.kind == "moving-late" else 0
-        late[(LATE + moves) % ranks, call] = self.seconds
+        if self.kind == "any-late":
+            who = np.random.default_rng(3).integers(0, ranks, calls)
+        else:
+            who = (LATE + (call // STAY if self.kind == "moving-late" else 0)) % ranks
+        late[who, call] = self.seconds
         return late
 
     def usual_calls(self, seconds: float) -> int:
@@ -76,11 +80,12 @@ class Skew:
 
 
 def parse_skew(text: str) -> Skew:
-    """ "one-late:50ms", "rand-late:50ms", "moving-late:50ms"."""
+    """ "one-late:50ms", "rand-late:50ms", "moving-late:50ms", "any-late:50ms"."""
     kind, colon, delay = text.partition(":")
     if kind not in KINDS or not colon:
         raise ValueError(
-            f"'{text}' is no skew; one-late:50ms, rand-late:50ms and moving-late:50ms are"
+            f"'{text}' is no skew; one-late:50ms, rand-late:50ms, moving-late:50ms and "
+            "any-late:50ms are"
         )
     return Skew(kind, parse_seconds(delay))
 

@@ -41,7 +41,9 @@ PeerWatch::PeerWatch(int rank, Connections connections)
     hooks.noticed = [this](int from, std::uint64_t key, std::int64_t later) {
         notices_.add(key, from, later);
     };
-    hooks.choose = [this](std::uint64_t key, const std::string &) { return decide(key); };
+    hooks.choose = [this](std::uint64_t key, int from, const std::string &) {
+        return decide(key, from);
+    };
     hooks.place = [this](int each) { return links_.place(each); };
     hooks.round = [this] { round(); };
     agent_ = std::make_unique<control::Agent>(std::move(options), links_, std::move(hooks));
@@ -98,24 +100,26 @@ void PeerWatch::seal_before(std::uint64_t key, std::uint64_t time) {
 
 // Of the agent's thread.  Who is asked before its rank has left the call before knows nothing: then
 // all stays as usual.
-std::string PeerWatch::decide(std::uint64_t key) {
-    const arrival::Deviations told = notices_.take(key);
-    Decision decision;
+control::Answer PeerWatch::decide(std::uint64_t key, int from) {
+    std::map<std::uint64_t, Decision>::node_type decision;
     {
         const std::lock_guard lock(decisions_mutex_);
-        if (const auto found = decisions_.find(key); found != decisions_.end())
-            decision = std::move(decisions_.extract(found).mapped());
+        decision = decisions_.extract(key);
     }
-    if (!decision)
-        return "";
-    const std::uint64_t start = now_ns();
-    std::string decided;
-    try {
-        decided = decision(told);
-    } catch (...) { // no memory: all stays as usual, and the agent goes on
+    control::Answer answer = std::string();
+    if (decision) {
+        const std::uint64_t start = now_ns();
+        try {
+            answer = decision.mapped()({notices_.take(key), from, start});
+        } catch (...) { // no memory: all stays as usual, and the agent goes on
+        }
+        decided_in_ = std::max(now_ns() - start, decided_in_ - decided_in_ / 8);
     }
-    decided_in_ = std::max(now_ns() - start, decided_in_ - decided_in_ / 8);
-    return decided;
+    if (!answer.value) {
+        const std::lock_guard lock(decisions_mutex_);
+        decisions_.insert(std::move(decision));
+    }
+    return answer;
 }
 
 void PeerWatch::forget(std::uint64_t from, std::uint64_t below) {

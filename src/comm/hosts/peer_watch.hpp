@@ -53,15 +53,23 @@ public:
     void notify(std::uint64_t key, int arbiter, std::int64_t later) {
         agent_->notify(key, arbiter, later);
     }
-    // At the arbiter: what its agent decides for a key, by what it was told of it.
-    using Decision = std::function<std::string(const arrival::Deviations &told)>;
+    // At the arbiter: how its agent decides for a key, whenever it is asked, until there is an
+    // answer.
+    struct Heard {
+        arrival::Deviations told; // by those who know something beforehand
+        int from;                 // who asks, a rank of the job; or nobody: it is time
+        std::uint64_t now;
+    };
+    using Decision = std::function<control::Answer(const Heard &heard)>;
     void decide_by(std::uint64_t key, Decision decision);
     // At the arbiter: is decided before that time of now_ns(), unasked, but as late as the last
     // decision allows.
     void seal_before(std::uint64_t key, std::uint64_t time);
-    // What was decided, or "": the same for all who ask, who wait for the arbiter's agent at most.
-    // Throws Error(revoked) if the epoch ends first.
-    std::string sealed(std::uint64_t key, int arbiter) { return agent_->seal(key, arbiter, ""); }
+    // What was decided, or "": the same for all who ask, who wait for the arbiter's agent at most,
+    // and do something else now and then.  Throws Error(revoked) if the epoch ends first.
+    std::string sealed(std::uint64_t key, int arbiter, const std::function<void()> &meanwhile) {
+        return agent_->seal(key, arbiter, "", meanwhile);
+    }
     // Nobody asks for keys from the first one up to, but without, the other any more.
     void forget(std::uint64_t from, std::uint64_t below);
 
@@ -73,7 +81,7 @@ private:
     void revoked(std::uint32_t epoch, const control::Reason &reason);
     void lost(int rank);
     void round();
-    std::string decide(std::uint64_t key);
+    control::Answer decide(std::uint64_t key, int from);
 
     const int rank_;
     control::NetLinks links_;

@@ -63,6 +63,28 @@ TEST_CASE("algorithms for late ranks play for the arrivals of the last calls") {
         });
 }
 
+TEST_CASE("whoever is late, and it is another one each time, comes last") {
+    const test::With known("STRETTO_PROFILE", "assumed");
+    const test::With no_trials("STRETTO_TRIALS", "0");
+    const test::With soon("STRETTO_HEARTBEAT", "20ms");
+    for (const int ranks : {3, 5})
+        test::with_ranks(ranks, [ranks](stretto_comm comm) {
+            std::mt19937 random(7); // the same on all ranks
+            for (int turn = 0; turn < 48; ++turn) {
+                // Then nobody is late any more, and then two are.
+                const int late = static_cast<int>(random() % static_cast<unsigned>(ranks));
+                const bool second = turn >= 40 && stretto_rank(comm) == (late + 1) % ranks;
+                if ((turn < 32 || turn >= 40) && stretto_rank(comm) == late)
+                    come_late(25);
+                else if (second)
+                    come_late(15);
+                CHECK(wrong_after_long_sum(comm, turn) == 0);
+                if (turn % 8 == 5)
+                    CHECK(same_everywhere(comm, algorithm_of_long_sum(comm)));
+            }
+        });
+}
+
 TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten come back") {
     const test::With known("STRETTO_PROFILE", "assumed");
     const test::With no_trials("STRETTO_TRIALS", "0");

@@ -82,6 +82,26 @@ TEST_CASE("a decision fits, or all stays as it is") {
     CHECK(review.decide(10).empty());
     review.serves.algorithm = "chain(segments=7)";
     CHECK(read(review, 10).algorithm == "chain(segments=7)");
-    for (const char *text : {"0x1p-5", "0x1p-5\nchain", "late\nchain\nwhy", "\n\n"})
+    for (const char *text : {"0x1p-5", "0x1p-5\n0\nchain", "late\n0\nchain\nwhy", "\n\n\n",
+                             "0x1p-5\nchain\nwhy\n", "0x1p-5\n\nchain\nwhy"})
         CHECK_THROWS_AS(reviewed(text, review.serves, review.expected), Error);
+}
+
+TEST_CASE("where nobody knows who comes late, all agree that it shows in the call") {
+    Review review = one_late(8, 0);
+    for (std::size_t call = 0; call < 3; ++call) {
+        review.recent[call].assign(8, 0);
+        review.recent[call][2 * call] = 0.1;
+    }
+    review.served = 2;
+    review.elapsed = {0.15, 0.15, 0}; // what the ring takes is known now
+    review.serves = read(review);
+    REQUIRE(!review.serves.algorithm.empty());
+    CHECK(review.serves.latecomers == 1);
+    CHECK(review.serves.order.empty());
+    // What it takes is learned.
+    review.elapsed = {0.12, 0.12, 0};
+    CHECK(read(review).same_as(review.serves));
+    review.elapsed = {1, 1, 0};
+    CHECK(read(review).algorithm.empty());
 }

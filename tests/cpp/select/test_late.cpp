@@ -12,6 +12,7 @@
 #include "base/status.hpp"
 #include "schedule/bind.hpp"
 #include "select/candidates.hpp"
+#include "select/elected.hpp"
 #include "select/late.hpp"
 #include "situations.hpp"
 
@@ -151,8 +152,11 @@ TEST_CASE("an estimate that is mostly wrong changes nothing") {
     std::vector<Arrivals> recent;
     for (int call = 0; call < 7; ++call)
         recent.push_back(one_late(ranks, (5 * call + 1) % ranks, 0.03));
-    const Late found = choose_late(s, choose(s).algorithm, one_late(ranks, 1, 0.03), recent);
-    CHECK(found.algorithm.empty());
+    const auto chosen = [&](const LateRule &rule) {
+        return choose_late(s, choose(s).algorithm, one_late(ranks, 1, 0.03), recent, {}, {}, rule);
+    };
+    CHECK(chosen({.elections = false}).algorithm.empty());
+    CHECK(chosen({}).order.empty()); // who is late, the call may show
 }
 
 TEST_CASE("no wrong estimate costs more than was allowed") {
@@ -214,4 +218,60 @@ TEST_CASE("what is best for one late rank depends on the vector") {
             }
         CHECK(best.starts_with(std::string(each.best) + "("));
     }
+}
+
+TEST_CASE("where one rank is late, and it is never the same, it is named in the call") {
+    for (const int ranks : {4, 8, 16}) {
+        CAPTURE(ranks);
+        const Situation s = across(ranks, 4 * kMiB);
+        const std::string balanced = choose(s).algorithm;
+        std::vector<Arrivals> recent;
+        for (int call = 0; call < 7; ++call)
+            recent.push_back(one_late(ranks, (3 * call + 1) % ranks, 0.1));
+        const Arrivals expected(static_cast<std::size_t>(ranks), 0); // by the medians
+        const Late found = choose_late(s, balanced, expected, recent);
+        REQUIRE(!found.algorithm.empty());
+        CHECK(found.latecomers == 1);
+        CHECK(found.order.empty());
+        CHECK(found.mean_elapsed < found.balanced_elapsed - 3 * found.margin);
+        CHECK(found.why.find("one rank is expected 100") != std::string::npos);
+        // It goes on, and gives way when the same rank is always late.
+        CHECK(choose_late(s, balanced, expected, recent, found).same_as(found));
+        const Arrivals same = one_late(ranks, 2, 0.1);
+        const Late fixed = choose_late(s, balanced, same, always(same), found);
+        REQUIRE(fixed.latecomers == 0);
+        REQUIRE(!fixed.order.empty());
+        CHECK(fixed.order.back() == 2);
+        // Nothing is waited for where it must not be, nor where all come together.
+        CHECK(choose_late(s, balanced, expected, recent, {}, {}, {.elections = false})
+                  .algorithm.empty());
+        CHECK(choose_late(s, balanced, expected, always(expected), found).algorithm.empty());
+    }
+}
+
+TEST_CASE("who is late to a call is known when the others have come, and some time after it") {
+    const Election election{2, 0.01};
+    const Elected call = elected({0.5, 0.1, 0.102, 0.7, 0.3}, election);
+    CHECK(call.late);
+    const double known = 0.3 + 0.01 + kElected;
+    const Arrivals begin = {0, 0, 0, 0.5 - known, 0.7 - known};
+    for (std::size_t position = 0; position < begin.size(); ++position)
+        CHECK(call.begin[position] == doctest::Approx(begin[position]));
+    CHECK(call.waited == doctest::Approx((3 * known - 0.1 - 0.102 - 0.3) / 5));
+    // All soon after one another: the balanced choice serves, when all are there.
+    const Elected together = elected({0.004, 0, 0.009, 0.001, 0.002}, election);
+    CHECK(!together.late);
+    CHECK(together.begin == Arrivals(5, 0));
+    CHECK(together.waited == doctest::Approx(0.009 + kElected - 0.016 / 5));
+}
+
+TEST_CASE("those who are late are told by a gap, and never more than half of all") {
+    CHECK(election_for({0, 0, 0.001, 0.1}, 0.01)->late == 1);
+    CHECK(election_for({0, 0, 0.09, 0.1}, 0.01)->late == 2);
+    CHECK(!election_for({0, 0.09, 0.095, 0.1}, 0.01));
+    CHECK(!election_for({0, 0.005, 0.01, 0.015}, 0.01));
+    CHECK(shape_of(std::vector<Arrivals>{{3, 1, 2}, {7, 7, 9}, {0, 8, 4}}) == Arrivals{0, 1, 2});
+    const std::vector<int> late = {1, 4};
+    CHECK(late_last(6, late) == std::vector<int>{0, 2, 3, 5, 1, 4});
+    CHECK(late_last(3, {}) == std::vector<int>{0, 1, 2});
 }

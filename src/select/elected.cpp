@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/elected.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+namespace stretto::select {
+
+std::vector<Arrivals> by_position(std::span<const Arrivals> recent) {
+    std::vector<Arrivals> sorted(recent.begin(), recent.end());
+    for (Arrivals &each : sorted) {
+        std::ranges::sort(each);
+        const double first = each.front();
+        for (double &arrival : each)
+            arrival -= first;
+    }
+    return sorted;
+}
+
+Arrivals shape_of(std::span<const Arrivals> recent) {
+    const std::vector<Arrivals> sorted = by_position(recent);
+    Arrivals shape(sorted.front().size());
+    std::vector<double> of_position(sorted.size());
+    for (std::size_t position = 0; position < shape.size(); ++position) {
+        for (std::size_t call = 0; call < sorted.size(); ++call)
+            of_position[call] = sorted[call][position];
+        const auto middle = of_position.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+        std::ranges::nth_element(of_position, middle);
+        shape[position] = *middle;
+    }
+    return shape;
+}
+
+std::optional<Election> election_for(const Arrivals &shape, double grace) {
+    const std::size_t ranks = shape.size();
+    Election best{0, grace};
+    double longest = grace;
+    for (std::size_t late = 1; late <= ranks / 2; ++late)
+        if (const double gap = shape[ranks - late] - shape[ranks - late - 1]; gap > longest) {
+            longest = gap;
+            best.late = static_cast<int>(late);
+        }
+    return best.late > 0 ? std::optional(best) : std::nullopt;
+}
+
+Elected elected(const Arrivals &arrivals, const Election &election) {
+    Elected found{.begin = arrivals};
+    std::ranges::sort(found.begin);
+    const auto sum = [&] { return std::accumulate(found.begin.begin(), found.begin.end(), 0.0); };
+    const double came = sum();
+    const double others =
+        found.begin[found.begin.size() - static_cast<std::size_t>(election.late) - 1];
+    found.late = found.begin.back() > others + election.grace;
+    const double known = (found.late ? others + election.grace : found.begin.back()) + kElected;
+    for (double &each : found.begin)
+        each = std::max(each, known);
+    found.waited = (sum() - came) / static_cast<double>(arrivals.size());
+    const double first = found.begin.front();
+    for (double &each : found.begin)
+        each -= first;
+    return found;
+}
+
+std::vector<int> late_last(int ranks, std::span<const int> late) {
+    std::vector<int> order;
+    for (int rank = 0; rank < ranks; ++rank)
+        if (std::ranges::find(late, rank) == late.end())
+            order.push_back(rank);
+    order.insert(order.end(), late.begin(), late.end());
+    return order;
+}
+
+} // namespace stretto::select
