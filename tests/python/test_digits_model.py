@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "digits"))
 
+import uneven  # noqa: E402
 from data import Digits, batches, prepare, shifted  # noqa: E402
 from model import Model  # noqa: E402
 from training import Alone, Recipe, train  # noqa: E402
@@ -161,3 +162,47 @@ def test_workers_together_learn_what_one_learns_alone(workers):
         np.testing.assert_array_equal(model.parameters, models[0].parameters)
         np.testing.assert_allclose(model.parameters, alone.parameters, rtol=0, atol=1e-5)
         np.testing.assert_allclose(of_rank, losses, rtol=1e-4)
+
+
+def test_workers_take_as_many_steps_as_the_slowest_has_time_for():
+    pace = uneven.Pace(4)
+    assert pace.steps().tolist() == [1, 1, 1, 1]
+    for _ in range(4):
+        pace.add(np.array([0.002, 0.003, 0.020, 0.0209]))
+    assert pace.steps().tolist() == [10, 6, 1, 1]
+    for _ in range(3):  # of seven, three that were disturbed change nothing
+        pace.add(np.array([0.5, 0.003, 0.020, 0.0209]))
+    assert pace.steps().tolist() == [10, 6, 1, 1]
+    pace.add(np.array([0.5, 0.003, 0.020, 0.0209]))
+    assert pace.steps().tolist() == [1, 64, 25, 23]  # at most
+    pace.add(np.zeros(4))  # a clock that stands still
+
+
+@pytest.mark.parametrize("even", [False, True])
+def test_workers_that_nobody_waits_for_hold_the_same_model(even):
+    images, labels = some_images(90)
+    digits = Digits(images, labels, images[:9], labels[:9])
+    models = [Model(64, 8, 10) for _ in range(3)]
+    plans: list[list[np.ndarray]] = [[] for _ in models]
+    for model in models:
+        model.initialise(seed=4)
+
+    def work(member) -> None:
+        uneven.train(
+            member, models[member.rank], digits, Recipe(steps=0, batch=24, rate=0.05), 2000,
+            pause=0.003 * member.rank, even=even, on_round=plans[member.rank].append,
+        )  # fmt: skip
+
+    Threads(3).run(work)
+    seen = 8 * sum(int(plan.sum()) for plan in plans[0])
+    assert 2000 <= seen < 2000 + 8 * 3 * uneven.Pace.MOST
+    for model, of_rank in zip(models, plans, strict=True):
+        np.testing.assert_array_equal(model.parameters, models[0].parameters)
+        np.testing.assert_array_equal(of_rank, plans[0])
+    if even:
+        assert all((plan == 1).all() for plan in plans[0])
+    one = Model(64, 8, 10)
+    one.initialise(seed=4)
+    gradient = np.empty(one.size, np.float32)
+    before = one.gradient(images, labels, gradient).loss
+    assert models[0].gradient(images, labels, gradient).loss < before
