@@ -227,7 +227,7 @@ private:
     void serve(const Request &request, Site &site, const Chosen &chosen);
     // arrivals.cpp: when ranks came to calls that repeat.
     bool watches(const Request &request, const Chosen &chosen) const;
-    static bool made_for_arrivals(const Chosen &chosen);
+    static bool made_for_arrivals(const Request &request, const Chosen &chosen);
     void resume_watch(const Key &key, Chosen &chosen) const;
     static void serve_late(const select::Late &late, Chosen &chosen);
     std::int64_t common(std::uint64_t time) const;
@@ -244,6 +244,7 @@ private:
     void serve_as_usual(const Request &request, Watched &watched);
     std::string sealed(std::uint64_t key, const Watched &watched);
     void forget_sealed(std::uint64_t key, const Watched &watched);
+    void warm_for_next(const Request &request, Watched &watched, std::uint64_t came);
     // elections.cpp
     void call_the_roll(const Watched &watched);
     void serve_by_election(const Request &request, Watched &watched);

@@ -45,7 +45,8 @@ struct Watched {
     std::vector<double> decided_for;     // seconds, by rank
     std::vector<double> decided_shape;   // the same by position, whoever comes as that
     std::uint64_t number = 0, calls = 0; // among those that are watched; so far
-    std::optional<Chosen> balanced;      // the choice without arrivals, once it was needed
+    std::uint64_t came = 0;         // this rank, to the last one, by now_ns(); 0: there is none
+    std::optional<Chosen> balanced; // the choice without arrivals, once it was needed
     Told told;
 };
 

@@ -80,7 +80,7 @@ action::Shrunk Agent::shrink(std::uint64_t completed) {
 
 std::string Agent::seal(std::uint64_t key, int arbiter, std::string value,
                         const std::function<void()> &meanwhile) {
-    constexpr std::chrono::milliseconds kNowAndThen{1};
+    constexpr std::chrono::milliseconds kNowAndThen{2};
     std::unique_lock lock(mutex_);
     if (!view_.members.has(arbiter) || value.size() > kMostSeal)
         throw Error(Status::argument, "a choice needs an arbiter that belongs to the communicator "
@@ -108,6 +108,10 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value,
 
 void Agent::seal_ahead(std::uint64_t key, std::uint64_t when) {
     put<Ahead>(key, when);
+}
+
+void Agent::come_round(std::uint64_t when) {
+    put<Round>(when);
 }
 
 void Agent::notify(std::uint64_t key, int arbiter, std::int64_t value) {
@@ -169,12 +173,16 @@ void Agent::run() {
     }
 }
 
+std::uint64_t Agent::next_to_do() const {
+    std::uint64_t next = heartbeats_.next_tick();
+    for (const auto &[key, when] : ahead_)
+        next = std::min(next, when);
+    return rounds_.empty() ? next : std::min(next, *rounds_.begin());
+}
+
 void Agent::work() {
     for (bool over = false; !over;) {
-        const std::uint64_t now = options_.clock();
-        std::uint64_t next = heartbeats_.next_tick();
-        for (const auto &[key, when] : ahead_)
-            next = std::min(next, when);
+        const std::uint64_t now = options_.clock(), next = next_to_do();
         links_.wait(*this, next > now ? next - now : 0);
         {
             const std::lock_guard lock(mutex_);
@@ -186,6 +194,7 @@ void Agent::work() {
             std::visit([this](auto &each) { take(each); }, item);
         items_.clear();
         seal_what_is_due();
+        rounds_.erase(rounds_.begin(), rounds_.upper_bound(options_.clock()));
         look_after_others();
         if (hooks_.round)
             hooks_.round();

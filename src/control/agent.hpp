@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,7 +61,8 @@ struct Hooks {
     std::function<void(int from, std::uint64_t key, std::int64_t value)> noticed;
     // Where a rank is: "node07, 10.0.0.7".
     std::function<std::string(int rank)> place;
-    // Whenever the agent has done something, and at least once for each interval of heartbeats.
+    // Whenever the agent has done something, at least once for each interval of heartbeats, and
+    // when a round was asked for.
     std::function<void()> round;
 };
 
@@ -111,6 +113,8 @@ public:
     void seal_ahead(std::uint64_t key, std::uint64_t when);
     // Tells the arbiter what this rank expects, for its hook.  Waits for nobody.
     void notify(std::uint64_t key, int arbiter, std::int64_t value);
+    // Asks for a round at this time of the clock.
+    void come_round(std::uint64_t when);
     // Nobody asks for keys from the first one up to, but without, the other any more.
     void forget_seals(std::uint64_t from, std::uint64_t below);
     // What these ranks do just now, by rank; nothing of those who do not answer in time.
@@ -138,7 +142,10 @@ private:
     struct Ahead {
         std::uint64_t key, when;
     };
-    using Item = std::variant<Bytes, Broken, Question, Event, Told, Ahead>;
+    struct Round {
+        std::uint64_t when;
+    };
+    using Item = std::variant<Bytes, Broken, Question, Event, Told, Ahead, Round>;
 
     void on_bytes(int from, std::span<const std::byte> bytes) override;
     void on_broken(int rank, std::string_view why) override;
@@ -162,6 +169,8 @@ private:
     void take(Event &event);
     void take(Told &item);
     void take(Ahead &item) { ahead_[item.key] = item.when; }
+    void take(Round &item) { rounds_.insert(item.when); }
+    std::uint64_t next_to_do() const;
     void seal_what_is_due();
     void receive(int from, Message message);
     void serve(int from, const Message &message);
@@ -196,6 +205,7 @@ private:
     std::vector<Item> items_; // to be taken next
     std::map<int, std::uint64_t> awaited_since_;
     std::map<std::uint64_t, std::uint64_t> ahead_; // when to seal, by key
+    std::set<std::uint64_t> rounds_;               // that were asked for
 
     mutable std::mutex mutex_; // guards what follows
     std::condition_variable answers_;

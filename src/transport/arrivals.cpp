@@ -23,13 +23,14 @@ std::byte *Carrier::place(int from, const Parcel &parcel) {
     case Parcel::cell: {
         if (parcel.length > segment_.ring_bytes() - kCellHeader || parcel.position % kLine != 0)
             return nullptr;
-        if (!sender.mirrored)
-            segment_.open_mirror(from);
-        sender.mirrored = true;
-        const std::uint64_t mask = segment_.ring_bytes() - 1;
-        return (parcel.flags & Parcel::kBulk) != 0
-                   ? segment_.bulk(from) + (parcel.where & mask)
-                   : segment_.cells(from) + (parcel.position & mask) + kCellHeader;
+        const std::uint64_t mask = segment_.ring_bytes() - 1, cell = parcel.position & mask;
+        if ((parcel.flags & Parcel::kBulk) != 0) {
+            segment_.open_mirror(from, Segment::Ring::cells, cell, kCellHeader);
+            segment_.open_mirror(from, Segment::Ring::bulk, parcel.where & mask, parcel.length);
+            return segment_.bulk(from) + (parcel.where & mask);
+        }
+        segment_.open_mirror(from, Segment::Ring::cells, cell, kCellHeader + parcel.length);
+        return segment_.cells(from) + cell + kCellHeader;
     }
     case Parcel::mail: {
         const std::uint64_t at = parcel.position % kMailRing;
@@ -49,11 +50,16 @@ std::byte *Carrier::place(int from, const Parcel &parcel) {
     case Parcel::entries:
         return parcel.length == sizeof(Account) ? reinterpret_cast<std::byte *>(&sender.account)
                                                 : nullptr;
+    case Parcel::padding:
+        padding_.resize(kPadding);
+        return parcel.length <= kPadding ? padding_.data() : nullptr;
     default: return nullptr; // has no payload
     }
 }
 
 void Carrier::arrived(int from, const Parcel &parcel) {
+    if (parcel.kind == Parcel::padding)
+        return;
     Peer &sender = peer(from);
     LineBlock &lines = segment_.lines(from);
     sender.received += parcel.length;
@@ -93,21 +99,15 @@ void Carrier::arrived(int from, const Parcel &parcel) {
 
 void Carrier::take_cell(int from, const Parcel &parcel) {
     const std::uint64_t mask = segment_.ring_bytes() - 1;
-    if (!peer(from).mirrored)
+    if (parcel.position % kLine != 0)
         return;
+    if (parcel.length == 0) // nobody has asked for a place
+        segment_.open_mirror(from, Segment::Ring::cells, parcel.position & mask, kCellHeader);
     auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (parcel.position & mask));
     cell.where = (parcel.flags & Parcel::kBulk) != 0 ? at(Where::bulk, parcel.where & mask)
                                                      : at(Where::here);
     publish(cell, parcel.flag);
     peer(from).come = parcel.position + 1;
-}
-
-void Carrier::take_mail(int from, const Parcel &parcel) {
-    Peer &sender = peer(from);
-    if (sender.in == nullptr || (parcel.flags & Parcel::kMore) != 0)
-        return;
-    sender.in->written.store(parcel.position + parcel.length, std::memory_order_release);
-    segment_.news(rank_)[from / 64].fetch_or(1ull << (from % 64), std::memory_order_seq_cst);
 }
 
 void Carrier::broken(int rank, const std::string &) {

@@ -21,8 +21,6 @@ namespace {
 constexpr std::uint64_t kPatience = 10'000'000;
 // Bytes of a cell up to which it waits for others to go along.
 constexpr std::size_t kShort = 8192;
-// Bytes of a mailbox that its writer hears of together.
-constexpr std::uint64_t kTellRead = kMailRing / 4;
 
 // Where the bell of a rank is: a datagram socket of the abstract namespace.  The job's random key
 // is part of the name.  Takes no memory: a rank is woken in the midst of calls.
@@ -205,6 +203,18 @@ void Carrier::answer(int rank) {
          reinterpret_cast<const std::byte *>(&account));
 }
 
+// It is no traffic of the job's: nothing counts it.
+void Carrier::warm(int rank, std::size_t bytes) {
+    static const std::array<std::byte, kPadding> nothing{};
+    locked([&] {
+        for (std::size_t length; bytes > 0; bytes -= length) {
+            length = std::min(bytes, nothing.size());
+            links_->send(rank, {Parcel::padding, 0, static_cast<std::uint32_t>(length), 0, 0, 0},
+                         nothing.data(), false);
+        }
+    });
+}
+
 void Carrier::open_mailbox(int rank) {
     locked(
         [&] { peer(rank).out = reinterpret_cast<MailboxHead *>(segment_.mailbox(rank_, rank)); });
@@ -235,37 +245,6 @@ void Carrier::tell(int rank) {
         look(mark);
     if (due)
         send(rank, Parcel::progress, now);
-}
-
-// What we have put into our mailbox to `rank`, each lap of its ring by itself.
-void Carrier::post_mail(int rank) {
-    Peer &to = peer(rank);
-    if (to.out == nullptr)
-        return;
-    const std::uint64_t written = to.out->written.load(std::memory_order_acquire);
-    const auto *ring = reinterpret_cast<const std::byte *>(to.out + 1);
-    while (to.mailed != written) {
-        const std::uint64_t at = to.mailed % kMailRing;
-        const auto length =
-            static_cast<std::uint32_t>(std::min(written - to.mailed, kMailRing - at));
-        const std::uint8_t more = to.mailed + length != written ? Parcel::kMore : 0;
-        send(rank, {Parcel::mail, more, length, to.mailed, 0, 0}, ring + at);
-        to.mailed += length;
-    }
-}
-
-// How far we have read what `rank` has mailed, when it may matter to its writer.
-void Carrier::tell_read(int rank) {
-    Peer &from = peer(rank);
-    if (from.in == nullptr)
-        return;
-    const std::uint64_t read = from.in->read.load(std::memory_order_acquire);
-    const std::uint64_t released = from.in->released.load(std::memory_order_acquire);
-    if (read - from.told_read < kTellRead && released - from.told_released < kTellRead)
-        return;
-    from.told_read = read;
-    from.told_released = released;
-    send(rank, Parcel::read, read, released);
 }
 
 bool Carrier::carry(Caller caller) {

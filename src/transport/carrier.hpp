@@ -38,6 +38,7 @@ public:
     void tell_writers(const std::uint64_t *taken) override;
     std::uint64_t suspicious_ns() const override { return suspicious_ns_; }
     void inquire(int rank) override;
+    void warm(int rank, std::size_t bytes) override;
     void ring(int rank) override;
     bool carry(Caller caller) override;
     bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) override;
@@ -57,6 +58,7 @@ public:
     void leave(std::uint64_t timeout_ns) noexcept;
 
 private:
+    static constexpr std::size_t kPadding = 16384; // bytes of a parcel of it
     // Of a writer, that a reader keeps in mind: more than lie in a ring (engine/plan.cpp).
     static constexpr std::size_t kMarks = 16;
 
@@ -81,7 +83,6 @@ private:
         std::uint64_t mailed = 0; // bytes of our mailbox
         std::uint64_t told_read = 0, told_released = 0;
         std::uint64_t sent = 0, received = 0;      // bytes of payload
-        bool mirrored = false;                     // its streams have memory
         MailboxHead *out = nullptr, *in = nullptr; // the mailboxes, once they are used
         std::string failure;                       // while it comes
         bool inquired = false;                     // and not answered yet
@@ -129,6 +130,7 @@ private:
     bool told_failure_ = false;
     std::function<void(const Error &)> on_failure_;
     Traffic *traffic_ = nullptr;
+    std::vector<std::byte> padding_; // of others, once any has come: nobody reads it
     // There is something for push() and push_parts().
     std::atomic<bool> holds_{false}, holds_parts_{false};
     std::atomic<bool> patient_{false}; // something is needed of which a mark should tell

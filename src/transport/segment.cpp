@@ -18,6 +18,7 @@
 
 namespace stretto::transport {
 
+static constexpr std::size_t kMirrorPiece = 256u << 10;     // of a ring
 static constexpr std::uint64_t kMagic = 0x6f74746572747305; // "\5strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
@@ -178,10 +179,11 @@ void Segment::map(const SegmentHeader &shape) {
     if (rings == MAP_FAILED)
         throw_errno("cannot reserve address space for the rings");
     rings_ = static_cast<std::byte *>(rings);
-    if (!placement_.one_host())
-        mirror_fd_ = anonymous_file(
-            "stretto-mirror",
-            2 * ring_bytes_ * static_cast<std::size_t>(ranks - placement_.ranks_here(ranks)));
+    if (!placement_.one_host()) {
+        const auto elsewhere = static_cast<std::size_t>(ranks - placement_.ranks_here(ranks));
+        mirror_fd_ = anonymous_file("stretto-mirror", 2 * ring_bytes_ * elsewhere);
+        mirrored_.resize(elsewhere);
+    }
     for (int rank = 0; rank < ranks; ++rank) {
         const std::size_t place =
             2 * ring_bytes_ * static_cast<std::size_t>(placement_.place(rank));
@@ -199,23 +201,6 @@ void Segment::map_rings(int rank, int file, std::size_t offset) {
                  MAP_SHARED | MAP_FIXED, file,
                  static_cast<off_t>(offset + half / 2 * ring_bytes_)) == MAP_FAILED)
             throw_errno("cannot map a ring of the shared segment");
-}
-
-void Segment::open_mirror(int rank) {
-    const std::size_t bytes = 2 * ring_bytes_;
-    const std::size_t place = bytes * static_cast<std::size_t>(placement_.place(rank));
-    if (bytes > available_memory() || posix_fallocate(mirror_fd_.get(), static_cast<off_t>(place),
-                                                      static_cast<off_t>(bytes)) != 0)
-        throw Error(Status::memory, "no memory for what comes from rank " + std::to_string(rank) +
-                                        " (" + std::to_string(bytes >> 10) +
-                                        " KiB); free memory, or lower STRETTO_RING_BYTES");
-    populate(rank);
-}
-
-void Segment::populate(int rank) {
-    const std::size_t most = std::min<std::size_t>(ring_bytes_, 1u << 20);
-    for (std::byte *const ring : {cells(rank), bulk(rank)})
-        (void)madvise(ring, most, MADV_POPULATE_WRITE); // Linux 5.14
 }
 
 std::size_t Segment::rings_bytes() const {

@@ -158,12 +158,14 @@ public:
     std::byte *bulk(int rank) const { return cells(rank) + 2 * ring_bytes_; }
     std::size_t ring_bytes() const { return ring_bytes_; } // of each ring
 
-    // Takes the memory of the mirror of a rank on another host.  Throws Error(memory).
-    void open_mirror(int rank);
-    // Maps the beginning of the rings of a rank into this process now, if the kernel can.  All
-    // other pages are when they are first touched: without this the first small calls take up to
-    // twice as long, and with all of it who hears of ranks in ever new orders, as when arrivals
-    // are random, clears more than he uses.
+    // Takes the memory for bytes of a ring in the mirror of a rank on another host, unless it has
+    // been taken: in pieces, as who hears of ranks in ever new orders, since they come late by
+    // turns, uses little of each.  By one thread at a time.  Throws Error(memory).
+    enum class Ring { cells, bulk };
+    void open_mirror(int rank, Ring ring, std::size_t first, std::size_t bytes);
+    // Maps the beginning of the rings of a rank of this host into this process now, if the kernel
+    // can.  All other pages are when they are first touched: without this the first small calls
+    // take up to twice as long.
     void populate(int rank);
 
     // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
@@ -201,12 +203,14 @@ private:
     static constexpr std::size_t kRings = 4; // of address space per rank: two, each mapped twice
 
     Segment(Descriptor fd, Descriptor heap_fd, const Placement &placement);
+    void take_mirror(int rank, std::size_t piece);
     void map(const SegmentHeader &shape);
     void map_rings(int rank, int file, std::size_t offset);
     std::size_t rings_bytes() const; // of the ranks here
     std::size_t mail_offset(int from, int to) const;
 
     Descriptor fd_, heap_fd_, mirror_fd_;
+    std::vector<std::vector<bool>> mirrored_; // pieces that are taken, by place of the rank
     Placement placement_;
     std::uint64_t first_call_ = 0;
     Bridge *bridge_ = nullptr;

@@ -215,10 +215,32 @@ void Ward::lose(int rank) {
         carrier_->lose(here);
 }
 
+void Ward::warm_at(std::uint64_t time, std::vector<int> ranks, std::size_t bytes) {
+    {
+        const std::lock_guard lock(warming_mutex_);
+        warming_ = {time, std::move(ranks), bytes};
+    }
+    watch_->agent_->come_round(time);
+}
+
+// What is due.
+void Ward::warm() {
+    Warming due;
+    {
+        const std::lock_guard lock(warming_mutex_);
+        if (now_ns() < warming_.time)
+            return;
+        due = std::exchange(warming_, {});
+    }
+    for (const int rank : due.ranks)
+        carrier_->warm(rank, due.bytes);
+}
+
 void Ward::carry() {
     if (carrier_ == nullptr)
         return;
     try {
+        warm();
         (void)carrier_->carry(transport::Bridge::Caller::awake);
     } catch (...) { // no memory for what came: the rank cannot go on
         (void)engine::post_exception(segment_, rank_, exhausted_);

@@ -109,6 +109,10 @@ public:
     Ward(const Ward &) = delete;
     Ward &operator=(const Ward &) = delete;
 
+    // So many bytes go to each of these ranks at this time of now_ns(), or when it is given next
+    // (Bridge::warm), whatever the rank does then.  Waits for nobody.
+    void warm_at(std::uint64_t time, std::vector<int> ranks, std::size_t bytes);
+
 private:
     friend class PeerWatch;
 
@@ -118,6 +122,7 @@ private:
     void fail(const control::Reason &reason);
     void lose(int rank);
     void carry();
+    void warm();
     int rank_of(int job_rank) const; // in the communicator, or kNobody
     bool renumbered() const;
 
@@ -128,6 +133,13 @@ private:
     const Error exhausted_;
     transport::Segment &segment_;
     transport::Carrier *const carrier_;
+    struct Warming {
+        std::uint64_t time = UINT64_MAX;
+        std::vector<int> ranks;
+        std::size_t bytes = 0;
+    };
+    std::mutex warming_mutex_;
+    Warming warming_; // the next one
 };
 
 } // namespace stretto::comm

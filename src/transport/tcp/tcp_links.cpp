@@ -71,7 +71,8 @@ std::string TcpLinks::place(int rank) const {
 }
 
 std::size_t TcpLinks::channel_for(const Link &link, const Parcel &parcel) const {
-    if (parcel.kind != Parcel::cell || (parcel.flags & Parcel::kBulk) == 0)
+    const bool is_long = parcel.kind == Parcel::cell && (parcel.flags & Parcel::kBulk) != 0;
+    if (!is_long && parcel.kind != Parcel::padding)
         return 0;
     const auto load = [](const Channel &channel) {
         return std::pair(channel.connection->queued_bytes(), channel.bytes);

@@ -265,6 +265,22 @@ TEST_CASE("an arbiter chooses unasked when it is time, once, and what it says is
     CHECK(chosen == 3);
 }
 
+TEST_CASE("an agent comes round when it was asked to") {
+    constexpr std::uint64_t kHour = 3'600'000'000'000;
+    std::atomic<std::uint64_t> last{0};
+    Job job(1, {kHour, 2 * kHour}, 1,
+            [&](AgentOptions &, Hooks &hooks) { hooks.round = [&] { last = now_ns(); }; });
+    const std::uint64_t now = now_ns(), soon = now + 5 * kMillisecond, later = soon + kMillisecond;
+    job[0].come_round(now + kHour);
+    job[0].come_round(later);
+    job[0].come_round(soon);
+    await([&] { return last >= later; });
+    job[0].come_round(now); // it is past
+    const std::uint64_t again = now_ns();
+    job[0].come_round(again);
+    await([&] { return last >= again; });
+}
+
 TEST_CASE("an arbiter that cannot answer yet is asked again, by the next or when it is time") {
     std::atomic<int> asked{0};
     std::atomic<bool> timely{false};

@@ -38,7 +38,8 @@ struct World {
     std::size_t room = 1 << 16; // of a pipe
     std::uint64_t delay_ns = 0;
     std::chrono::microseconds leave = transport::Courier::kLeave;
-    bool meet = false; // after each call, where nobody answers anybody
+    bool meet = false;    // after each call, where nobody answers anybody
+    std::size_t warm = 0; // bytes to each rank of another host before each call
 
     int ranks() const { return static_cast<int>(host_of.size()); }
 };
@@ -99,6 +100,9 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
             for (int k = 0; k < calls; ++k) {
                 if (k % world.ranks() == rank)
                     std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                for (int other = 0; world.warm > 0 && other < world.ranks(); ++other)
+                    if (!segment->here(other))
+                        carrier.warm(other, world.warm);
                 engine::Call call;
                 call.plan = plan.get();
                 call.reduce = reduce::pass(Dtype::i64, ReduceOp::sum);
@@ -175,6 +179,20 @@ TEST_CASE("small rings and links without room slow nothing down for ever") {
         for (const char *algorithm : {"circulant", "bruck", "rabenseifner"})
             check_allreduce(world, algorithm, 7'993);
     }
+}
+
+TEST_CASE("bytes that open the windows of connections mean nothing") {
+    World world;
+    world.host_of = {0, 1, 1, 2};
+    world.warm = 40'000;
+    const schedule::Schedule schedule =
+        algorithms::make(algorithms::parse(Collective::allreduce, "ring"), world.ranks(), 0, {});
+    stretto::test::Pipes pipes(world.ranks());
+    constexpr int kCalls = 3;
+    for (const Vector &output : play(world, schedule, 5003, kCalls, pipes))
+        CHECK(stretto::test::wrong_sums(output, world.ranks()) == 0);
+    // 10 pairs of ranks on different hosts, three parcels each.
+    CHECK(pipes.sent(transport::Parcel::padding) == kCalls * 10 * 3);
 }
 
 TEST_CASE("the cells of a short message go as one") {

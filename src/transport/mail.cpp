@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a carrier does with mailboxes: all of it with the lock.
+#include <algorithm>
+
+#include "transport/carrier.hpp"
+
+namespace stretto::transport {
+
+// Bytes of a mailbox that its writer hears of together.
+static constexpr std::uint64_t kTellRead = kMailRing / 4;
+
+// What we have put into our mailbox to `rank`, each lap of its ring by itself.
+void Carrier::post_mail(int rank) {
+    Peer &to = peer(rank);
+    if (to.out == nullptr)
+        return;
+    const std::uint64_t written = to.out->written.load(std::memory_order_acquire);
+    const auto *ring = reinterpret_cast<const std::byte *>(to.out + 1);
+    while (to.mailed != written) {
+        const std::uint64_t at = to.mailed % kMailRing;
+        const auto length =
+            static_cast<std::uint32_t>(std::min(written - to.mailed, kMailRing - at));
+        const std::uint8_t more = to.mailed + length != written ? Parcel::kMore : 0;
+        send(rank, {Parcel::mail, more, length, to.mailed, 0, 0}, ring + at);
+        to.mailed += length;
+    }
+}
+
+// How far we have read what `rank` has mailed, when it may matter to its writer.
+void Carrier::tell_read(int rank) {
+    Peer &from = peer(rank);
+    if (from.in == nullptr)
+        return;
+    const std::uint64_t read = from.in->read.load(std::memory_order_acquire);
+    const std::uint64_t released = from.in->released.load(std::memory_order_acquire);
+    if (read - from.told_read < kTellRead && released - from.told_released < kTellRead)
+        return;
+    from.told_read = read;
+    from.told_released = released;
+    send(rank, Parcel::read, read, released);
+}
+
+void Carrier::take_mail(int from, const Parcel &parcel) {
+    Peer &sender = peer(from);
+    if (sender.in == nullptr || (parcel.flags & Parcel::kMore) != 0)
+        return;
+    sender.in->written.store(parcel.position + parcel.length, std::memory_order_release);
+    segment_.news(rank_)[from / 64].fetch_or(1ull << (from % 64), std::memory_order_seq_cst);
+}
+
+} // namespace stretto::transport
