@@ -62,6 +62,7 @@ Algorithm bruck();
 Algorithm circulant();
 Algorithm direct();
 Algorithm generalized();
+Algorithm late_last();
 Algorithm ring();
 } // namespace allgather
 

@@ -59,6 +59,7 @@ std::vector<Algorithm> catalog() {
         allgather::generalized(),
         allgather::bruck(),
         allgather::ring(),
+        allgather::late_last(),
         gather::linear(),
         gather::binomial(),
         scatter::linear(),

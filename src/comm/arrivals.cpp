@@ -33,17 +33,20 @@ static constexpr std::uint64_t kWarm = 1, kTimes = 3;
 static constexpr std::uint64_t kQuiet = 4;
 
 bool Communicator::watches(const Request &request, const Chosen &chosen) const {
-    return watches_ && request.collective == Collective::allreduce &&
-           request.op != ReduceOp::user_in_order && request.operation_number == 0 &&
-           vector_count(request) * size_of(request.dtype) >= kLeastWatched && size() > 2 &&
-           terms().reproducible == select::Reproducible::off &&
-           (!chosen.forced || made_for_arrivals(chosen));
+    const bool sums = request.collective == Collective::allreduce;
+    if (!watches_ || size() <= 2 || (!sums && request.collective != Collective::allgather) ||
+        vector_count(request) * size_of(request.dtype) < kLeastWatched ||
+        (chosen.forced && !made_for_arrivals(request, chosen)))
+        return false;
+    return sums ? request.op != ReduceOp::user_in_order && request.operation_number == 0 &&
+                      terms().reproducible == select::Reproducible::off
+                : request.shares == 0;
 }
 
 // Forced, with nothing said of how: without its parameters, that is.
-bool Communicator::made_for_arrivals(const Chosen &chosen) {
+bool Communicator::made_for_arrivals(const Request &request, const Chosen &chosen) {
     return std::ranges::any_of(algorithms::all(), [&](const algorithms::Algorithm &each) {
-        return each.collective == Collective::allreduce && each.for_arrivals != nullptr &&
+        return each.collective == request.collective && each.for_arrivals != nullptr &&
                each.name == chosen.algorithm;
     });
 }
@@ -94,7 +97,7 @@ void Communicator::play_watched(const Request &request, Site &site) {
     if (end_phase(watched, came))
         watched.edges = 1;
     // What serves is the same on all ranks, and by that they know whether this call carries stamps.
-    if (watched.told.asks)
+    if (watched.told.listens(watched.calls))
         serve_as_told(request, watched);
     else if (watched.serves.latecomers > 0)
         serve_by_election(request, watched);
@@ -106,6 +109,7 @@ void Communicator::play_watched(const Request &request, Site &site) {
         queue_.play(call(request, alone, false), alone.tally);
         adopt(request, watched);
         expect_next(request, watched);
+        warm_for_next(request, watched, came);
         return;
     }
     came_[static_cast<std::size_t>(rank())] = {common(came), watched.took,
@@ -135,6 +139,7 @@ void Communicator::play_watched(const Request &request, Site &site) {
     }
     queue_.land(stamps);
     learn_arrivals(request, watched);
+    warm_for_next(request, watched, came);
 }
 
 // Whether ranks are expected at other times than those that were decided for.

@@ -10,20 +10,35 @@ namespace stretto::schedule {
 
 namespace {
 
-void rename(std::vector<Op> &ops, const std::vector<Position> &rank_at) {
-    for (Op &op : ops)
-        if (op.peer >= 0)
-            op.peer = rank_at[static_cast<std::size_t>(op.peer)];
-}
+// Who stands at each position, who so owns as many blocks as that does; 0: nobody owns any.
+struct Names {
+    std::vector<Position> rank_at;
+    Block owned;
+
+    void rename(std::vector<Block> &blocks) const {
+        for (Block &block : blocks)
+            block = rank_at[static_cast<std::size_t>(block / owned)] * owned + block % owned;
+    }
+    void rename(std::vector<Op> &ops) const {
+        for (Op &op : ops) {
+            if (op.peer >= 0)
+                op.peer = rank_at[static_cast<std::size_t>(op.peer)];
+            if (owned > 0) {
+                rename(op.blocks);
+                rename(op.targets);
+            }
+        }
+    }
+};
 
 } // namespace
 
 Schedule bind(Schedule schedule, std::vector<Position> order) {
     if (schedule.contract !=
             Contract(schedule.contract.collective(), schedule.ranks, schedule.blocks()) ||
-        rooted(schedule.contract.collective()) || in_parts(schedule.contract.collective()))
+        rooted(schedule.contract.collective()))
         throw Error(Status::argument,
-                    "bind: in '" + schedule.name + "' positions have parts or a root of their own");
+                    "bind: in '" + schedule.name + "' a position is the root, or all differ");
     std::vector<Position> position_of(order.size(), -1);
     bool is_permutation = order.size() == static_cast<std::size_t>(schedule.ranks);
     for (std::size_t p = 0; is_permutation && p < order.size(); ++p) {
@@ -39,12 +54,14 @@ Schedule bind(Schedule schedule, std::vector<Position> order) {
     if (schedule.token && schedule.token->arbiter >= 0)
         schedule.token->arbiter = order[static_cast<std::size_t>(schedule.token->arbiter)];
     schedule.symmetry.reset(); // it was of positions
-    schedule.program = [program = std::move(schedule.program), order = std::move(order),
+    const bool parts = in_parts(schedule.contract.collective());
+    const Names names{std::move(order), parts ? schedule.blocks() / schedule.ranks : 0};
+    schedule.program = [program = std::move(schedule.program), names,
                         position_of = std::move(position_of)](Position rank) {
         Program bound = program(position_of[static_cast<std::size_t>(rank)]);
-        rename(bound.ops, order);
+        names.rename(bound.ops);
         for (std::vector<Op> &suffix : bound.suffixes)
-            rename(suffix, order);
+            names.rename(suffix);
         return bound;
     };
     return schedule;

@@ -8,11 +8,12 @@
 
 namespace stretto::schedule {
 
-// The schedule in which `order[p]` does what position p does.  So one that is made for positions
-// sorted by arrival serves whatever order ranks come in, and is proved once for all of them.
+// The schedule in which `order[p]` does what position p does, and owns what that owns.  So one that
+// is made for positions sorted by arrival serves whatever order ranks come in, and is proved once
+// for all of them.
 //
-// Throws Error(argument) if `order` is no permutation of the positions, and unless all positions
-// bring and get a whole vector: a root, or parts of positions, would be bound as well.
+// Throws Error(argument) if `order` is no permutation of the positions, and where one of them is
+// the root: it would be bound as well.
 Schedule bind(Schedule schedule, std::vector<Position> order);
 
 } // namespace stretto::schedule

@@ -16,8 +16,6 @@ namespace stretto::select {
 
 namespace {
 
-using schedule::Collective;
-
 double mean(std::span<const double> numbers) {
     return std::accumulate(numbers.begin(), numbers.end(), 0.0) /
            static_cast<double>(numbers.size());
@@ -94,7 +92,7 @@ std::vector<std::string> made_for(const Situation &s, const Arrivals &expected, 
     std::ranges::sort(lateness.arrivals);
     std::vector<std::string> found;
     for (const algorithms::Algorithm &each : algorithms::all())
-        if (each.collective == Collective::allreduce && each.for_arrivals != nullptr)
+        if (each.collective == s.collective && each.for_arrivals != nullptr)
             for (algorithms::Values &given : each.for_arrivals(lateness))
                 found.push_back(algorithms::to_text({&each, std::move(given)}));
     return found;

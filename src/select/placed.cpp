@@ -12,8 +12,7 @@ namespace stretto::select {
 
 Placed::Placed(const Situation &situation, const std::string &algorithm, std::vector<int> order)
     : situation_(situation),
-      made_(algorithms::make(algorithms::parse(schedule::Collective::allreduce, algorithm),
-                             situation.ranks)),
+      made_(algorithms::make(algorithms::parse(situation.collective, algorithm), situation.ranks)),
       order_(std::move(order)) {
     if (order_.empty()) {
         order_.resize(static_cast<std::size_t>(situation.ranks));

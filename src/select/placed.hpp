@@ -14,7 +14,7 @@ namespace stretto::select {
 
 class Placed {
 public:
-    // An allreduce by name, with the rank at each position; none: in order.
+    // By name, of a collective without a root, with the rank at each position; none: in order.
     Placed(const Situation &situation, const std::string &algorithm, std::vector<int> order = {});
 
     const std::string &name() const { return made_.name; }

@@ -254,3 +254,30 @@ TEST_CASE("mutants of them are refused, or right in truth") {
     MESSAGE(mutants, " mutants, ", refused, " refused");
     CHECK(refused > mutants / 2);
 }
+
+TEST_CASE("late_last: nothing of early ranks goes by late ones; proved") {
+    const Position most = ::test::sampled() ? 16 : 64;
+    for (Position ranks = 1; ranks <= most; ++ranks)
+        for (const std::int64_t late : {1, 2, ranks / 2, ranks - 1})
+            for (const std::int64_t segments : {1, 3}) {
+                if (late < 1 || late > std::max(ranks - 1, 1))
+                    continue;
+                const Choice tried{&algorithms::find(Collective::allgather, "late_last"),
+                                   {{"late", {late}}, {"segments", {segments}}}};
+                const Accounting counted = prove(tried, ranks).accounting;
+                if (ranks == 1)
+                    continue;
+                const std::int64_t early = ranks - late;
+                CHECK(counted.total.sends == early * (early - 1) + early * late +
+                                                 late * (late - 1) + late * early * segments);
+                CHECK(counted.most.scratch_blocks == 0);
+                // In parts of m / P; a late one sends each early one's first segments as well.
+                CHECK(counted.most.blocks_sent <= (ranks - 1 + late) * segments);
+                const Schedule schedule = make(tried, ranks);
+                for (Position p = 0; p < early; ++p)
+                    for (const Op &op : schedule.program(p).ops)
+                        if (op.kind == OpKind::recv && op.peer >= early)
+                            for (const Block block : op.blocks)
+                                CHECK(schedule.contract.owner(block) == op.peer);
+            }
+}

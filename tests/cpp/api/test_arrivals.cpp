@@ -85,6 +85,34 @@ TEST_CASE("whoever is late, and it is another one each time, comes last") {
         });
 }
 
+TEST_CASE("parts come to all, whoever is late") {
+    const test::With known("STRETTO_PROFILE", "assumed");
+    const test::With no_trials("STRETTO_TRIALS", "0");
+    const test::With soon("STRETTO_HEARTBEAT", "20ms");
+    for (const char *name : {"", "late_last"})
+        test::with_ranks(5, [name](stretto_comm comm) {
+            if (*name != '\0')
+                check(stretto_force_algorithm(comm, "allgather=late_last,auto"));
+            constexpr std::size_t kPart = 30'011; // of int32
+            const int ranks = stretto_size(comm), rank = stretto_rank(comm);
+            std::mt19937 random(3); // the same on all ranks
+            std::vector<std::int32_t> part(kPart), all(kPart * static_cast<std::size_t>(ranks));
+            for (int turn = 0; turn < 30; ++turn) {
+                const int late = turn < 15 ? 1 : static_cast<int>(random() % 5);
+                if (rank == late)
+                    come_late(15);
+                for (std::size_t i = 0; i < kPart; ++i)
+                    part[i] = rank * 1'000'000 + turn * 31'000 + static_cast<std::int32_t>(i);
+                check(stretto_allgather(comm, part.data(), all.data(), kPart, STRETTO_INT32));
+                int wrong = 0;
+                for (std::size_t i = 0; i < all.size(); ++i)
+                    wrong += all[i] != static_cast<std::int32_t>(i / kPart) * 1'000'000 +
+                                           turn * 31'000 + static_cast<std::int32_t>(i % kPart);
+                CHECK(wrong == 0);
+            }
+        });
+}
+
 TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten come back") {
     const test::With known("STRETTO_PROFILE", "assumed");
     const test::With no_trials("STRETTO_TRIALS", "0");

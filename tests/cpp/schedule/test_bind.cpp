@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
@@ -30,12 +31,18 @@ std::vector<Position> in_order(Position ranks) {
 
 TEST_CASE("bound to ranks in any order a schedule is proved, and costs the same") {
     std::mt19937 random(7);
-    for (const char *name :
-         {"ring", "chain", "pre_reduced_ring", "late_rooted", "stragglar", "circulant"})
+    using enum Collective;
+    const std::vector<std::pair<Collective, const char *>> all = {
+        {allreduce, "ring"},        {allreduce, "chain"},          {allreduce, "pre_reduced_ring"},
+        {allreduce, "late_rooted"}, {allreduce, "stragglar"},      {allreduce, "circulant"},
+        {allgather, "late_last"},   {allgather, "circulant"},      {allgather, "late_last(late=2)"},
+        {reduce_scatter, "ring"},   {reduce_scatter, "circulant"}, {alltoall, "pairwise"},
+    };
+    for (const auto &[collective, name] : all)
         for (const Position ranks : {3, 4, 5, 7, 8, 13, 16}) {
             CAPTURE(name);
             CAPTURE(ranks);
-            const Schedule original = made(Collective::allreduce, name, ranks);
+            const Schedule original = made(collective, name, ranks);
             std::vector<Position> order = in_order(ranks);
             std::shuffle(order.begin(), order.end(), random);
             const Verdict before = verify(original), after = verify(bind(original, order));
@@ -62,11 +69,20 @@ TEST_CASE("each rank does what its position does, with those at the other positi
         CHECK(bind(original, in_order(4)).program(p) == original.program(p));
 }
 
+TEST_CASE("who stands at a position owns its blocks") {
+    const Schedule bound = bind(made(Collective::allgather, "late_last(segments=2)", 3), {1, 2, 0});
+    // Positions 0 and 1 are ranks 1 and 2, which are early; rank 0 gives its block to the first.
+    CHECK(bound.program(1).ops.front() == send(2, {2, 3}));
+    CHECK(bound.program(2).ops.front() == send(1, {4, 5}));
+    CHECK(bound.program(0).ops.front().peer == 1);
+    CHECK(bound.program(0).ops.front().blocks == std::vector<Block>{0});
+}
+
 TEST_CASE("what cannot be bound is refused") {
     const Schedule ring = made(Collective::allreduce, "ring", 3);
     for (const std::vector<Position> &order : std::vector<std::vector<Position>>{
              {}, {0, 1}, {0, 1, 1}, {0, 1, 3}, {0, -1, 2}, {0, 1, 2, 3}})
         CHECK_THROWS_AS(bind(ring, order), Error);
     CHECK_THROWS_AS(bind(made(Collective::reduce, "chain", 3), in_order(3)), Error);
-    CHECK_THROWS_AS(bind(made(Collective::reduce_scatter, "ring", 3), in_order(3)), Error);
+    CHECK_THROWS_AS(bind(made(Collective::scatter, "linear", 3), in_order(3)), Error);
 }

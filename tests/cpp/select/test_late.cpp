@@ -275,3 +275,20 @@ TEST_CASE("those who are late are told by a gap, and never more than half of all
     CHECK(late_last(6, late) == std::vector<int>{0, 2, 3, 5, 1, 4});
     CHECK(late_last(3, {}) == std::vector<int>{0, 1, 2});
 }
+
+TEST_CASE("an allgather whose late rank is known, or shows in the call") {
+    const int ranks = 8;
+    Situation s = across(ranks, 4 * kMiB);
+    s.collective = Collective::allgather;
+    const std::string balanced = choose(s).algorithm;
+    const Arrivals late = one_late(ranks, 2, 0.1);
+    const Late known = choose_late(s, balanced, late, always(late));
+    CHECK(known.algorithm.starts_with("late_last("));
+    CHECK(known.order.back() == 2);
+    std::vector<Arrivals> recent;
+    for (int call = 0; call < 7; ++call)
+        recent.push_back(one_late(ranks, (3 * call + 1) % ranks, 0.1));
+    const Late shown = choose_late(s, balanced, Arrivals(8, 0), recent);
+    CHECK(shown.algorithm.starts_with("late_last("));
+    CHECK(shown.latecomers == 1);
+}

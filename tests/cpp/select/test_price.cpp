@@ -141,6 +141,10 @@ TEST_CASE("more slices than are walked cost their overheads all the same") {
 TEST_CASE("uncut and without latency, a price is the time of the simulator") {
     const simulate::Network network{kAlpha, kNoLatency.byte, kNoLatency.reduce};
     each_algorithm(24, [&](Schedule schedule) {
+        // The simulator takes what comes at a port in the order of the program, a price as it
+        // comes: here a chain between the steps of a ring.
+        if (schedule.name.starts_with("late_last"))
+            return;
         schedule.symmetry.reset();
         for (const std::size_t block : {1, 1000}) {
             simulate::Problem problem;
