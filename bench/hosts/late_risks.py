@@ -18,8 +18,9 @@ of each algorithm, and half of its 95 % interval; {calls} calls of each, which t
 WRONG = """\
 Estimates are wrong: the mean elapsed time of what was chosen over that of what serves where \
 nothing is known of arrivals (*balanced*), and half of its 95 % interval; in brackets the worst of \
-{calls} calls. Another rank is late after every 8 calls, and nobody tells; or the same rank is \
-late, or all are at random, and all tell that they come at other random times.
+{calls} calls. Another rank is late after every 8 calls, or a random one to each, and nobody \
+tells; or the same rank is late, or all are at random, and all tell that they come at other random \
+times.
 """
 TOLD = {"right": "", "none": ", nothing told", "wrong": ", wrong times told"}
 

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "algorithms/algorithm.hpp"
+#include "base/clock.hpp"
 #include "select/placed.hpp"
 
 namespace stretto::comm {
@@ -30,6 +31,8 @@ select::Experience Lessons::all() const {
 
 bool Lessons::pays(double waits, std::size_t ranks) {
     constexpr double kPart = 0.25, kPatience = 0.875;
+    if (now_ns() < next_)
+        return false;
     if (kPart * waits * static_cast<double>(ranks) >= pricing_)
         return true;
     pricing_ *= kPatience;
@@ -45,8 +48,11 @@ static double processor_seconds() {
 
 select::Late Lessons::priced(const std::function<select::Late()> &decide) {
     const double start = processor_seconds();
+    const std::uint64_t began = now_ns();
     select::Late late = decide();
     pricing_ = processor_seconds() - start;
+    const std::uint64_t now = now_ns();
+    next_ = now + rest_ * (now - began);
     return late;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -27,6 +28,9 @@ struct Lesson {
 // Of calls of one kind; of the agent's thread.
 class Lessons {
 public:
+    // After a decision nothing is priced for so many times as long as it took.
+    explicit Lessons(std::uint64_t rest = 8) : rest_(rest) {}
+
     // By calls that the usual served.
     select::Experience &usual() { return usual_; }
     void learn(const Lesson &lesson, const select::Situation &situation);
@@ -35,17 +39,21 @@ public:
 
     // Whether it pays to price what serves so many ranks that wait so long, in seconds, if nothing
     // new does: that takes one core as long as it took the last time, and all ranks together save a
-    // part of their waits at best.  Whoever is refused again and again is not in the end.
+    // part of their waits at best.  Whoever is refused again and again is not in the end.  Nor does
+    // it while this rests: where no processor is free for it all ranks are slower for it, and then
+    // it takes long.
     bool pays(double waits, std::size_t ranks);
     // Decides, and remembers how long that took.
     select::Late priced(const std::function<select::Late()> &decide);
 
 private:
     static constexpr std::size_t kMost = 8;
+    std::uint64_t rest_;
     select::Experience usual_;
     // Measured / priced, by the name without parameters.
     std::map<std::string, std::deque<double>, std::less<>> told_;
-    double pricing_ = 0; // seconds of a processor
+    double pricing_ = 0;     // seconds of a processor
+    std::uint64_t next_ = 0; // by now_ns(): nothing is priced before
 };
 
 } // namespace stretto::comm

@@ -79,7 +79,7 @@ bool Communicator::is_arbiter(const Watched &watched) const {
 
 void Communicator::expect_next(const Request &request, Watched &watched) {
     Next next;
-    if (watched.told.asks && watched.serves.margin > 0) {
+    if (watched.told.listens(watched.calls) && watched.serves.margin > 0) {
         next.asks = true;
         next.key = key_of(watched, Asked::call);
         next.arbiter = arbiter_of(watched);
@@ -122,10 +122,13 @@ void Communicator::serve_as_told(const Request &request, Watched &watched) {
     const std::uint64_t key = key_of(watched, Asked::call);
     const std::string text = sealed(key, watched);
     forget_sealed(key, watched);
-    if (text.empty()) {
+    if (text.empty() || text == Forecast::kRefused) {
+        if (!text.empty())
+            watched.told.refuse(watched.calls);
         serve_as_usual(request, watched);
         return;
     }
+    watched.told.refused = 0;
     const Sealed sealed = sealed_from(text);
     auto expected = arrivals_told(watched.decided_for, watched.serves.margin, joined_.reach.ranks,
                                   sealed.deviations);

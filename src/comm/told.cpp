@@ -71,7 +71,7 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
         lessons->learn(*lesson, situation);
     if (!forced && (select::wait(*expected) < serves.margin ||
                     !lessons->pays(farthest(*expected, usual), ranks.size())))
-        return "";
+        return std::string(kRefused);
     const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
     const select::Late late =
         forced ? select::forced_late(situation, balanced, *expected, cases) : lessons->priced([&] {
@@ -79,7 +79,13 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
                                        {.elections = false});
         });
     sealed.algorithm = late.algorithm;
-    return sealed.algorithm.size() < kMostName ? to_text(sealed) : "";
+    return sealed.algorithm.size() < kMostName ? to_text(sealed) : std::string(kRefused);
+}
+
+void Told::refuse(std::uint64_t calls) {
+    constexpr std::uint64_t kPatience = 2, kLongest = 64;
+    if (++refused > kPatience)
+        deaf_until = calls + std::min(refused, kLongest);
 }
 
 } // namespace stretto::comm

@@ -25,9 +25,18 @@ struct Told {
     select::Arrivals expected;           // of the call in progress, if they are not the usual ones
     std::deque<select::Arrivals> errors; // of the last that were not: what came less what was told
     std::uint64_t last = 0;              // the number of that call
+    // Calls in a row of which something was told and nothing was made of it; until which call
+    // nobody listens any more.
+    std::uint64_t refused = 0, deaf_until = 0;
     // Of the call in progress; of the last one; and of the one before that, of which it is known
     // what it took.
     std::optional<Lesson> playing, latest, learned;
+
+    // Whether ranks ask before a call, by how many were before it.
+    bool listens(std::uint64_t calls) const { return asks && calls >= deaf_until; }
+    // Something was told before a call, and it does not pay to price what serves: the more often,
+    // the seldomer ranks ask, who take a round trip for it.
+    void refuse(std::uint64_t calls);
 };
 
 // What serves such a call, as it is sealed.
@@ -58,7 +67,9 @@ struct Forecast {
     std::optional<Lesson> lesson; // a new one
     std::shared_ptr<Lessons> lessons;
 
-    // What to seal for such notices, in at most so many bytes; "" if the usual serves.
+    // What to seal for such notices, in at most so many bytes: "" if nobody comes at another time
+    // than usual, kRefused if that is so and it does not pay to price what serves.
+    static constexpr std::string_view kRefused = "-";
     std::string decide(const arrival::Deviations &told, std::size_t most_bytes) const;
 };
 

@@ -104,6 +104,7 @@ def test_parts_have_their_own_algorithms(monkeypatch, tmp_path):
     assert jobs.seen == [
         ("one-late", SIZE, "0ms,1ms"),
         ("moving-late", SIZE, "50ms"),
+        ("any-late", SIZE, "50ms"),
         ("one-late", SIZE, "50ms"),
         ("rand-late", SIZE, "50ms"),
     ]
@@ -111,8 +112,8 @@ def test_parts_have_their_own_algorithms(monkeypatch, tmp_path):
     kinds = [(row["part"], row["mode"], row["edge"]) for row in stored["rows"]]
     assert kinds == [
         *[("tables", "one-late", "right")] * 2, *[("together", "one-late", "right")] * 2,
-        ("wrong", "moving-late", "none"), ("wrong", "one-late", "wrong"),
-        ("wrong", "rand-late", "wrong"),
+        ("wrong", "moving-late", "none"), ("wrong", "any-late", "none"),
+        ("wrong", "one-late", "wrong"), ("wrong", "rand-late", "wrong"),
     ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ Review one_late(int ranks, double late) {
     review.expected[1] = late;
     review.recent.assign(3, review.expected);
     review.elapsed = {0.1, 0.1, std::numeric_limits<double>::quiet_NaN()};
-    review.lessons = std::make_shared<Lessons>();
+    review.lessons = std::make_shared<Lessons>(0);
     return review;
 }
 

@@ -32,7 +32,7 @@ Forecast at_once(int ranks) {
     forecast.ranks.resize(static_cast<std::size_t>(ranks));
     std::iota(forecast.ranks.begin(), forecast.ranks.end(), 100); // of a larger job
     forecast.serves.margin = 0.003;
-    forecast.lessons = std::make_shared<Lessons>();
+    forecast.lessons = std::make_shared<Lessons>(0);
     return forecast;
 }
 
@@ -94,13 +94,39 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
             ;
         return select::Late();
     });
-    CHECK(forecast.decide(told, 1024).empty());
+    CHECK(forecast.decide(told, 1024) == Forecast::kRefused);
     int refused = 0;
-    while (forecast.decide(told, 1024).empty() && refused < 1000)
+    while (forecast.decide(told, 1024) == Forecast::kRefused && refused < 1000)
         ++refused;
     CHECK(refused < 1000);
     // Nor what is below the margin, on the average.
-    CHECK(forecast.decide({{101, 4 * kMs}}, 1024).empty());
+    CHECK(forecast.decide({{101, 4 * kMs}}, 1024) == Forecast::kRefused);
+}
+
+TEST_CASE("after a decision the arbiter rests") {
+    Lessons lessons(1'000'000'000);
+    CHECK(lessons.pays(1, 8));
+    lessons.priced([] { return select::Late(); });
+    CHECK(!lessons.pays(1e9, 8));
+}
+
+TEST_CASE("ranks ask the seldomer the more often nothing came of it") {
+    Told told;
+    CHECK(!told.listens(0)); // nobody has told anything yet
+    told.asks = true;
+    std::uint64_t asked = 0;
+    for (std::uint64_t call = 0; call < 1000; ++call)
+        if (told.listens(call)) {
+            ++asked;
+            told.refuse(call);
+        }
+    CHECK(asked < 60);
+    CHECK(asked > 1000 / 64);
+    told.refused = 0; // something came of it
+    for (std::uint64_t call = told.deaf_until; call < told.deaf_until + 2; ++call) {
+        CHECK(told.listens(call));
+        told.refuse(call);
+    }
 }
 
 TEST_CASE("a rank that cried wolf is not believed") {
