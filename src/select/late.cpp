@@ -114,8 +114,9 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
         return at_once(now.margin);
     const Placed base(s, balanced);
     const std::vector<Arrivals> wrong = wrong_estimates(expected);
-    const std::vector<double> base_wrong = means(base, wrong);
-    const double margin = rule.gain * base_wrong[0];
+    const double margin = rule.gain * means(base, std::span(wrong).first(1)).front();
+    // By prices alone: what calls took says how right they are where estimates are right.
+    const std::vector<double> base_wrong = base.means(wrong);
     if (waits < margin)
         return at_once(margin);
     const std::vector<int> order = sorted_by_arrival(expected, margin);
@@ -145,7 +146,7 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     const auto in_order = [&](const std::string &name, const std::vector<int> &by) {
         const Placed contender(s, name, by);
         consider(contender, {.order = by}, means(contender, recent), [&] {
-            const std::vector<double> if_wrong = means(contender, wrong);
+            const std::vector<double> if_wrong = contender.means(wrong);
             return !std::ranges::equal(if_wrong, base_wrong, [&](double one, double other) {
                 return one <= risk * other;
             });
