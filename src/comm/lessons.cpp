@@ -31,12 +31,14 @@ select::Experience Lessons::all() const {
 
 bool Lessons::pays(double waits, std::size_t ranks) {
     constexpr double kPart = 0.25, kPatience = 0.875;
-    if (now_ns() < next_)
-        return false;
     if (kPart * waits * static_cast<double>(ranks) >= pricing_)
         return true;
     pricing_ *= kPatience;
     return false;
+}
+
+bool Lessons::rests() const {
+    return now_ns() < next_;
 }
 
 // Of this thread: a busy machine makes no price dearer.

@@ -28,7 +28,7 @@ struct Lesson {
 // Of calls of one kind; of the agent's thread.
 class Lessons {
 public:
-    // After a decision nothing is priced for so many times as long as it took.
+    // After a decision this rests for so many times as long as it took.
     explicit Lessons(std::uint64_t rest = 8) : rest_(rest) {}
 
     // By calls that the usual served.
@@ -39,10 +39,11 @@ public:
 
     // Whether it pays to price what serves so many ranks that wait so long, in seconds, if nothing
     // new does: that takes one core as long as it took the last time, and all ranks together save a
-    // part of their waits at best.  Whoever is refused again and again is not in the end.  Nor does
-    // it while this rests: where no processor is free for it all ranks are slower for it, and then
-    // it takes long.
+    // part of their waits at best.  Whoever is refused again and again is not in the end.
     bool pays(double waits, std::size_t ranks);
+    // The last decision was so lately that what is told of single calls is not worth another: where
+    // no processor is free for it all ranks are slower for it, and then it takes long.
+    bool rests() const;
     // Decides, and remembers how long that took.
     select::Late priced(const std::function<select::Late()> &decide);
 

@@ -69,7 +69,7 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
         return "";
     if (lesson)
         lessons->learn(*lesson, situation);
-    if (!forced && (select::wait(*expected) < serves.margin ||
+    if (!forced && (select::wait(*expected) < serves.margin || lessons->rests() ||
                     !lessons->pays(farthest(*expected, usual), ranks.size())))
         return std::string(kRefused);
     const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
