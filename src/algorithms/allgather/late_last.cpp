@@ -19,7 +19,7 @@
 //           takes (P - 1) / P beta m
 // Messages  E (E - 1) + E late + late (late - 1) + late E segments
 // Good where a few of many are late.  Each early one sends (P - 1 + late) / P of the vector: m / P
-// more for each late one than it must.  Equal shares only, no scratch.
+// more for each late one than it must.  No restrictions, no scratch.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -143,6 +143,7 @@ Algorithm allgather::late_last() {
                                         LateLast(ops, p, ranks, late, segments).append();
                                     });
                 },
+            .unequal_shares = true,
             .sorted_by_arrival = true,
             .for_arrivals = for_arrivals};
 }

@@ -98,10 +98,11 @@ TEST_CASE("the proof holds with unequal shares, of which some are empty") {
                 CHECK(verdict.order_preserving ==
                       declared({&algorithm, {}}, ranks).order_preserving);
                 CHECK(verdict.consistent == declared({&algorithm, {}}, ranks).consistent);
-                // At the count that they add up to, blocks are exactly the shares.
+                // At the count that they add up to, an owner's blocks are exactly its share.
                 const std::vector<std::size_t> bounds = schedule.partition.bounds(whole);
-                for (std::size_t b = 0; b < shares.size(); ++b)
-                    CHECK(bounds[b + 1] - bounds[b] == shares[b]);
+                const std::size_t each = (bounds.size() - 1) / shares.size();
+                for (std::size_t p = 0; p < shares.size(); ++p)
+                    CHECK(bounds[(p + 1) * each] - bounds[p * each] == shares[p]);
             }
         }
         CHECK(verify(algorithms::make({&algorithm, {}}, 4, 0, {0, 0, 0, 0})).ok);
