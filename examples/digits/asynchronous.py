@@ -6,7 +6,7 @@
 
 First all workers take one step from one average of their models to the next, then as many as they
 have time for while the slowest takes one.  Exits with an error unless the workers end with
-identical weights each time, and more than 95 % accurate on images that none of them has seen.
+identical weights each time, and more than 90 % accurate on images that none of them has seen.
 """
 
 # ruff: noqa: E402
@@ -24,9 +24,11 @@ import numpy as np
 import stretto
 from rich.console import Console
 from rich.table import Table
-from train import WANTED, check_replicas, new_model, rank_and_pause, share_digits
+from train import check_replicas, new_model, rank_and_pause, share_digits
 from training import Recipe
 from uneven import train
+
+WANTED = 0.90
 
 
 def main() -> None:

@@ -13,7 +13,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "digits" / "asynchronous.py"
 
 def test_the_example_learns_both_ways(stretto, where):
     pytest.importorskip("sklearn")
-    job = stretto("run", "-n", 3, sys.executable, EXAMPLE, "--images", 30_000, **where)
+    job = stretto(
+        "run", "-n", 3, sys.executable, EXAMPLE, "--images", 60_000, "--slow", "1:4", **where
+    )
     # It says this only after it has compared the workers' models, and what they have learned.
     assert "a step each" in job.stdout and "steps as they fit" in job.stdout, job.stderr
     assert job.returncode == 0
