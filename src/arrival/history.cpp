@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/medians.hpp"
+
 namespace stretto::arrival {
 
 // Not a number if one of them is not known.
@@ -36,14 +38,7 @@ void History::add(std::span<const Stamp> stamps) {
 std::vector<double> History::expected() const {
     if (recent_.empty())
         return {};
-    std::vector<double> found, of_rank(recent_.size());
-    for (std::size_t rank = 0; rank < recent_.front().size(); ++rank) {
-        for (std::size_t call = 0; call < recent_.size(); ++call)
-            of_rank[call] = recent_[call][rank];
-        const auto middle = of_rank.begin() + static_cast<std::ptrdiff_t>(of_rank.size() / 2);
-        std::ranges::nth_element(of_rank, middle);
-        found.push_back(*middle);
-    }
+    std::vector<double> found = medians(recent_);
     const double first = *std::ranges::min_element(found);
     for (double &each : found)
         each -= first;

@@ -230,7 +230,7 @@ void Communicator::adopt(const Request &request, Watched &watched) {
         return;
     const Watched::Decision decision = *std::exchange(watched.pending, std::nullopt);
     const std::string text = sealed(decision.key, watched);
-    joined_.reach.watch->forget(decision.key & ~0xffffffffull, decision.key);
+    forget_before(decision.key);
     settle(request, watched, decision.expected, reviewed(text, watched.serves, decision.expected));
 }
 

@@ -243,6 +243,7 @@ private:
     void serve_as_told(const Request &request, Watched &watched);
     void serve_as_usual(const Request &request, Watched &watched);
     std::string sealed(std::uint64_t key, const Watched &watched);
+    void forget_before(std::uint64_t key);
     void forget_sealed(std::uint64_t key, const Watched &watched);
     void warm_for_next(const Request &request, Watched &watched, std::uint64_t came);
     // elections.cpp

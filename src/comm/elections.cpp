@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "arrival/latecomers.hpp"
-#include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "comm/communicator.hpp"
 #include "comm/hosts/peer_watch.hpp"

@@ -61,11 +61,16 @@ std::uint64_t Communicator::key_of(const Watched &watched, Asked asked) const {
     return mix(segment_->header().key, kind) << 32 | (watched.calls & 0xffffffff);
 }
 
-// Nobody asks again for what was sealed for earlier calls.
+// Nobody asks again for earlier ones of its kind.
+void Communicator::forget_before(std::uint64_t key) {
+    joined_.reach.watch->forget(key & ~0xffffffffull, key);
+}
+
+// The same of what was sealed for calls, now and then.
 void Communicator::forget_sealed(std::uint64_t key, const Watched &watched) {
     constexpr std::uint64_t kKept = 16; // calls
     if (watched.calls % kKept == 0)
-        joined_.reach.watch->forget(key & ~0xffffffffull, key);
+        forget_before(key);
 }
 
 // A rank of the job.

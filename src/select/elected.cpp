@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <numeric>
 
+#include "base/medians.hpp"
+
 namespace stretto::select {
 
 std::vector<Arrivals> by_position(std::span<const Arrivals> recent) {
@@ -19,17 +21,7 @@ std::vector<Arrivals> by_position(std::span<const Arrivals> recent) {
 }
 
 Arrivals shape_of(std::span<const Arrivals> recent) {
-    const std::vector<Arrivals> sorted = by_position(recent);
-    Arrivals shape(sorted.front().size());
-    std::vector<double> of_position(sorted.size());
-    for (std::size_t position = 0; position < shape.size(); ++position) {
-        for (std::size_t call = 0; call < sorted.size(); ++call)
-            of_position[call] = sorted[call][position];
-        const auto middle = of_position.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-        std::ranges::nth_element(of_position, middle);
-        shape[position] = *middle;
-    }
-    return shape;
+    return medians(by_position(recent));
 }
 
 std::optional<Election> election_for(const Arrivals &shape, double grace) {

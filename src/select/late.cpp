@@ -114,9 +114,10 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
         return at_once(now.margin);
     const Placed base(s, balanced);
     const std::vector<Arrivals> wrong = wrong_estimates(expected);
-    const double margin = rule.gain * means(base, std::span(wrong).first(1)).front();
-    // By prices alone: what calls took says how right they are where estimates are right.
+    // Risk is by prices alone: what calls took says how right they are where estimates are right.
     const std::vector<double> base_wrong = base.means(wrong);
+    const double margin =
+        rule.gain * corrected(base_wrong, wrong, experience.factor(base.name())).front();
     if (waits < margin)
         return at_once(margin);
     const std::vector<int> order = sorted_by_arrival(expected, margin);

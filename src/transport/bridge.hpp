@@ -49,9 +49,6 @@ public:
     virtual std::uint64_t suspicious_ns() const = 0;
     // Whoever waits long wants to know what `rank` is at: its lines are brought up to date, soon.
     virtual void inquire(int rank) = 0;
-    // Sends so many bytes that nobody needs: a connection that has been idle sends little at first,
-    // and what comes soon after these need not wait for it.
-    virtual void warm(int rank, std::size_t bytes) = 0;
     // Something that we write for `rank` has changed: our progress, a mailbox.
     virtual void ring(int rank) = 0;
     // From now on there is a mailbox of ours for `rank`.

@@ -38,7 +38,6 @@ public:
     void tell_writers(const std::uint64_t *taken) override;
     std::uint64_t suspicious_ns() const override { return suspicious_ns_; }
     void inquire(int rank) override;
-    void warm(int rank, std::size_t bytes) override;
     void ring(int rank) override;
     bool carry(Caller caller) override;
     bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) override;
@@ -46,6 +45,9 @@ public:
     void open_mailbox(int rank) override;
     void failed() noexcept override;
 
+    // Sends so many bytes that nobody needs: a connection that has been idle sends little at first,
+    // and what comes soon after these need not wait for it.
+    void warm(int rank, std::size_t bytes);
     // Is told of what is sent and received, of what was so far at once; outlives this.
     void observe(Traffic &traffic);
     // Is told of the failure of the communicator, once, when other hosts are; with a lock held, so

@@ -28,7 +28,7 @@ struct Parcel {
         inquire,  // what are you at?
         entries,  // what the sender has said of its calls follows; its progress is `position`
         leave,    // the sender takes part no more; its progress was `position`
-        padding,  // bytes that mean nothing follow (Bridge::warm)
+        padding,  // bytes that mean nothing follow (Carrier::warm)
     };
     static constexpr std::uint8_t kBulk = 1; // a cell whose payload lies beside it
     static constexpr std::uint8_t kMore = 1; // mail: a frame of it ends in the next parcel

@@ -110,7 +110,7 @@ public:
     Ward &operator=(const Ward &) = delete;
 
     // So many bytes go to each of these ranks at this time of now_ns(), or when it is given next
-    // (Bridge::warm), whatever the rank does then.  Waits for nobody.
+    // (Carrier::warm), whatever the rank does then.  Waits for nobody.
     void warm_at(std::uint64_t time, std::vector<int> ranks, std::size_t bytes);
 
 private:
