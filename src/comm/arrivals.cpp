@@ -124,20 +124,9 @@ void Communicator::play_watched(const Request &request, Site &site) {
     const engine::Call stamps_call = in_flight(others, this->site(others));
     Site &of_vector = this->site(request);
     const engine::Call vector_call = in_flight(request, of_vector);
-    engine::Queue::Flight *const vector = queue_.start(vector_call, of_vector.tally);
-    count_own_call();
-    engine::Queue::Flight *const stamps = queue_.start(stamps_call, uncounted_);
-    try {
-        queue_.land(vector);
-        watched.took = static_cast<std::int64_t>(now_ns() - came);
-    } catch (...) {
-        try {
-            queue_.land(stamps);
-        } catch (...) { // of the same failure
-        }
-        throw;
-    }
-    queue_.land(stamps);
+    count_own_call(1); // the stamps, behind the vector
+    queue_.play_with(vector_call, of_vector.tally, stamps_call, uncounted_,
+                     [&] { watched.took = static_cast<std::int64_t>(now_ns() - came); });
     learn_arrivals(request, watched);
     warm_for_next(request, watched, came);
 }

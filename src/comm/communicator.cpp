@@ -177,7 +177,7 @@ std::uint64_t Communicator::all_completed() {
 }
 
 // The next call is none that a caller makes.
-void Communicator::count_own_call() {
+void Communicator::count_own_call(std::uint64_t ahead) {
     constexpr std::size_t kMany = 1024;
     if (own_calls_.size() >= kMany)
         queue_.while_still([&] {
@@ -186,7 +186,7 @@ void Communicator::count_own_call() {
             own_before_ += static_cast<std::uint64_t>(later - own_calls_.begin());
             own_calls_.erase(own_calls_.begin(), later);
         });
-    own_calls_.push_back(engine_.calls());
+    own_calls_.push_back(engine_.calls() + ahead);
 }
 
 void Communicator::inherit(const Communicator &other, bool algorithm) {

@@ -266,7 +266,7 @@ private:
     Site make_site(const Request &request);
     std::unique_ptr<const engine::Extra> extra(const Request &request, const Site &site) const;
     void forget();
-    void count_own_call();
+    void count_own_call(std::uint64_t ahead = 0); // so many calls behind the next
     std::uint64_t all_completed();
     static void add(Stats &stats, const Key &key, const Site &site);
     const engine::Plan &plan(const Request &request, const Chosen &chosen);

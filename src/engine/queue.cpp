@@ -66,6 +66,28 @@ void Queue::play(const Call &call, Tally &tally) {
     land_locked(flight);
 }
 
+void Queue::play_with(const Call &call, Tally &tally, const Call &beside, Tally &its_tally,
+                      const std::function<void()> &played) {
+    const Driver driver(*this);
+    Flight *const first = launch(call, tally), *second = nullptr;
+    drive();
+    try {
+        second = launch(beside, its_tally);
+    } catch (...) { // no memory, and the others wait for us
+        fail_all();
+    }
+    wait_locked(*first);
+    played();
+    std::optional<Error> error = give_back(first);
+    if (second != nullptr) {
+        wait_locked(*second);
+        const std::optional<Error> its_error = give_back(second);
+        error = error ? error : its_error;
+    }
+    if (error)
+        throw *error;
+}
+
 Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
     // Once the call is announced, nothing may fail for want of memory; nor may landing.
     if (idle_.empty()) {
@@ -122,10 +144,14 @@ void Queue::land(Flight *flight) {
 }
 
 void Queue::land_locked(Flight *flight) {
+    if (const std::optional<Error> error = give_back(flight))
+        throw *error;
+}
+
+std::optional<Error> Queue::give_back(Flight *flight) {
     --in_flight_;
     idle_.push_back(flight);
-    if (flight->error)
-        throw *flight->error;
+    return flight->error;
 }
 
 bool Queue::forget() {

@@ -2,7 +2,7 @@
 // Calls in flight, and the thread that moves them while the caller computes.
 //
 // Whoever holds the lock drives: the caller while it waits, else the progress thread.  Until the
-// first nonblocking call there is no thread, and no lock is taken.
+// first nonblocking call there is no thread.
 #pragma once
 
 #include <functional>
@@ -36,6 +36,11 @@ public:
 
     void play(const Call &call, Tally &tally);
 
+    // Plays a call and another beside it, which all ranks begin behind it; `played` is called in
+    // between, when the former is done.  The caller stays with both, so this needs no thread.
+    void play_with(const Call &call, Tally &tally, const Call &beside, Tally &its_tally,
+                   const std::function<void()> &played);
+
     // The flight belongs to the queue; give it back with land().
     Flight *start(const Call &call, Tally &tally);
     bool test(Flight &flight);
@@ -63,6 +68,7 @@ private:
     void end_all(const Error &error);
     void wait_locked(Flight &flight);
     void land_locked(Flight *flight);
+    std::optional<Error> give_back(Flight *flight);
     Flight *launch(const Call &call, Tally &tally);
 
     Engine &engine_;
