@@ -270,12 +270,12 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
 }
 
 // Whoever leaves a call may be long in coming back, and answers nobody meanwhile: a rank that is in
-// the call still, and asks it for room, would wait for as long.  So writers are told of what was
-// taken, unasked, once their rings may be in want of it: when since the last time more than a ring
-// has been filled.
+// the next call already, and asks it for room, would wait for as long.  So writers are told of what
+// was taken, unasked, before their rings are in want of it: when another call like this one could
+// fill more than is left of a ring since the last time.
 void Engine::tell_writers(transport::Bridge &bridge, const Plan &plan, const Run *oldest) {
     untold_ += plan.most_ring_bytes;
-    if (untold_ <= segment_->ring_bytes())
+    if (untold_ + plan.most_ring_bytes <= segment_->ring_bytes())
         return;
     bridge.tell_writers(oldest != nullptr ? oldest->bases : bases_[now_].data());
     if (oldest == nullptr)
