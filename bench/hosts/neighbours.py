@@ -8,7 +8,8 @@ over the lower bound at P, relative to the mean of the same at the powers of two
 
 1: P is as good as its neighbours.  The bound is ceil(log2 P) times a latency and the time of
 2 (P - 1) / P of the vector.  The latency is what is left of the smallest measured size by it, on
-the powers of two, of the fastest of all; a byte takes what the links were measured to carry."""
+the powers of two, of the fastest of all; a byte takes what the links were measured to carry.
+Beside the libraries: messages by plain sockets, with nothing computed."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ sys.path += [str(HERE.parents[1]), str(HERE.parents[1] / "peers")]
 from environment import enter  # noqa: E402
 
 RESULTS = HERE.parents[2] / "results"
-STRETTO = "stretto"
+STRETTO, MESSAGES = "stretto", "messages alone"
 
 
 def powers_around(hosts: int) -> tuple[int, int]:
@@ -50,6 +51,8 @@ def times(rows: list[dict]) -> dict[tuple[str, int, int], float]:
             found[(STRETTO, *at)] = row["stretto"]["p50_us"]
             for name, peer in row["peers"].items():
                 found[(name, *at)] = peer["p50_us"]
+            if row.get("floor_us"):
+                found[(MESSAGES, *at)] = row["floor_us"]
     return found
 
 
@@ -98,7 +101,8 @@ def summarise(rows: list[dict], rates: dict[str, list[float]]) -> dict:
 
 
 def libraries(rows: list[dict]) -> list[str]:
-    return list(dict.fromkeys([STRETTO, *(row["who"] for row in rows)]))
+    names = dict.fromkeys([STRETTO, *(row["who"] for row in rows)])
+    return sorted(names, key=lambda name: name == MESSAGES)
 
 
 def markdown(summary: dict) -> str:
@@ -144,7 +148,13 @@ def draw(summary: dict, path: Path) -> None:
             shift = 0.8 * ((number + 0.5) / len(names) - 0.5)
             places = [every.index(row["hosts"]) + shift for row in here]
             tops = [row["relative"] for row in here]
-            axis.bar(places, tops, 0.8 / len(names), color=MORE_COLOURS[name], label=name)
+            axis.bar(
+                places,
+                tops,
+                0.8 / len(names),
+                color=MORE_COLOURS.get(name, MORE_COLOURS["plain"]),
+                label=name,
+            )
         axis.axhline(1, color="0.3", lw=1)
         axis.set_xticks(range(len(every)), list(map(str, every)))
         axis.set(title=size_text(size), xlabel="hosts")
