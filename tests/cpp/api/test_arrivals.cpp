@@ -4,7 +4,10 @@
 #include "doctest.h"
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +25,17 @@ using test::same_everywhere;
 using test::wrong_after_long_sum;
 
 namespace {
+
+// Of this process, whose ranks are threads.
+int threads_named(const std::string &name) {
+    int found = 0;
+    for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string comm;
+        std::getline(std::ifstream(task.path() / "comm"), comm);
+        found += comm == name;
+    }
+    return found;
+}
 
 void come_late(int milliseconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
@@ -126,6 +140,26 @@ TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten 
             CHECK(wrong_after_long_sum(comm, turn) == 0);
         }
         CHECK(test::calls_in_statistics(comm) == kCalls);
+    });
+}
+
+TEST_CASE("what is told of arrivals needs no thread to move calls") {
+    const test::With known("STRETTO_PROFILE", "assumed");
+    const test::With no_trials("STRETTO_TRIALS", "0");
+    test::with_ranks(3, [](stretto_comm comm) {
+        for (int turn = 0; turn < 6; ++turn)
+            CHECK(wrong_after_long_sum(comm, turn) == 0);
+        check(stretto_barrier(comm)); // all have made these calls
+        CHECK(threads_named("stretto-queue") == 0);
+        check(stretto_barrier(comm));
+        stretto_request request = nullptr; // which does need one
+        std::vector<double> values(test::kLongSum);
+        check(stretto_iallreduce(comm, STRETTO_IN_PLACE, values.data(), values.size(),
+                                 STRETTO_FLOAT64, STRETTO_SUM, &request));
+        check(stretto_wait(&request));
+        for (int tries = 0; tries < 5000 && threads_named("stretto-queue") == 0; ++tries)
+            come_late(1); // it gives itself its name
+        CHECK(threads_named("stretto-queue") > 0);
     });
 }
 
