@@ -152,7 +152,7 @@ def draw(summary: dict, path: Path) -> None:
                 places,
                 tops,
                 0.8 / len(names),
-                color=MORE_COLOURS.get(name, MORE_COLOURS["plain"]),
+                color=MORE_COLOURS["plain" if name == MESSAGES else name],
                 label=name,
             )
         axis.axhline(1, color="0.3", lw=1)

@@ -3,11 +3,9 @@
 // same choice on all ranks.
 #include "doctest.h"
 
+#include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include "support/statistics.hpp"
 #include "support/survivors.hpp"
 #include "support/text.hpp"
+#include "support/threads.hpp"
 #include "support/world.hpp"
 
 using test::algorithm_of_long_sum;
@@ -26,15 +25,9 @@ using test::wrong_after_long_sum;
 
 namespace {
 
-// Of this process, whose ranks are threads.
-int threads_named(const std::string &name) {
-    int found = 0;
-    for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::string comm;
-        std::getline(std::ifstream(task.path() / "comm"), comm);
-        found += comm == name;
-    }
-    return found;
+// Of all ranks, which are threads of this process.
+auto threads_that_move_calls() {
+    return std::ranges::count(test::threads(), "stretto-queue");
 }
 
 void come_late(int milliseconds) {
@@ -150,16 +143,16 @@ TEST_CASE("what is told of arrivals needs no thread to move calls") {
         for (int turn = 0; turn < 6; ++turn)
             CHECK(wrong_after_long_sum(comm, turn) == 0);
         check(stretto_barrier(comm)); // all have made these calls
-        CHECK(threads_named("stretto-queue") == 0);
+        CHECK(threads_that_move_calls() == 0);
         check(stretto_barrier(comm));
         stretto_request request = nullptr; // which does need one
         std::vector<double> values(test::kLongSum);
         check(stretto_iallreduce(comm, STRETTO_IN_PLACE, values.data(), values.size(),
                                  STRETTO_FLOAT64, STRETTO_SUM, &request));
         check(stretto_wait(&request));
-        for (int tries = 0; tries < 5000 && threads_named("stretto-queue") == 0; ++tries)
+        for (int tries = 0; tries < 5000 && threads_that_move_calls() == 0; ++tries)
             come_late(1); // it gives itself its name
-        CHECK(threads_named("stretto-queue") > 0);
+        CHECK(threads_that_move_calls() > 0);
     });
 }
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "support/processes.hpp"
 #include "support/shared_counter.hpp"
 #include "support/text.hpp"
+#include "support/threads.hpp"
 
 namespace {
 
@@ -246,21 +246,16 @@ TEST_CASE("who has done its part and computes is not among those who have not co
 }
 
 #if !defined(__SANITIZE_THREAD__) // which has threads of its own
-static std::size_t threads() {
-    const std::filesystem::directory_iterator all("/proc/self/task");
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
-
 TEST_CASE("a job on one host has no threads of its own") {
     const auto codes = test::on_processes(2, [&](stretto_comm comm) {
-        return stretto_barrier(comm) == STRETTO_OK && threads() == 1 ? kFine : kWrong;
+        return stretto_barrier(comm) == STRETTO_OK && test::threads().size() == 1 ? kFine : kWrong;
     });
     CHECK(codes == std::vector<int>(2, kFine));
     const With addr("STRETTO_ADDR", "127.0.0.1:29432");
     const With secret("STRETTO_SECRET", "of-tests-only-0123456789abcdef-0123");
     const auto met_by_address = test::on_processes(2, [&](stretto_comm comm) {
         // That of the meeting place at rank 0 ends by itself.
-        while (threads() != 1)
+        while (test::threads().size() != 1)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return stretto_barrier(comm) == STRETTO_OK ? kFine : kWrong;
     });
