@@ -40,16 +40,15 @@ Status status_of(Refusal refusal) {
 Dialer::Dialer(const Key &job, const Purpose &purpose, std::vector<Address> addresses,
                DialOptions options)
     : job_(job), purpose_(purpose), addresses_(std::move(addresses)), options_(options),
-      pause_ns_(options.least_pause_ns) {
+      pause_ns_(options.least_pause_ns), proof_ns_(options.try_ns) {
     if (addresses_.empty())
         throw Error(Status::internal, "no address to connect to");
 }
 
 Dialer::State Dialer::progress(std::uint64_t now) {
-    if (state_ == State::trying && !connecting_ && !handshake_ && now >= next_try_ &&
-        now < options_.deadline)
+    if (state_ == State::trying && !tries_now() && now >= next_try_ && now < options_.deadline)
         start(now);
-    if (state_ == State::trying && (connecting_ || handshake_))
+    if (state_ == State::trying && tries_now())
         go_on(now);
     if (state_ == State::trying && now >= options_.deadline)
         fail(Status::timeout, "in time (" + std::to_string(tries_) + " tries): " +
@@ -78,13 +77,16 @@ void Dialer::go_on(std::uint64_t now) {
         socket_ = connecting_->take();
         connecting_.reset();
         handshake_.emplace(job_, purpose_, random_bytes());
+        try_ends_ = now + proof_ns_;
     }
     switch (exchange(socket_.get(), *handshake_)) {
     case Progress::over: return finish();
     case Progress::closed: return again(Refusal::closed, 0, now);
     case Progress::waiting:
-        if (now >= try_ends_)
-            again(Refusal::late, 0, now);
+        if (now < try_ends_)
+            return;
+        proof_ns_ = std::min(2 * proof_ns_, options_.most_try_ns);
+        again(Refusal::late, 0, now);
     }
 }
 
@@ -148,7 +150,7 @@ pollfd Dialer::waits_for() const {
 std::uint64_t Dialer::wake_at() const {
     if (state_ != State::trying)
         return UINT64_MAX;
-    return std::min(options_.deadline, connecting_ || handshake_ ? try_ends_ : next_try_);
+    return std::min(options_.deadline, tries_now() ? try_ends_ : next_try_);
 }
 
 Opened Dialer::take() {

@@ -21,8 +21,11 @@ namespace stretto::net {
 struct DialOptions {
     std::uint64_t deadline = UINT64_MAX; // of now_ns()
     Address from = {};                   // the address of this host to connect from, or none
-    // How long one try may take, and how long to wait between two: at first, and at most.
-    std::uint64_t try_ns = 5'000'000'000;
+    // How long it may take to connect, and then to prove itself; who proves itself too late is
+    // given twice as long each time, up to the most: all ranks of a job knock at once, perhaps over
+    // slow links or on few processors.  And how long to wait between two tries: at first, and at
+    // most.
+    std::uint64_t try_ns = 5'000'000'000, most_try_ns = 60'000'000'000;
     std::uint64_t least_pause_ns = 10'000'000, most_pause_ns = 500'000'000;
 };
 
@@ -36,6 +39,8 @@ public:
     State state() const { return state_; }
     // Goes on as far as it can without waiting.
     State progress(std::uint64_t now);
+    // Whether a try is being made; else it rests between two.
+    bool tries_now() const { return connecting_ || handshake_; }
     // For what to wait before the next call; the descriptor is -1 while it waits for time alone.
     pollfd waits_for() const;
     std::uint64_t wake_at() const; // of now_ns(), at the latest
@@ -65,6 +70,7 @@ private:
     std::optional<Initiator> handshake_;   // over it
     std::uint64_t try_ends_ = 0;           // of the try that is being made
     std::uint64_t next_try_ = 0, pause_ns_;
+    std::uint64_t proof_ns_;  // how long the next may take, once connected
     std::uint64_t tries_ = 0; // that have failed
     std::string last_;        // how
     std::optional<Error> failure_;

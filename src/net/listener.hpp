@@ -27,9 +27,9 @@ struct ListenerOptions {
     // Who is being let in at a time; each costs a descriptor, of which a process often has 1,024.
     // Others wait in the kernel's queue.
     std::size_t strangers = 128;
-    // How long proving itself may take: a SYN that was lost is sent again after one second, then
-    // two.
-    std::uint64_t patience_ns = 5'000'000'000;
+    // How long proving itself may take: as long as the most patient initiator waits (dialer.hpp).
+    // Who only stays costs others nothing: the next rule takes its place away.
+    std::uint64_t patience_ns = 60'000'000'000;
     // When all places are taken, the oldest makes room, but not before it had so much time: a proof
     // takes two round trips, and a thousand ranks that come at once must not drive one another out.
     // Longer, and fewer strangers would do to fill the queue: these are 6,400 a second.

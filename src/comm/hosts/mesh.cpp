@@ -19,6 +19,11 @@ namespace {
 
 using net::ConnectionKind;
 
+// Calls that a rank makes at a time.  Among many ranks all at once would be P^2 / 2 handshakes,
+// each of which waits for all the others' at the processors and links, and those that take too long
+// for it would begin again.
+constexpr std::ptrdiff_t kAtOnce = 16;
+
 class Weaver {
 public:
     Weaver(const Identity &me, const Reach &reach, std::uint64_t epoch,
@@ -29,12 +34,13 @@ public:
             lines_.push_back({ConnectionKind::data, static_cast<std::uint16_t>(channel)});
         if (kinds == Kinds::data_and_control)
             lines_.push_back({ConnectionKind::control, 0});
-        for (const Line line : lines_) {
+        for (const Line line : lines_)
             of(line).resize(static_cast<std::size_t>(me.size));
-            for (int rank = 0; rank < me.rank; ++rank)
+        // The next lower rank first: so no rank is the first that all others call.
+        for (int rank = me.rank - 1; rank >= 0; --rank)
+            for (const Line line : lines_)
                 if (wanted(line, rank))
                     calls_.push_back({line, rank, reach.lobby->call(line, in_job(rank), epoch)});
-        }
     }
 
     void go_on() {
@@ -44,22 +50,13 @@ public:
                 if (wanted(line, rank))
                     if (auto opened = reach_.lobby->take(line, in_job(rank), epoch_))
                         add(line, rank, std::move(*opened));
-        for (Call &call : calls_) {
-            switch (call.dialer->progress(now_ns())) {
-            case net::Dialer::State::trying: continue;
-            case net::Dialer::State::failed: throw call.dialer->failure();
-            case net::Dialer::State::open: break;
-            }
-            add(call.line, call.rank, call.dialer->take());
-            call.dialer.reset();
-        }
-        std::erase_if(calls_, [](const Call &call) { return call.dialer == nullptr; });
+        call_on();
     }
 
     void wait(int milliseconds) const {
         std::vector<pollfd> descriptors{{reach_.lobby->descriptor(), POLLIN, 0}};
         for (const Call &call : calls_)
-            if (call.dialer->waits_for().fd >= 0)
+            if (call.dialer->tries_now())
                 descriptors.push_back(call.dialer->waits_for());
         (void)poll(descriptors.data(), descriptors.size(), milliseconds);
     }
@@ -91,6 +88,28 @@ private:
     }
     bool wanted(Line line, int rank) const {
         return rank != me_.rank && (line.kind == ConnectionKind::control || !placement_.here(rank));
+    }
+
+    // A call that rests between two tries has no place: who cannot be reached keeps nobody waiting.
+    void call_on() {
+        const auto tries_now = [](const Call &call) { return call.dialer->tries_now(); };
+        std::ptrdiff_t places = kAtOnce - std::ranges::count_if(calls_, tries_now);
+        for (Call &call : calls_) {
+            const bool had_place = tries_now(call);
+            if (!had_place && places == 0)
+                continue;
+            switch (call.dialer->progress(now_ns())) {
+            case net::Dialer::State::failed: throw call.dialer->failure();
+            case net::Dialer::State::trying:
+                places += (had_place ? 1 : 0) - (tries_now(call) ? 1 : 0);
+                continue;
+            case net::Dialer::State::open: break;
+            }
+            places += had_place ? 1 : 0;
+            add(call.line, call.rank, call.dialer->take());
+            call.dialer.reset();
+        }
+        std::erase_if(calls_, [](const Call &call) { return call.dialer == nullptr; });
     }
 
     // Who calls a second time has given up the first call.

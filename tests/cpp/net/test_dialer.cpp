@@ -133,6 +133,25 @@ TEST_CASE("who does not answer is tried again") {
     CHECK(failure(dialer, Status::timeout).find("did not answer in time") != std::string::npos);
 }
 
+TEST_CASE("who proves itself too late is given twice as long each time") {
+    constexpr std::uint64_t kMillisecond = 1'000'000;
+    const Listener silent = listening();
+    Dialer dialer(kJob, purpose(), {silent.address()},
+                  {.try_ns = 20 * kMillisecond, .most_try_ns = 100 * kMillisecond});
+    std::vector<std::uint64_t> tries; // ms
+    bool trying = false;
+    for (std::uint64_t now = 0; tries.size() < 6; now += kMillisecond) {
+        dialer.progress(now);
+        if (dialer.tries_now() && !trying)
+            tries.push_back(0);
+        trying = dialer.tries_now();
+        if (trying)
+            ++tries.back();
+    }
+    tries.pop_back(); // has only begun
+    CHECK(tries == std::vector<std::uint64_t>{20, 40, 80, 100, 100});
+}
+
 TEST_CASE("another secret ends the trying, and says what to do") {
     Listener listener = listening(loopback(), Key(filled(2)));
     Dialer dialer(kJob, purpose(), {listener.address()});

@@ -400,7 +400,7 @@ TEST_CASE("those who use the connections may not want one") {
 }
 
 TEST_CASE("a child that was forked does not disturb") {
-    Door door;
+    Door door({.patience_ns = 5 * kSecond});
     const Descriptor silent = door.knock();
     door.progress_until_strangers(1);
     int pipe_ends[2];
