@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "select/elapsed.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "base/status.hpp"
@@ -14,7 +13,7 @@ std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t cou
                              std::size_t element, std::size_t slice, const Placement &placement,
                              std::span<const Arrivals> cases, const Limits &limits) {
     const Pieces pieces = pieces_of(schedule, count, element, slice, placement, limits, true);
-    const double common = placement.topology().common * pieces.counts.pieces;
+    const double common = placement.topology().common;
     std::vector<Elapsed> found;
     for (const Arrivals &arrivals : cases) {
         if (arrivals.size() != pieces.positions)
@@ -25,9 +24,9 @@ std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t cou
         if (!walked.ended && walked.seconds <= limits.seconds)
             throw Error(Status::argument,
                         "elapsed: '" + schedule.name + "' deadlocks; verify() tells where");
-        Elapsed each{0, std::max(walked.seconds, common)};
+        Elapsed each{0, with_common(walked.seconds, walked, pieces, common)};
         for (std::size_t p = 0; p < arrivals.size(); ++p)
-            each.mean += std::max(walked.finish[p], common) - arrivals[p];
+            each.mean += with_common(walked.finish[p], walked, pieces, common) - arrivals[p];
         each.mean /= static_cast<double>(arrivals.size());
         found.push_back(each);
     }

@@ -212,7 +212,8 @@ private:
                  .latency = on_grid(send.link->latency),
                  .host_ports = pieces_.hosts > 0 && send.link == &placement_.topology().between,
                  .ahead = pieces_.tasks[from].seconds * (orbits_.together() - 1),
-                 .eager = send.bytes / send.pieces <= placement_.topology().eager});
+                 .eager = send.bytes / send.pieces <= placement_.topology().eager,
+                 .common = send.link == &placement_.topology().between ? orbits_.size() : 0});
         }
     }
 

@@ -34,6 +34,7 @@ struct Message {
     bool host_ports = false; // it takes those of the two hosts too
     double ahead = 0;        // seconds of those, for others that its sender stands for
     bool eager = false;      // it does not wait for its receive
+    int common = 0;          // pieces between hosts that it stands for, of all positions
 };
 
 struct Pieces {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "select/price.hpp"
 
-#include <algorithm>
-
 #include "base/status.hpp"
 #include "select/pieces.hpp"
 #include "select/placement.hpp"
@@ -30,7 +28,7 @@ Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t e
         throw Error(Status::argument,
                     "price: '" + schedule.name + "' deadlocks; verify() tells where");
     Price result = pieces.counts;
-    result.seconds = std::max(walked.seconds, placement.topology().common * result.pieces);
+    result.seconds = with_common(walked.seconds, walked, pieces, placement.topology().common);
     result.steps = walked.steps;
     return result;
 }

@@ -57,7 +57,8 @@ struct Topology {
     std::size_t eager = 0; // pieces of up to so many bytes do not wait for their receive
     // Of each piece between hosts, seconds of something that all of them share: a switch that is
     // slower than its ports, or the processors where hosts are virtual.  Nothing is done before all
-    // pieces have had it.
+    // pieces have had it.  Meanwhile the ports go on; but of messages that a position starts at
+    // once, processors first do the sender's part for all positions, so half of it comes on top.
     double common = 0;
 };
 

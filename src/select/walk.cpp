@@ -35,7 +35,8 @@ public:
     explicit Player(const Pieces &pieces)
         : pieces_(pieces), states_(pieces.tasks.size()), sides_(pieces.messages.size(), 0),
           port_(pieces.messages.size(), 0), processor_free_(pieces.positions, 0),
-          port_free_(2 * (std::size_t{pieces.positions} + pieces.hosts), 0) {}
+          port_free_(2 * (std::size_t{pieces.positions} + pieces.hosts), 0),
+          started_(pieces.positions) {}
 
     Walk run(double limit, std::span<const double> arrivals) {
         for (TaskId task = 0; task < states_.size(); ++task)
@@ -67,6 +68,10 @@ private:
     struct State {
         std::uint32_t waits = 0;
         std::int32_t level = 0; // messages on the longest chain that ends here
+    };
+    struct Started {
+        std::uint64_t when = 0; // which settling
+        std::int32_t op = 0;
     };
     static constexpr std::uint8_t kHostPorts = 4; // of a message that takes those of hosts too
     struct Ports {
@@ -175,9 +180,25 @@ private:
         };
         std::sort(starting_.begin(), starting_.end(),
                   [&](MessageId a, MessageId b) { return turn(a) < turn(b); });
+        count_behind();
         for (const MessageId message : starting_)
             start(message);
         starting_.clear();
+    }
+
+    // Of each message one piece: the others follow at the pace of the port.
+    void count_behind() {
+        ++settled_;
+        for (const MessageId id : starting_) {
+            const Message &message = pieces_.messages[id];
+            const Task &send = pieces_.tasks[message.send];
+            if (message.common == 0 || send.layer != 0)
+                continue;
+            Started &last = started_[send.position];
+            if (last.when == settled_ && last.op != send.op)
+                walk_.behind += message.common;
+            last = {settled_, send.op};
+        }
     }
 
     void start(MessageId id) {
@@ -222,6 +243,8 @@ private:
     std::vector<std::uint8_t> sides_; // of messages: how many of two things are done (meet)
     std::vector<std::uint8_t> port_;  // of messages: how many they have come to
     std::vector<double> processor_free_, port_free_;
+    std::vector<Started> started_; // by position: the last
+    std::uint64_t settled_ = 0;
     std::vector<TaskId> ready_;
     std::vector<MessageId> starting_;
     std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
@@ -232,6 +255,12 @@ private:
 };
 
 } // namespace
+
+double with_common(double seconds, const Walk &walk, const Pieces &pieces, double common) {
+    constexpr double kBefore = 0.5; // of what a message takes: its sender's part
+    return std::max(seconds + kBefore * common * static_cast<double>(walk.behind),
+                    common * pieces.counts.pieces);
+}
 
 Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals) {
     return Player(pieces).run(limit, arrivals);

@@ -13,6 +13,7 @@
 #include "algorithms/algorithm.hpp"
 #include "base/status.hpp"
 #include "schedule/accounting.hpp"
+#include "select/elapsed.hpp"
 #include "select/placement.hpp"
 #include "select/price.hpp"
 #include "simulate/simulate.hpp"
@@ -197,6 +198,35 @@ TEST_CASE("one position of a symmetric schedule costs what all do") {
         const double walked = select::price(all, count, 4, kUncut, alone(kLink)).seconds;
         CHECK(std::abs(price - walked) <= 0.02 * walked);
     });
+}
+
+TEST_CASE("what all share is waited for, and of messages that start at once by half on top") {
+    for (const Position ranks : {1, 2, 3, 5, 7, 8, 13, 16}) {
+        CAPTURE(ranks);
+        const std::size_t bytes = static_cast<std::size_t>(ranks) * 64;
+        const auto price = [&](const Schedule &schedule, double common) {
+            Topology topology = alone(kLink);
+            topology.common = common;
+            const select::Placement placement(topology, ranks);
+            const double found = select::price(schedule, bytes, 1, kUncut, placement).seconds;
+            const std::vector<select::Arrivals> at_once{
+                select::Arrivals(static_cast<std::size_t>(ranks), 0)};
+            const auto all = select::elapsed(schedule, bytes, 1, kUncut, placement, at_once);
+            CHECK(all.front().last == near(found)); // who stands for all does so here, too
+            return found;
+        };
+        const double messages = 2.0 * ranks * (ranks - 1);
+        for (const double common : {1e-9, 1e-7, 1e-4}) {
+            CAPTURE(common);
+            const Schedule ring = allreduce("ring", ranks);
+            CHECK(price(ring, common) == near(std::max(price(ring, 0), common * messages)));
+            // Two bursts of each rank, to all others.
+            const Schedule direct = allreduce("direct", ranks);
+            const double behind = ranks > 2 ? 2.0 * ranks * (ranks - 2) : 0;
+            CHECK(price(direct, common) ==
+                  near(std::max(price(direct, 0) + common / 2 * behind, common * messages)));
+        }
+    }
 }
 
 TEST_CASE("what was found for one schedule serves others over the same network") {
