@@ -2,6 +2,7 @@
 #include "select/rules.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace stretto::select {
 
@@ -77,6 +78,11 @@ Rule between_hosts(const Situation &s) {
         if (s.bytes <= 32 << 10)
             return {{"rabenseifner_32", "binomial"},
                     between + "from 16 to 32 KiB halving and doubling are fastest"};
+        // Who sends to whom it receives from acknowledges with what it sends: on 16 hosts 64 to
+        // 256 KiB take 0.4 to 0.9 of circulant's time, on 8 as long or less.
+        if (block <= 64 << 10 && std::has_single_bit(static_cast<unsigned>(s.ranks)))
+            return {{"rabenseifner_32", "direct_canonical"},
+                    between + "blocks of up to 64 KiB best are halved and doubled between pairs"};
         if (block <= 64 << 10)
             return {{"circulant", "direct_canonical"},
                     between + "blocks of up to 64 KiB best go a logarithmic number of steps"};

@@ -79,8 +79,9 @@ std::vector<std::string_view> able(const Situation &s) {
 namespace {
 
 // What a price can tell apart.  Of candidates that it cannot, the one that was measured to be best
-// serves.
+// serves, on about as many hosts as there were then.
 constexpr double kTolerance = 1.02;
+constexpr int kMostRuled = 16;
 
 [[noreturn]] void refuse(const Situation &s) {
     throw Error(Status::unsupported, "no algorithm can serve this " +
@@ -157,7 +158,8 @@ Verdicts judge(const Situation &s) {
         for (const Priced &each : v.all)
             if (v.chosen == v.cheapest && each.name == name && each.excluded.empty() &&
                 ((!s.profile.measured() && v.corrections.empty()) ||
-                 each.price.seconds <= v.cheapest->price.seconds * kTolerance)) {
+                 (s.hosts <= kMostRuled &&
+                  each.price.seconds <= v.cheapest->price.seconds * kTolerance))) {
                 v.chosen = &each;
                 v.why = measured.why;
                 if (s.profile.measured() || !v.corrections.empty())
