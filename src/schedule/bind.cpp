@@ -34,11 +34,13 @@ struct Names {
 } // namespace
 
 Schedule bind(Schedule schedule, std::vector<Position> order) {
-    if (schedule.contract !=
-            Contract(schedule.contract.collective(), schedule.ranks, schedule.blocks()) ||
-        rooted(schedule.contract.collective()))
-        throw Error(Status::argument,
-                    "bind: in '" + schedule.name + "' a position is the root, or all differ");
+    const Collective collective = schedule.contract.collective();
+    const Position root = schedule.contract.root();
+    const auto contract = [&](Position who) {
+        return Contract(collective, schedule.ranks, schedule.blocks(), who);
+    };
+    if (schedule.contract != contract(root))
+        throw Error(Status::argument, "bind: in '" + schedule.name + "' all positions differ");
     std::vector<Position> position_of(order.size(), -1);
     bool is_permutation = order.size() == static_cast<std::size_t>(schedule.ranks);
     for (std::size_t p = 0; is_permutation && p < order.size(); ++p) {
@@ -54,7 +56,9 @@ Schedule bind(Schedule schedule, std::vector<Position> order) {
     if (schedule.token && schedule.token->arbiter >= 0)
         schedule.token->arbiter = order[static_cast<std::size_t>(schedule.token->arbiter)];
     schedule.symmetry.reset(); // it was of positions
-    const bool parts = in_parts(schedule.contract.collective());
+    if (rooted(collective))
+        schedule.contract = contract(order[static_cast<std::size_t>(root)]);
+    const bool parts = in_parts(collective);
     const Names names{std::move(order), parts ? schedule.blocks() / schedule.ranks : 0};
     schedule.program = [program = std::move(schedule.program), names,
                         position_of = std::move(position_of)](Position rank) {
