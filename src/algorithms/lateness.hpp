@@ -3,6 +3,7 @@
 // for them (Algorithm::for_arrivals).  All ranks must compute with the same numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -30,5 +31,14 @@ struct Lateness {
     // Blocks or segments with which a pipeline of `steps` steps is fastest: at most one an element.
     std::int64_t pieces(double steps) const;
 };
+
+// The parameter of those that take some ranks for late.
+inline constexpr Parameter kLate = {
+    .name = "late",
+    .fallback = 1,
+    .least = 1,
+    .most = 4096,
+    .meaning = "last positions that the others do not wait for",
+    .most_at = [](Position ranks) { return std::max<std::int64_t>(ranks - 1, 1); }};
 
 } // namespace stretto::algorithms

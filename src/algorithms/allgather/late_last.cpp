@@ -106,13 +106,6 @@ constexpr Parameter kSegments = {.name = "segments",
                                  .most = 4096,
                                  .meaning =
                                      "pieces of a late rank's block that follow one another"};
-constexpr Parameter kLate = {
-    .name = "late",
-    .fallback = 1,
-    .least = 1,
-    .most = 4096,
-    .meaning = "last positions that the others do not wait for",
-    .most_at = [](Position ranks) { return std::max<std::int64_t>(ranks - 1, 1); }};
 
 std::vector<Values> for_arrivals(const Lateness &expected) {
     const Position late = expected.late();

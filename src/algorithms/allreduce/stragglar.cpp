@@ -179,13 +179,6 @@ constexpr Parameter kBlocks = {.name = "blocks",
                                .least = 1,
                                .most = 4096,
                                .meaning = "pieces of the vector that follow one another"};
-constexpr Parameter kLate = {
-    .name = "late",
-    .fallback = 1,
-    .least = 1,
-    .most = 4096,
-    .meaning = "last positions that the others do not wait for while they reduce",
-    .most_at = [](Position ranks) { return std::max<std::int64_t>(ranks - 1, 1); }};
 
 bool two_early(const Problem &problem) {
     return problem.ranks - parameter(problem, "late") <= 2;
