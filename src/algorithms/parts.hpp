@@ -52,6 +52,8 @@ void append_chain_reduce(Ops &ops, Position position, Position ranks, Position r
                          Lane lane = 0);
 void append_chain_broadcast(Ops &ops, Position position, Position ranks, Position root,
                             Block segment, Lane lane = 0);
+// Either alone, for ranks that come at different times.
+std::vector<Values> chain_for_arrivals(const Lateness &expected);
 
 // As many blocks as ranks, block b owned by position b (reduce_scatter/direct.cpp,
 // allgather/direct.cpp).

@@ -23,7 +23,7 @@ class Notices {
 public:
     // Calls of which something is kept.  Notices of a call that has begun come to nothing, and
     // nobody takes them: the oldest keys make room.
-    static constexpr std::size_t kMostCalls = 64;
+    static constexpr std::size_t kMostCalls = 256;
 
     // The last word of a rank counts.
     void add(std::uint64_t key, int rank, std::int64_t later);

@@ -33,8 +33,11 @@ static constexpr std::uint64_t kWarm = 1, kTimes = 3;
 static constexpr std::uint64_t kQuiet = 4;
 
 bool Communicator::watches(const Request &request, const Chosen &chosen) const {
-    const bool sums = request.collective == Collective::allreduce;
-    if (!watches_ || size() <= 2 || (!sums && request.collective != Collective::allgather) ||
+    const bool sums =
+        request.collective == Collective::allreduce || request.collective == Collective::reduce;
+    const bool moves =
+        request.collective == Collective::allgather || request.collective == Collective::broadcast;
+    if (!watches_ || size() <= 2 || (!sums && !moves) ||
         vector_count(request) * size_of(request.dtype) < kLeastWatched ||
         (chosen.forced && !made_for_arrivals(request, chosen)))
         return false;
@@ -71,7 +74,8 @@ std::int64_t Communicator::common(std::uint64_t time) const {
     return offset ? static_cast<std::int64_t>(time) + *offset : arrival::kUnknown;
 }
 
-void Communicator::play_watched(const Request &request, Site &site) {
+// Null if there are too many.
+Watched *Communicator::watched(const Request &request) {
     const Key key = key_of(request);
     auto found = watched_.find(key);
     if (found == watched_.end() && watched_.size() < kMostWatched) {
@@ -79,12 +83,22 @@ void Communicator::play_watched(const Request &request, Site &site) {
         found->second.number = watched_.size();
         found->second.lessons = std::make_shared<Lessons>();
     }
-    if (found == watched_.end()) {
+    return found == watched_.end() ? nullptr : &found->second;
+}
+
+void Communicator::play_watched(const Request &request, Site &site) {
+    Watched *const watched = this->watched(request);
+    if (watched == nullptr) {
         site.watches = false;
         queue_.play(call(request, site, false), site.tally);
-        return;
+    } else if (schedule::rooted(request.collective)) {
+        play_rooted(request, *watched);
+    } else {
+        play_with_stamps(request, *watched);
     }
-    Watched &watched = found->second;
+}
+
+void Communicator::play_with_stamps(const Request &request, Watched &watched) {
     const std::uint64_t came = now_ns();
     came_.assign(static_cast<std::size_t>(size()), {});
     Request others;
@@ -220,7 +234,8 @@ void Communicator::adopt(const Request &request, Watched &watched) {
     const Watched::Decision decision = *std::exchange(watched.pending, std::nullopt);
     const std::string text = sealed(decision.key, watched);
     forget_before(decision.key);
-    settle(request, watched, decision.expected, reviewed(text, watched.serves, decision.expected));
+    settle(request, watched, decision.expected,
+           reviewed(text, free_situation(request), watched.serves, decision.expected));
 }
 
 void Communicator::settle(const Request &request, Watched &watched,

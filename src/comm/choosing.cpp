@@ -6,6 +6,7 @@
 #include "base/warning.hpp"
 #include "comm/communicator.hpp"
 #include "schedule/bind.hpp"
+#include "select/placed.hpp"
 #include "select/profile_json.hpp"
 
 namespace stretto::comm {
@@ -14,6 +15,7 @@ select::Situation Communicator::situation(const Request &request) const {
     select::Situation here;
     here.collective = request.collective;
     here.ranks = size();
+    here.root = schedule::rooted(request.collective) ? request.root : 0;
     here.cores = segment_->header().cores;
     here.hosts = segment_->placement().hosts();
     here.element = size_of(request.dtype);
@@ -69,7 +71,8 @@ select::Profile Communicator::profile_and_trials() const {
 schedule::Schedule Communicator::schedule_for(const Request &request, const Chosen &chosen) const {
     if (chosen.imported == nullptr) {
         schedule::Schedule made = algorithms::make(
-            algorithms::parse(request.collective, chosen.algorithm), size(), request.root,
+            algorithms::parse(request.collective, chosen.algorithm), size(),
+            select::position_of(request.root, chosen.order),
             request.shares == 0 ? std::vector<std::uint64_t>{} : *shares_.last().counts);
         return chosen.order.empty() ? made : schedule::bind(std::move(made), chosen.order);
     }

@@ -232,12 +232,19 @@ private:
     static void serve_late(const select::Late &late, Chosen &chosen);
     std::int64_t common(std::uint64_t time) const;
     void play_watched(const Request &request, Site &site);
+    void play_with_stamps(const Request &request, Watched &watched);
+    Watched *watched(const Request &request);
     void learn_arrivals(const Request &request, Watched &watched);
     void decide(const Request &request, Watched &watched);
     void adopt(const Request &request, Watched &watched);
     void settle(const Request &request, Watched &watched, const select::Arrivals &expected,
                 const select::Late &next);
     const Chosen &balanced(const Request &request, Watched &watched) const;
+    // rooted.cpp
+    void play_rooted(const Request &request, Watched &watched);
+    void report(const Watched &watched, std::uint64_t came);
+    void adopt_rooted(const Request &request, Watched &watched);
+    void expect_decision(const Request &request, Watched &watched, std::uint64_t after);
     // phases.cpp: of computation, between calls.
     bool end_phase(const Watched &watched, std::uint64_t now);
     void serve_as_told(const Request &request, Watched &watched);
@@ -252,8 +259,13 @@ private:
     static void note_lesson(Watched &watched);
     static void note_errors(Watched &watched);
     void expect_next(const Request &request, Watched &watched);
-    enum class Asked { call, usual }; // what serves one call; what serves from it on
-    std::uint64_t key_of(const Watched &watched, Asked asked) const;
+    // What serves one call; what serves from it on.  Told: when a rank came to it; what the one
+    // before took it.
+    enum class Asked { call, usual, came, took };
+    std::uint64_t key_of(const Watched &watched, Asked asked) const {
+        return key_of(watched, asked, watched.calls);
+    }
+    std::uint64_t key_of(const Watched &watched, Asked asked, std::uint64_t call) const;
     int arbiter_of(const Watched &watched) const;
     bool is_arbiter(const Watched &watched) const;
     void log_choice(const Request &request, const Chosen &chosen) const;

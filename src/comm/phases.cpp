@@ -55,10 +55,10 @@ bool Communicator::end_phase(const Watched &watched, std::uint64_t now) {
     return phase_.end(now, watched.number);
 }
 
-// Of the next call, or of what is usual from it on: the low half counts.
-std::uint64_t Communicator::key_of(const Watched &watched, Asked asked) const {
-    const std::uint64_t kind = asked == Asked::call ? watched.number : ~watched.number;
-    return mix(segment_->header().key, kind) << 32 | (watched.calls & 0xffffffff);
+// The low half counts.
+std::uint64_t Communicator::key_of(const Watched &watched, Asked asked, std::uint64_t call) const {
+    const std::uint64_t kind = watched.number << 2 | static_cast<std::uint64_t>(asked);
+    return mix(segment_->header().key, kind) << 32 | (call & 0xffffffff);
 }
 
 // Nobody asks again for earlier ones of its kind.

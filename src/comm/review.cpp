@@ -48,47 +48,92 @@ std::string exactly(double value) {
 
 constexpr std::string_view kAsSoFar = "=";
 
+// Of an order that only the arbiter can know: the ranks behind those that come in the order of
+// their numbers.
+std::string ranks_behind(const select::Situation &situation, std::vector<int> order) {
+    std::erase(order, situation.root);
+    std::string text;
+    for (auto rank = std::ranges::is_sorted_until(order); rank != order.end(); ++rank)
+        text += (text.empty() ? "" : " ") + std::to_string(*rank);
+    return text;
+}
+
+std::vector<int> order_from(std::string_view text, const select::Situation &situation) {
+    std::vector<int> behind;
+    const char *at = text.data(), *const end = at + text.size();
+    while (at != end) {
+        const auto number = std::from_chars(at, end, behind.emplace_back(-1));
+        if (number.ec != std::errc() || behind.back() < 0 || behind.back() >= situation.ranks ||
+            (number.ptr != end && (*number.ptr != ' ' || number.ptr + 1 == end)))
+            throw Error(Status::internal,
+                        "'" + std::string(text) + "' does not say who comes last");
+        at = number.ptr == end ? end : number.ptr + 1;
+    }
+    std::vector<int> order = select::late_last(situation.ranks, behind);
+    select::place_root(situation, order);
+    return order;
+}
+
+std::string_view take_line(std::string_view &text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    return line;
+}
+
+template<class Number, class... Format>
+bool reads(std::string_view text, Number &number, Format... format) {
+    const char *const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, number, format...);
+    return read.ec == std::errc() && read.ptr == end;
+}
+
 } // namespace
 
 std::string Review::decide(std::size_t most_bytes) const {
     if (served > 0)
         learn(*this);
-    const double waits = std::max(select::wait(expected), select::wait(select::shape_of(recent)));
-    if (!lessons->pays(waits, expected.size()))
+    const bool rooted = schedule::rooted(situation.collective);
+    select::LateRule rule;
+    rule.elections = !rooted; // who comes first to such a call would have to wait for others
+    const double waits = std::max(select::wait(expected),
+                                  rule.elections ? select::wait(select::shape_of(recent)) : 0);
+    if (!forced && !lessons->pays(waits, expected.size()))
         return "";
-    const select::Late next = lessons->priced([&] {
-        return choose_late(situation, balanced, expected, recent, serves, lessons->usual());
-    });
+    const select::Late next =
+        forced ? select::forced_late(situation, balanced, expected, recent) : lessons->priced([&] {
+            return choose_late(situation, balanced, expected, recent, serves, lessons->usual(),
+                               rule);
+        });
     std::string text = exactly(next.margin) + "\n" + std::to_string(next.latecomers) + "\n";
     text.append(next.same_as(serves) ? kAsSoFar : next.algorithm).append("\n");
+    text.append(rooted ? ranks_behind(situation, next.order) : "").append("\n");
     if (text.size() > most_bytes)
         return "";
     return text + next.why.substr(0, most_bytes - text.size());
 }
 
-select::Late reviewed(std::string_view text, const select::Late &serves,
-                      const select::Arrivals &expected) {
+select::Late reviewed(std::string_view text, const select::Situation &situation,
+                      const select::Late &serves, const select::Arrivals &expected) {
     if (text.empty())
         return serves;
-    const std::size_t first = text.find('\n'), second = text.find('\n', first + 1),
-                      third = text.find('\n', second + 1);
     select::Late next;
-    const char *const begin = text.data(), *const end = begin + text.size();
-    const auto margin = std::from_chars(begin, end, next.margin, std::chars_format::hex);
-    const auto count =
-        std::from_chars(begin + std::min(first + 1, text.size()), end, next.latecomers);
-    if (first == std::string_view::npos || second == std::string_view::npos ||
-        third == std::string_view::npos || margin.ec != std::errc() ||
-        margin.ptr != begin + first || count.ec != std::errc() || count.ptr != begin + second)
+    std::string_view rest = text;
+    const bool understood = std::ranges::count(text, '\n') >= 4 &&
+                            reads(take_line(rest), next.margin, std::chars_format::hex) &&
+                            reads(take_line(rest), next.latecomers);
+    if (!understood)
         throw Error(Status::internal,
                     "'" + std::string(text) + "' does not say what serves from now on");
-    next.algorithm = text.substr(second + 1, third - second - 1);
-    next.why = text.substr(third + 1);
+    next.algorithm = take_line(rest);
+    const std::string_view behind = take_line(rest);
+    next.why = rest;
     if (next.algorithm == kAsSoFar) {
         next.algorithm = serves.algorithm;
         next.order = serves.order;
     } else if (!next.algorithm.empty() && next.latecomers == 0) {
-        next.order = select::sorted_by_arrival(expected, next.margin);
+        next.order = schedule::rooted(situation.collective)
+                         ? order_from(behind, situation)
+                         : select::sorted_by_arrival(expected, next.margin);
     }
     return next;
 }

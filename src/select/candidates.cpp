@@ -112,7 +112,7 @@ std::vector<Priced> priced(const Situation &s, const Effort &effort) {
                 order.push_back(result.size());
             schedule::Schedule &one = made.emplace_back();
             if (why.empty() || !choice.parameters.empty())
-                one = algorithms::make(choice, s.ranks);
+                one = algorithms::make(choice, s.ranks, s.root);
             else
                 one.name = each.name;
             result.push_back({std::move(choice), one.name, std::move(why), {}});

@@ -24,7 +24,8 @@ static Explanation explain_prices(const Situation &situation) {
         candidate.excluded = each.excluded;
         if (!each.excluded.empty())
             continue;
-        const schedule::Schedule made = algorithms::make(each.choice, situation.ranks);
+        const schedule::Schedule made =
+            algorithms::make(each.choice, situation.ranks, situation.root);
         candidate.prediction = {
             each.price.seconds,
             schedule::account(made, made.partition.fitting(result.count), situation.element)};
@@ -57,7 +58,8 @@ Explanation explain(const Situation &situation) {
         candidate.excluded = unoffered({&each, {}}, situation);
         if (!candidate.excluded.empty())
             continue;
-        const schedule::Schedule made = algorithms::make({&each, {}}, situation.ranks);
+        const schedule::Schedule made =
+            algorithms::make({&each, {}}, situation.ranks, situation.root);
         const std::size_t count = elements(situation);
         candidate.prediction = predict(made, count, situation.element, slice, machine);
         result.count = std::max(result.count, count);

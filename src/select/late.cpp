@@ -37,12 +37,31 @@ double spread_of(const Arrivals &expected, std::span<const Arrivals> recent) {
     return most;
 }
 
-// All come at once; and the one who is expected first comes as late as the last.
-std::vector<Arrivals> wrong_estimates(const Arrivals &expected) {
-    std::vector<Arrivals> found(2, Arrivals(expected.size(), 0));
+// All come at once; and the one who is expected first comes as late as the last.  Where there is a
+// root all ranks have places of their own in the balanced choice as well, so to be late costs each
+// something else: there it is one rank after another, of many some.
+std::vector<Arrivals> wrong_estimates(const Situation &s, const Arrivals &expected) {
+    constexpr std::size_t kMost = 16;
+    const Arrivals at_once(expected.size(), 0);
     const auto [first, last] = std::ranges::minmax_element(expected);
-    found[1][static_cast<std::size_t>(first - expected.begin())] = *last;
+    const auto late = [&](std::size_t rank) {
+        Arrivals found = at_once;
+        found[rank] = *last;
+        return found;
+    };
+    std::vector<Arrivals> found = {at_once};
+    if (!schedule::rooted(s.collective))
+        found.push_back(late(static_cast<std::size_t>(first - expected.begin())));
+    else
+        for (std::size_t i = 0, n = std::min(kMost, expected.size()); i < n; ++i)
+            found.push_back(late(i * expected.size() / n));
     return found;
+}
+
+// What wrong estimates cost, at worst, as a factor.
+double risk_of(std::span<const double> contender, std::span<const double> balanced) {
+    return std::max(contender.front() / balanced.front(),
+                    mean(contender.subspan(1)) / mean(balanced.subspan(1)));
 }
 
 // Who comes last does so just too late to be one of the others.
@@ -54,10 +73,11 @@ Arrivals hardly_late(int ranks, const Election &election) {
 }
 
 std::string who_is_late(const Late &late, const Arrivals &expected, const Arrivals &shape) {
-    if (late.latecomers == 0)
-        return "rank " + std::to_string(late.order.back()) + " is expected " +
-               time_in_words(expected[static_cast<std::size_t>(late.order.back())]) +
-               " after the first";
+    if (late.latecomers == 0) {
+        const auto last = std::ranges::max_element(expected);
+        return "rank " + std::to_string(last - expected.begin()) + " is expected " +
+               time_in_words(*last) + " after the first";
+    }
     const std::string who =
         late.latecomers == 1 ? "one rank is" : std::to_string(late.latecomers) + " ranks are";
     return who + " expected " + time_in_words(shape.back()) +
@@ -73,6 +93,21 @@ std::vector<int> sorted_by_arrival(const Arrivals &arrivals, double margin) {
         const double arrival = arrivals[static_cast<std::size_t>(rank)];
         return margin > 0 ? std::round(arrival / margin) : arrival;
     });
+    return order;
+}
+
+void place_root(const Situation &s, std::vector<int> &order) {
+    const auto root = std::ranges::find(order, s.root);
+    if (s.collective == schedule::Collective::broadcast)
+        std::rotate(order.begin(), root, root + 1);
+    else if (s.collective == schedule::Collective::reduce)
+        std::rotate(root, root + 1, order.end());
+}
+
+static std::vector<int> placed_by_arrival(const Situation &s, const Arrivals &arrivals,
+                                          double margin) {
+    std::vector<int> order = sorted_by_arrival(arrivals, margin);
+    place_root(s, order);
     return order;
 }
 
@@ -113,14 +148,14 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     if (now.margin > 0 && waits < now.margin)
         return at_once(now.margin);
     const Placed base(s, balanced);
-    const std::vector<Arrivals> wrong = wrong_estimates(expected);
+    const std::vector<Arrivals> wrong = wrong_estimates(s, expected);
     // Risk is by prices alone: what calls took says how right they are where estimates are right.
     const std::vector<double> base_wrong = base.means(wrong);
     const double margin =
         rule.gain * corrected(base_wrong, wrong, experience.factor(base.name())).front();
     if (waits < margin)
         return at_once(margin);
-    const std::vector<int> order = sorted_by_arrival(expected, margin);
+    const std::vector<int> order = placed_by_arrival(s, expected, margin);
     const double spread = spread_of(expected, recent);
     if (spread < margin) // one case stands for all
         recent = recent.last(1);
@@ -146,12 +181,8 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     };
     const auto in_order = [&](const std::string &name, const std::vector<int> &by) {
         const Placed contender(s, name, by);
-        consider(contender, {.order = by}, means(contender, recent), [&] {
-            const std::vector<double> if_wrong = contender.means(wrong);
-            return !std::ranges::equal(if_wrong, base_wrong, [&](double one, double other) {
-                return one <= risk * other;
-            });
-        });
+        consider(contender, {.order = by}, means(contender, recent),
+                 [&] { return risk_of(contender.means(wrong), base_wrong) > risk; });
     };
     const auto by_election = [&](const std::string &name, const Election &election) {
         const Placed contender(s, name);
@@ -205,7 +236,7 @@ Late forced_late(const Situation &s, std::string_view algorithm, const Arrivals 
     for (std::string &name : made_for(s, expected, spread_of(expected, recent)))
         if (algorithms::name_in(name) == algorithm)
             return {.algorithm = std::move(name),
-                    .order = sorted_by_arrival(expected, margin),
+                    .order = placed_by_arrival(s, expected, margin),
                     .margin = margin,
                     .why = "forced, for the arrivals of the last calls"};
     return {};

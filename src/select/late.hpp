@@ -53,6 +53,9 @@ struct LateRule {
 // margins, if there is one: so that the order is the same for what is nearly the same.
 std::vector<int> sorted_by_arrival(const Arrivals &arrivals, double margin = 0);
 
+// Whoever comes when, the root of a broadcast has the first position, that of a reduce the last.
+void place_root(const Situation &situation, std::vector<int> &order);
+
 // What is made for such arrivals, with parameters: for this many bytes over this network.  `spread`
 // is how far single arrivals are from what is expected, in seconds.
 std::vector<std::string> made_for(const Situation &situation, const Arrivals &expected,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "select/placed.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <utility>
@@ -10,14 +11,20 @@
 
 namespace stretto::select {
 
+int position_of(int rank, std::span<const int> order) {
+    return order.empty() ? rank : static_cast<int>(std::ranges::find(order, rank) - order.begin());
+}
+
+static std::vector<int> in_order(int ranks) {
+    std::vector<int> order(static_cast<std::size_t>(ranks));
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+}
+
 Placed::Placed(const Situation &situation, const std::string &algorithm, std::vector<int> order)
-    : situation_(situation),
-      made_(algorithms::make(algorithms::parse(situation.collective, algorithm), situation.ranks)),
-      order_(std::move(order)) {
-    if (order_.empty()) {
-        order_.resize(static_cast<std::size_t>(situation.ranks));
-        std::iota(order_.begin(), order_.end(), 0);
-    }
+    : situation_(situation), order_(order.empty() ? in_order(situation.ranks) : std::move(order)),
+      made_(algorithms::make(algorithms::parse(situation.collective, algorithm), situation.ranks,
+                             position_of(situation.root, order_))) {
     if (!situation.host_of.empty())
         for (std::size_t p = 0; p < order_.size(); ++p)
             situation_.host_of[p] = situation.host_of[static_cast<std::size_t>(order_[p])];

@@ -12,9 +12,12 @@
 
 namespace stretto::select {
 
+// Where a rank stands; in order if there is no order.
+int position_of(int rank, std::span<const int> order);
+
 class Placed {
 public:
-    // By name, of a collective without a root, with the rank at each position; none: in order.
+    // By name, with the rank at each position; none: in order.
     Placed(const Situation &situation, const std::string &algorithm, std::vector<int> order = {});
 
     const std::string &name() const { return made_.name; }
@@ -23,8 +26,8 @@ public:
 
 private:
     Situation situation_;
-    schedule::Schedule made_;
     std::vector<int> order_;
+    schedule::Schedule made_;
 };
 
 } // namespace stretto::select

@@ -40,6 +40,7 @@ struct Situation {
     bool equal_shares = true; // ranks have parts of the same size, or there are none
     bool consistent = false;  // all ranks must get the same bits
     Reproducible reproducible = Reproducible::off;
+    int root = 0;  // of a collective that has one
     int hosts = 1; // that the ranks are on
     // Of each rank, where hosts have several; empty: each has a host of its own, or all have one.
     std::vector<int> host_of;

@@ -9,7 +9,8 @@
 //
 // Steps     P - 1 for each segment; with one port each way P - 2 + segments rounds of m / segments
 // Messages  P - 1 for each segment; everybody but the last sends m bytes
-// Good for long vectors.  No restrictions, no scratch.
+// Good for long vectors; of ranks that come at different times the last ones delay nobody else if
+// they come last in the chain.  No restrictions, no scratch.
 #include "algorithms/catalog.hpp"
 #include "algorithms/parts.hpp"
 
@@ -33,15 +34,18 @@ Algorithm broadcast::chain() {
             .order_preserving = always,
             .consistent = always,
             .canonical = always,
-            .make = [](const Problem &problem) {
-                const Block segments = parameter(problem, "segments");
-                return assemble(
-                    Collective::broadcast, problem, Partition::even(segments), asymmetric,
-                    [ranks = problem.ranks, root = problem.root, segments](Ops &ops, Position p) {
-                        for (Block s = 0; s < segments; ++s)
-                            append_chain_broadcast(ops, p, ranks, root, s);
-                    });
-            }};
+            .make =
+                [](const Problem &problem) {
+                    const Block segments = parameter(problem, "segments");
+                    return assemble(Collective::broadcast, problem, Partition::even(segments),
+                                    asymmetric,
+                                    [ranks = problem.ranks, root = problem.root,
+                                     segments](Ops &ops, Position p) {
+                                        for (Block s = 0; s < segments; ++s)
+                                            append_chain_broadcast(ops, p, ranks, root, s);
+                                    });
+                },
+            .for_arrivals = chain_for_arrivals};
 }
 
 } // namespace stretto::algorithms

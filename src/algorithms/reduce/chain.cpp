@@ -13,8 +13,10 @@
 //           segment; with one port each way about that many + segments - 1 rounds of m / segments
 // Messages  P - 1 for each segment; everybody sends m bytes
 // Good for long vectors on links that allow no more than m bytes per port.  An inner root receives
-// 2 m.  No restrictions, no scratch.
+// 2 m.  Of ranks that come at different times those that come last delay nobody else if they are
+// next to the root.  No restrictions, no scratch.
 #include "algorithms/catalog.hpp"
+#include "algorithms/lateness.hpp"
 #include "algorithms/parts.hpp"
 
 namespace stretto::algorithms {
@@ -34,6 +36,10 @@ void append_chain_reduce(Ops &ops, Position position, Position ranks, Position r
             schedule::send(position + (position < root ? 1 : -1), {segment}, kWork, lane));
 }
 
+std::vector<Values> chain_for_arrivals(const Lateness &expected) {
+    return {{{"segments", {expected.pieces(expected.ranks() - 1)}}}};
+}
+
 Algorithm reduce::chain() {
     return {.name = "chain",
             .collective = Collective::reduce,
@@ -44,15 +50,18 @@ Algorithm reduce::chain() {
             .order_preserving = always,
             .consistent = always,
             .canonical = up_to<2>,
-            .make = [](const Problem &problem) {
-                const Block segments = parameter(problem, "segments");
-                return assemble(
-                    Collective::reduce, problem, Partition::even(segments), asymmetric,
-                    [ranks = problem.ranks, root = problem.root, segments](Ops &ops, Position p) {
-                        for (Block s = 0; s < segments; ++s)
-                            append_chain_reduce(ops, p, ranks, root, s);
-                    });
-            }};
+            .make =
+                [](const Problem &problem) {
+                    const Block segments = parameter(problem, "segments");
+                    return assemble(Collective::reduce, problem, Partition::even(segments),
+                                    asymmetric,
+                                    [ranks = problem.ranks, root = problem.root,
+                                     segments](Ops &ops, Position p) {
+                                        for (Block s = 0; s < segments; ++s)
+                                            append_chain_reduce(ops, p, ranks, root, s);
+                                    });
+                },
+            .for_arrivals = chain_for_arrivals};
 }
 
 } // namespace stretto::algorithms

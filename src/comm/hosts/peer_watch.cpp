@@ -110,7 +110,7 @@ control::Answer PeerWatch::decide(std::uint64_t key, int from) {
     if (decision) {
         const std::uint64_t start = now_ns();
         try {
-            answer = decision.mapped()({notices_.take(key), from, start});
+            answer = decision.mapped()({notices_.take(key), from, start, notices_});
         } catch (...) { // no memory: all stays as usual, and the agent goes on
         }
         decided_in_ = std::max(now_ns() - start, decided_in_ - decided_in_ / 8);

@@ -59,6 +59,7 @@ public:
         arrival::Deviations told; // by those who know something beforehand
         int from;                 // who asks, a rank of the job; or nobody: it is time
         std::uint64_t now;
+        arrival::Notices &notices; // what was told of other keys
     };
     using Decision = std::function<control::Answer(const Heard &heard)>;
     void decide_by(std::uint64_t key, Decision decision);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -32,6 +33,26 @@ auto threads_that_move_calls() {
 
 void come_late(int milliseconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+// How many elements are wrong, of a broadcast and of a reduce.
+int wrong_after_rooted(stretto_comm comm, int root, int turn) {
+    const int rank = stretto_rank(comm), ranks = stretto_size(comm);
+    const auto of = [&](int who, std::size_t i) {
+        return static_cast<double>((i + static_cast<std::size_t>(turn)) % 1000 + 7.0 * who);
+    };
+    std::vector<double> values(test::kLongSum), sums(test::kLongSum);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = of(rank, i);
+    check(stretto_reduce(comm, values.data(), sums.data(), values.size(), STRETTO_FLOAT64,
+                         STRETTO_SUM, root));
+    check(stretto_broadcast(comm, values.data(), values.size(), STRETTO_FLOAT64, root));
+    int wrong = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        wrong += values[i] != of(root, i);
+        wrong += rank == root && sums[i] != ranks * of(0, i) + 7.0 * (ranks * (ranks - 1) / 2);
+    }
+    return wrong;
 }
 
 // One rank late for a while, then another, then all at random.
@@ -118,6 +139,48 @@ TEST_CASE("parts come to all, whoever is late") {
                 CHECK(wrong == 0);
             }
         });
+}
+
+TEST_CASE("one rank's vector and the sum at one rank are right, whoever is late") {
+    const test::With known("STRETTO_PROFILE", "assumed");
+    const test::With soon("STRETTO_HEARTBEAT", "20ms");
+    for (const int ranks : {3, 5})
+        test::with_ranks(ranks, [ranks](stretto_comm comm) {
+            std::mt19937 random(static_cast<unsigned>(stretto_rank(comm)));
+            for (int turn = 0; turn < 60; ++turn) {
+                if (turn < 30 ? stretto_rank(comm) == 1 : random() % 4 == 0)
+                    come_late(8);
+                CHECK(wrong_after_rooted(comm, turn < 50 ? ranks - 1 : turn % ranks, turn) == 0);
+            }
+        });
+}
+
+TEST_CASE("a reduce and a broadcast are made for arrivals, which no call carries") {
+    const test::With known("STRETTO_PROFILE", "assumed");
+    const test::With soon("STRETTO_HEARTBEAT", "20ms");
+    test::with_ranks(5, [](stretto_comm comm) {
+        check(stretto_force_algorithm(comm, "broadcast=chain,reduce=chain,auto"));
+        check(stretto_stats_reset(comm));
+        // What serves is decided for all, so all leave the loop together; on one host nobody
+        // decides.
+        const bool on_hosts = test::across_hosts();
+        const int kMost = on_hosts ? 2000 : 20;
+        int turn = 0;
+        for (bool made = false; turn < kMost && !made; ++turn) {
+            if (stretto_rank(comm) == 2)
+                come_late(2);
+            CHECK(wrong_after_rooted(comm, 0, turn) == 0);
+            made = true;
+            for (const char *collective : {"broadcast", "reduce"}) {
+                const char *name = nullptr;
+                check(stretto_chosen_algorithm(comm, collective, test::kLongSum, STRETTO_FLOAT64,
+                                               &name));
+                made = made && std::string_view(name).starts_with("chain(segments=");
+            }
+        }
+        CHECK((turn < kMost) == on_hosts);
+        CHECK(test::calls_in_statistics(comm) == 2 * turn);
+    });
 }
 
 TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten come back") {
