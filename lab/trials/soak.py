@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `lab/soak` does: many allreduces to which ranks come late, every result of them checked."""
+"""What `lab/soak` does: many calls to which ranks come late, every result of them checked."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ START = 60.0  # seconds until all have joined
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="lab/soak",
-        description="Allreduces around the size from which arrivals are watched, to which ranks "
-        "come late by chance and which\nsome announce, rightly or wrongly, over links that "
-        "reorder what flows carry. Every result is checked.",
+        description="Allreduces, reduces and broadcasts around the size from which arrivals are "
+        "watched, to which ranks\ncome late by chance and which some announce, rightly or wrongly, "
+        "over links that reorder what flows carry.\nEvery result is checked.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -154,8 +154,7 @@ def summary(crew: Crew, hung: bool, seconds: float) -> dict:
     served: collections.Counter[str] = collections.Counter()
     for event in crew.ranks[0].all("served"):
         collective, algorithm, calls = event.fields
-        if collective == "allreduce":
-            served[algorithm.partition("(")[0]] += int(calls)
+        served[f"{collective} {algorithm.partition('(')[0]}"] += int(calls)
     wrong = [_line(rank, event) for rank in crew for event in rank.all("wrong")]
     failed = [_line(rank, event) for rank in crew for event in rank.all("failed")]
     ended = [rank for rank in crew if rank.said("ended")]

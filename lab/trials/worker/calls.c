@@ -96,6 +96,10 @@ struct call watched_call_of(uint64_t seed, uint64_t number) {
         {ALLREDUCE, 0, STRETTO_FLOAT32, STRETTO_MIN, 0, 137 * 1009},
         {ALLREDUCE, 0, STRETTO_INT64, STRETTO_SUM, 0, (640 << 7) + 3},
         {ALLREDUCE, 0, STRETTO_FLOAT32, STRETTO_SUM, 0, 1 << 18},
+        {REDUCE, 0, STRETTO_FLOAT32, STRETTO_SUM, 0, 1 << 18},
+        {REDUCE, 0, STRETTO_INT64, STRETTO_MAX, 2, (512 << 7) + 1},
+        {BROADCAST, 0, STRETTO_FLOAT64, STRETTO_SUM, 0, 1 << 17},
+        {BROADCAST, 0, STRETTO_INT32, STRETTO_SUM, 1, 137 * 1009},
     };
     enum { CALLS = sizeof(calls) / sizeof(calls[0]), BLOCK = 32 };
     /* What is watched is what repeats: most calls of a block are the same. */

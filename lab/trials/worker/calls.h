@@ -34,7 +34,7 @@ struct call {
 };
 
 struct call call_of(uint64_t seed, uint64_t number, const struct crew *crew);
-/* For lab/soak: an allreduce about as large as those from which on arrivals are watched. */
+/* For lab/soak: a call about as large as those from which on arrivals are watched. */
 struct call watched_call_of(uint64_t seed, uint64_t number);
 /* "iallreduce of 1009 float32 sum". */
 void describe_call(const struct call *call, char *text, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank of lab/soak: allreduces by the hundred thousand, each checked, to which ranks come late by
+ * A rank of lab/soak: calls by the hundred thousand, each checked, to which ranks come late by
  * chance, and before which some of them say how far they are: rightly, wrongly, or anything.
  *
  * It speaks as worker.c does.  A thread of its own says each second where the rank stands, also of
