@@ -121,10 +121,29 @@ Rule between_hosts(const Situation &s) {
     }
 }
 
+// Measured in slow motion on 8, 100, 127 and 128 hosts (docs/papers/kolmakov-zhang.md): where two
+// ranks that are not in step send to a third at once, messages of some 100 KiB are more than what
+// may wait at its port, and part of them is lost and sent again.  Pairs, which powers of two have,
+// wait for each other.
+bool overflows_ports(const Situation &s) {
+    const auto ranks = static_cast<unsigned>(s.ranks);
+    return s.collective == Collective::allreduce && s.bytes >= 1 << 20 &&
+           s.bytes / ranks >= 8 << 10 && !std::has_single_bit(ranks);
+}
+
 } // namespace
 
 Rule rule(const Situation &s) {
-    return s.hosts > 1 ? between_hosts(s) : in_shared_memory(s);
+    constexpr int kMost = 16; // hosts, of most measurements
+    if (s.hosts == 1)
+        return in_shared_memory(s);
+    if (s.hosts > kMost && overflows_ports(s))
+        return {{"segmented_ring", "direct_canonical"},
+                "measured rule between many hosts: from 1 MiB on short messages in a ring are "
+                "fastest"};
+    Rule found = between_hosts(s);
+    found.holds = s.hosts <= kMost;
+    return found;
 }
 
 } // namespace stretto::select

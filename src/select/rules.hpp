@@ -14,6 +14,8 @@ namespace stretto::select {
 struct Rule {
     std::array<std::string_view, 2> names;
     std::string why;
+    // Whether it was measured on about as many hosts: there it decides what prices cannot.
+    bool holds = true;
 };
 
 Rule rule(const Situation &situation);

@@ -79,9 +79,8 @@ std::vector<std::string_view> able(const Situation &s) {
 namespace {
 
 // What a price can tell apart.  Of candidates that it cannot, the one that was measured to be best
-// serves, on about as many hosts as there were then.
+// serves.
 constexpr double kTolerance = 1.02;
-constexpr int kMostRuled = 16;
 
 [[noreturn]] void refuse(const Situation &s) {
     throw Error(Status::unsupported, "no algorithm can serve this " +
@@ -158,7 +157,7 @@ Verdicts judge(const Situation &s) {
         for (const Priced &each : v.all)
             if (v.chosen == v.cheapest && each.name == name && each.excluded.empty() &&
                 ((!s.profile.measured() && v.corrections.empty()) ||
-                 (s.hosts <= kMostRuled &&
+                 (measured.holds &&
                   each.price.seconds <= v.cheapest->price.seconds * kTolerance))) {
                 v.chosen = &each;
                 v.why = measured.why;

@@ -123,6 +123,27 @@ TEST_CASE("between hosts the cheapest serves, and of equals the one that was mea
     CHECK(schedule::account(make(choice, 6)).steps == 1);
 }
 
+TEST_CASE("among many hosts prices alone decide, but for long vectors they cannot tell apart") {
+    Situation s = allreduce(100, 2, 1 << 20);
+    s.hosts = 100;
+    s.profile.date = "today";
+    s.profile.between = {.latency = 3.25e-5, .overhead = 8e-7, .byte = 1.09e-8, .reduce = 1e-13};
+    s.profile.common = 9.86e-8;
+    CHECK(select::choose(s).algorithm == "segmented_ring");
+    CHECK(contains(select::choose(s).why, "measured rule between many hosts"));
+    // Pairs wait for each other.
+    s.ranks = s.hosts = 128;
+    CHECK(contains(select::choose(s).why, "cheapest of"));
+    s.ranks = s.hosts = 100;
+    // The rule for half as many bytes, circulant, was not measured on as many hosts.
+    s.bytes = 512 << 10;
+    CHECK(contains(select::choose(s).why, "cheapest of"));
+    // Where messages cost more than a ring's steps can hide, it is dearer and does not serve.
+    s.bytes = 1 << 20;
+    s.profile.between.overhead = 3e-4;
+    CHECK(contains(select::choose(s).why, "cheapest of"));
+}
+
 TEST_CASE("however many ranks, a choice takes little work and is close to the best") {
     const auto choose = [](int ranks, int hosts, bool dealt, std::size_t bytes) {
         CAPTURE(ranks);
