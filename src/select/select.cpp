@@ -244,9 +244,15 @@ std::size_t slice_bytes(const Situation &s) {
     // Between hosts a slice of a block goes on while the next one comes.  Each costs the processor
     // what 10 KiB cost, and its acknowledgement nearly as much: below 16 KiB a slice more takes
     // longer than it hides.  From 128 KiB on that is little, and longer ones only come later.
-    if (s.hosts > 1)
-        return std::clamp<std::size_t>(std::bit_floor(s.bytes / static_cast<unsigned>(s.ranks) / 4),
-                                       16u << 10, 128u << 10);
+    // Blocks that are shorter travel together, as many whole ones as reach 16 KiB: two of 127
+    // ranks' that were just too long for it cost twice the messages of 128 ranks.
+    if (s.hosts > 1) {
+        constexpr std::size_t kLeast = 16u << 10, kLine = 64;
+        const std::size_t block = (s.bytes / static_cast<unsigned>(s.ranks) / kLine + 1) * kLine;
+        if (block < kLeast)
+            return (kLeast + block - 1) / block * block;
+        return std::clamp<std::size_t>(std::bit_floor(block / 4), kLeast, 128u << 10);
+    }
     if (s.bytes > (1u << 20))
         return 256u << 10;
     // What flows from one rank to the others or back is in nobody's hands until a slice is
