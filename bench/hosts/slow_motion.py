@@ -32,7 +32,7 @@ from sizes import parse_sizes, size_text
 RATE, DELAY, TABLE_2 = "800mbit", "30us", (3e-5, 1e-8, 2e-10)
 SIZES = "64,428,1K,2K,4K,9K,16K,32K,64K,256K,1M"
 ELEMENT = 4
-FOR_RINGS = 12 << 30  # bytes, of all hosts' rings together: one machine plays them all
+FOR_RINGS = 40 << 30  # bytes of all hosts' rings, which take memory only as they are filled
 # Short calls are repeated until each contestant has had that many seconds, or calls.
 LONG_ENOUGH, MOST = 3.0, 15
 START, PATIENCE = 600, 4  # seconds for a start; times what is expected, before a job is ended
@@ -101,7 +101,7 @@ def file_of(ranks: object) -> str:
 
 def ring_bytes(size: int, ranks: int) -> int:
     """What a rank sends in a call should fit, for prices know nothing of rings; but a rank has two
-    for each that may send to it, and all of them must fit into the machine."""
+    for each that may send to it, and one machine plays them all."""
     room = FOR_RINGS // (2 * ranks**2)
     most = 1 << (room.bit_length() - 1)
     return max(128 * KIB, min(2 * size, most, MIB))
