@@ -61,7 +61,8 @@ nanobind::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t
                                  std::size_t element, std::vector<double> arrivals, double alpha,
                                  double beta, double gamma, const std::string &mode, bool events,
                                  std::vector<std::uint32_t> hosts, std::vector<std::uint32_t> racks,
-                                 std::uint32_t uplinks);
+                                 std::uint32_t uplinks, std::vector<std::uint32_t> rows,
+                                 std::uint32_t columns);
 void bind_simulation(nanobind::module_ &module);
 
 } // namespace stretto::python

@@ -2,12 +2,14 @@
 // Schedules in simulated time: results, and the timeline that drawings are made of.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "algorithms/early_steps.hpp"
 #include "bindings.hpp"
 #include "simulate/lower_bound.hpp"
+#include "simulate/occupancy.hpp"
 #include "simulate/simulate.hpp"
 
 namespace nb = nanobind;
@@ -70,6 +72,11 @@ nb::list describe(const schedule::Schedule &schedule, const simulate::Problem &p
     return result;
 }
 
+// Floats, row by row.
+nb::bytes raw(const simulate::Occupancy::Shares &shares) {
+    return nb::bytes(shares.data(), shares.size() * sizeof(float));
+}
+
 // (least mean of finish - arrival, least last finish) of an allreduce.
 nb::tuple lower_bound(std::size_t bytes, const std::vector<double> &arrivals, double alpha,
                       double beta) {
@@ -91,7 +98,8 @@ nb::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count
                            std::size_t element, std::vector<double> arrivals, double alpha,
                            double beta, double gamma, const std::string &mode, bool events,
                            std::vector<std::uint32_t> hosts, std::vector<std::uint32_t> racks,
-                           std::uint32_t uplinks) {
+                           std::uint32_t uplinks, std::vector<std::uint32_t> rows,
+                           std::uint32_t columns) {
     simulate::Problem problem;
     problem.count = schedule.partition.fitting(count);
     problem.element = element;
@@ -99,18 +107,29 @@ nb::dict simulate_schedule(const schedule::Schedule &schedule, std::size_t count
     problem.network = {alpha, beta, gamma};
     problem.sharing = {std::move(hosts), std::move(racks), uplinks};
     problem.mode = mode_named(mode);
-    problem.keep_events = events;
+    std::vector<simulate::Event> seen;
+    if (events)
+        problem.watch = [&](const simulate::Event &event) { seen.push_back(event); };
     simulate::Timeline timeline;
+    std::optional<simulate::Occupancy> occupancy;
     {
         const nb::gil_scoped_release released;
         timeline = simulate::simulate(schedule, problem);
+        if (columns > 0) {
+            occupancy.emplace(schedule.ranks, std::move(rows), columns, timeline.makespan);
+            problem.watch = [&](const simulate::Event &event) { occupancy->add(event); };
+            simulate::simulate(schedule, problem);
+        }
     }
     nb::dict result;
     result["finish"] = timeline.finish;
     result["makespan"] = timeline.makespan;
     result["mean_elapsed"] = timeline.mean_elapsed;
     if (events)
-        result["events"] = describe(schedule, problem, timeline.events);
+        result["events"] = describe(schedule, problem, seen);
+    if (occupancy)
+        result["occupancy"] = nb::make_tuple(
+            raw(occupancy->to_reduce()), raw(occupancy->as_it_is()), raw(occupancy->reducing()));
     return result;
 }
 

@@ -139,7 +139,7 @@ void bind_tools(nb::module_ &module) {
         .def("simulate", &simulate_schedule, "count"_a, "element"_a, "arrivals"_a, "alpha"_a,
              "beta"_a, "gamma"_a, "mode"_a, "events"_a = false,
              "hosts"_a = std::vector<std::uint32_t>(), "racks"_a = std::vector<std::uint32_t>(),
-             "uplinks"_a = 1);
+             "uplinks"_a = 1, "rows"_a = std::vector<std::uint32_t>(), "columns"_a = 0);
     // What a rank that was killed has left, as the JSON that it would have written.
     module.def(
         "write_trace",

@@ -176,6 +176,8 @@ class Schedule:
         hosts: list[int] = [],
         racks: list[int] = [],
         uplinks: int = 1,
+        rows: list[int] = [],
+        columns: int = 0,
     ) -> dict[str, Any]: ...
 
 def lower_bound(

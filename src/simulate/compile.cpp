@@ -37,7 +37,7 @@ bool all_equal(const std::vector<T> &values) {
 // One position may be played for all, as the header says.
 bool alike(const Schedule &schedule, const Problem &problem) {
     if (!schedule.symmetry || schedule.ranks == 1 || schedule.token || problem.sharing.any() ||
-        problem.mode == Mode::ordered || problem.keep_events || !all_equal(problem.arrivals))
+        problem.mode == Mode::ordered || problem.watch || !all_equal(problem.arrivals))
         return false;
     const std::vector<std::size_t> bounds = schedule.partition.bounds(problem.count);
     for (std::size_t b = 2; b < bounds.size(); ++b)
@@ -106,7 +106,7 @@ private:
         next_task();
         model_.tasks.push_back({.position = position, .message = kNone, .sends = sends, .cost = 0});
         model_.tasks.back().cost = cost & (kMostCosts - 1);
-        if (problem_.keep_events)
+        if (problem_.watch)
             model_.blocks.push_back(op.blocks.empty() ? 0 : op.blocks.front());
     }
 

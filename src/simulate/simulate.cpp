@@ -210,9 +210,9 @@ private:
     }
 
     void note(TaskId from, TaskId to, Ticks start, bool reduces) {
-        if (problem_.keep_events)
-            events_.push_back({position_of(from), position_of(to), op_of(from), op_of(to),
-                               model_.blocks[from], to_seconds(start), to_seconds(now_), reduces});
+        if (problem_.watch)
+            problem_.watch({position_of(from), position_of(to), op_of(from), op_of(to),
+                            model_.blocks[from], to_seconds(start), to_seconds(now_), reduces});
     }
 
     Timeline timeline() {
@@ -228,7 +228,6 @@ private:
         }
         timeline.makespan = *std::max_element(timeline.finish.begin(), timeline.finish.end());
         timeline.mean_elapsed = elapsed / static_cast<double>(timeline.finish.size());
-        timeline.events = std::move(events_);
         return timeline;
     }
 
@@ -266,7 +265,6 @@ private:
     std::size_t away_ = 0; // positions that have not arrived
     Position arbiter_ = -1;
     std::int32_t before_token_ = 0; // ops that the arbiter completes before it issues the token
-    std::vector<Event> events_;
 };
 
 } // namespace

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "schedule/schedule.hpp"
@@ -58,9 +59,8 @@ struct Timeline {
     // Seconds since time 0, per position: when its last op is complete and its last message has
     // left; its arrival if it has none.
     std::vector<double> finish;
-    double makespan = 0;       // the last finish
-    double mean_elapsed = 0;   // mean of finish - arrival
-    std::vector<Event> events; // in the order of their ends; empty unless asked for
+    double makespan = 0;     // the last finish
+    double mean_elapsed = 0; // mean of finish - arrival
 };
 
 struct Problem {
@@ -70,7 +70,8 @@ struct Problem {
     Network network;
     Sharing sharing;
     Mode mode = Mode::posted;
-    bool keep_events = false;
+    // Is told each event when it ends; of all positions, as none is played for others then.
+    std::function<void(const Event &)> watch;
     // The path to take, of a schedule with a token.  An arbiter's spreads with the messages; an
     // elected one is known when the last position has arrived.
     std::int32_t token_value = 0;

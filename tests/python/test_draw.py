@@ -8,7 +8,7 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 from stretto import _core
-from stretto.cli import cli
+from stretto.cli import cli, overview
 from stretto.cli.drawing import COLOURS, plain_colour
 from stretto.cli.network import PRESETS
 
@@ -101,6 +101,10 @@ def test_a_kind_of_network_sets_the_costs_and_options_change_them():
         ["one_shot", "--bytes", 0],
         ["binomial", "--collective", "broadcast", "--ranks", 9, "--root", 4],
         ["recursive_doubling", "--collective", "barrier"],
+        ["ring", "recursive_doubling", "--ranks", 65, "--late", "3:5ms"],
+        ["generalized", "--ranks", 400, "--pattern", "rand-late:1ms"],  # ranks share rows
+        ["recursive_doubling", "--collective", "barrier", "--ranks", 70],
+        ["direct", "--ranks", 64, "--bytes", 0, "chain(segments=200)"],  # too many messages
     ],
 )
 @pytest.mark.parametrize("ending, magic", [("png", b"\x89PNG"), ("svg", b"<?xml")])
@@ -137,8 +141,8 @@ def test_a_schedule_from_a_file(tmp_path):
         (["missing.json"], "missing.json"),
         (["ring", "--late", "9:1ms"], "no rank 9"),
         (["one_shot", "--ranks", 64, "--late", "1"], "1"),
-        (["ring", "--ranks", 65], "room for 64 ranks, not 65"),
-        (["ring", "--ranks", 65, "--json"], "stretto simulate"),
+        (["ring", "--ranks", 65, "--block", 2], "up to 64 ranks"),
+        (["ring", "--ranks", 65, "--block", 65], "blocks 0 to 64"),
     ],
 )
 def test_what_cannot_be_drawn(arguments, said):
@@ -157,3 +161,42 @@ def test_the_timeline_of_the_binding():
     ring = _core.schedule("allreduce", "ring", 3, 0)
     assert "events" not in ring.simulate(9, 4, [], ALPHA, BYTE, 0.0, "posted")
     assert (ring.blocks, ring.collective) == (3, "allreduce")
+
+
+@pytest.mark.parametrize("ranks", [65, 500])
+def test_of_many_ranks_the_json_says_how_busy_they_are(ranks):
+    (shown,) = events(
+        "ring", "--ranks", ranks, "--bytes", 4000 * ranks, "--late", f"{ranks - 1}:2ms"
+    )
+    assert "events" not in shown
+    busy = shown["occupancy"]
+    assert set(busy) == {"received_to_reduce", "received_as_it_is", "reducing"}
+    for grid in busy.values():
+        assert len(grid) == min(ranks, 360)
+        for row in grid:
+            assert len(row) == 100
+            assert all(-1e-6 <= share <= 1.0001 for share in row)
+    rows = len(busy["reducing"])
+    sharing = [sum(rank * rows // ranks == row for rank in range(ranks)) for row in range(rows)]
+
+    def seconds(kind: str) -> float:
+        cell = shown["makespan"] / 100
+        return sum(sum(row) * n for row, n in zip(busy[kind], sharing, strict=True)) * cell
+
+    messages = ranks * (ranks - 1)  # of each kind, of 4000 bytes
+    assert seconds("received_to_reduce") == pytest.approx(messages * 5e-5, rel=1e-3)
+    assert seconds("received_as_it_is") == pytest.approx(messages * 5e-5, rel=1e-3)
+    assert seconds("reducing") == pytest.approx(messages * 4e-6, rel=1e-3)
+    # Nothing comes from or to the late rank before it has come, and it is in the last row.
+    before = int(0.002 / shown["makespan"] * 100)
+    assert before > 0
+    late = [busy[kind][-1] for kind in ("received_to_reduce", "received_as_it_is")]
+    assert ranks > 360 or not any(sum(row[:before]) for row in late)
+
+
+def test_rows_of_the_picture_are_ranks_or_as_many_as_share_one():
+    for ranks in (65, 360, 361, 719, 720, 4096):
+        rows, _ = overview.grid(ranks, False)
+        firsts = overview.first_ranks(ranks, rows)
+        assert [first * rows // ranks for first in firsts] == list(range(rows))
+        assert all((first - 1) * rows // ranks == row - 1 for row, first in enumerate(firsts))

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from stretto.cli.catalog import collective_option
+from stretto.cli import drawing, overview
+from stretto.cli.catalog import Named, collective_option
 from stretto.cli.drawing import Panel, check_name
-from stretto.cli.drawing import draw as paint
 from stretto.cli.network import Model, network_options
 from stretto.cli.tables import write_json
 from stretto.cli.units import show_seconds, show_size
 
-MOST_RANKS = 64  # no picture shows more, nor more messages
+MOST_RANKS = 64  # of which each message can be seen, if they are not more than these
 MOST_MESSAGES = 20_000
 
 
@@ -25,7 +27,7 @@ MOST_MESSAGES = 20_000
 @click.option("--block", type=click.IntRange(0), help="Make this block stand out on its way.")
 @click.option("--root", type=click.IntRange(0), default=0, help="Of reduce and broadcast.")
 @collective_option
-@click.option("--json", "as_json", is_flag=True, help="Print the events instead of drawing them.")
+@click.option("--json", "as_json", is_flag=True, help="Print what would be drawn.")
 @network_options
 def draw(
     schedules: tuple[str, ...],
@@ -43,43 +45,85 @@ def draw(
     stretto draw ring --ranks 4 -o ring.svg
     stretto draw ring direct --ranks 5 --late 0:4ms --block 2 -o late.png
     stretto draw 'segmented_ring(segments=2)' --mode ordered --gamma 5ns --network 1gbe
+    stretto draw ring generalized --ranks 256 --late 255:20ms -o many.png
     stretto draw mine.json
     stretto draw ring --json
 
     A SCHEDULE is an algorithm, or a JSON file as `stretto show --json` writes it; several share one
     axis of time.  A bar in a rank's row is a message that it receives, hatched if it is to be
-    reduced; a bar below, its processor reducing.  The model is that of `stretto simulate`, which
-    sums up more ranks than a picture has room for.
+    reduced; a bar below, its processor reducing.  Of more than 64 ranks, or 20,000 messages, a
+    picture shows how busy ports are instead.  The model is that of `stretto simulate`.
     """
     if output:
         check_name(output)
-    panels, shown = [], []
-    for text in schedules:
-        what = model.schedule(text, collective, ranks, root)
-        count, blocks = what.schedule.ranks, what.schedule.blocks
-        if count > MOST_RANKS:
+    named = [model.schedule(text, collective, ranks, root) for text in schedules]
+    for what in named:
+        if block is not None and block >= what.schedule.blocks:
             raise click.UsageError(
-                f"{text}: a picture has room for {MOST_RANKS} ranks, not {count}; "
-                "`stretto simulate` sums up when so many are done"
+                f"{what.text} has blocks 0 to {what.schedule.blocks - 1} "
+                f"at {what.schedule.ranks} ranks"
             )
-        if block is not None and block >= blocks:
-            raise click.UsageError(f"{text} has blocks 0 to {blocks - 1} at {count} ranks")
-        timeline = model.play(what.schedule, events=True)
-        if not as_json and len(timeline["events"]) > MOST_MESSAGES:
-            raise click.UsageError(f"{text} has more messages than can be drawn; try fewer --ranks")
-        title = f"{what.collective} {what.text}: {show_seconds(timeline['makespan'])}"
-        panels.append(Panel(title, count, blocks, model.arrivals(count), timeline))
-        shown.append({
-            "algorithm": what.text, "collective": what.collective, "ranks": count,
-            "blocks": blocks, **model.parameters(count), **timeline,
-        })  # fmt: skip
+    timelines = each_message(model, named)
+    seen = timelines is not None
+    if timelines is None:
+        if block is not None:
+            raise click.UsageError(
+                f"--block is for pictures of up to {MOST_RANKS} ranks and {MOST_MESSAGES} messages"
+            )
+        timelines = [
+            model.play(what.schedule, grid=overview.grid(what.schedule.ranks, as_json))
+            for what in named
+        ]
     if as_json:
-        write_json("-", shown)
+        write_json("-", [
+            {
+                "algorithm": what.text, "collective": what.collective,
+                "ranks": what.schedule.ranks, "blocks": what.schedule.blocks,
+                **model.parameters(what.schedule.ranks), **plain(timeline),
+            }
+            for what, timeline in zip(named, timelines, strict=True)
+        ])  # fmt: skip
         return
-    path = output or shown[0]["algorithm"].partition("(")[0] + ".svg"
+    panels = [
+        Panel(
+            title(what, timeline), what.schedule.ranks, what.schedule.blocks,
+            model.arrivals(what.schedule.ranks), timeline,
+        )
+        for what, timeline in zip(named, timelines, strict=True)
+    ]  # fmt: skip
+    path = output or named[0].text.partition("(")[0] + ".svg"
     note = f"{show_size(model.size)}; {model}; messages start when {MEANING[model.mode]}"
-    paint(panels, note, path, block)
+    if seen:
+        drawing.draw(panels, note, path, block)
+    else:
+        overview.draw(panels, note, path)
     click.echo(path)
+
+
+def each_message(model: Model, named: list[Named]) -> list[dict[str, Any]] | None:
+    """Timelines with their events; none if there are too many to be seen."""
+    if any(what.schedule.ranks > MOST_RANKS for what in named):
+        return None
+    timelines = [model.play(what.schedule, events=True) for what in named]
+    most = max(len(timeline["events"]) for timeline in timelines)
+    return timelines if most <= MOST_MESSAGES else None
+
+
+def title(what: Named, timeline: dict[str, Any]) -> str:
+    text = f"{what.collective} {what.text}: {show_seconds(timeline['makespan'])}"
+    if "occupancy" not in timeline:
+        return text
+    receiving, reducing = overview.busy(what.schedule.ranks, timeline)
+    return f"{text}; ports receive {receiving:.0%} of the time, processors reduce {reducing:.0%}"
+
+
+def plain(timeline: dict[str, Any]) -> dict[str, Any]:
+    """For JSON; what is busy by kind."""
+    if "occupancy" not in timeline:
+        return timeline
+    kinds = ("received_to_reduce", "received_as_it_is", "reducing")
+    shares = (each.tolist() for each in timeline["occupancy"])
+    return {**timeline, "occupancy": dict(zip(kinds, shares, strict=True))}
 
 
 MEANING = {

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Time diagrams of schedules: ranks down, time across, blocks as colours.
 
-Each rank has a row.  Its upper bars are messages that it receives, as long as they take; the lower
-ones are its processor, reducing.  A message of several blocks is cut into as many stripes.  A thin
-line leads from the sender to the message.
+What all pictures of schedules have in common, and the one in which each message is seen (for more
+of them than that see overview.py).  Each rank has a row.  Its upper bars are messages that it
+receives, as long as they take; the lower ones are its processor, reducing.  A message of several
+blocks is cut into as many stripes.  A thin line leads from the sender to the message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,14 +72,56 @@ def save(figure: Any, path: str) -> None:
 
 
 def draw(panels: list[Panel], note: str, path: str, block: int | None) -> None:
-    """Draws the panels below each other on one axis of time; the ending of `path` says the format.
+    """Draws the panels with each of their messages, as `sheet` does.
 
     block: stands out, with arrows along its way; the others go pale.
     """
-    plt, matplotlib = pyplot()
     heights = [ROW * panel.ranks for panel in panels]
+    sheet(
+        panels, heights, path, lambda axes, panel, time: Painter(axes, panel, time, block).paint(),
+        lambda figure, whole: legend(figure, whole, entries(block), note),
+    )  # fmt: skip
+
+
+class Time:
+    """The axis that all panels share, in a unit that suits its end."""
+
+    def __init__(self, end: float):
+        self.end = end
+        self.unit, self.unit_name = next(each for each in UNITS if end >= each[0])
+        self.unit = self.unit or 1e-9
+
+    def dress(self, axes: Any, panel: Panel, last: bool) -> None:
+        """Title and axes; of the last panel with numbers."""
+        axes.set_xlim(0, self.end * 1.01 / self.unit)
+        axes.set_ylim(panel.ranks, 0)
+        axes.set_title(panel.title, loc="left", fontsize=FONT + 2, color=INK)
+        axes.tick_params(axis="x", color=QUIET, labelbottom=last)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.spines["bottom"].set_color(QUIET)
+        if last:
+            axes.annotate(
+                f"time, {self.unit_name}", (0, 0), (-14, -5), xycoords="axes fraction",
+                textcoords="offset points", ha="right", va="top",
+            )  # fmt: skip
+
+
+def sheet(
+    panels: list[Panel],
+    heights: list[float],
+    path: str,
+    paint: Callable[[Any, Panel, Time], None],
+    sign: Callable[[Any, float], None],
+) -> None:
+    """Draws the panels below each other on one axis of time; the ending of `path` says the format.
+
+    heights: of panels, inches.
+    paint: a panel, with axes of its own.
+    sign: the figure, so many inches high, with what stands below.
+    """
+    plt, matplotlib = pyplot()
     whole = HEAD + sum(heights) + BETWEEN * (len(panels) - 1) + FOOT
-    end = max([panel.timeline["makespan"] for panel in panels]) or 1e-9
+    time = Time(max([panel.timeline["makespan"] for panel in panels]) or 1e-9)
     with matplotlib.rc_context(
         {"svg.hashsalt": "stretto", "font.size": FONT, "hatch.linewidth": 0.7}
     ):
@@ -88,9 +131,10 @@ def draw(panels: list[Panel], note: str, path: str, block: int | None) -> None:
             axes = figure.add_axes(
                 (LEFT / WIDTH, (top - height) / whole, 1 - (LEFT + RIGHT) / WIDTH, height / whole)
             )
-            Painter(axes, panel, end, block).paint(last=panel is panels[-1])
+            time.dress(axes, panel, last=panel is panels[-1])
+            paint(axes, panel, time)
             top -= height + BETWEEN
-        legend(figure, note, whole, block)
+        sign(figure, whole)
         save(figure, path)
         plt.close(figure)
 
@@ -98,34 +142,20 @@ def draw(panels: list[Panel], note: str, path: str, block: int | None) -> None:
 class Painter:
     """Draws one panel."""
 
-    def __init__(self, axes: Any, panel: Panel, end: float, block: int | None):
+    def __init__(self, axes: Any, panel: Panel, time: Time, block: int | None):
         self._axes = axes
         self._panel = panel
         self._block = block
-        self._end = end
-        self._unit, self._unit_name = next(each for each in UNITS if end >= each[0])
-        if not self._unit:
-            self._unit = 1e-9
-        self._points = (WIDTH - LEFT - RIGHT) * 72 / (end * 1.01)  # of paper for a second
+        self._end, self._unit = time.end, time.unit
+        self._points = (WIDTH - LEFT - RIGHT) * 72 / (time.end * 1.01)  # of paper for a second
 
-    def paint(self, last: bool) -> None:
+    def paint(self) -> None:
         panel, axes = self._panel, self._axes
-        axes.set_xlim(0, self._end * 1.01 / self._unit)
-        axes.set_ylim(panel.ranks, 0)
-        axes.set_title(panel.title, loc="left", fontsize=FONT + 2, color=INK)
         axes.set_yticks(
             [rank + (RECEIVE + RECEIVE_END) / 2 for rank in range(panel.ranks)],
             [f"rank {rank}" for rank in range(panel.ranks)],
         )
         axes.tick_params(axis="y", length=0)
-        axes.tick_params(axis="x", color=QUIET, labelbottom=last)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.spines["bottom"].set_color(QUIET)
-        if last:
-            axes.annotate(
-                f"time, {self._unit_name}", (0, 0), (-14, -5), xycoords="axes fraction",
-                textcoords="offset points", ha="right", va="top",
-            )  # fmt: skip
         for rank in range(panel.ranks):
             self._row(rank)
         for event in panel.timeline["events"]:
@@ -280,21 +310,27 @@ def channels(colour: str) -> Iterator[int]:
     return (int(colour[at : at + 2], 16) for at in (1, 3, 5))
 
 
-def legend(figure: Any, note: str, whole: float, block: int | None) -> None:
+def entries(block: int | None) -> list[tuple[Any, str]]:
+    """Of the legend."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     shade = "#d0d0d0"
-    entries = [
+    shown = [
         (Patch(facecolor=shade, edgecolor="#666666", hatch="/////"), "received, to be reduced"),
         (Patch(facecolor=shade), "received as it is"),
         (Patch(facecolor=shade, edgecolor="#666666", linewidth=0.5), "reducing (lower bars)"),
         (Line2D([], [], color=INK, linewidth=1.4, marker="|", linestyle=""), "done"),
     ]
     if block is not None:
-        entries.append((Patch(facecolor="none", edgecolor=INK, linewidth=1.3), f"block {block}"))
+        shown.append((Patch(facecolor="none", edgecolor=INK, linewidth=1.3), f"block {block}"))
+    return shown
+
+
+def legend(figure: Any, whole: float, shown: list[tuple[Any, str]], note: str) -> None:
+    """Below the panels of a figure, so many inches high: what is shown how, and a note."""
     figure.legend(
-        [handle for handle, _ in entries], [text for _, text in entries], ncols=len(entries),
+        [handle for handle, _ in shown], [text for _, text in shown], ncols=len(shown),
         loc="lower left", bbox_to_anchor=(LEFT / WIDTH - 0.008, 0.25 / whole), frameon=False,
         handlelength=1.8, handleheight=1.1, columnspacing=1.8, borderaxespad=0,
     )  # fmt: skip

@@ -70,9 +70,18 @@ class Model:
         arrivals = self.arrivals(ranks)
         return sorted(range(ranks), key=arrivals.__getitem__) if self.sorted else list(range(ranks))
 
-    def play(self, schedule: _core.Schedule, events: bool = False) -> dict[str, Any]:
-        """What happens, by rank."""
+    def play(
+        self, schedule: _core.Schedule, events: bool = False, grid: tuple[int, int] | None = None
+    ) -> dict[str, Any]:
+        """What happens, by rank.
+
+        events: what ports and processors do, one by one.
+        grid: (rows, columns): ``occupancy`` tells how much of the time they do it, 0 to 1, in as
+        many rows of as many ranks as that makes, and columns of equal parts of the makespan; three
+        memoryviews of that shape: in-ports with what is reduced, with all else; processors.
+        """
         ranks = schedule.ranks
+        rows, columns = grid or (0, 0)
         count = max(1, self.size // self.element)
         order = self.order(ranks)
 
@@ -84,7 +93,10 @@ class Model:
             count, self.element, placed(self.arrivals(ranks)), self.alpha, self.beta, self.gamma,
             self.mode, events, placed(self.sharing.hosts_of(ranks)),
             racks if self.sharing.shares_hosts else placed(racks), self.sharing.uplinks(),
+            [rank * rows // ranks for rank in order] if grid else [], columns,
         )  # fmt: skip
+        if grid:
+            result["occupancy"] = [memoryview(each).cast("f", grid) for each in result["occupancy"]]
         finish = [0.0] * ranks
         for rank, end in zip(order, result["finish"], strict=True):
             finish[rank] = end

@@ -218,7 +218,8 @@ TEST_CASE("events fill ports and processors without overlap") {
             CAPTURE(static_cast<int>(mode));
             Problem problem = units(mode, {}, 60 * static_cast<std::size_t>(schedule.blocks()));
             problem.network = {10, 1, 0.5};
-            problem.keep_events = true;
+            std::vector<Event> events;
+            problem.watch = [&](const Event &event) { events.push_back(event); };
             for (Position p = 0; p < schedule.ranks; ++p)
                 problem.arrivals.push_back(std::uniform_int_distribution<>(0, 1000)(random));
             const Timeline timeline = simulate::simulate(schedule, problem);
@@ -232,7 +233,7 @@ TEST_CASE("events fill ports and processors without overlap") {
             const auto op = [&](Position p, std::int32_t index) -> const Op & {
                 return paths[static_cast<std::size_t>(p)].at(static_cast<std::size_t>(index));
             };
-            for (const Event &event : timeline.events) {
+            for (const Event &event : events) {
                 const std::pair span(event.start, event.end);
                 if (event.from == event.to) {
                     CHECK(event.reduces);
@@ -270,18 +271,17 @@ TEST_CASE("events fill ports and processors without overlap") {
 TEST_CASE("events tell who sends what to whom, and what is reduced") {
     Problem problem = units(Mode::posted, {}, 3);
     problem.network.gamma = 0; // so that there is no work
-    problem.keep_events = true;
-    const Timeline timeline = simulate::simulate(ring(3), problem);
-    REQUIRE(timeline.events.size() == 12);
-    for (const Event &event : timeline.events) {
+    int events = 0;
+    problem.watch = [&](const Event &event) {
+        ++events;
         CHECK(event.to == (event.from + 1) % 3);
         CHECK(event.end == event.start + 1);
         CHECK(event.reduces == (event.end <= 2));
         const int step = static_cast<int>(event.start);
         CHECK(event.block == (event.from + 6 - step) % 3);
-    }
-    problem.keep_events = false;
-    CHECK(simulate::simulate(ring(3), problem).events.empty());
+    };
+    simulate::simulate(ring(3), problem);
+    CHECK(events == 12);
 }
 
 TEST_CASE("a ring of hundreds takes exactly its steps") {
