@@ -37,7 +37,9 @@ void learn(const Review &review) {
                                 review.serves.algorithm.empty() ? review.balanced
                                                                 : review.serves.algorithm,
                                 review.serves.order);
-    review.lessons->usual().learn(placed.name(), cases, placed.means(cases), elapsed);
+    review.lessons->usual().learn(
+        review.serves.latecomers == 0 ? placed.name() : select::when_elected(placed.name()), cases,
+        placed.means(cases), elapsed);
 }
 
 // A number as it is, to the last bit.

@@ -11,6 +11,12 @@ namespace stretto::select {
 // A measurement that says more was disturbed.
 static constexpr double kMost = 4;
 
+static constexpr std::string_view kElected = "elected ";
+
+std::string when_elected(std::string_view algorithm) {
+    return std::string(kElected).append(algorithm);
+}
+
 static std::string_view family(std::string_view algorithm) {
     return algorithm.substr(0, algorithm.find('('));
 }
@@ -60,14 +66,15 @@ bool Experience::knows(std::string_view algorithm) const {
 }
 
 double Experience::factor(std::string_view algorithm) const {
-    if (factors_.empty())
-        return 1;
     if (const auto found = factors_.find(family(algorithm)); found != factors_.end())
         return found->second;
-    double sum = 0;
+    double sum = 0, count = 0;
     for (const auto &[name, factor] : factors_)
-        sum += std::log(factor);
-    return std::exp(sum / static_cast<double>(factors_.size()));
+        if (algorithm.starts_with(kElected) || !name.starts_with(kElected)) {
+            sum += std::log(factor);
+            ++count;
+        }
+    return count > 0 ? std::exp(sum / count) : 1;
 }
 
 } // namespace stretto::select

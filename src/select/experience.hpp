@@ -30,6 +30,11 @@ double wait(const Arrivals &arrivals);
 std::vector<double> corrected(std::vector<double> priced, std::span<const Arrivals> cases,
                               double factor);
 
+// What an algorithm is known as where it serves when it shows who is late (elected.hpp).  Ranks
+// have waited for that and begin all at once: what calls take then says nothing of those in which
+// everybody knows beforehand.
+std::string when_elected(std::string_view algorithm);
+
 class Experience {
 public:
     // Of calls that an algorithm has served: when ranks came, the mean elapsed time as priced and

@@ -37,21 +37,21 @@ double spread_of(const Arrivals &expected, std::span<const Arrivals> recent) {
     return most;
 }
 
-// All come at once; and the one who is expected first comes as late as the last.  Where there is a
-// root all ranks have places of their own in the balanced choice as well, so to be late costs each
-// something else: there it is one rank after another, of many some.
-std::vector<Arrivals> wrong_estimates(const Situation &s, const Arrivals &expected) {
+// All come at once; and `first`, who has the place of who comes first, comes as late as the last.
+// Where there is a root all ranks have places of their own in the balanced choice as well, so to be
+// late costs each something else: there it is one rank after another, of many some.
+std::vector<Arrivals> wrong_estimates(const Situation &s, const Arrivals &expected, int first) {
     constexpr std::size_t kMost = 16;
     const Arrivals at_once(expected.size(), 0);
-    const auto [first, last] = std::ranges::minmax_element(expected);
+    const double last = *std::ranges::max_element(expected);
     const auto late = [&](std::size_t rank) {
         Arrivals found = at_once;
-        found[rank] = *last;
+        found[rank] = last;
         return found;
     };
     std::vector<Arrivals> found = {at_once};
     if (!schedule::rooted(s.collective))
-        found.push_back(late(static_cast<std::size_t>(first - expected.begin())));
+        found.push_back(late(static_cast<std::size_t>(first)));
     else
         for (std::size_t i = 0, n = std::min(kMost, expected.size()); i < n; ++i)
             found.push_back(late(i * expected.size() / n));
@@ -136,8 +136,9 @@ std::vector<std::string> made_for(const Situation &s, const Arrivals &expected, 
 Late choose_late(const Situation &s, const std::string &balanced, const Arrivals &expected,
                  std::span<const Arrivals> recent, const Late &now, const Experience &experience,
                  const LateRule &rule) {
-    const auto means = [&](const Placed &placed, std::span<const Arrivals> cases) {
-        return corrected(placed.means(cases), cases, experience.factor(placed.name()));
+    const auto means = [&](const Placed &placed, std::string_view known_as,
+                           std::span<const Arrivals> cases) {
+        return corrected(placed.means(cases), cases, experience.factor(known_as));
     };
     const Arrivals shape = shape_of(recent);
     const double waits = std::max(wait(expected), rule.elections ? wait(shape) : 0);
@@ -148,29 +149,29 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     if (now.margin > 0 && waits < now.margin)
         return at_once(now.margin);
     const Placed base(s, balanced);
-    const std::vector<Arrivals> wrong = wrong_estimates(s, expected);
-    // Risk is by prices alone: what calls took says how right they are where estimates are right.
-    const std::vector<double> base_wrong = base.means(wrong);
-    const double margin =
-        rule.gain * corrected(base_wrong, wrong, experience.factor(base.name())).front();
+    const std::vector<Arrivals> together = {Arrivals(expected.size(), 0)};
+    const double margin = rule.gain * means(base, base.name(), together).front();
     if (waits < margin)
         return at_once(margin);
     const std::vector<int> order = placed_by_arrival(s, expected, margin);
+    const std::vector<Arrivals> wrong = wrong_estimates(s, expected, order.front());
+    // Risk is by prices alone: what calls took says how right they are where estimates are right.
+    const std::vector<double> base_wrong = base.means(wrong);
     const double spread = spread_of(expected, recent);
     if (spread < margin) // one case stands for all
         recent = recent.last(1);
-    const double base_mean = mean(means(base, recent));
+    const double base_mean = mean(means(base, base.name(), recent));
     const double risk = s.ranks < rule.few ? rule.risk_of_few : rule.risk;
 
     Late best{.mean_elapsed = base_mean - margin,
               .balanced_elapsed = base_mean,
               .margin = margin,
               .why = "nothing saves enough for these arrivals"};
-    const auto consider = [&](const Placed &contender, Late late, const std::vector<double> &took,
-                              const auto &is_risky) {
+    const auto consider = [&](const Placed &contender, std::string_view known_as, Late late,
+                              const std::vector<double> &took, const auto &is_risky) {
         late.mean_elapsed = mean(took);
         // Prices flatter some algorithms, as what has served shows.
-        const double to_save = experience.knows(contender.name()) ? margin : rule.untried * margin;
+        const double to_save = experience.knows(known_as) ? margin : rule.untried * margin;
         if (late.mean_elapsed >= best.mean_elapsed || late.mean_elapsed >= base_mean - to_save ||
             is_risky())
             return;
@@ -181,11 +182,12 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     };
     const auto in_order = [&](const std::string &name, const std::vector<int> &by) {
         const Placed contender(s, name, by);
-        consider(contender, {.order = by}, means(contender, recent),
+        consider(contender, name, {.order = by}, means(contender, name, recent),
                  [&] { return risk_of(contender.means(wrong), base_wrong) > risk; });
     };
     const auto by_election = [&](const std::string &name, const Election &election) {
         const Placed contender(s, name);
+        const std::string known_as = when_elected(name);
         const auto took = [&](std::span<const Arrivals> cases) {
             std::vector<double> found(cases.size());
             for (const bool late : {false, true}) {
@@ -197,15 +199,16 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
                         which.push_back(i);
                         begin.push_back(std::move(call.begin));
                     }
-                const std::vector<double> then = means(late ? contender : base, begin);
+                const std::vector<double> then =
+                    late ? means(contender, known_as, begin) : means(base, base.name(), begin);
                 for (std::size_t k = 0; k < which.size(); ++k)
                     found[which[k]] += then[k];
             }
             return found;
         };
-        consider(contender, {.latecomers = election.late}, took(recent), [&] {
+        consider(contender, known_as, {.latecomers = election.late}, took(recent), [&] {
             const std::vector<Arrivals> hardly = {hardly_late(s.ranks, election)};
-            return took(hardly).front() > risk * means(base, hardly).front();
+            return took(hardly).front() > risk * means(base, base.name(), hardly).front();
         });
     };
     const bool another_each_time = rule.elections && spread >= margin;
@@ -220,6 +223,8 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     if (wait(expected) >= margin)
         for (const std::string &name : made_for(s, expected, spread))
             in_order(name, order);
+    if (!best.algorithm.empty() && best.latecomers == 0) // who is known need not be elected
+        best.mean_elapsed -= margin;
     if (const auto election = election_for(shape, margin); another_each_time && election)
         for (const std::string &name :
              made_for(s, elected(shape, *election).begin, spread_of(shape, by_position(recent))))

@@ -196,4 +196,14 @@ TEST_CASE("where nobody knows who comes late, all agree that it shows in the cal
     CHECK(read(review).same_as(review.serves));
     review.elapsed = {1, 1, 0};
     CHECK(read(review).algorithm.empty());
+    // It says nothing of calls whose late rank is known.
+    review.recent.assign(3, review.expected = select::Arrivals(8, 0));
+    for (select::Arrivals *each :
+         {&review.expected, &review.recent[0], &review.recent[1], &review.recent[2]})
+        (*each)[3] = 0.1;
+    review.served = 0;
+    const select::Late known = read(review);
+    REQUIRE(!known.algorithm.empty());
+    CHECK(known.latecomers == 0);
+    CHECK(known.order.back() == 3);
 }

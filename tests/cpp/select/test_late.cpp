@@ -249,6 +249,42 @@ TEST_CASE("where one rank is late, and it is never the same, it is named in the 
     }
 }
 
+TEST_CASE("who is known to be late need not be elected, whoever else was late once") {
+    std::mt19937 random(7);
+    std::uniform_int_distribution<> microseconds(0, 2000);
+    for (const int ranks : {8, 16})
+        for (int other = 2; other < ranks; ++other) {
+            CAPTURE(ranks);
+            CAPTURE(other);
+            const Situation s = across(ranks, 4 * kMiB);
+            std::vector<Arrivals> recent(3, one_late(ranks, 1, 0.1));
+            for (Arrivals &each : recent)
+                for (double &arrival : each)
+                    arrival += 1e-6 * microseconds(random);
+            const Arrivals expected = recent.back();
+            recent.front()[static_cast<std::size_t>(other)] = 0.03;
+            const Late found = choose_late(s, choose(s).algorithm, expected, recent);
+            REQUIRE(!found.algorithm.empty());
+            REQUIRE(found.latecomers == 0);
+            CHECK(found.order.back() == 1);
+        }
+}
+
+TEST_CASE("what is chosen does not depend on who comes first by a hair") {
+    const Situation s = across(16, 4 * kMiB);
+    for (const double late : {0.02, 0.05, 0.2}) {
+        std::vector<std::string> chosen;
+        for (int first = 0; first < 15; ++first) {
+            Arrivals expected(16, 1e-4);
+            expected[15] = late;
+            expected[static_cast<std::size_t>(first)] = 0;
+            chosen.push_back(choose_late(s, "ring", expected, always(expected)).algorithm);
+        }
+        CAPTURE(late);
+        CHECK(std::ranges::count(chosen, chosen.front()) == 15);
+    }
+}
+
 TEST_CASE("who is late to a call is known when the others have come, and some time after it") {
     const Election election{2, 0.01};
     const Elected call = elected({0.5, 0.1, 0.102, 0.7, 0.3}, election);
