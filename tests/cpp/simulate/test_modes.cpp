@@ -24,17 +24,6 @@ namespace {
 
 constexpr Mode kModes[] = {Mode::posted, Mode::arrived, Mode::eager, Mode::ordered};
 
-// A byte takes a second on its way and a quarter to reduce.
-Problem units(Mode mode, std::vector<double> arrivals = {}, std::size_t count = 1) {
-    Problem problem;
-    problem.count = count;
-    problem.element = 1;
-    problem.network = {0, 1, 0.25};
-    problem.mode = mode;
-    problem.arrivals = std::move(arrivals);
-    return problem;
-}
-
 std::vector<double> finish(const Schedule &schedule, const Problem &problem) {
     return simulate::simulate(schedule, problem).finish;
 }

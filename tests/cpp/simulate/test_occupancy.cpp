@@ -21,16 +21,6 @@ using simulate::Problem;
 
 namespace {
 
-// A byte takes a second on its way and a quarter to reduce.
-Problem units(Mode mode, std::size_t count) {
-    Problem problem;
-    problem.count = count;
-    problem.element = 1;
-    problem.network = {0, 1, 0.25};
-    problem.mode = mode;
-    return problem;
-}
-
 double sum(const Occupancy::Shares &shares) {
     return std::accumulate(shares.begin(), shares.end(), 0.0);
 }
@@ -48,7 +38,7 @@ Occupancy occupancy(const Schedule &schedule, Problem problem, std::vector<std::
 } // namespace
 
 TEST_CASE("ports of a ring are never idle, first with what is reduced") {
-    Problem problem = units(Mode::posted, 3);
+    Problem problem = test::units(Mode::posted, {}, 3);
     problem.network.gamma = 0;
     const Occupancy rows = occupancy(test::allreduce("ring", 3), problem, {0, 1, 2}, 4);
     CHECK(rows.to_reduce() == Occupancy::Shares{1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0});
@@ -73,8 +63,8 @@ TEST_CASE("what is busy is as long as the events are, whatever the grid") {
                     algorithms::make({.algorithm = &algorithm, .parameters = {}}, 6);
                 CAPTURE(schedule.name);
                 CAPTURE(columns);
-                Problem problem =
-                    units(Mode::ordered, 60 * static_cast<std::size_t>(schedule.blocks()));
+                Problem problem = test::units(Mode::ordered, {},
+                                              60 * static_cast<std::size_t>(schedule.blocks()));
                 for (Position p = 0; p < schedule.ranks; ++p)
                     problem.arrivals.push_back(std::uniform_int_distribution<>(0, 300)(random));
                 double to_reduce = 0, as_it_is = 0, reducing = 0;

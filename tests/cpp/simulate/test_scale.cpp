@@ -17,20 +17,6 @@ using simulate::Mode;
 using simulate::Problem;
 using simulate::Timeline;
 
-namespace {
-
-// A byte takes a second on its way and a quarter to reduce.
-Problem units(std::size_t count, Mode mode = Mode::posted) {
-    Problem problem;
-    problem.count = count;
-    problem.element = 1;
-    problem.network = {0, 1, 0.25};
-    problem.mode = mode;
-    return problem;
-}
-
-} // namespace
-
 TEST_CASE("one position for all, or all of them: the same times") {
     for (const Position ranks : {1, 2, 3, 5, 7, 8, 12, 13, 16})
         for (const algorithms::Algorithm &algorithm : algorithms::all()) {
@@ -49,9 +35,9 @@ TEST_CASE("one position for all, or all of them: the same times") {
                         CAPTURE(one.name);
                         CAPTURE(ranks);
                         CAPTURE(static_cast<int>(mode));
-                        Problem problem = units(one.partition.fitting(static_cast<std::size_t>(
-                                                    one.blocks() * 3 + more)),
-                                                mode);
+                        Problem problem = units(mode, {},
+                                                one.partition.fitting(static_cast<std::size_t>(
+                                                    one.blocks() * 3 + more)));
                         problem.network = {7, 1, 0.3};
                         problem.arrivals.assign(static_cast<std::size_t>(ranks), arrival);
                         const Timeline a = simulate::simulate(one, problem);
@@ -71,34 +57,38 @@ TEST_CASE("what is wrong with a symmetric schedule is said of positions that the
                           [&](const Op &op) { return op.kind == kind && op.lane == 1; });
         return with_programs(schedule, std::move(programs));
     };
-    CHECK_THROWS_WITH_AS(simulate::simulate(without(ring(3), OpKind::recv), units(3)),
-                         doctest::Contains("the send of 1 bytes from position 0 to 1 on lane 1"),
-                         Error);
-    CHECK_THROWS_WITH_AS(simulate::simulate(without(ring(3), OpKind::send), units(3)),
-                         doctest::Contains("the receive of 1 bytes from position 2 to 0 on lane 1"),
-                         Error);
+    CHECK_THROWS_WITH_AS(
+        simulate::simulate(without(ring(3), OpKind::recv), units(Mode::posted, {}, 3)),
+        doctest::Contains("the send of 1 bytes from position 0 to 1 on lane 1"), Error);
+    CHECK_THROWS_WITH_AS(
+        simulate::simulate(without(ring(3), OpKind::send), units(Mode::posted, {}, 3)),
+        doctest::Contains("the receive of 1 bytes from position 2 to 0 on lane 1"), Error);
     // Everybody receives first.
     auto programs = programs_of(ring(3));
     for (Program &program : programs)
         std::swap(program.ops[0], program.ops[1]);
-    CHECK_THROWS_WITH_AS(simulate::simulate(with_programs(ring(3), programs), units(3)),
-                         doctest::Contains("position 0 waits in op 0"), Error);
+    CHECK_THROWS_WITH_AS(
+        simulate::simulate(with_programs(ring(3), programs), units(Mode::posted, {}, 3)),
+        doctest::Contains("position 0 waits in op 0"), Error);
 }
 
 TEST_CASE("thousands of positions that come together") {
-    const Timeline around = simulate::simulate(allreduce("ring", 4096), units(4096));
+    const Timeline around =
+        simulate::simulate(allreduce("ring", 4096), units(Mode::posted, {}, 4096));
     CHECK(around.makespan == 4095 * 1.25 + 4095);
     CHECK(around.mean_elapsed == around.makespan);
     CHECK(around.finish.size() == 4096);
-    const Timeline doubled = simulate::simulate(allreduce("recursive_doubling", 4096), units(1));
+    const Timeline doubled =
+        simulate::simulate(allreduce("recursive_doubling", 4096), units(Mode::posted, {}, 1));
     CHECK(doubled.makespan == 12 * 1.25);
     // Vectors of 4095, halved 12 times, and back.
-    const Timeline halved = simulate::simulate(allreduce("generalized", 4096), units(4096));
+    const Timeline halved =
+        simulate::simulate(allreduce("generalized", 4096), units(Mode::posted, {}, 4096));
     CHECK(halved.makespan == 4095 * 1.25 + 4095);
 }
 
 TEST_CASE("a ring of 1024 of which one is late: two million messages") {
-    Problem problem = units(1024);
+    Problem problem = units(Mode::posted, {}, 1024);
     problem.arrivals = one_late(1024, 5000, 17);
     const Timeline timeline = simulate::simulate(allreduce("ring", 1024), problem);
     CHECK(timeline.makespan == 5000 + 1023 * 1.25 + 1023);
@@ -106,7 +96,7 @@ TEST_CASE("a ring of 1024 of which one is late: two million messages") {
 }
 
 TEST_CASE("thousands of positions of which the last is late") {
-    Problem problem = units(8);
+    Problem problem = units(Mode::posted, {}, 8);
     problem.arrivals = one_late(4096, 100'000, 4095);
     // A chain of 8 segments: reduced down to the last, then 7 more segments and 4094 hops.
     problem.network.gamma = 0;

@@ -22,12 +22,9 @@ constexpr Mode kModes[] = {Mode::posted, Mode::arrived, Mode::eager, Mode::order
 
 // One byte takes a second on its way and nothing to reduce.
 Problem units(Sharing sharing, Mode mode = Mode::posted, std::size_t count = 4) {
-    Problem problem;
-    problem.count = count;
-    problem.element = 1;
-    problem.network = {0, 1, 0};
+    Problem problem = test::units(mode, {}, count);
+    problem.network.gamma = 0;
     problem.sharing = std::move(sharing);
-    problem.mode = mode;
     return problem;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
@@ -21,6 +22,18 @@ inline schedule::Schedule allreduce(const std::string &choice, schedule::Positio
 inline schedule::Schedule pre_reduced_ring(const algorithms::Value &ahead) {
     return allreduce("pre_reduced_ring(ahead=" + algorithms::shown(ahead) + ")",
                      static_cast<schedule::Position>(ahead.size()));
+}
+
+// A byte takes a second on its way and a quarter to reduce.
+inline simulate::Problem units(simulate::Mode mode, std::vector<double> arrivals = {},
+                               std::size_t count = 1) {
+    simulate::Problem problem;
+    problem.count = count;
+    problem.element = 1;
+    problem.network = {0, 1, 0.25};
+    problem.mode = mode;
+    problem.arrivals = std::move(arrivals);
+    return problem;
 }
 
 struct Times {
