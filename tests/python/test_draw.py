@@ -194,6 +194,12 @@ def test_of_many_ranks_the_json_says_how_busy_they_are(ranks):
     assert ranks > 360 or not any(sum(row[:before]) for row in late)
 
 
+def test_of_up_to_64_ranks_the_json_has_all_events():
+    (shown,) = events("chain(segments=200)", "--ranks", 64)
+    messages = [each for each in shown["events"] if each["kind"] == "message"]
+    assert len(messages) == 2 * 63 * 200  # more than a picture shows one by one
+
+
 def test_rows_of_the_picture_are_ranks_or_as_many_as_share_one():
     for ranks in (65, 360, 361, 719, 720, 4096):
         rows, _ = overview.grid(ranks, False)

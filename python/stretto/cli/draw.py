@@ -56,6 +56,8 @@ def draw(
     """
     if output:
         check_name(output)
+    if not as_json:
+        drawing.pyplot()  # or it says what is missing, before any work
     named = [model.schedule(text, collective, ranks, root) for text in schedules]
     for what in named:
         if block is not None and block >= what.schedule.blocks:
@@ -63,7 +65,7 @@ def draw(
                 f"{what.text} has blocks 0 to {what.schedule.blocks - 1} "
                 f"at {what.schedule.ranks} ranks"
             )
-    timelines = each_message(model, named)
+    timelines = each_message(model, named, as_json)
     seen = timelines is not None
     if timelines is None:
         if block is not None:
@@ -100,13 +102,13 @@ def draw(
     click.echo(path)
 
 
-def each_message(model: Model, named: list[Named]) -> list[dict[str, Any]] | None:
-    """Timelines with their events; none if there are too many to be seen."""
+def each_message(model: Model, named: list[Named], printed: bool) -> list[dict[str, Any]] | None:
+    """Timelines with their events; none if there are too many to be seen, or ranks to print."""
     if any(what.schedule.ranks > MOST_RANKS for what in named):
         return None
     timelines = [model.play(what.schedule, events=True) for what in named]
     most = max(len(timeline["events"]) for timeline in timelines)
-    return timelines if most <= MOST_MESSAGES else None
+    return timelines if printed or most <= MOST_MESSAGES else None
 
 
 def title(what: Named, timeline: dict[str, Any]) -> str:
