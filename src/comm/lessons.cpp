@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/lessons.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 #include "algorithms/algorithm.hpp"
@@ -37,10 +38,6 @@ bool Lessons::pays(double waits, std::size_t ranks) {
     return false;
 }
 
-bool Lessons::rests() const {
-    return now_ns() < next_;
-}
-
 // Of this thread: a busy machine makes no price dearer.
 static double processor_seconds() {
     timespec time{};
@@ -48,14 +45,23 @@ static double processor_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-select::Late Lessons::priced(const std::function<select::Late()> &decide) {
+select::Late Lessons::priced(Kind kind, const select::Late &serves,
+                             const std::function<select::Late()> &decide) {
     const double start = processor_seconds();
     const std::uint64_t began = now_ns();
     select::Late late = decide();
     pricing_ = processor_seconds() - start;
-    const std::uint64_t now = now_ns();
-    next_ = now + rest_ * (now - began);
+    rests_[kind].begin(began, now_ns(), late.same_as(serves));
     return late;
+}
+
+bool Rest::over() const {
+    return now_ns() >= end_;
+}
+
+void Rest::begin(std::uint64_t from, std::uint64_t to, bool in_vain) {
+    in_vain_ = in_vain ? std::min(in_vain_ + 1, kMost) : 0;
+    end_ = to + ((times_ * (to - from)) << in_vain_);
 }
 
 } // namespace stretto::comm

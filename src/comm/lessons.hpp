@@ -3,6 +3,7 @@
 // times.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -25,11 +26,29 @@ struct Lesson {
     double elapsed = 0; // seconds, the mean over ranks; not a number if it is not known
 };
 
+// How long nothing is priced anew: eight times as long as that took the last time, and twice as
+// long after each time that nothing came of it, up to 256 times.  So where nothing comes of it, a
+// 256th of a processor is what it takes at most.
+class Rest {
+public:
+    explicit Rest(std::uint64_t times = 8) : times_(times) {}
+
+    bool over() const;
+    // Priced from one time to another, of now_ns(): where no processor is free for it all ranks are
+    // slower for it, and then it takes long.
+    void begin(std::uint64_t from, std::uint64_t to, bool in_vain);
+
+private:
+    static constexpr unsigned kMost = 5; // doublings
+    std::uint64_t times_, end_ = 0;      // by now_ns()
+    unsigned in_vain_ = 0;               // times in a row
+};
+
 // Of calls of one kind; of the agent's thread.
 class Lessons {
 public:
-    // After a decision this rests for so many times as long as it took.
-    explicit Lessons(std::uint64_t rest = 8) : rest_(rest) {}
+    // After a decision this rests for so many times as long as it took, at least.
+    explicit Lessons(std::uint64_t rest = 8) : rests_{Rest(rest), Rest(rest)} {}
 
     // By calls that the usual served.
     select::Experience &usual() { return usual_; }
@@ -41,20 +60,21 @@ public:
     // new does: that takes one core as long as it took the last time, and all ranks together save a
     // part of their waits at best.  Whoever is refused again and again is not in the end.
     bool pays(double waits, std::size_t ranks);
-    // The last decision was so lately that what is told of single calls is not worth another: where
-    // no processor is free for it all ranks are slower for it, and then it takes long.
-    bool rests() const;
-    // Decides, and remembers how long that took.
-    select::Late priced(const std::function<select::Late()> &decide);
+    // What serves as a rule, or what serves one call of which something was told.
+    enum Kind { rule, call };
+    // The last decision of that kind was so lately that another is not worth what it takes.
+    bool rests(Kind kind) const { return !rests_[kind].over(); }
+    // Decides, and remembers how long that took; nothing comes of it if it is what serves already.
+    select::Late priced(Kind kind, const select::Late &serves,
+                        const std::function<select::Late()> &decide);
 
 private:
     static constexpr std::size_t kMost = 8;
-    std::uint64_t rest_;
+    std::array<Rest, 2> rests_; // by kind
     select::Experience usual_;
     // Measured / priced, by the name without parameters.
     std::map<std::string, std::deque<double>, std::less<>> told_;
-    double pricing_ = 0;     // seconds of a processor
-    std::uint64_t next_ = 0; // by now_ns(): nothing is priced before
+    double pricing_ = 0; // seconds of a processor
 };
 
 } // namespace stretto::comm

@@ -99,13 +99,13 @@ std::string Review::decide(std::size_t most_bytes) const {
     rule.elections = !rooted; // who comes first to such a call would have to wait for others
     const double waits = std::max(select::wait(expected),
                                   rule.elections ? select::wait(select::shape_of(recent)) : 0);
-    if (!forced && !lessons->pays(waits, expected.size()))
+    if (!forced && (lessons->rests(Lessons::rule) || !lessons->pays(waits, expected.size())))
         return "";
-    const select::Late next =
-        forced ? select::forced_late(situation, balanced, expected, recent) : lessons->priced([&] {
-            return choose_late(situation, balanced, expected, recent, serves, lessons->usual(),
-                               rule);
-        });
+    const select::Late next = forced ? select::forced_late(situation, balanced, expected, recent)
+                                     : lessons->priced(Lessons::rule, serves, [&] {
+                                           return choose_late(situation, balanced, expected, recent,
+                                                              serves, lessons->usual(), rule);
+                                       });
     std::string text = exactly(next.margin) + "\n" + std::to_string(next.latecomers) + "\n";
     text.append(next.same_as(serves) ? kAsSoFar : next.algorithm).append("\n");
     text.append(rooted ? ranks_behind(situation, next.order) : "").append("\n");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/status.hpp"
 #include "comm/told.hpp"
 
@@ -89,7 +90,7 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
     Forecast forecast = at_once(8);
     const Deviations told{{101, 100 * kMs}}; // of 0.8 s that ranks are apart, 0.2 may be saved
     CHECK(!forecast.decide(told, 1024).empty());
-    forecast.lessons->priced([] {
+    forecast.lessons->priced(Lessons::call, {}, [] {
         for (const std::clock_t start = std::clock(); std::clock() - start < CLOCKS_PER_SEC / 4;)
             ;
         return select::Late();
@@ -103,12 +104,33 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
     CHECK(forecast.decide({{101, 4 * kMs}}, 1024) == Forecast::kRefused);
 }
 
-TEST_CASE("after a decision the arbiter rests") {
+TEST_CASE("after a decision the arbiter rests, of each kind by itself") {
     Lessons lessons(1'000'000'000);
-    CHECK(!lessons.rests());
-    lessons.priced([] { return select::Late(); });
-    CHECK(lessons.rests());
-    CHECK(lessons.pays(1e9, 8)); // what serves as a rule is looked at all the same
+    CHECK(!lessons.rests(Lessons::call));
+    lessons.priced(Lessons::call, {}, [] { return select::Late(); });
+    CHECK(lessons.rests(Lessons::call));
+    CHECK(!lessons.rests(Lessons::rule)); // what serves as a rule is looked at all the same
+    lessons.priced(Lessons::rule, {}, [] { return select::Late(); });
+    CHECK(lessons.rests(Lessons::rule));
+}
+
+TEST_CASE("the arbiter rests the longer the more often nothing came of it, but not for ever") {
+    constexpr std::uint64_t kHour = 3'600'000'000'000;
+    const std::uint64_t now = now_ns();
+    const auto rests_for = [&](const Rest &rest, std::uint64_t times) {
+        // Priced until so long ago that it is just over, or just not.
+        Rest before = rest, after = rest;
+        before.begin(now - (times + 1) * kHour, now - times * kHour, true);
+        after.begin(now - times * kHour, now - (times - 1) * kHour, true);
+        return before.over() && !after.over();
+    };
+    Rest rest(8);
+    for (const std::uint64_t times : {16, 32, 64, 128, 256, 256, 256}) {
+        CHECK(rests_for(rest, times));
+        rest.begin(0, 1, true);
+    }
+    rest.begin(0, 1, false); // something came of it
+    CHECK(rests_for(rest, 16));
 }
 
 TEST_CASE("ranks ask the seldomer the more often nothing came of it") {
