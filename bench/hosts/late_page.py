@@ -5,12 +5,12 @@ and what the model says of its 48 processes; and as a section of the paper's pag
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import late_risks
 from late_model import RANKS, elapsed
-from paper_page import put
+from paper_page import END, put
 from published_late import Source, Value, table_3, table_4
 from sizes import size_text
 from stretto.cli import arrival_tables
@@ -19,6 +19,7 @@ from stretto.cli.arrival_tables import BETTER, BOUNDS, COMPARED, MODES, NONE, Ce
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/papers/proficz.md"
 BEGIN = "<!-- measured: written by bench/hosts/proficz.py --page -->"
+HEAD = "### Links of "
 LEGEND = """\
 Mean over ranks and calls of the time from a rank's arrival to its finish, ms; in brackets the \
 speed-up over the ring of the same calls. *n hosts*: measured here. *Paper*: its tables, {ranks} \
@@ -30,42 +31,65 @@ last calls and for what ranks tell half-way.
 """
 
 
-def markdown(found: list[dict]) -> str:
-    """Of all rates and numbers of hosts."""
-    text = [LEGEND.format(ranks=RANKS)]
-    for rate, group in itertools.groupby(found, lambda results: results["rate"]):
-        whole = list(group)
+def markdown(found: list[dict], page: str = "") -> str:
+    """Of all rates, sizes and numbers of hosts; of what was not measured, what the page has."""
+    made = {**dict(_sections_of(page)), **dict(_sections(found))}
+    return "\n".join([LEGEND.format(ranks=RANKS), *made.values()])
+
+
+def _sections_of(page: str) -> Iterator[tuple[str, str]]:
+    """Of a page, by their titles."""
+    _, *parts = page.partition(BEGIN)[2].partition(END)[0].split(HEAD)
+    for part in parts:
+        yield part.partition("\n")[0], f"{HEAD}{part.rstrip()}\n"
+
+
+def _sections(found: list[dict]) -> Iterator[tuple[str, str]]:
+    """Of what was measured, by their titles."""
+    for rate, size, whole in _groups(found):
         some = [late_risks.part_of(results, "tables") for results in whole]
-        text += [f"### Links of {rate}\n", *map(_about, some), ""]
+        title = f"{rate}, {size_text(size)}"
+        text = [f"{HEAD}{title}\n", *map(_about, whole), ""]
         for mode in seen(_rows(some), "mode"):
-            rows = [row for row in _rows(some) if row["mode"] == mode]
-            for size in sorted(seen(rows, "bytes")):
-                text += _section(by_algorithm(some, mode, size))
-            if any(row["algorithm"] == COMPARED for row in rows):
+            text += _section(by_algorithm(some, mode, size))
+            if any(row["algorithm"] == COMPARED for row in _at(_rows(some), mode, size)):
                 text += _section(against_ring(some, mode))
         if _rows(some):
-            text += [f"![Figures 10 to 12, {rate}](../images/{image(rate)})", ""]
+            text += [f"![Figures 10 to 12, {title}](../images/{image(rate, size)})", ""]
         text += late_risks.sections(whole)
-    return "\n".join(text)
+        yield title, "\n".join(text)
 
 
-def image(rate: str) -> str:
-    return f"proficz-{rate}.png"
+def _groups(found: list[dict]) -> Iterator[tuple[str, int, list[dict]]]:
+    """All of a rate and a size."""
+    for rate, group in itertools.groupby(found, lambda results: results["rate"]):
+        whole = list(group)
+        for size in sorted(seen(_rows(whole), "bytes")):
+            of_size = (
+                {**results, "rows": [row for row in results["rows"] if row["bytes"] == size]}
+                for results in whole
+            )
+            yield rate, size, [results for results in of_size if results["rows"]]
+
+
+def image(rate: str, size: int) -> str:
+    return f"proficz-{rate}-{size_text(size).replace(' ', '')}.png"
 
 
 def draw(found: list[dict], folder: Path) -> list[Path]:
-    """A file for each rate."""
+    """A file for each rate and size."""
     written = []
-    for rate, group in itertools.groupby(found, lambda results: results["rate"]):
-        tables = [late_risks.part_of(results, "tables") for results in group]
+    for rate, size, whole in _groups(found):
+        tables = [late_risks.part_of(results, "tables") for results in whole]
         if _rows(tables):
-            written.append(folder / image(rate))
+            written.append(folder / image(rate, size))
             plot([results for results in tables if results["rows"]], str(written[-1]))
     return written
 
 
-def write(text: str) -> None:
-    PAGE.write_text(put(PAGE.read_text(), text, BEGIN))
+def write(found: list[dict]) -> None:
+    page = PAGE.read_text()
+    PAGE.write_text(put(page, markdown(found, page), BEGIN))
 
 
 def by_algorithm(found: list[dict], mode: str, size: int) -> Grid:

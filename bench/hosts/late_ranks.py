@@ -70,7 +70,7 @@ def main() -> int:
     (options.output / "proficz.md").write_text(text)
     late_page.draw(found, options.output)
     if options.page:
-        late_page.write(text)
+        late_page.write(found)
         late_page.draw(found, ROOT / "docs/images")
     print(text)
     return 1 if tell_wrong(found) or not whole else 0

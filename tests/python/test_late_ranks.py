@@ -188,7 +188,7 @@ FOUND = [
 
 def test_measured_beside_published_and_modelled():
     shown = late_page.markdown(FOUND)
-    assert "### Links of 1gbit" in shown
+    assert "### Links of 1gbit, 4 MiB\n" in shown
     assert "- 4 hosts: today, one, 2 cores for all; α = 100 µs, β = 8.50 ns a byte" in shown
     for line in (
         "| late by, ms | 0 | 50 |",
@@ -254,12 +254,28 @@ def test_what_wrong_estimates_cost_at_most():
     assert "together**" not in page and "(table 3)" not in page and "Figures" not in page
 
 
-def test_each_rate_has_a_figure(tmp_path):
+def test_each_rate_and_size_has_a_figure(tmp_path):
     pytest.importorskip("matplotlib")
-    both = [*FOUND, results(4, row(0), row(50), rate="100mbit")]
+    small = [{**row(ms), "bytes": 512 << 10} for ms in (0, 50)]
+    both = [*FOUND, results(4, row(0), row(50), *small, rate="100mbit")]
     drawn = late_page.draw(both, tmp_path)
-    assert [path.name for path in drawn] == ["proficz-1gbit.png", "proficz-100mbit.png"]
+    names = ["1gbit-4MiB", "100mbit-512KiB", "100mbit-4MiB"]
+    assert [path.name for path in drawn] == [f"proficz-{name}.png" for name in names]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
+
+
+def test_the_page_keeps_what_was_not_measured_again():
+    """Over other links, or of other sizes."""
+    slow = results(4, row(0), rate="100mbit")
+    page = late_page.put(late_page.PAGE.read_text(), late_page.markdown(FOUND), late_page.BEGIN)
+    both = late_page.put(page, late_page.markdown([slow], page), late_page.BEGIN)
+    assert both.count("### Links of 1gbit, 4") == both.count("### Links of 100mbit") == 1
+    for whole in (late_page.markdown(FOUND), late_page.markdown([slow])):
+        assert whole.partition("###")[2].strip() in both
+    again = late_page.markdown(FOUND[:1], both)
+    assert "8 hosts" not in again.partition("100mbit")[0]  # that was measured anew
+    larger = late_page.markdown([results(4, {**row(0), "bytes": 20 << 20})], both)
+    assert "| `ring`, 8 hosts | 70.0" in larger and "### Links of 1gbit, 20 MiB\n" in larger
 
 
 def test_the_page_has_a_place_for_it():
