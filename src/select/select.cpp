@@ -130,6 +130,18 @@ const Priced *cheapest_of(const std::vector<Priced> &all) {
     return least;
 }
 
+// The first that the rule names and that can serve; prices that come from measured times have to
+// agree that none is faster.  Null if there is none.
+const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
+    const double most = v.cheapest->price.seconds * kTolerance;
+    for (const std::string_view name : rule.names)
+        for (const Priced &each : v.all)
+            if (each.name == name && each.excluded.empty() &&
+                (!by_times || (rule.holds && each.price.seconds <= most)))
+                return &each;
+    return nullptr;
+}
+
 Verdicts judge(const Situation &s) {
     // What was measured may say otherwise of what is dear by price.
     constexpr double kWithinCorrected = 10;
@@ -152,19 +164,15 @@ Verdicts judge(const Situation &s) {
         v.corrections.empty() ? "by price" : "by price as corrected by measured calls";
     v.why = "cheapest of " + std::to_string(v.all.size()) + " " + price + ": " +
             time_in_words(v.cheapest->price.seconds);
+    const bool by_times = s.profile.measured() || !v.corrections.empty();
     const Rule measured = rule(s);
-    for (const std::string_view name : measured.names)
-        for (const Priced &each : v.all)
-            if (v.chosen == v.cheapest && each.name == name && each.excluded.empty() &&
-                ((!s.profile.measured() && v.corrections.empty()) ||
-                 (measured.holds &&
-                  each.price.seconds <= v.cheapest->price.seconds * kTolerance))) {
-                v.chosen = &each;
-                v.why = measured.why;
-                if (s.profile.measured() || !v.corrections.empty())
-                    v.why += "; " + price + " none is faster by more than 2 % (" +
-                             time_in_words(each.price.seconds) + ")";
-            }
+    if (const Priced *const best = best_by_rule(measured, v, by_times)) {
+        v.chosen = best;
+        v.why = measured.why;
+        if (by_times)
+            v.why += "; " + price + " none is faster by more than 2 % (" +
+                     time_in_words(best->price.seconds) + ")";
+    }
     if (v.chosen != by_price && !v.corrections.empty())
         v.why += "; uncorrected the cheapest is " + by_price->name;
     return v;

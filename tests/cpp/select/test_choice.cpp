@@ -123,6 +123,36 @@ TEST_CASE("between hosts the cheapest serves, and of equals the one that was mea
     CHECK(schedule::account(make(choice, 6)).steps == 1);
 }
 
+TEST_CASE("what the rule names first serves if no price is better, its own the best or not") {
+    int serves = 0;
+    for (const int ranks : {3, 8, 16})
+        for (const std::size_t bytes : {64, 48 << 10, 1 << 20, 4 << 20})
+            for (const double byte : {1e-9, 8.5e-9, 8.5e-8}) { // from 10 Gbit/s to 100 Mbit/s
+                Situation s = allreduce(ranks, 2, bytes);
+                s.hosts = ranks;
+                s.profile.date = "today";
+                s.profile.between = {
+                    .latency = 3e-6, .overhead = 5e-6, .byte = byte, .reduce = 2e-11};
+                s.profile.common = 8e-6;
+                const std::string_view first = select::rule(s).names[0];
+                double least = 1e9, own = 1e9;
+                for (const select::Priced &each : select::priced(s))
+                    if (each.excluded.empty()) {
+                        least = std::min(least, each.price.seconds);
+                        own = each.name == first ? each.price.seconds : own;
+                    }
+                if (own > 1.02 * least)
+                    continue;
+                CAPTURE(ranks);
+                CAPTURE(bytes);
+                CAPTURE(byte);
+                CHECK(select::choose(s).algorithm == first);
+                serves += own == least ? 1 : 100;
+            }
+    CHECK(serves % 100 > 0); // its own price was the best
+    CHECK(serves / 100 > 0); // another was, by a little
+}
+
 TEST_CASE("among many hosts prices alone decide, but for long vectors they cannot tell apart") {
     Situation s = allreduce(100, 2, 1 << 20);
     s.hosts = 100;
