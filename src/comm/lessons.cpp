@@ -45,21 +45,23 @@ static double processor_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-select::Late Lessons::priced(Kind kind, const select::Late &serves,
+select::Late Lessons::priced(Kind kind, double waits, const select::Late &serves,
                              const std::function<select::Late()> &decide) {
     const double start = processor_seconds();
     const std::uint64_t began = now_ns();
     select::Late late = decide();
     pricing_ = processor_seconds() - start;
-    rests_[kind].begin(began, now_ns(), late.same_as(serves));
+    rests_[kind].begin(began, now_ns(), waits, late.same_as(serves));
     return late;
 }
 
-bool Rest::over() const {
-    return now_ns() >= end_;
+bool Rest::over(double waits) const {
+    constexpr double kNew = 2;
+    return now_ns() >= end_ || (in_vain_ > 0 && waits > kNew * waits_);
 }
 
-void Rest::begin(std::uint64_t from, std::uint64_t to, bool in_vain) {
+void Rest::begin(std::uint64_t from, std::uint64_t to, double waits, bool in_vain) {
+    waits_ = in_vain ? std::max(waits_, waits) : 0;
     in_vain_ = in_vain ? std::min(in_vain_ + 1, kMost) : 0;
     end_ = to + ((times_ * (to - from)) << in_vain_);
 }

@@ -27,21 +27,24 @@ struct Lesson {
 };
 
 // How long nothing is priced anew: eight times as long as that took the last time, and twice as
-// long after each time that nothing came of it, up to 256 times.  So where nothing comes of it, a
-// 256th of a processor is what it takes at most.
+// long after each time in a row that nothing came of it, up to 512 times.  So where nothing comes
+// of it, a 512th of a processor is what it takes in the end.  But not if ranks wait twice as long
+// as when nothing came of it: that is something new.
 class Rest {
 public:
     explicit Rest(std::uint64_t times = 8) : times_(times) {}
 
-    bool over() const;
-    // Priced from one time to another, of now_ns(): where no processor is free for it all ranks are
-    // slower for it, and then it takes long.
-    void begin(std::uint64_t from, std::uint64_t to, bool in_vain);
+    // For ranks that wait so long, in seconds.
+    bool over(double waits) const;
+    // Priced for such waits from one time to another, of now_ns(): where no processor is free for
+    // it all ranks are slower for it, and then it takes long.
+    void begin(std::uint64_t from, std::uint64_t to, double waits, bool in_vain);
 
 private:
-    static constexpr unsigned kMost = 5; // doublings
+    static constexpr unsigned kMost = 6; // doublings
     std::uint64_t times_, end_ = 0;      // by now_ns()
     unsigned in_vain_ = 0;               // times in a row
+    double waits_ = 0;                   // the longest of these times, if there are any
 };
 
 // Of calls of one kind; of the agent's thread.
@@ -62,10 +65,11 @@ public:
     bool pays(double waits, std::size_t ranks);
     // What serves as a rule, or what serves one call of which something was told.
     enum Kind { rule, call };
-    // The last decision of that kind was so lately that another is not worth what it takes.
-    bool rests(Kind kind) const { return !rests_[kind].over(); }
+    // For ranks that wait so long, in seconds: whether the last decision of that kind was so lately
+    // that another is not worth what it takes.
+    bool rests(Kind kind, double waits) const { return !rests_[kind].over(waits); }
     // Decides, and remembers how long that took; nothing comes of it if it is what serves already.
-    select::Late priced(Kind kind, const select::Late &serves,
+    select::Late priced(Kind kind, double waits, const select::Late &serves,
                         const std::function<select::Late()> &decide);
 
 private:

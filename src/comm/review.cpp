@@ -99,10 +99,10 @@ std::string Review::decide(std::size_t most_bytes) const {
     rule.elections = !rooted; // who comes first to such a call would have to wait for others
     const double waits = std::max(select::wait(expected),
                                   rule.elections ? select::wait(select::shape_of(recent)) : 0);
-    if (!forced && (lessons->rests(Lessons::rule) || !lessons->pays(waits, expected.size())))
+    if (!forced && (lessons->rests(Lessons::rule, waits) || !lessons->pays(waits, expected.size())))
         return "";
     const select::Late next = forced ? select::forced_late(situation, balanced, expected, recent)
-                                     : lessons->priced(Lessons::rule, serves, [&] {
+                                     : lessons->priced(Lessons::rule, waits, serves, [&] {
                                            return choose_late(situation, balanced, expected, recent,
                                                               serves, lessons->usual(), rule);
                                        });

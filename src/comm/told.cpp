@@ -69,13 +69,14 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
         return "";
     if (lesson)
         lessons->learn(*lesson, situation);
-    if (!forced && (select::wait(*expected) < serves.margin || lessons->rests(Lessons::call) ||
-                    !lessons->pays(farthest(*expected, usual), ranks.size())))
+    const double waits = farthest(*expected, usual);
+    if (!forced && (select::wait(*expected) < serves.margin ||
+                    lessons->rests(Lessons::call, waits) || !lessons->pays(waits, ranks.size())))
         return std::string(kRefused);
     const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
     const select::Late late =
         forced ? select::forced_late(situation, balanced, *expected, cases)
-               : lessons->priced(Lessons::call, serves, [&] {
+               : lessons->priced(Lessons::call, waits, serves, [&] {
                      return select::choose_late(situation, balanced, *expected, cases, {},
                                                 lessons->all(), {.elections = false});
                  });

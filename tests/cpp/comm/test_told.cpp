@@ -22,6 +22,7 @@ using select::Arrivals;
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
+constexpr std::uint64_t kHour = 3'600'000'000'000; // of clocks that go round
 
 // A host each, 1 Gbit/s, 4 MiB; all come at once usually.
 Forecast at_once(int ranks) {
@@ -90,7 +91,7 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
     Forecast forecast = at_once(8);
     const Deviations told{{101, 100 * kMs}}; // of 0.8 s that ranks are apart, 0.2 may be saved
     CHECK(!forecast.decide(told, 1024).empty());
-    forecast.lessons->priced(Lessons::call, {}, [] {
+    forecast.lessons->priced(Lessons::call, 0.1, {}, [] {
         for (const std::clock_t start = std::clock(); std::clock() - start < CLOCKS_PER_SEC / 4;)
             ;
         return select::Late();
@@ -106,31 +107,43 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
 
 TEST_CASE("after a decision the arbiter rests, of each kind by itself") {
     Lessons lessons(1'000'000'000);
-    CHECK(!lessons.rests(Lessons::call));
-    lessons.priced(Lessons::call, {}, [] { return select::Late(); });
-    CHECK(lessons.rests(Lessons::call));
-    CHECK(!lessons.rests(Lessons::rule)); // what serves as a rule is looked at all the same
-    lessons.priced(Lessons::rule, {}, [] { return select::Late(); });
-    CHECK(lessons.rests(Lessons::rule));
+    CHECK(!lessons.rests(Lessons::call, 0.1));
+    lessons.priced(Lessons::call, 0.1, {}, [] { return select::Late(); });
+    CHECK(lessons.rests(Lessons::call, 0.1));
+    CHECK(!lessons.rests(Lessons::rule, 0.1)); // what serves as a rule is looked at all the same
+    lessons.priced(Lessons::rule, 0.1, {}, [] { return select::Late(); });
+    CHECK(lessons.rests(Lessons::rule, 0.1));
 }
 
 TEST_CASE("the arbiter rests the longer the more often nothing came of it, but not for ever") {
-    constexpr std::uint64_t kHour = 3'600'000'000'000;
+    constexpr double kWaits = 0.1;
     const std::uint64_t now = now_ns();
     const auto rests_for = [&](const Rest &rest, std::uint64_t times) {
-        // Priced until so long ago that it is just over, or just not.
+        // An hour of pricing was over so long ago that the rest just is, or an hour later.
         Rest before = rest, after = rest;
-        before.begin(now - (times + 1) * kHour, now - times * kHour, true);
-        after.begin(now - times * kHour, now - (times - 1) * kHour, true);
-        return before.over() && !after.over();
+        before.begin(now - (times + 1) * kHour, now - times * kHour, kWaits, true);
+        after.begin(now - times * kHour, now - (times - 1) * kHour, kWaits, true);
+        return before.over(kWaits) && !after.over(kWaits);
     };
     Rest rest(8);
-    for (const std::uint64_t times : {16, 32, 64, 128, 256, 256, 256}) {
+    for (const std::uint64_t times : {16, 32, 64, 128, 256, 512, 512, 512}) {
         CHECK(rests_for(rest, times));
-        rest.begin(0, 1, true);
+        rest.begin(0, 1, kWaits, true);
     }
-    rest.begin(0, 1, false); // something came of it
+    rest.begin(0, 1, kWaits, false); // something came of it
     CHECK(rests_for(rest, 16));
+}
+
+TEST_CASE("ranks that wait twice as long as when nothing came of it are something new") {
+    const std::uint64_t now = now_ns();
+    Rest rest;
+    rest.begin(now, now + kHour, 0.1, true);
+    CHECK(!rest.over(0.2));
+    CHECK(rest.over(0.21));
+    rest.begin(now, now + kHour, 0.05, true); // the longest counts
+    CHECK(!rest.over(0.2));
+    rest.begin(now, now + kHour, 0.1, false);
+    CHECK(!rest.over(100)); // it is worth its price, and that is paid now and then
 }
 
 TEST_CASE("ranks ask the seldomer the more often nothing came of it") {
