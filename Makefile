@@ -28,7 +28,7 @@ c_files := $(shell find src include mpi python tests bench examples lab -type f 
 	-not -path '*/.venv/*' -not -path '*/.build/*')
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak
 
-.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-asan test-tsan \
+.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-asan test-tsan \
 	reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
@@ -107,6 +107,11 @@ test-asan: $(TOOLS)
 test-tsan: $(TOOLS)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(sanitized))
 	$(call ctest,tsan,$(only_shared))
+
+# The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
+test-simgrid: $(TOOLS)
+	$(call build,simgrid,-DSTRETTO_SIMGRID=ON -DSTRETTO_KERNELS=baseline,stretto_simgrid)
+	$(call ctest,simgrid,-R '^simgrid$$')
 
 # What docs/reliability.md shows: about an hour, as root.
 reliability: $(INSTALLED)
