@@ -47,9 +47,14 @@ $(TOOLS): pyproject.toml tools/requirements.py tools/check_machine.sh
 	@$(BIN)/python -m pip install --quiet -r .venv/requirements.txt
 	@touch $@
 
+# In the folder where the tests are built as well, which need most of the same.
+WERROR := $(if $(filter test%,$(MAKECMDGOALS)),ON,OFF)
+cmake_options := -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=$(WERROR)
+targets := stretto;stretto_mpi;stretto_core
 $(INSTALLED): $(TOOLS) $(library_sources) $(python_sources) README.md LICENSE
 	@echo "building and installing stretto into .venv"
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
+	@CMAKE_ARGS="$(cmake_options) -DSTRETTO_BENCH=ON" $(BIN)/python -m pip install --quiet \
+		--no-build-isolation --no-deps --force-reinstall -C build-dir=build/test -C "build.targets=$(targets)" .
 	@touch $@
 
 install: $(INSTALLED)
@@ -58,7 +63,7 @@ install: $(INSTALLED)
 
 comma := ,
 # build(folder, options, targets): configures, builds what has changed.
-build = $(BIN)/cmake -S . -B build/$(1) -G Ninja -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=ON $(2) \
+build = $(BIN)/cmake -S . -B build/$(1) -G Ninja $(cmake_options) $(2) \
 	--log-level=WARNING > /dev/null && $(BIN)/ninja -C build/$(1) -j $(JOBS) --quiet $(3)
 ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2)
 sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
@@ -84,7 +89,7 @@ test-full: test-cpp
 	STRETTO_TEST_FULL=1 $(call ctest,test,--timeout 7200)
 	STRETTO_TEST_FULL=1 $(MAKE) test-python test-lab test-mpi
 
-test-cpp: $(TOOLS)
+test-cpp: $(INSTALLED)
 	$(call build,test,-DSTRETTO_BENCH=ON)
 	$(call ctest,test)
 
