@@ -23,7 +23,7 @@ from sizes import parse_sizes, size_text
 # By name: STRETTO_ARRIVALS, and whether ranks tell of their phases.
 SETTINGS = {"not watched": (0, 0), "watched": (1, 0), "watched, with edges": (1, 1)}
 PROGRAM = BUILD / "phases"
-WARMUP = 50  # phases, by which all that is decided is
+WARMUP = 200  # phases, by which all that is decided is, and rests are long
 
 
 def parse_arguments() -> argparse.Namespace:
