@@ -244,7 +244,7 @@ Late forced_late(const Situation &s, std::string_view algorithm, const Arrivals 
                     .order = placed_by_arrival(s, expected, margin),
                     .margin = margin,
                     .why = "forced, for the arrivals of the last calls"};
-    return {};
+    return {.margin = margin, .why = "forced, and there is nothing to make of these arrivals"};
 }
 
 } // namespace stretto::select

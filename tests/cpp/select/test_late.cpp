@@ -194,6 +194,13 @@ TEST_CASE("an algorithm that was asked for is made for the arrivals") {
         CHECK(found.order == std::vector<int>{0, 1, 2, 4, 3});
     }
     CHECK(forced_late(s, "ring", late, always(late)).algorithm.empty());
+    // If all come at once as a rule there is nothing to make, but what ranks tell of single calls
+    // still counts, in margins.
+    const Arrivals at_once(5, 0);
+    const Late usual = forced_late(s, "pre_reduced_ring", at_once, always(at_once));
+    CHECK(usual.algorithm.empty());
+    CHECK(usual.margin == forced_late(s, "pre_reduced_ring", late, always(late)).margin);
+    CHECK(usual.margin > 0);
 }
 
 TEST_CASE("what is best for one late rank depends on the vector") {
