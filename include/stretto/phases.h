@@ -14,7 +14,8 @@ extern "C" {
 
 /* A phase of computation begins; the next blocking allreduce that arrivals matter to (docs/
  * arrivals.md) ends it.  For loops: each phase is compared with the last ones that ended in the
- * same call.  Local: nobody is waited for. */
+ * same call; of several calls that take turns, the one is expected that came next the last time.
+ * Local: nobody is waited for. */
 STRETTO_API stretto_status stretto_phase_begin(stretto_comm comm);
 
 /* So much of the phase is done: above 0 and up to 1, of the time that all of it takes.  0.5 in the

@@ -6,11 +6,16 @@
 // any part of it, as often as it likes.  What others hear is only how far this rank will be from
 // what it takes usually: when it usually comes they know from the last calls (history.hpp), so
 // clocks need not be compared, and who keeps to his habit has nothing to say.
+//
+// Programs may make several calls in turns, each with a phase of its own length before it.  Which
+// call comes is what came the last time after the one before, as far as these are calls that end
+// phases.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 
 namespace stretto::arrival {
@@ -19,25 +24,34 @@ class Phase {
 public:
     // Phases that count, of which the median is what is usual; and how many there must have been.
     static constexpr std::size_t kPhases = 7, kFewest = 3;
+    // The number of no call.
+    static constexpr std::uint64_t kNone = 0;
 
-    // Nanoseconds of a clock that does not go back.
+    // Nanoseconds of a clock that does not go back.  If no call has ended the last phase, one did
+    // that ends none, such as the barrier of an epoch: it has its place among those that take
+    // turns.
     void begin(std::uint64_t now);
+    // The call that is to end the phase, or kNone.
+    std::uint64_t coming() const { return coming_; }
     struct Foreseen {
         std::uint64_t end;
         std::int64_t later; // nanoseconds after its usual end
     };
     // This part of the phase is done, above 0 and up to 1; nothing if there is no phase, or no
-    // habit yet.
+    // habit yet of those that the coming call ends.
     std::optional<Foreseen> edge(std::uint64_t now, double fraction);
-    // The call that ends a phase, by a number of its own; phases that end in another one than the
-    // last are a new habit.  Whether edge() was called in it.
+    // The call that ends a phase, by a number of its own.  Whether edge() was called in it.
     bool end(std::uint64_t now, std::uint64_t call);
 
 private:
+    void follow(std::uint64_t call);
+
     bool begun_ = false, edges_ = false;
     std::uint64_t start_ = 0;
-    std::uint64_t call_ = 0;              // that ended the last phase
-    std::deque<std::uint64_t> durations_; // nanoseconds, the latest last
+    std::uint64_t latest_ = kNone, coming_ = kNone;
+    std::map<std::uint64_t, std::uint64_t> next_; // by call: what came after it
+    // By the call that ended them, nanoseconds, the latest last.
+    std::map<std::uint64_t, std::deque<std::uint64_t>> durations_;
 };
 
 } // namespace stretto::arrival

@@ -350,7 +350,7 @@ private:
     std::vector<arrival::Stamp> came_; // to the call in progress, by rank
     std::mutex phase_mutex_;           // of what follows, as any thread may tell of the phase
     arrival::Phase phase_;
-    // The call that is to end the phase, if ranks ask before it; what was told of this rank.
+    // A call that may end the phase, if ranks ask before it; what was told of this rank.
     struct Next {
         bool asks = false;
         std::uint64_t key = 0;
@@ -362,8 +362,9 @@ private:
         bool decides = false;
         std::int64_t after_first = 0;
         bool timed = false;
-    } next_;
-    engine::Tally uncounted_; // of calls that no caller made
+    };
+    std::map<std::uint64_t, Next> next_; // by the numbers of calls
+    engine::Tally uncounted_;            // of calls that no caller made
     // Calls that no caller made: how many below all that are not complete, and the numbers of later
     // ones.
     std::uint64_t own_before_ = 0;

@@ -22,8 +22,8 @@ namespace stretto::comm {
 void Communicator::begin_phase() {
     const std::lock_guard lock(phase_mutex_);
     phase_.begin(now_ns());
-    next_.told = 0;
-    next_.timed = false;
+    if (const auto next = next_.find(phase_.coming()); next != next_.end())
+        next->second.timed = false;
 }
 
 void Communicator::edge(double fraction) {
@@ -32,26 +32,28 @@ void Communicator::edge(double fraction) {
                     "a part of a phase is above 0 and at most 1, not " + std::to_string(fraction));
     const std::lock_guard lock(phase_mutex_);
     const auto foreseen = phase_.edge(now_ns(), fraction);
-    if (!foreseen || !next_.asks)
+    const auto found = next_.find(phase_.coming());
+    if (!foreseen || found == next_.end() || !found->second.asks)
         return;
+    Next &next = found->second;
     const std::int64_t later = foreseen->later;
-    const bool news = std::abs(static_cast<double>(later - next_.told)) * 1e-9 >= next_.margin;
+    const bool news = std::abs(static_cast<double>(later - next.told)) * 1e-9 >= next.margin;
     if (news) {
-        next_.told = later;
-        joined_.reach.watch->notify(next_.key, next_.arbiter, later);
+        next.told = later;
+        joined_.reach.watch->notify(next.key, next.arbiter, later);
     }
-    if (next_.decides && (news || !next_.timed)) {
-        next_.timed = true;
+    if (next.decides && (news || !next.timed)) {
+        next.timed = true;
         // When the first comes, if that is not this rank, which knows when it usually is.
-        const std::int64_t ahead = std::max<std::int64_t>(0, later + next_.after_first);
-        joined_.reach.watch->seal_before(next_.key,
+        const std::int64_t ahead = std::max<std::int64_t>(0, later + next.after_first);
+        joined_.reach.watch->seal_before(next.key,
                                          foreseen->end - static_cast<std::uint64_t>(ahead));
     }
 }
 
 bool Communicator::end_phase(const Watched &watched, std::uint64_t now) {
     const std::lock_guard lock(phase_mutex_);
-    next_.asks = false; // it is too late for that
+    next_[watched.number].asks = false; // it is too late for that
     return phase_.end(now, watched.number);
 }
 
@@ -112,7 +114,7 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
         call_the_roll(watched);
     }
     const std::lock_guard lock(phase_mutex_);
-    next_ = next;
+    next_[watched.number] = next;
 }
 
 // What serves when nobody tells anything.

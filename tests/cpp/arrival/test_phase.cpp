@@ -66,13 +66,58 @@ TEST_CASE("three phases of seven that were disturbed change no habit") {
     CHECK(phase.edge(now + 250 * kMs, 0.5)->later == 0);
 }
 
-TEST_CASE("phases that end in another call are a new habit") {
+TEST_CASE("phases that end in another call have a habit of their own") {
     Phase phase;
     std::uint64_t now = 0;
     live(phase, now, 10, 7);
     phase.begin(now);
     phase.end(now + 20 * kMs, kCall + 1);
     phase.begin(now);
+    CHECK(phase.coming() == kCall + 1); // what is not known better comes again
     CHECK(!phase.edge(now + kMs, 0.5));
     CHECK(!Phase().end(0, kCall)); // a call without a phase before
+}
+
+TEST_CASE("of calls that take turns each has its habit, and is known to come") {
+    for (const std::uint64_t calls : {1, 2, 3, 7}) {
+        CAPTURE(calls);
+        Phase phase;
+        std::uint64_t now = 0;
+        for (int turn = 0; turn < 8; ++turn)
+            for (std::uint64_t call = 0; call < calls; ++call) { // 0: one that ends no phase
+                const std::uint64_t length = 10 * (call + 1) * kMs;
+                phase.begin(now);
+                const auto foreseen = phase.edge(now + length / 2, 0.5);
+                if (turn > 4) {
+                    CHECK(phase.coming() == call);
+                    CHECK(foreseen.has_value() == (call != Phase::kNone));
+                    CHECK((!foreseen || foreseen->later == 0));
+                }
+                now += length;
+                if (call != Phase::kNone)
+                    CHECK(phase.end(now, call));
+            }
+    }
+}
+
+TEST_CASE("a call that is left out once is waited for the next time") {
+    Phase phase;
+    std::uint64_t now = 0;
+    const auto end = [&](std::uint64_t call) {
+        phase.begin(now);
+        const bool known = phase.coming() == call;
+        now += kMs;
+        phase.end(now, call);
+        return known;
+    };
+    for (int turn = 0; turn < 3; ++turn)
+        for (const std::uint64_t call : {1, 2, 3})
+            end(call);
+    CHECK(end(1));
+    CHECK(!end(3));
+    CHECK(end(1));
+    CHECK(!end(2)); // 3 was last after it
+    CHECK(end(3));
+    CHECK(end(1));
+    CHECK(end(2));
 }
