@@ -51,7 +51,9 @@ select::Late Lessons::priced(Kind kind, double waits, const select::Late &serves
     const std::uint64_t began = now_ns();
     select::Late late = decide();
     pricing_ = processor_seconds() - start;
-    rests_[kind].begin(began, now_ns(), waits, late.same_as(serves));
+    const bool is_balanced = late.algorithm.empty();
+    const bool in_vain = late.same_as(serves) && (kind == call || is_balanced);
+    rests_[kind].begin(began, now_ns(), waits, in_vain);
     return late;
 }
 
@@ -63,7 +65,7 @@ bool Rest::over(double waits) const {
 void Rest::begin(std::uint64_t from, std::uint64_t to, double waits, bool in_vain) {
     waits_ = in_vain ? std::max(waits_, waits) : 0;
     in_vain_ = in_vain ? std::min(in_vain_ + 1, kMost) : 0;
-    end_ = to + ((times_ * (to - from)) << in_vain_);
+    end_ = to + (to - from) * (in_vain ? times_ << in_vain_ : of_use_);
 }
 
 } // namespace stretto::comm

@@ -32,7 +32,9 @@ struct Lesson {
 // as when nothing came of it: that is something new.
 class Rest {
 public:
-    explicit Rest(std::uint64_t times = 8) : times_(times) {}
+    // `of_use`: how many times as long it rests if something came of it.
+    explicit Rest(std::uint64_t times = 8, std::uint64_t of_use = 8)
+        : times_(times), of_use_(of_use) {}
 
     // For ranks that wait so long, in seconds.
     bool over(double waits) const;
@@ -41,17 +43,17 @@ public:
     void begin(std::uint64_t from, std::uint64_t to, double waits, bool in_vain);
 
 private:
-    static constexpr unsigned kMost = 6; // doublings
-    std::uint64_t times_, end_ = 0;      // by now_ns()
-    unsigned in_vain_ = 0;               // times in a row
-    double waits_ = 0;                   // the longest of these times, if there are any
+    static constexpr unsigned kMost = 6;     // doublings
+    std::uint64_t times_, of_use_, end_ = 0; // by now_ns()
+    unsigned in_vain_ = 0;                   // times in a row
+    double waits_ = 0;                       // the longest of these times, if there are any
 };
 
 // Of calls of one kind; of the agent's thread.
 class Lessons {
 public:
     // After a decision this rests for so many times as long as it took, at least.
-    explicit Lessons(std::uint64_t rest = 8) : rests_{Rest(rest), Rest(rest)} {}
+    explicit Lessons(std::uint64_t rest = 8) : rests_{Rest(rest, 0), Rest(rest, rest)} {}
 
     // By calls that the usual served.
     select::Experience &usual() { return usual_; }
@@ -68,7 +70,9 @@ public:
     // For ranks that wait so long, in seconds: whether the last decision of that kind was so lately
     // that another is not worth what it takes.
     bool rests(Kind kind, double waits) const { return !rests_[kind].over(waits); }
-    // Decides, and remembers how long that took; nothing comes of it if it is what serves already.
+    // Decides, and remembers how long that took.  Nothing comes of it if it is what serves already;
+    // but a rule that is made for late ranks is looked at however often it has proved right, since
+    // it costs where ranks begin to come otherwise.
     select::Late priced(Kind kind, double waits, const select::Late &serves,
                         const std::function<select::Late()> &decide);
 

@@ -68,8 +68,8 @@ Late choose_late(const Situation &situation, const std::string &balanced, const 
                  std::span<const Arrivals> recent, const Late &now = {},
                  const Experience &experience = {}, const LateRule &rule = {});
 
-// The same of an algorithm that was asked for: as it is if it makes nothing of these arrivals, which
-// it may of others.
+// The same of an algorithm that was asked for: as it is if it makes nothing of these arrivals,
+// which it may of others.
 Late forced_late(const Situation &situation, std::string_view algorithm, const Arrivals &expected,
                  std::span<const Arrivals> recent);
 

@@ -115,6 +115,17 @@ TEST_CASE("after a decision the arbiter rests, of each kind by itself") {
     CHECK(lessons.rests(Lessons::rule, 0.1));
 }
 
+TEST_CASE("a rule that is made for late ranks is looked at however often it has proved right") {
+    Lessons lessons(1'000'000'000);
+    const select::Late chain{.algorithm = "chain"};
+    for (const select::Late &served : {select::Late(), chain, chain}) {
+        lessons.priced(Lessons::rule, 0.1, served, [&] { return chain; });
+        CHECK(!lessons.rests(Lessons::rule, 0.1));
+    }
+    lessons.priced(Lessons::call, 0.1, chain, [&] { return chain; });
+    CHECK(lessons.rests(Lessons::call, 0.1));
+}
+
 TEST_CASE("the arbiter rests the longer the more often nothing came of it, but not for ever") {
     constexpr double kWaits = 0.1;
     const std::uint64_t now = now_ns();
