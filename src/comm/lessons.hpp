@@ -52,7 +52,8 @@ private:
 // Of calls of one kind; of the agent's thread.
 class Lessons {
 public:
-    // After a decision this rests for so many times as long as it took, at least.
+    // After a decision this rests for so many times as long as it took, at least; where a rule has
+    // changed, not at all, as what it is worth shows soon.
     explicit Lessons(std::uint64_t rest = 8) : rests_{Rest(rest, 0), Rest(rest, rest)} {}
 
     // By calls that the usual served.

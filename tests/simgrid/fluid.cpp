@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "programs.hpp"
+
 namespace stretto::test {
 
 namespace {
@@ -21,14 +23,11 @@ std::vector<double> arrivals_of(const Case &each) {
 double least(const Case &each, Position position) {
     const std::vector<std::size_t> bounds = each.schedule.partition.bounds(each.problem.count);
     double sent = 0, received = 0; // bytes
-    for (const schedule::Op &op : each.schedule.program(position).ops)
-        for (const schedule::Block block : op.blocks) {
-            const auto b = static_cast<std::size_t>(block);
-            const double bytes =
-                static_cast<double>((bounds[b + 1] - bounds[b]) * each.problem.element);
-            sent += op.kind == OpKind::send ? bytes : 0;
-            received += op.kind == OpKind::recv ? bytes : 0;
-        }
+    for (const schedule::Op &op : each.schedule.program(position).ops) {
+        const auto bytes = static_cast<double>(bytes_of(op, bounds, each.problem.element));
+        sent += op.kind == OpKind::send ? bytes : 0;
+        received += op.kind == OpKind::recv ? bytes : 0;
+    }
     const double most = std::max(sent, received);
     return most > 0 ? each.problem.network.alpha + each.problem.network.beta * most : 0;
 }

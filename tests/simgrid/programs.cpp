@@ -22,6 +22,15 @@ double reductions(const Op &op) {
 
 } // namespace
 
+std::size_t bytes_of(const Op &op, std::span<const std::size_t> bounds, std::size_t element) {
+    std::size_t bytes = 0;
+    for (const Block block : op.blocks) {
+        const auto b = static_cast<std::size_t>(block);
+        bytes += (bounds[b + 1] - bounds[b]) * element;
+    }
+    return bytes;
+}
+
 Programs::Programs(const schedule::Schedule &schedule, const simulate::Problem &problem) {
     if (schedule.token)
         throw std::invalid_argument(schedule.name + ": schedules with a token are not compared");
@@ -33,11 +42,7 @@ Programs::Programs(const schedule::Schedule &schedule, const simulate::Problem &
         std::map<std::string, int> sent; // messages so far, by channel and lane
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
             const Op &op = program.ops[i];
-            std::size_t bytes = 0;
-            for (const Block block : op.blocks) {
-                const auto b = static_cast<std::size_t>(block);
-                bytes += (bounds[b + 1] - bounds[b]) * problem.element;
-            }
+            const std::size_t bytes = bytes_of(op, bounds, problem.element);
             Step step{op.kind, nullptr, reductions(op) * static_cast<double>(bytes)};
             if (op.kind == OpKind::send || op.kind == OpKind::recv) {
                 const bool sends = op.kind == OpKind::send;

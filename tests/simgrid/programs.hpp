@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <simgrid/s4u.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ struct Step {
     Message *message; // null: none, or one without bytes
     double reduced;   // bytes
 };
+
+// Of all its blocks, which begin at `bounds`.
+std::size_t bytes_of(const schedule::Op &op, std::span<const std::size_t> bounds,
+                     std::size_t element);
 
 struct Programs {
     Programs(const schedule::Schedule &schedule, const simulate::Problem &problem);
