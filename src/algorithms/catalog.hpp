@@ -15,6 +15,7 @@ Algorithm direct();
 Algorithm direct_canonical();
 Algorithm dissemination();
 Algorithm early_direct();
+Algorithm late_last();
 Algorithm generalized();
 Algorithm hybrid();
 Algorithm late_rooted();

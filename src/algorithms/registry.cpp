@@ -36,6 +36,7 @@ std::vector<Algorithm> catalog() {
         allreduce::late_rooted(),
         allreduce::stragglar(),
         allreduce::early_direct(),
+        allreduce::late_last(),
         reduce::linear(),
         reduce::binomial(),
         reduce::generalized(),

@@ -190,6 +190,37 @@ TEST_CASE("early direct: owners and segments") {
             prove(choice("early_direct", {{"owners", {owners}}}), ranks);
 }
 
+TEST_CASE("late_last: early ranks fold before the late ones come; proved") {
+    const Position most = ::test::sampled() ? 16 : 64;
+    for (Position ranks = 1; ranks <= most; ++ranks)
+        for (const std::int64_t late : {1, 2, ranks / 2, ranks - 1})
+            for (const std::int64_t segments : {1, 3}) {
+                if (late < 1 || late > std::max(ranks - 1, 1))
+                    continue;
+                const Choice tried =
+                    choice("late_last", {{"late", {late}}, {"segments", {segments}}});
+                const Accounting counted = prove(tried, ranks).accounting;
+                if (ranks == 1)
+                    continue;
+                const std::int64_t blocks = (ranks - late) * segments;
+                CHECK(counted.total.sends == 2 * (ranks - 1) * blocks);
+                CHECK(counted.total.reductions == (ranks - 1) * blocks);
+                CHECK(counted.most.scratch_blocks == std::max(ranks - late - 1, late));
+                // Nothing that an owner folds of the early ones comes behind a late one.
+                const Schedule schedule = make(tried, ranks);
+                for (Position p = 0; p < ranks - late; ++p) {
+                    std::vector<bool> folded(static_cast<std::size_t>(blocks), ranks - late == 1);
+                    for (const Op &op : schedule.program(p).ops) {
+                        const auto block = static_cast<std::size_t>(op.blocks[0]);
+                        if (op.kind == OpKind::reduce)
+                            folded[block] = true;
+                        else if (op.kind == OpKind::recv && op.peer >= ranks - late)
+                            CHECK(folded[block]);
+                    }
+                }
+            }
+}
+
 TEST_CASE("what is made for arrivals fits them") {
     algorithms::Lateness expected = {.arrivals = {},
                                      .spread = 0,
@@ -244,7 +275,8 @@ TEST_CASE("mutants of them are refused, or right in truth") {
           choice("pre_reduced_ring", {{"ahead", {3, 2, 1, 0}}}),
           choice("late_rooted", {{"blocks", {3}}}), choice("late_rooted", {{"chain", {3}}}),
           choice("stragglar", {{"blocks", {3}}}), choice("stragglar", {{"late", {2}}}),
-          choice("early_direct", {{"owners", {2}}})}) {
+          choice("early_direct", {{"owners", {2}}}), choice("late_last", {{"late", {2}}}),
+          choice("late_last", {{"segments", {2}}})}) {
         CAPTURE(stretto::test::label(each, 4, 0));
         const stretto::test::MutationTally tally =
             stretto::test::check_mutants(make(each, 4), 100, seed++, 2);
@@ -255,7 +287,7 @@ TEST_CASE("mutants of them are refused, or right in truth") {
     CHECK(refused > mutants / 2);
 }
 
-TEST_CASE("late_last: nothing of early ranks goes by late ones; proved") {
+TEST_CASE("late_last of an allgather: nothing of early ranks goes by late ones; proved") {
     const Position most = ::test::sampled() ? 16 : 64;
     for (Position ranks = 1; ranks <= most; ++ranks)
         for (const std::int64_t late : {1, 2, ranks / 2, ranks - 1})
