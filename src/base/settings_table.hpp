@@ -142,8 +142,8 @@ inline constexpr std::array kSettings{
                 .kind = SettingKind::boolean,
                 .fallback = "1",
                 .meaning =
-                    "whether allreduces of 512 KiB and more between hosts, when they repeat, "
-                    "are served for the times at which ranks came to the last ones"},
+                    "whether allreduces of 512 KiB and more, when they repeat, are served for the "
+                    "times at which ranks came to the last ones"},
     SettingInfo{.setting = Setting::log,
                 .variable = "STRETTO_LOG",
                 .kind = SettingKind::choice,

@@ -33,10 +33,11 @@ static constexpr std::uint64_t kWarm = 1, kTimes = 3;
 static constexpr std::uint64_t kQuiet = 4;
 
 bool Communicator::watches(const Request &request, const Chosen &chosen) const {
-    const bool sums =
-        request.collective == Collective::allreduce || request.collective == Collective::reduce;
+    const bool one_host = segment_->placement().one_host();
+    const Collective what = request.collective;
+    const bool sums = what == Collective::allreduce || (what == Collective::reduce && !one_host);
     const bool moves =
-        request.collective == Collective::allgather || request.collective == Collective::broadcast;
+        !one_host && (what == Collective::allgather || what == Collective::broadcast);
     if (!watches_ || size() <= 2 || (!sums && !moves) ||
         vector_count(request) * size_of(request.dtype) < kLeastWatched ||
         (chosen.forced && !made_for_arrivals(request, chosen)))
@@ -47,7 +48,9 @@ bool Communicator::watches(const Request &request, const Chosen &chosen) const {
 }
 
 // Forced, with nothing said of how: without its parameters, that is.
-bool Communicator::made_for_arrivals(const Request &request, const Chosen &chosen) {
+bool Communicator::made_for_arrivals(const Request &request, const Chosen &chosen) const {
+    if (segment_->placement().one_host())
+        return made_for_musters(chosen);
     return std::ranges::any_of(algorithms::all(), [&](const algorithms::Algorithm &each) {
         return each.collective == request.collective && each.for_arrivals != nullptr &&
                each.name == chosen.algorithm;
@@ -55,8 +58,13 @@ bool Communicator::made_for_arrivals(const Request &request, const Chosen &chose
 }
 
 // What a site that is made anew starts with: what it had, if it has been forgotten meanwhile.
-void Communicator::resume_watch(const Key &key, Chosen &chosen) const {
-    if (const auto found = watched_.find(key); found != watched_.end())
+void Communicator::resume_watch(const Request &request, Chosen &chosen) {
+    const auto found = watched_.find(key_of(request));
+    if (found == watched_.end())
+        return;
+    if (segment_->placement().one_host())
+        chosen = elected(request, found->second);
+    else
         serve_late(found->second.serves, chosen);
 }
 
@@ -91,6 +99,8 @@ void Communicator::play_watched(const Request &request, Site &site) {
     if (watched == nullptr) {
         site.watches = false;
         queue_.play(call(request, site, false), site.tally);
+    } else if (segment_->placement().one_host()) {
+        play_mustered(request, *watched);
     } else if (schedule::rooted(request.collective)) {
         play_rooted(request, *watched);
     } else {

@@ -115,7 +115,7 @@ Communicator::Site Communicator::make_site(const Request &request) {
     site.tries = tries(request, chosen);
     site.watches = watches(request, chosen);
     resume_trial(key_of(request), chosen);
-    resume_watch(key_of(request), chosen);
+    resume_watch(request, chosen);
     site.plan = &plan(request, chosen);
     // Where bits must not depend on how operands are put together, each pair is rounded.
     site.reduce =

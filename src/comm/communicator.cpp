@@ -46,7 +46,7 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
       queue_(engine_, *segment_, identity.rank),
       profile_(origin != nullptr ? origin->profile : select::Profile{}),
       tries_(number(Setting::trials) != 0 && !segment_->placement().one_host()),
-      watches_(number(Setting::arrivals) != 0 && !segment_->placement().one_host()),
+      watches_(number(Setting::arrivals) != 0), muster_(*segment_, identity.rank),
       most_plan_bytes_(number(Setting::plan_bytes)),
       logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
       exhausted_(engine::no_memory(identity.rank)) {

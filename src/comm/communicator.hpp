@@ -40,6 +40,7 @@
 #include "select/trial.hpp"
 #include "trace/recorder.hpp"
 #include "transport/heap.hpp"
+#include "transport/muster.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::comm {
@@ -227,8 +228,8 @@ private:
     void serve(const Request &request, Site &site, const Chosen &chosen);
     // arrivals.cpp: when ranks came to calls that repeat.
     bool watches(const Request &request, const Chosen &chosen) const;
-    static bool made_for_arrivals(const Request &request, const Chosen &chosen);
-    void resume_watch(const Key &key, Chosen &chosen) const;
+    bool made_for_arrivals(const Request &request, const Chosen &chosen) const;
+    void resume_watch(const Request &request, Chosen &chosen);
     static void serve_late(const select::Late &late, Chosen &chosen);
     std::int64_t common(std::uint64_t time) const;
     void play_watched(const Request &request, Site &site);
@@ -254,8 +255,15 @@ private:
     void forget_sealed(std::uint64_t key, const Watched &watched);
     void warm_for_next(const Request &request, Watched &watched, std::uint64_t came);
     // elections.cpp
+    // How long ranks wait for others, in nanoseconds, before any of them begins: then the call
+    // itself looks for what is wrong, and says so.
+    static std::uint64_t patience();
     void call_the_roll(const Watched &watched);
     void serve_by_election(const Request &request, Watched &watched);
+    // musters.cpp: the same of ranks that share memory.
+    static bool made_for_musters(const Chosen &chosen);
+    Chosen elected(const Request &request, Watched &watched);
+    void play_mustered(const Request &request, Watched &watched);
     static void note_lesson(Watched &watched);
     static void note_errors(Watched &watched);
     void expect_next(const Request &request, Watched &watched);
@@ -347,6 +355,8 @@ private:
     static constexpr std::size_t kMostWatched = 64; // these outlive their sites as well
     const bool watches_;
     std::unordered_map<Key, Watched, KeyHash> watched_;
+    transport::Muster muster_;         // where all share memory
+    Watched *mustered_ = nullptr;      // of its last turn
     std::vector<arrival::Stamp> came_; // to the call in progress, by rank
     std::mutex phase_mutex_;           // of what follows, as any thread may tell of the phase
     arrival::Phase phase_;

@@ -20,9 +20,7 @@
 
 namespace stretto::comm {
 
-// How long ranks wait for others before any of them begins: then the call itself looks for what is
-// wrong, and says so.
-static std::uint64_t patience() {
+std::uint64_t Communicator::patience() {
     constexpr std::uint64_t kLongest = 1'000'000'000; // ns
     const std::uint64_t timeout = nanoseconds(Setting::timeout);
     return timeout == 0 ? kLongest : std::min(kLongest, timeout / 2);

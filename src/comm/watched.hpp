@@ -13,6 +13,7 @@
 #include "schedule/schedule.hpp"
 #include "select/imported.hpp"
 #include "select/late.hpp"
+#include "select/mustered.hpp"
 #include "select/select.hpp"
 
 namespace stretto::comm {
@@ -48,6 +49,9 @@ struct Watched {
     std::uint64_t came = 0;         // this rank, to the last one, by now_ns(); 0: there is none
     std::optional<Chosen> balanced; // the choice without arrivals, once it was needed
     Told told;
+    // Of ranks that share memory: who the site's plan takes for late, by Muster.
+    select::Mustered mustered;
+    int latecomer = -1;
 };
 
 } // namespace stretto::comm

@@ -84,6 +84,20 @@ struct alignas(kLine) Signals {
     std::atomic<std::uint32_t> fences;   // 1: some rank has no asymmetric barrier, publishers fence
 };
 
+// Who has come to the calls of a muster (muster.hpp).
+struct alignas(kLine) Turnout {
+    std::atomic<std::uint64_t> come;    // ranks, and the sum of their numbers, each one more
+    std::atomic<std::uint64_t> verdict; // the turn, and who is late
+    // Of a turn, by whether its number is odd, in nanoseconds.
+    struct Times {
+        std::atomic<std::uint64_t> others; // the last but one came, by now_ns()
+        std::atomic<std::uint64_t> last;   // the last one came
+        std::atomic<std::uint64_t> took;   // the turn before, from then to the end: sum over ranks
+    };
+    Times times[2];
+};
+static_assert(sizeof(Turnout) == kLine);
+
 // The first failure of the communicator, posted once.
 struct Board {
     std::atomic<std::uint32_t> status;
@@ -104,6 +118,7 @@ struct SegmentHeader {
     std::uint64_t key;         // random: part of every signature
     Signals signals;
     std::atomic<std::uint64_t> verdict; // of the roll call
+    Turnout turnout;
     Board board;
 };
 

@@ -2,16 +2,13 @@
 // Ranks as threads of the test, each with a communicator of one job.
 #pragma once
 
-#include <exception>
 #include <functional>
-#include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "stretto/stretto.h"
 #include "support/job.hpp"
+#include "support/on_threads.hpp"
 
 namespace test {
 
@@ -19,27 +16,6 @@ inline void check(stretto_status status) {
     if (status != STRETTO_OK)
         throw std::runtime_error(std::string(stretto_status_name(status)) + ": " +
                                  stretto_last_error());
-}
-
-// Runs body(rank) in `ranks` threads and rethrows the first exception.
-inline void on_threads(int ranks, const std::function<void(int)> &body) {
-    std::exception_ptr first;
-    std::mutex mutex;
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank)
-        threads.emplace_back([&, rank] {
-            try {
-                body(rank);
-            } catch (...) {
-                const std::lock_guard lock(mutex);
-                if (!first)
-                    first = std::current_exception();
-            }
-        });
-    for (std::thread &thread : threads)
-        thread.join();
-    if (first)
-        std::rethrow_exception(first);
 }
 
 // A communicator of its own per rank; a new job each time.

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls of ranks that share memory, to which one comes late: whoever is missing when all others
+// have come gets the last place of late_last (transport/muster.hpp, select/mustered.hpp).
+//
+// Nothing is predicted and nothing sealed: a word that all see says who it is, and what calls took,
+// which all see too, whether that pays.
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "algorithms/algorithm.hpp"
+#include "base/clock.hpp"
+#include "base/mix.hpp"
+#include "comm/communicator.hpp"
+#include "select/elected.hpp"
+
+namespace stretto::comm {
+
+static constexpr std::string_view kServes = "late_last";
+
+bool Communicator::made_for_musters(const Chosen &chosen) {
+    return algorithms::name_in(chosen.algorithm) == kServes;
+}
+
+// What serves where that rank comes last, or none does.
+Chosen Communicator::elected(const Request &request, Watched &watched) {
+    Chosen chosen = balanced(request, watched);
+    if (watched.latecomer == transport::Muster::kNobody)
+        return chosen;
+    if (!chosen.forced)
+        chosen.algorithm = kServes;
+    chosen.why = "one rank comes later than the others, and which, the call shows";
+    const auto order = select::late_last(size(), std::array{watched.latecomer});
+    chosen.order.assign(order.begin(), order.end());
+    return chosen;
+}
+
+void Communicator::play_mustered(const Request &request, Watched &watched) {
+    const std::size_t planned = plan_bytes_;
+    const bool forced = balanced(request, watched).forced;
+    const bool waits = forced || watched.mustered.waits();
+    muster_.come(now_ns());
+    const int latecomer = waits ? muster_.latecomer(watched.mustered.grace(), patience(),
+                                                    [this] { (void)messenger_.progress(); })
+                                : transport::Muster::kNobody;
+    if (latecomer != std::exchange(watched.latecomer, latecomer))
+        serve(request, site(request), elected(request, watched));
+    Site &here = site(request);
+    engine::Call made = call(request, here, false);
+    // Who does not count itself in makes another call.
+    made.said.what = here.what | kAsRanksArrive;
+    made.fingerprint = mix(made.fingerprint, kAsRanksArrive);
+    queue_.play(made, here.tally);
+    // A call for which plans were made says little of what others take.
+    muster_.leave(now_ns(), plan_bytes_ == planned);
+    // What the last such call took, which may have been of another kind, is known only now.
+    if (mustered_ != nullptr)
+        mustered_->mustered.took(muster_.last_took());
+    mustered_ = &watched;
+    watched.mustered.add(muster_.gap(), latecomer != transport::Muster::kNobody);
+}
+
+} // namespace stretto::comm
