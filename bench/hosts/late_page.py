@@ -47,7 +47,7 @@ def _sections_of(page: str) -> Iterator[tuple[str, str]]:
 def _sections(found: list[dict]) -> Iterator[tuple[str, str]]:
     """Of what was measured, by their titles."""
     for rate, size, whole in _groups(found):
-        some = [late_risks.part_of(results, "tables") for results in whole]
+        some = [late_risks.only(results, part="tables") for results in whole]
         title = f"{rate}, {size_text(size)}"
         text = [f"{HEAD}{title}\n", *map(_about, whole), ""]
         for mode in seen(_rows(some), "mode"):
@@ -65,10 +65,7 @@ def _groups(found: list[dict]) -> Iterator[tuple[str, int, list[dict]]]:
     for rate, group in itertools.groupby(found, lambda results: results["rate"]):
         whole = list(group)
         for size in sorted(seen(_rows(whole), "bytes")):
-            of_size = (
-                {**results, "rows": [row for row in results["rows"] if row["bytes"] == size]}
-                for results in whole
-            )
+            of_size = (late_risks.only(results, bytes=size) for results in whole)
             yield rate, size, [results for results in of_size if results["rows"]]
 
 
@@ -80,7 +77,7 @@ def draw(found: list[dict], folder: Path) -> list[Path]:
     """A file for each rate and size."""
     written = []
     for rate, size, whole in _groups(found):
-        tables = [late_risks.part_of(results, "tables") for results in whole]
+        tables = [late_risks.only(results, part="tables") for results in whole]
         if _rows(tables):
             written.append(folder / image(rate, size))
             plot([results for results in tables if results["rows"]], str(written[-1]))

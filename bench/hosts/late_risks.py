@@ -25,14 +25,17 @@ times.
 TOLD = {"right": "", "none": ", nothing told", "wrong": ", wrong times told"}
 
 
-def part_of(results: dict, name: str) -> dict:
-    return {**results, "rows": [row for row in results["rows"] if row["part"] == name]}
+def only(results: dict, **fields) -> dict:
+    """Of what was measured, the rows in which these fields have these values."""
+    wanted = fields.items()
+    rows = [row for row in results["rows"] if all(row[key] == each for key, each in wanted)]
+    return {**results, "rows": rows}
 
 
 def sections(found: list[dict]) -> list[str]:
     text = []
     for name, about, grid in (("together", TOGETHER, together), ("wrong", WRONG, wrong)):
-        some = [part_of(results, name) for results in found]
+        some = [only(results, part=name) for results in found]
         rows = [row for results in some for row in results["rows"]]
         if rows:
             calls = sorted(set(seen(rows, "calls")))
