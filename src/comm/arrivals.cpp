@@ -186,6 +186,28 @@ static std::size_t calls_that_teach(const Watched &watched) {
     return told || served < kWarm + 1 ? 0 : std::min(served - kWarm - 1, kTimes);
 }
 
+// Of calls since the last decision: whether who was expected last then came last.
+static void note_misses(Watched &watched) {
+    constexpr std::size_t kRemembered = 16;
+    const double margin = watched.serves.margin;
+    if (margin <= 0 || watched.decided_for.empty() ||
+        *std::ranges::max_element(watched.decided_for) < margin)
+        return;
+    const std::deque<select::Arrivals> &recent = watched.history.recent();
+    const std::uint64_t since = watched.history.calls() - watched.decided_at;
+    for (std::size_t at = recent.size() - std::min<std::uint64_t>(since, recent.size());
+         at < recent.size(); ++at)
+        watched.missed.push_back(select::missed(watched.decided_for, recent[at], margin));
+    while (watched.missed.size() > kRemembered)
+        watched.missed.pop_front();
+}
+
+static double part_missed(const Watched &watched) {
+    const auto misses = std::ranges::count(watched.missed, true);
+    return misses == 0 ? 0
+                       : static_cast<double>(misses) / static_cast<double>(watched.missed.size());
+}
+
 // Late ones are priced by the arbiter's agent, while its rank computes: what it makes of them
 // serves after the next call.
 void Communicator::decide(const Request &request, Watched &watched) {
@@ -203,6 +225,7 @@ void Communicator::decide(const Request &request, Watched &watched) {
     if (settled && !moved(expected, watched.decided_for, watched.serves.margin) &&
         !moved(shape, watched.decided_shape, watched.serves.margin))
         return;
+    note_misses(watched);
     watched.decided_at = calls;
     watched.decided_shape = shape;
     const select::Situation here = free_situation(request);
@@ -230,6 +253,7 @@ void Communicator::decide(const Request &request, Watched &watched) {
                   {elapsed.begin(), elapsed.end()},
                   calls_that_teach(watched),
                   watched.lessons};
+    review.missed = part_missed(watched);
     PeerWatch &watch = *joined_.reach.watch;
     watch.decide_by(key, [review = std::move(review)](const PeerWatch::Heard &) {
         return review.decide(control::kMostSeal);

@@ -97,6 +97,7 @@ std::string Review::decide(std::size_t most_bytes) const {
     const bool rooted = schedule::rooted(situation.collective);
     select::LateRule rule;
     rule.elections = !rooted; // who comes first to such a call would have to wait for others
+    rule.missed = missed;
     const double waits = std::max(select::wait(expected),
                                   rule.elections ? select::wait(select::shape_of(recent)) : 0);
     if (!forced && (lessons->rests(Lessons::rule, waits) || !lessons->pays(waits, expected.size())))

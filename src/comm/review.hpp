@@ -28,6 +28,7 @@ struct Review {
     std::size_t served = 0; // of those but the latest, how many of the last are by what serves
     std::shared_ptr<Lessons> lessons;
     bool forced = false; // what serves if all come at once was asked for by name
+    double missed = 0;   // as of select::LateRule
 
     // What to seal, in at most so many bytes; "" if all stays as it is.
     std::string decide(std::size_t most_bytes) const;

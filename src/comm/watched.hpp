@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -45,6 +46,7 @@ struct Watched {
     std::uint64_t serves_since = 0;      // the number of the call before its first
     std::vector<double> decided_for;     // seconds, by rank
     std::vector<double> decided_shape;   // the same by position, whoever comes as that
+    std::deque<bool> missed; // of the last calls, whether another rank came last than was expected
     std::uint64_t number = 0, calls = 0; // among those that are watched; so far
     std::uint64_t came = 0;         // this rank, to the last one, by now_ns(); 0: there is none
     std::optional<Chosen> balanced; // the choice without arrivals, once it was needed

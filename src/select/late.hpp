@@ -47,7 +47,11 @@ struct LateRule {
     double risk_of_few = 1.5; // on fewer than `few` ranks
     int few = 12;
     bool elections = true; // calls may wait until it shows who is late
+    double missed = 0; // the part of earlier calls to which others came last than was expected
 };
+
+// Whether another one came last, clearly, than was expected to.
+bool missed(const Arrivals &expected, const Arrivals &came, double margin);
 
 // Ranks sorted by arrival, those of equal arrival by their number.  Arrivals count in whole
 // margins, if there is one: so that the order is the same for what is nearly the same.

@@ -277,6 +277,29 @@ TEST_CASE("who is known to be late need not be elected, whoever else was late on
         }
 }
 
+TEST_CASE("who takes turns with others is not known, though it came last of late") {
+    const Situation s = across(8, 4 * kMiB);
+    const std::string balanced = choose(s).algorithm;
+    const Arrivals late = one_late(8, 2, 0.1);
+    const auto chosen = [&](LateRule rule) {
+        return choose_late(s, balanced, late, always(late), {}, {}, rule);
+    };
+    const Late known = chosen({});
+    CHECK(known.order.back() == 2);
+    CHECK(chosen({.missed = 1. / 7}).order.back() == 2);
+    CHECK(chosen({.missed = 0.5}).latecomers == 1);
+    CHECK(chosen({.missed = 1}).latecomers == 1);
+    // Where nobody may wait to see, it is worth less the more often it was wrong.
+    const Late seldom = chosen({.elections = false, .missed = 0.1});
+    CHECK(seldom.order.back() == 2);
+    CHECK(seldom.mean_elapsed > known.mean_elapsed);
+    CHECK(chosen({.elections = false, .missed = 1}).algorithm.empty());
+
+    CHECK(missed(late, one_late(8, 3, 0.1), 0.01));
+    CHECK(!missed(late, one_late(8, 2, 0.05), 0.01));
+    CHECK(!missed(late, one_late(8, 3, 0.009), 0.01)); // nobody is late
+}
+
 TEST_CASE("what is chosen does not depend on who comes first by a hair") {
     const Situation s = across(16, 4 * kMiB);
     for (const double late : {0.02, 0.05, 0.2}) {
