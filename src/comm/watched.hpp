@@ -43,9 +43,9 @@ struct Watched {
     std::optional<Decision> pending;
     // The last decision: at which call, for what, and after how many calls the next is due.
     std::uint64_t decided_at = 0, due_after = 0;
-    std::uint64_t serves_since = 0;      // the number of the call before its first
-    std::vector<double> decided_for;     // seconds, by rank
-    std::vector<double> decided_shape;   // the same by position, whoever comes as that
+    std::uint64_t serves_since = 0;    // the number of the call before its first
+    std::vector<double> decided_for;   // seconds, by rank
+    std::vector<double> decided_shape; // the same by position, whoever comes as that
     std::deque<bool> missed; // of the last calls, whether another rank came last than was expected
     std::uint64_t number = 0, calls = 0; // among those that are watched; so far
     std::uint64_t came = 0;         // this rank, to the last one, by now_ns(); 0: there is none
