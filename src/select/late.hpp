@@ -47,7 +47,7 @@ struct LateRule {
     double risk_of_few = 1.5; // on fewer than `few` ranks
     int few = 12;
     bool elections = true; // calls may wait until it shows who is late
-    double missed = 0; // the part of earlier calls to which others came last than was expected
+    double missed = 0;     // the part of earlier calls to which others came last than was expected
 };
 
 // Whether another one came last, clearly, than was expected to.
