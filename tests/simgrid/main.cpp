@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
         }
         const std::vector<Position> compared =
             all ? std::vector<Position>{2, 3, 5, 7, 8, 13, 16, 48}
-                : std::vector<Position>{2, 3, 5, 8};
+                : std::vector<Position>{2, 3, 5, 8, 13};
         const std::vector<Position> moved =
             all ? std::vector<Position>{8, 16, 48} : std::vector<Position>{5};
         bool fine = sees_what_is_wrong();
