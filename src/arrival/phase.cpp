@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "arrival/phase.hpp"
 
-#include <algorithm>
 #include <vector>
+
+#include "base/medians.hpp"
 
 namespace stretto::arrival {
 
@@ -21,12 +22,11 @@ std::optional<Phase::Foreseen> Phase::edge(std::uint64_t now, double fraction) {
     const auto found = durations_.find(coming_);
     if (found == durations_.end() || found->second.size() < kFewest)
         return std::nullopt;
-    std::vector<std::uint64_t> sorted(found->second.begin(), found->second.end());
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-    std::ranges::nth_element(sorted, middle);
+    const std::uint64_t usual =
+        median(std::vector<std::uint64_t>(found->second.begin(), found->second.end()));
     const double whole = static_cast<double>(now - start_) / fraction;
     return Foreseen{start_ + static_cast<std::uint64_t>(whole),
-                    static_cast<std::int64_t>(whole - static_cast<double>(*middle))};
+                    static_cast<std::int64_t>(whole - static_cast<double>(usual))};
 }
 
 bool Phase::end(std::uint64_t now, std::uint64_t call) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is usual: of each column of a table its median, the upper one of an even number.
+// What is usual: the median, the upper one of an even number.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,21 @@
 
 namespace stretto {
 
-// Rows of numbers, as long as one another; at least one row.
+// Of at least one number.
+template<class Numbers>
+auto median(Numbers numbers) {
+    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+    std::ranges::nth_element(numbers, middle);
+    return *middle;
+}
+
+// Of each column of rows of numbers, as long as one another; at least one row.
 template<class Rows>
 std::vector<double> medians(const Rows &rows) {
     std::vector<double> found(rows.front().size()), column(rows.size());
     for (std::size_t c = 0; c < found.size(); ++c) {
         std::ranges::transform(rows, column.begin(), [c](const auto &row) { return row[c]; });
-        const auto middle = column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2);
-        std::ranges::nth_element(column, middle);
-        found[c] = *middle;
+        found[c] = median(column);
     }
     return found;
 }

@@ -5,6 +5,7 @@
 // Nothing is predicted and nothing sealed: a word that all see says who it is, and what calls took,
 // which all see too, whether that pays.
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -27,11 +28,10 @@ Chosen Communicator::elected(const Request &request, Watched &watched) {
     Chosen chosen = balanced(request, watched);
     if (watched.latecomer == transport::Muster::kNobody)
         return chosen;
-    if (!chosen.forced)
-        chosen.algorithm = kServes;
-    chosen.why = "one rank comes later than the others, and which, the call shows";
-    const auto order = select::late_last(size(), std::array{watched.latecomer});
-    chosen.order.assign(order.begin(), order.end());
+    serve_late({.algorithm = chosen.forced ? chosen.algorithm : std::string(kServes),
+                .order = select::late_last(size(), std::array{watched.latecomer}),
+                .why = "one rank comes later than the others, and which, the call shows"},
+               chosen);
     return chosen;
 }
 

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <utility>
+
+#include "base/medians.hpp"
 
 namespace stretto::select {
 
@@ -50,9 +53,7 @@ void Experience::learn(std::string_view algorithm, std::span<const Arrivals> cas
             ratios.push_back(*ratio);
     if (ratios.empty())
         return;
-    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-    std::ranges::nth_element(ratios, middle);
-    learn(algorithm, *middle);
+    learn(algorithm, median(std::move(ratios)));
 }
 
 void Experience::learn(std::string_view algorithm, double ratio) {

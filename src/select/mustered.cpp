@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/medians.hpp"
+
 namespace stretto::select {
 
 namespace {
@@ -12,13 +14,8 @@ constexpr std::uint64_t kPart = 20, kLeastGrace = 5'000;
 
 } // namespace
 
-double Mustered::median(const Times &times) {
-    if (times.empty())
-        return 0;
-    Times sorted = times;
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-    std::ranges::nth_element(sorted, middle);
-    return static_cast<double>(*middle);
+double Mustered::usual(const Times &times) {
+    return times.empty() ? 0 : static_cast<double>(median(times));
 }
 
 void Mustered::keep(Times &times, std::uint64_t time) {

@@ -42,14 +42,14 @@ public:
     void took(std::uint64_t time);
 
     // Of the last calls, the medians, in nanoseconds; 0: unknown.
-    double usual_gap() const { return median(gaps_); }
-    double balanced() const { return median(balanced_); }
-    double elected() const { return median(elected_); }
+    double usual_gap() const { return usual(gaps_); }
+    double balanced() const { return usual(balanced_); }
+    double elected() const { return usual(elected_); }
 
 private:
     using Times = std::deque<std::uint64_t>;
     enum class State { usual, tried, serves };
-    static double median(const Times &times);
+    static double usual(const Times &times);
     static void keep(Times &times, std::uint64_t time);
     bool comes_late() const;
     void enter(State state);

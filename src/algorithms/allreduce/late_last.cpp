@@ -73,8 +73,7 @@ public:
             ops_.push_back(schedule::send(shifted(position_, step, ranks_), {first + position_},
                                           kWork, kResults));
         for (Position step = 1; step <= early_; ++step)
-            if (const Position owner = (position_ + early_ - step % early_) % early_;
-                owner != position_)
+            if (const Position owner = (position_ + early_ - step) % early_; owner != position_)
                 ops_.push_back(schedule::recv(owner, {first + owner}, kWork, kResults));
     }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <random>
 #include <string>
@@ -50,6 +51,17 @@ Verdict prove(const Choice &tried, Position ranks) {
     CHECK(verdict.consistent == tried.algorithm->consistent(problem));
     CHECK(verdict.canonical == tried.algorithm->canonical(problem));
     return verdict;
+}
+
+// Few late ones and many, with segments and without.
+void for_late_ones(
+    const std::function<void(Position ranks, std::int64_t late, std::int64_t segments)> &body) {
+    const Position most = ::test::sampled() ? 16 : 64;
+    for (Position ranks = 1; ranks <= most; ++ranks)
+        for (const std::int64_t late : {1, 2, ranks / 2, ranks - 1})
+            for (const std::int64_t segments : {1, 3})
+                if (late >= 1 && late <= std::max(ranks - 1, 1))
+                    body(ranks, late, segments);
 }
 
 void prove_ring(Position ranks, std::uint64_t rises) {
@@ -191,34 +203,28 @@ TEST_CASE("early direct: owners and segments") {
 }
 
 TEST_CASE("late_last: early ranks fold before the late ones come; proved") {
-    const Position most = ::test::sampled() ? 16 : 64;
-    for (Position ranks = 1; ranks <= most; ++ranks)
-        for (const std::int64_t late : {1, 2, ranks / 2, ranks - 1})
-            for (const std::int64_t segments : {1, 3}) {
-                if (late < 1 || late > std::max(ranks - 1, 1))
-                    continue;
-                const Choice tried =
-                    choice("late_last", {{"late", {late}}, {"segments", {segments}}});
-                const Accounting counted = prove(tried, ranks).accounting;
-                if (ranks == 1)
-                    continue;
-                const std::int64_t blocks = (ranks - late) * segments;
-                CHECK(counted.total.sends == 2 * (ranks - 1) * blocks);
-                CHECK(counted.total.reductions == (ranks - 1) * blocks);
-                CHECK(counted.most.scratch_blocks == std::max(ranks - late - 1, late));
-                // Nothing that an owner folds of the early ones comes behind a late one.
-                const Schedule schedule = make(tried, ranks);
-                for (Position p = 0; p < ranks - late; ++p) {
-                    std::vector<bool> folded(static_cast<std::size_t>(blocks), ranks - late == 1);
-                    for (const Op &op : schedule.program(p).ops) {
-                        const auto block = static_cast<std::size_t>(op.blocks[0]);
-                        if (op.kind == OpKind::reduce)
-                            folded[block] = true;
-                        else if (op.kind == OpKind::recv && op.peer >= ranks - late)
-                            CHECK(folded[block]);
-                    }
-                }
+    for_late_ones([](Position ranks, std::int64_t late, std::int64_t segments) {
+        const Choice tried = choice("late_last", {{"late", {late}}, {"segments", {segments}}});
+        const Accounting counted = prove(tried, ranks).accounting;
+        if (ranks == 1)
+            return;
+        const std::int64_t blocks = (ranks - late) * segments;
+        CHECK(counted.total.sends == 2 * (ranks - 1) * blocks);
+        CHECK(counted.total.reductions == (ranks - 1) * blocks);
+        CHECK(counted.most.scratch_blocks == std::max(ranks - late - 1, late));
+        // Nothing that an owner folds of the early ones comes behind a late one.
+        const Schedule schedule = make(tried, ranks);
+        for (Position p = 0; p < ranks - late; ++p) {
+            std::vector<bool> folded(static_cast<std::size_t>(blocks), ranks - late == 1);
+            for (const Op &op : schedule.program(p).ops) {
+                const auto block = static_cast<std::size_t>(op.blocks[0]);
+                if (op.kind == OpKind::reduce)
+                    folded[block] = true;
+                else if (op.kind == OpKind::recv && op.peer >= ranks - late)
+                    CHECK(folded[block]);
             }
+        }
+    });
 }
 
 TEST_CASE("what is made for arrivals fits them") {
@@ -288,28 +294,23 @@ TEST_CASE("mutants of them are refused, or right in truth") {
 }
 
 TEST_CASE("late_last of an allgather: nothing of early ranks goes by late ones; proved") {
-    const Position most = ::test::sampled() ? 16 : 64;
-    for (Position ranks = 1; ranks <= most; ++ranks)
-        for (const std::int64_t late : {1, 2, ranks / 2, ranks - 1})
-            for (const std::int64_t segments : {1, 3}) {
-                if (late < 1 || late > std::max(ranks - 1, 1))
-                    continue;
-                const Choice tried{&algorithms::find(Collective::allgather, "late_last"),
-                                   {{"late", {late}}, {"segments", {segments}}}};
-                const Accounting counted = prove(tried, ranks).accounting;
-                if (ranks == 1)
-                    continue;
-                const std::int64_t early = ranks - late;
-                CHECK(counted.total.sends == early * (early - 1) + early * late +
-                                                 late * (late - 1) + late * early * segments);
-                CHECK(counted.most.scratch_blocks == 0);
-                // In parts of m / P; a late one sends each early one's first segments as well.
-                CHECK(counted.most.blocks_sent <= (ranks - 1 + late) * segments);
-                const Schedule schedule = make(tried, ranks);
-                for (Position p = 0; p < early; ++p)
-                    for (const Op &op : schedule.program(p).ops)
-                        if (op.kind == OpKind::recv && op.peer >= early)
-                            for (const Block block : op.blocks)
-                                CHECK(schedule.contract.owner(block) == op.peer);
-            }
+    for_late_ones([](Position ranks, std::int64_t late, std::int64_t segments) {
+        const Choice tried{&algorithms::find(Collective::allgather, "late_last"),
+                           {{"late", {late}}, {"segments", {segments}}}};
+        const Accounting counted = prove(tried, ranks).accounting;
+        if (ranks == 1)
+            return;
+        const std::int64_t early = ranks - late;
+        CHECK(counted.total.sends ==
+              early * (early - 1) + early * late + late * (late - 1) + late * early * segments);
+        CHECK(counted.most.scratch_blocks == 0);
+        // In parts of m / P; a late one sends each early one's first segments as well.
+        CHECK(counted.most.blocks_sent <= (ranks - 1 + late) * segments);
+        const Schedule schedule = make(tried, ranks);
+        for (Position p = 0; p < early; ++p)
+            for (const Op &op : schedule.program(p).ops)
+                if (op.kind == OpKind::recv && op.peer >= early)
+                    for (const Block block : op.blocks)
+                        CHECK(schedule.contract.owner(block) == op.peer);
+    });
 }
