@@ -25,7 +25,8 @@ void Engine::lend(Run &run, const Step &step) {
     const StepOperand &operand = run.plan->operands[step.first_operand];
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
     Cell &own = cell(rank_, position);
-    own.where = transport::at(Where::heap, run.call->input_heap - 1 + operand.offset);
+    own.where = transport::at(Where::heap,
+                              static_cast<std::int64_t>(run.call->input_heap - 1 + operand.offset));
     run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.lent;
     transport::publish(own, run.signature + position);

@@ -51,10 +51,10 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
         switch (static_cast<transport::Where>(header.where & 3)) {
         case transport::Where::here: ins[k] = header.payload(); break;
         case transport::Where::bulk:
-            ins[k] = segment_->bulk(operand[k].rank) + (header.where >> 2);
+            ins[k] = segment_->bulk(operand[k].rank) + transport::offset_of(header.where);
             break;
         case transport::Where::heap:
-            ins[k] = segment_->heap(operand[k].rank) + (header.where >> 2);
+            ins[k] = segment_->heap(operand[k].rank) + transport::offset_of(header.where);
             break;
         case transport::Where::delivered:
             return; // the publisher has stored it where this step would
@@ -97,8 +97,8 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
         } else {
             outs[count] = own->payload();
             if (step.length >= transport::kLeastBulk) {
-                const std::uint64_t offset =
-                    ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeader;
+                const auto offset = static_cast<std::int64_t>(
+                    ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeader);
                 outs[count] = segment_->bulk(rank_) + offset;
                 where = transport::at(transport::Where::bulk, offset);
             }

@@ -36,12 +36,12 @@ void Engine::ship(Run &run, const Step &step, const StepReader &reader) {
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
     const transport::Cell &own = cell(rank_, position);
     const bool bulk = static_cast<transport::Where>(own.where & 3) == transport::Where::bulk;
-    segment_->bridge()->ship(reader.rank,
-                             {position, run.signature + position, own.where,
-                              bulk ? segment_->bulk(rank_) + (own.where >> 2) : own.payload(),
-                              step.length, progress_of(run.sequence, reader.step + 1u),
-                              reader.message != 0 && --run.left[reader.message - 1] != 0,
-                              reader.mark != 0});
+    segment_->bridge()->ship(
+        reader.rank,
+        {position, run.signature + position, own.where,
+         bulk ? segment_->bulk(rank_) + transport::offset_of(own.where) : own.payload(),
+         step.length, progress_of(run.sequence, reader.step + 1u),
+         reader.message != 0 && --run.left[reader.message - 1] != 0, reader.mark != 0});
 }
 
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {

@@ -23,13 +23,12 @@ std::byte *Carrier::place(int from, const Parcel &parcel) {
     case Parcel::cell: {
         if (parcel.length > segment_.ring_bytes() - kCellHeader || parcel.position % kLine != 0)
             return nullptr;
-        const std::uint64_t mask = segment_.ring_bytes() - 1, cell = parcel.position & mask;
-        if ((parcel.flags & Parcel::kBulk) != 0) {
-            segment_.open_mirror(from, Segment::Ring::cells, cell, kCellHeader);
-            segment_.open_mirror(from, Segment::Ring::bulk, parcel.where & mask, parcel.length);
-            return segment_.bulk(from) + (parcel.where & mask);
+        const std::uint64_t cell = parcel.position & (segment_.ring_bytes() - 1);
+        if ((parcel.flags & Parcel::kBulk) != 0 || parcel.length >= Payloads::kLeast) {
+            segment_.open_mirror(from, cell, kCellHeader);
+            return payloads_[static_cast<std::size_t>(from)].place(parcel);
         }
-        segment_.open_mirror(from, Segment::Ring::cells, cell, kCellHeader + parcel.length);
+        segment_.open_mirror(from, cell, kCellHeader + parcel.length);
         return segment_.cells(from) + cell + kCellHeader;
     }
     case Parcel::mail: {
@@ -102,10 +101,11 @@ void Carrier::take_cell(int from, const Parcel &parcel) {
     if (parcel.position % kLine != 0)
         return;
     if (parcel.length == 0) // nobody has asked for a place
-        segment_.open_mirror(from, Segment::Ring::cells, parcel.position & mask, kCellHeader);
+        segment_.open_mirror(from, parcel.position & mask, kCellHeader);
     auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (parcel.position & mask));
-    cell.where = (parcel.flags & Parcel::kBulk) != 0 ? at(Where::bulk, parcel.where & mask)
-                                                     : at(Where::here);
+    const std::byte *const payload = payloads_[static_cast<std::size_t>(from)].at(parcel.position);
+    cell.where =
+        payload != nullptr ? at(Where::bulk, payload - segment_.bulk(from)) : at(Where::here);
     publish(cell, parcel.flag);
     peer(from).come = parcel.position + 1;
 }

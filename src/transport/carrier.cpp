@@ -47,6 +47,7 @@ Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll,
                  std::unique_ptr<Links> links, std::chrono::microseconds leave)
     : segment_(segment), rank_(rank), suspicious_ns_(suspicious()), poll_(std::move(poll)),
       links_(std::move(links)), peers_(static_cast<std::size_t>(segment.ranks())),
+      payloads_(peers_.size(), Payloads(pool_, segment.ring_bytes())),
       courier_([this] { return round(); }, leave) {
     bell_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!bell_.open())
@@ -170,11 +171,13 @@ void Carrier::ask(int rank, std::uint64_t progress) {
 
 void Carrier::tell_writers(const std::uint64_t *taken) {
     locked([&] {
-        for (int rank = 0; rank < segment_.ranks(); ++rank)
+        for (int rank = 0; rank < segment_.ranks(); ++rank) {
+            payloads_[static_cast<std::size_t>(rank)].taken(taken[rank]);
             if (Peer &from = peer(rank); from.come > from.told) {
                 from.told = taken[rank];
                 send(rank, Parcel::progress, reached());
             }
+        }
     });
 }
 

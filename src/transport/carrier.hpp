@@ -18,6 +18,7 @@
 #include "transport/courier.hpp"
 #include "transport/links.hpp"
 #include "transport/mailbox.hpp"
+#include "transport/payloads.hpp"
 #include "transport/segment.hpp"
 #include "transport/traffic.hpp"
 
@@ -128,7 +129,9 @@ private:
     std::mutex mutex_; // of the links, and of what follows
     std::atomic<std::thread::id> owner_;
     std::vector<Peer> peers_;
-    std::string failure_; // what we tell
+    Pool pool_;
+    std::vector<Payloads> payloads_; // of each rank's cells
+    std::string failure_;            // what we tell
     bool told_failure_ = false;
     std::function<void(const Error &)> on_failure_;
     Traffic *traffic_ = nullptr;

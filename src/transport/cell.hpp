@@ -38,12 +38,15 @@ static_assert(sizeof(Cell) == kCellHeader);
 
 enum class Where : std::uint64_t {
     here = 0,      // behind the header
-    bulk = 1,      // at `offset` of the owner's bulk ring
+    bulk = 1,      // at `offset` of the owner's bulk ring; if that is on another host, anywhere
     heap = 2,      // at `offset` of the owner's heap window
     delivered = 3, // in the outputs of all readers
 };
-constexpr std::uint64_t at(Where where, std::uint64_t offset = 0) {
-    return static_cast<std::uint64_t>(where) | offset << 2;
+constexpr std::uint64_t at(Where where, std::int64_t offset = 0) {
+    return static_cast<std::uint64_t>(where) | static_cast<std::uint64_t>(offset) << 2;
+}
+constexpr std::int64_t offset_of(std::uint64_t where) {
+    return static_cast<std::int64_t>(where) >> 2;
 }
 
 // Shorter payloads are better in one piece with their header: two pieces cost the reader another

@@ -13,33 +13,28 @@
 
 namespace stretto::transport {
 
-static constexpr std::size_t kMirrorPiece = 256u << 10; // of a ring
-
-void Segment::open_mirror(int rank, Ring ring, std::size_t first, std::size_t bytes) {
-    std::vector<bool> &taken = mirrored_[static_cast<std::size_t>(placement_.place(rank))];
-    const std::size_t piece = std::min(ring_bytes_, kMirrorPiece), pieces = ring_bytes_ / piece;
+void Segment::open_mirror(int rank, std::size_t first, std::size_t bytes) {
+    constexpr std::size_t kGrant = 256u << 10; // as to ask what there is takes long
+    const auto at = static_cast<std::size_t>(placement_.place(rank));
+    std::vector<bool> &taken = mirrored_[at];
+    const std::size_t pages = ring_bytes_ / page_;
     if (taken.empty())
-        taken.resize(2 * pieces);
-    for (std::size_t at = first / piece; at * piece < first + bytes; ++at) // perhaps over the end
-        if (const std::size_t each = at % pieces + (ring == Ring::bulk ? pieces : 0);
-            !taken[each]) {
-            take_mirror(rank, each);
-            taken[each] = true;
-        }
-}
-
-// Counted from the beginning of the cells.
-void Segment::take_mirror(int rank, std::size_t piece) {
-    const std::size_t bytes = std::min(ring_bytes_, kMirrorPiece), at = piece * bytes;
-    const std::size_t place = 2 * ring_bytes_ * static_cast<std::size_t>(placement_.place(rank));
-    if (bytes > available_memory() ||
-        posix_fallocate(mirror_fd_.get(), static_cast<off_t>(place + at),
-                        static_cast<off_t>(bytes)) != 0)
-        throw Error(Status::memory, "no memory for what comes from rank " + std::to_string(rank) +
-                                        " (" + std::to_string(bytes >> 10) +
-                                        " KiB more); free memory, or lower STRETTO_RING_BYTES");
-    std::byte *const begin = at < ring_bytes_ ? cells(rank) + at : bulk(rank) + (at - ring_bytes_);
-    (void)madvise(begin, bytes, MADV_POPULATE_WRITE); // Linux 5.14
+        taken.resize(pages);
+    for (std::size_t next = first / page_; next * page_ < first + bytes; ++next) {
+        const std::size_t page = next % pages; // perhaps over the end
+        if (taken[page])
+            continue;
+        if (granted_ == 0 && available_memory() >= kGrant)
+            granted_ = kGrant;
+        if (granted_ == 0 ||
+            posix_fallocate(mirror_fd_.get(), static_cast<off_t>(ring_bytes_ * at + page_ * page),
+                            static_cast<off_t>(page_)) != 0)
+            throw Error(Status::memory, "no memory for what comes from rank " +
+                                            std::to_string(rank) +
+                                            "; free memory, or lower STRETTO_RING_BYTES");
+        granted_ -= page_;
+        taken[page] = true;
+    }
 }
 
 void Segment::populate(int rank) {

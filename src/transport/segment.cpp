@@ -181,25 +181,25 @@ void Segment::map(const SegmentHeader &shape) {
     rings_ = static_cast<std::byte *>(rings);
     if (!placement_.one_host()) {
         const auto elsewhere = static_cast<std::size_t>(ranks - placement_.ranks_here(ranks));
-        mirror_fd_ = anonymous_file("stretto-mirror", 2 * ring_bytes_ * elsewhere);
+        mirror_fd_ = anonymous_file("stretto-mirror", ring_bytes_ * elsewhere);
         mirrored_.resize(elsewhere);
+        page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     }
     for (int rank = 0; rank < ranks; ++rank) {
-        const std::size_t place =
-            2 * ring_bytes_ * static_cast<std::size_t>(placement_.place(rank));
-        if (here(rank))
-            map_rings(rank, fd(), head_bytes_ + place);
-        else
-            map_rings(rank, mirror_fd_.get(), place);
+        const std::size_t place = ring_bytes_ * static_cast<std::size_t>(placement_.place(rank));
+        if (here(rank)) {
+            map_ring(cells(rank), fd(), head_bytes_ + 2 * place);
+            map_ring(bulk(rank), fd(), head_bytes_ + 2 * place + ring_bytes_);
+        } else {
+            map_ring(cells(rank), mirror_fd_.get(), place);
+        }
     }
 }
 
-void Segment::map_rings(int rank, int file, std::size_t offset) {
-    std::byte *const first = cells(rank);
-    for (std::size_t half = 0; half < kRings; ++half)
-        if (mmap(first + half * ring_bytes_, ring_bytes_, PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_FIXED, file,
-                 static_cast<off_t>(offset + half / 2 * ring_bytes_)) == MAP_FAILED)
+void Segment::map_ring(std::byte *first, int file, std::size_t offset) {
+    for (std::byte *const at : {first, first + ring_bytes_})
+        if (mmap(at, ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                 static_cast<off_t>(offset)) == MAP_FAILED)
             throw_errno("cannot map a ring of the shared segment");
 }
 

@@ -18,7 +18,8 @@
 //
 // A job on several hosts has one segment on each.  It has a place for every rank of the job, and
 // what ranks of other hosts write there is brought by a bridge (bridge.hpp).  Only the rings of
-// those are not in the segment: they are each reader's own, its *mirror*.
+// those are not in the segment: each reader has their cells in memory of its own, its *mirror*, and
+// long payloads beside it (payloads.hpp).
 #pragma once
 
 #include <algorithm>
@@ -173,11 +174,10 @@ public:
     std::byte *bulk(int rank) const { return cells(rank) + 2 * ring_bytes_; }
     std::size_t ring_bytes() const { return ring_bytes_; } // of each ring
 
-    // Takes the memory for bytes of a ring in the mirror of a rank on another host, unless it has
-    // been taken: in pieces, as who hears of ranks in ever new orders, since they come late by
-    // turns, uses little of each.  By one thread at a time.  Throws Error(memory).
-    enum class Ring { cells, bulk };
-    void open_mirror(int rank, Ring ring, std::size_t first, std::size_t bytes);
+    // Takes the memory for bytes of the cells in the mirror of a rank on another host, unless it
+    // has been taken: page by page, as who hears of ranks in ever new orders, since they come late
+    // by turns, uses little of each.  By one thread at a time.  Throws Error(memory).
+    void open_mirror(int rank, std::size_t first, std::size_t bytes);
     // Maps the beginning of the rings of a rank of this host into this process now, if the kernel
     // can.  All other pages are when they are first touched: without this the first small calls
     // take up to twice as long.
@@ -218,14 +218,14 @@ private:
     static constexpr std::size_t kRings = 4; // of address space per rank: two, each mapped twice
 
     Segment(Descriptor fd, Descriptor heap_fd, const Placement &placement);
-    void take_mirror(int rank, std::size_t piece);
     void map(const SegmentHeader &shape);
-    void map_rings(int rank, int file, std::size_t offset);
+    void map_ring(std::byte *first, int file, std::size_t offset);
     std::size_t rings_bytes() const; // of the ranks here
     std::size_t mail_offset(int from, int to) const;
 
     Descriptor fd_, heap_fd_, mirror_fd_;
-    std::vector<std::vector<bool>> mirrored_; // pieces that are taken, by place of the rank
+    std::vector<std::vector<bool>> mirrored_; // pages that are taken, by place of the rank
+    std::size_t page_ = 0, granted_ = 0;      // bytes of memory that there are to take
     Placement placement_;
     std::uint64_t first_call_ = 0;
     Bridge *bridge_ = nullptr;

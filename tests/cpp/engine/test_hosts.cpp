@@ -340,6 +340,26 @@ TEST_CASE("payloads beside their cells arrive as well") {
     }
 }
 
+TEST_CASE("long payloads are taken in however often the rings go round") {
+    World world;
+    for (const std::vector<std::int32_t> &placement :
+         Placements{{0, 1, 2}, {0, 0, 1, 1, 2}, {0, 1, 2, 3, 4, 5, 6}}) {
+        world.host_of = placement;
+        for (const auto &[ring, slice] : {std::pair{1u << 17, 1u << 13},
+                                          {1u << 17, 1u << 14},
+                                          {1u << 18, 40'000u},
+                                          {1u << 20, 1u << 17}}) {
+            CAPTURE(ring);
+            CAPTURE(slice);
+            world.ring = ring;
+            world.slice = slice;
+            for (const char *algorithm : {"ring", "direct", "chain", "pre_reduced_ring",
+                                          "late_rooted", "rabenseifner", "circulant"})
+                check_allreduce(world, algorithm, 100'003, 4);
+        }
+    }
+}
+
 TEST_CASE("a delayed link changes nothing but the time") {
     World world;
     world.delay_ns = 300'000;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that is taken and given back: nobody gets what another has, and little is touched.
+#include "doctest.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "transport/cell.hpp"
+#include "transport/payloads.hpp"
+#include "transport/pool.hpp"
+
+using namespace stretto;
+using transport::Parcel;
+using transport::Payloads;
+using transport::Pool;
+
+namespace {
+
+Parcel cell(std::uint64_t position, std::size_t length) {
+    return {Parcel::cell, 0, static_cast<std::uint32_t>(length), position, 1, 0};
+}
+
+Parcel bulk(std::uint64_t position, std::uint64_t where, std::size_t length) {
+    return {Parcel::cell, Parcel::kBulk, static_cast<std::uint32_t>(length), position, 1, where};
+}
+
+} // namespace
+
+TEST_CASE("a pool gives nobody what another has, and takes back everything") {
+    for (const unsigned seed : {1u, 2u, 3u}) {
+        CAPTURE(seed);
+        std::mt19937 random(seed);
+        Pool pool;
+        struct Mine {
+            std::byte *memory;
+            std::size_t bytes;
+            std::byte mark;
+        };
+        std::vector<Mine> mine;
+        for (int turn = 0; turn < 4000; ++turn) {
+            if (!mine.empty() && (random() % 2 == 0 || mine.size() > 40)) {
+                const std::size_t which = random() % mine.size();
+                const Mine &old = mine[which];
+                REQUIRE(std::all_of(old.memory, old.memory + old.bytes,
+                                    [&](std::byte each) { return each == old.mark; }));
+                pool.give(old.memory);
+                mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(which));
+                continue;
+            }
+            const std::size_t bytes = turn % 500 == 0 ? 3u << 20 : random() % 20000;
+            std::byte *const memory = pool.take(bytes);
+            REQUIRE(reinterpret_cast<std::uintptr_t>(memory) % transport::kLine ==
+                    transport::kCellHeader);
+            const auto mark = static_cast<std::byte>(random());
+            std::fill(memory, memory + bytes, mark);
+            mine.push_back({memory, bytes, mark});
+        }
+        for (const Mine &each : mine)
+            pool.give(each.memory);
+        CHECK(pool.used() == 0);
+        // All of it is one piece again, or one of each map: what it holds can be taken whole.
+        const std::size_t before = pool.bytes();
+        pool.give(pool.take(2u << 20));
+        CHECK(pool.bytes() == before);
+    }
+}
+
+TEST_CASE("what is given back is taken before anything new") {
+    Pool pool;
+    std::byte *const first = pool.take(100'000);
+    std::byte *const second = pool.take(50'000);
+    pool.give(first);
+    CHECK(pool.take(60'000) == first);
+    pool.give(second);
+    const std::size_t bytes = pool.bytes();
+    for (int turn = 0; turn < 1000; ++turn)
+        pool.give(pool.take(1'000'000));
+    CHECK(pool.bytes() == bytes);
+}
+
+TEST_CASE("a payload stays where it is until it has been taken") {
+    constexpr std::size_t kRing = 1 << 16;
+    Pool pool;
+    Payloads payloads(pool, kRing);
+    std::byte *const first = payloads.place(cell(0, 10'000));
+    CHECK(payloads.place(cell(0, 10'000)) == first); // asked for again
+    CHECK(payloads.at(0) == first);
+    CHECK(payloads.at(64) == nullptr);
+    std::byte *const second = payloads.place(cell(20'032, 10'000));
+    CHECK(second != first);
+    payloads.taken(20'032);
+    CHECK(payloads.at(0) == nullptr);
+    CHECK(payloads.at(20'032) == second);
+    payloads.taken(20'033);
+    CHECK(pool.used() == 0);
+}
+
+TEST_CASE("what the sender writes over has been taken") {
+    constexpr std::size_t kRing = 1 << 16;
+    Pool pool;
+    Payloads payloads(pool, kRing);
+    SUBCASE("in the ring of cells") {
+        std::byte *const first = payloads.place(cell(0, 10'000));
+        // Ends with the ring: the first may still be there.
+        const std::uint64_t last = kRing - transport::extent(10'000).cells;
+        (void)payloads.place(cell(last, 10'000));
+        CHECK(payloads.at(0) == first);
+        (void)payloads.place(cell(last + transport::kLine, 10'000));
+        CHECK(payloads.at(0) == nullptr);
+        CHECK(payloads.at(last) != nullptr);
+    }
+    SUBCASE("in the bulk ring") {
+        std::byte *const first = payloads.place(bulk(0, 1000, 20'000));
+        (void)payloads.place(bulk(64, 21'000, 20'000));
+        (void)payloads.place(bulk(128, 41'000, 25'536)); // up to where the first begins
+        CHECK(payloads.at(0) == first);
+        (void)payloads.place(bulk(192, 1000, 64));
+        CHECK(payloads.at(0) == nullptr);
+        CHECK(payloads.at(64) != nullptr);
+    }
+    SUBCASE("not by one that was overtaken") {
+        std::byte *const later = payloads.place(bulk(128, 1000, 20'000));
+        std::byte *const earlier = payloads.place(bulk(64, 30'000, 20'000));
+        CHECK(payloads.at(128) == later);
+        CHECK(payloads.at(64) == earlier);
+        payloads.taken(128);
+        CHECK(payloads.at(64) == nullptr);
+        CHECK(payloads.at(128) == later);
+    }
+}
+
+// Long streams of many ranks, each read in part, in calls: what is live is never given to another,
+// and the pool stays as large as a call needs.
+TEST_CASE("a pool is as large as what comes in a call, whoever it comes from") {
+    constexpr std::size_t kRing = 1 << 20, kSenders = 12, kBytes = 40'000;
+    constexpr int kCalls = 300, kFrom = 3, kCells = 6;
+    std::mt19937 random(7);
+    Pool pool;
+    std::vector<Payloads> of(kSenders, Payloads(pool, kRing));
+    std::vector<std::uint64_t> positions(kSenders, 0);
+    for (int call = 0; call < kCalls; ++call) {
+        std::map<std::byte *, std::byte> live;
+        for (int from = 0; from < kFrom; ++from) {
+            const std::size_t sender = (random() + static_cast<unsigned>(from)) % kSenders;
+            for (int i = 0; i < kCells; ++i) {
+                std::byte *const memory = of[sender].place(cell(positions[sender], kBytes));
+                positions[sender] += transport::extent(kBytes).cells;
+                REQUIRE(!live.contains(memory));
+                const auto mark = static_cast<std::byte>(random());
+                std::memset(memory, static_cast<int>(mark), kBytes);
+                live[memory] = mark;
+            }
+        }
+        for (const auto &[memory, mark] : live) {
+            REQUIRE(memory[0] == mark);
+            REQUIRE(memory[kBytes - 1] == mark);
+        }
+        for (std::size_t sender = 0; sender < kSenders; ++sender) {
+            positions[sender] += transport::extent(kBytes).cells * (random() % 4); // to others
+            of[sender].taken(positions[sender]);
+        }
+        REQUIRE(pool.used() == 0);
+    }
+    CHECK(pool.bytes() == 2u << 20); // and the rings of all senders are twelve times a MiB
+}
