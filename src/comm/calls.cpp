@@ -50,33 +50,48 @@ void Communicator::share(Request &request, std::span<const std::size_t> counts) 
     request.shares = entry.id;
 }
 
-const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen) {
-    const std::size_t count = vector_count(request);
-    // What its name does not tell.
-    std::uint64_t content = chosen.imported == nullptr ? 0 : chosen.imported->hash;
-    for (const int rank : chosen.order)
-        content = mix(content, static_cast<std::uint64_t>(rank) + 1);
+Recipe Communicator::recipe(const Request &request) const {
+    Recipe recipe{request.collective, size(), me_.rank, request.root};
+    if (request.shares != 0)
+        recipe.counts = *shares_.last().counts;
+    engine::PlanOptions &options = recipe.options;
+    options.count = vector_count(request);
+    options.element = size_of(request.dtype);
+    options.ring_bytes = segment_->ring_bytes();
+    options.cores = segment_->header().cores;
+    options.slice = segment_->header().slice_bytes;
+    if (options.slice == 0)
+        options.slice = select::slice_bytes(situation(request));
+    options.output_everywhere = schedule::layout(request.collective).output_everywhere();
+    return recipe;
+}
+
+// `prepared`: the plan, if it has been made.
+const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen,
+                                       std::unique_ptr<const engine::Plan> prepared) {
+    const std::uint64_t content =
+        chosen.imported == nullptr ? content_of(chosen.order) : chosen.imported->hash;
     std::string key = std::string(schedule::name(request.collective)) + " " + chosen.algorithm +
-                      " " + std::to_string(count) + " " + std::to_string(size_of(request.dtype)) +
-                      " " + std::to_string(request.root) + " " + std::to_string(request.shares);
+                      " " + std::to_string(vector_count(request)) + " " +
+                      std::to_string(size_of(request.dtype)) + " " + std::to_string(request.root) +
+                      " " + std::to_string(request.shares);
     if (content != 0)
         key += " " + std::to_string(content);
     std::unique_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
     try {
-        const schedule::Schedule schedule = schedule_for(request, chosen);
-        engine::PlanOptions options;
-        options.count = count;
-        options.element = size_of(request.dtype);
-        options.ring_bytes = segment_->ring_bytes();
-        options.cores = segment_->header().cores;
-        options.slice = segment_->header().slice_bytes;
-        if (options.slice == 0)
-            options.slice = select::slice_bytes(situation(request));
-        options.content = content;
-        options.output_everywhere = schedule::layout(request.collective).output_everywhere();
-        slot = engine::compile(schedule, me_.rank, options);
+        if (prepared != nullptr) {
+            slot = std::move(prepared);
+        } else if (chosen.imported == nullptr) {
+            slot = recipe(request).plan(chosen.algorithm, chosen.order);
+        } else {
+            schedule::Schedule schedule = chosen.imported->schedule;
+            schedule.name = chosen.algorithm; // the file, whatever it calls itself
+            engine::PlanOptions options = recipe(request).options;
+            options.content = content;
+            slot = engine::compile(schedule, me_.rank, options);
+        }
     } catch (const Error &error) {
         plans_.erase(key);
         if (chosen.imported == nullptr)

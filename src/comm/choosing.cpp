@@ -68,19 +68,6 @@ select::Profile Communicator::profile_and_trials() const {
     return all;
 }
 
-schedule::Schedule Communicator::schedule_for(const Request &request, const Chosen &chosen) const {
-    if (chosen.imported == nullptr) {
-        schedule::Schedule made = algorithms::make(
-            algorithms::parse(request.collective, chosen.algorithm), size(),
-            select::position_of(request.root, chosen.order),
-            request.shares == 0 ? std::vector<std::uint64_t>{} : *shares_.last().counts);
-        return chosen.order.empty() ? made : schedule::bind(std::move(made), chosen.order);
-    }
-    schedule::Schedule schedule = chosen.imported->schedule;
-    schedule.name = chosen.algorithm; // the file, whatever it calls itself
-    return schedule;
-}
-
 // What a file's schedule cannot serve is refused by all ranks alike, if all have read the same.  If
 // not, some may be in the call already, waiting for this one: so it takes its turn, and they find
 // that it has called something else.

@@ -24,6 +24,7 @@
 #include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
 #include "comm/notes.hpp"
+#include "comm/recipe.hpp"
 #include "comm/request.hpp"
 #include "comm/shares.hpp"
 #include "comm/watched.hpp"
@@ -264,9 +265,8 @@ private:
     static bool made_for_musters(const Chosen &chosen);
     Chosen elected(const Request &request, Watched &watched);
     void play_mustered(const Request &request, Watched &watched);
-    static void note_lesson(Watched &watched);
-    static void note_errors(Watched &watched);
     void expect_next(const Request &request, Watched &watched);
+    void prepare(const Request &request, Watched &watched, std::uint64_t key);
     // What serves one call; what serves from it on.  Told: when a rank came to it; what the one
     // before took it.
     enum class Asked { call, usual, came, took };
@@ -277,7 +277,6 @@ private:
     int arbiter_of(const Watched &watched) const;
     bool is_arbiter(const Watched &watched) const;
     void log_choice(const Request &request, const Chosen &chosen) const;
-    schedule::Schedule schedule_for(const Request &request, const Chosen &chosen) const;
     Site &site_of_call(const Request &request);
     void announce_refusal(const Request &request);
     Site &site(const Request &request);
@@ -289,7 +288,9 @@ private:
     void count_own_call(std::uint64_t ahead = 0); // so many calls behind the next
     std::uint64_t all_completed();
     static void add(Stats &stats, const Key &key, const Site &site);
-    const engine::Plan &plan(const Request &request, const Chosen &chosen);
+    Recipe recipe(const Request &request) const;
+    const engine::Plan &plan(const Request &request, const Chosen &chosen,
+                             std::unique_ptr<const engine::Plan> prepared = nullptr);
     engine::Call call(const Request &request, const Site &site, bool overlaps);
     const engine::Plan *turn();
     std::uint64_t take_turn(const Exchange &what);

@@ -110,11 +110,31 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
                     return forecast.decide(heard.told, control::kMostSeal);
                 });
         }
+        prepare(request, watched, next.key);
     } else if (watched.serves.latecomers > 0 && is_arbiter(watched)) {
         call_the_roll(watched);
     }
     const std::lock_guard lock(phase_mutex_);
     next_[watched.number] = next;
+}
+
+// As soon as it is known what serves the next call, the agent makes its plan.
+void Communicator::prepare(const Request &request, Watched &watched, std::uint64_t key) {
+    if (watched.preparation == nullptr)
+        watched.preparation = std::make_shared<Preparation>();
+    watched.preparation->expect(key);
+    joined_.reach.watch->when_sealed(
+        key,
+        [key, recipe = recipe(request), usual = watched.decided_for, margin = watched.serves.margin,
+         ranks = joined_.reach.ranks, ahead = watched.preparation](const std::string &sealed) {
+            ahead->prepare(key, [&]() -> Preparation::Prepared {
+                const auto told = as_told(sealed, usual, margin, ranks);
+                if (!told || told->late.algorithm.empty())
+                    return {};
+                const select::Late &late = told->late;
+                return {late.algorithm, late.order, recipe.plan(late.algorithm, late.order)};
+            });
+        });
 }
 
 // What serves when nobody tells anything.
@@ -129,55 +149,24 @@ void Communicator::serve_as_told(const Request &request, Watched &watched) {
     const std::uint64_t key = key_of(watched, Asked::call);
     const std::string text = sealed(key, watched);
     forget_sealed(key, watched);
-    if (text.empty() || text == Forecast::kRefused) {
+    auto told = as_told(text, watched.decided_for, watched.serves.margin, joined_.reach.ranks);
+    if (!told) {
         if (!text.empty())
             watched.told.refuse(watched.calls);
         serve_as_usual(request, watched);
         return;
     }
     watched.told.refused = 0;
-    const Sealed sealed = sealed_from(text);
-    auto expected = arrivals_told(watched.decided_for, watched.serves.margin, joined_.reach.ranks,
-                                  sealed.deviations);
-    if (!expected)
-        throw Error(Status::internal, "rank " + std::to_string(rank()) + ": '" + text +
-                                          "' was sealed for a call, and means nothing here");
     Chosen chosen = balanced(request, watched);
-    serve_late({.algorithm = sealed.algorithm,
-                .order = select::sorted_by_arrival(*expected, watched.serves.margin),
-                .why = "for what ranks have told of their computation"},
-               chosen);
+    serve_late(told->late, chosen);
     watched.told.playing = {chosen.algorithm, {chosen.order.begin(), chosen.order.end()}, {}};
-    watched.told.expected = std::move(*expected);
+    watched.told.expected = std::move(told->expected);
     watched.told.last = watched.calls;
     watched.told.serves = true;
+    Preparation::Prepared ready = watched.preparation->come(key);
+    if (ready.algorithm == chosen.algorithm && ready.order == chosen.order)
+        (void)plan(request, chosen, std::move(ready.plan));
     serve(request, site(request), chosen);
-}
-
-// What the call before took, if it was served as told, is known now; and of this one, when ranks
-// came.
-void Communicator::note_lesson(Watched &watched) {
-    Told &told = watched.told;
-    const auto &elapsed = watched.history.elapsed();
-    if (told.latest && elapsed.size() > 1) {
-        told.latest->elapsed = elapsed[elapsed.size() - 2];
-        told.learned = std::move(told.latest);
-    }
-    told.latest = std::exchange(told.playing, {});
-    if (told.latest)
-        told.latest->came = watched.history.recent().back();
-}
-
-// Of a call whose arrivals were told: how they came out.
-void Communicator::note_errors(Watched &watched) {
-    if (watched.told.expected.empty())
-        return;
-    select::Arrivals &error = watched.told.errors.emplace_back(watched.history.recent().back());
-    for (std::size_t rank = 0; rank < error.size(); ++rank)
-        error[rank] -= watched.told.expected[rank];
-    watched.told.expected.clear();
-    if (watched.told.errors.size() > arrival::History::kCalls)
-        watched.told.errors.pop_front();
 }
 
 } // namespace stretto::comm

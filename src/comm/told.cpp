@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "base/status.hpp"
 
 namespace stretto::comm {
 
@@ -84,10 +87,47 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
     return sealed.algorithm.size() < kMostName ? to_text(sealed) : std::string(kRefused);
 }
 
+std::optional<AsTold> as_told(std::string_view text, const select::Arrivals &usual, double margin,
+                              const std::vector<int> &ranks) {
+    if (text.empty() || text == Forecast::kRefused)
+        return std::nullopt;
+    const Sealed sealed = sealed_from(text);
+    auto expected = arrivals_told(usual, margin, ranks, sealed.deviations);
+    if (!expected)
+        throw Error(Status::internal,
+                    "'" + std::string(text) + "' was sealed for a call, and means nothing here");
+    AsTold told{std::move(*expected), {.algorithm = sealed.algorithm}};
+    if (!sealed.algorithm.empty())
+        told.late.order = select::sorted_by_arrival(told.expected, margin);
+    told.late.why = "for what ranks have told of their computation";
+    return told;
+}
+
 void Told::refuse(std::uint64_t calls) {
     constexpr std::uint64_t kPatience = 2, kLongest = 64;
     if (++refused > kPatience)
         deaf_until = calls + std::min(refused, kLongest);
+}
+
+void Told::note(const arrival::History &history) {
+    // What the call before took, if it was served as told, is known now; and of this one, when
+    // ranks came.
+    const auto &elapsed = history.elapsed();
+    if (latest && elapsed.size() > 1) {
+        latest->elapsed = elapsed[elapsed.size() - 2];
+        learned = std::move(latest);
+    }
+    latest = std::exchange(playing, {});
+    if (latest)
+        latest->came = history.recent().back();
+    if (expected.empty())
+        return;
+    select::Arrivals &error = errors.emplace_back(history.recent().back());
+    for (std::size_t rank = 0; rank < error.size(); ++rank)
+        error[rank] -= expected[rank];
+    expected.clear();
+    if (errors.size() > arrival::History::kCalls)
+        errors.pop_front();
 }
 
 } // namespace stretto::comm

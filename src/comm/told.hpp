@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arrival/history.hpp"
 #include "arrival/notices.hpp"
 #include "comm/lessons.hpp"
 #include "select/late.hpp"
@@ -37,6 +38,8 @@ struct Told {
     // Something was told before a call, and it does not pay to price what serves: the more often,
     // the seldomer ranks ask, who take a round trip for it.
     void refuse(std::uint64_t calls);
+    // After each call of which it is known when ranks came.
+    void note(const arrival::History &history);
 };
 
 // What serves such a call, as it is sealed.
@@ -54,6 +57,15 @@ Sealed sealed_from(std::string_view text);
 std::optional<select::Arrivals> arrivals_told(const select::Arrivals &usual, double margin,
                                               const std::vector<int> &ranks,
                                               const arrival::Deviations &deviations);
+
+// When ranks come to a call for which such a text was sealed, and what serves it; nothing where
+// that is the usual.  Throws Error(internal) for what no arbiter seals.
+struct AsTold {
+    select::Arrivals expected;
+    select::Late late;
+};
+std::optional<AsTold> as_told(std::string_view text, const select::Arrivals &usual, double margin,
+                              const std::vector<int> &ranks);
 
 // All by which the arbiter's agent decides, while its rank may be computing.
 struct Forecast {

@@ -357,6 +357,8 @@ void Agent::act(const action::Sealed &action) {
         seals_[action.key] = action.value;
     }
     answers_.notify_all();
+    if (hooks_.sealed)
+        hooks_.sealed(action.key, action.value);
 }
 
 } // namespace stretto::control

@@ -59,6 +59,8 @@ struct Hooks {
     std::function<Answer(std::uint64_t key, int from, const std::string &value)> choose;
     // At the arbiter: what a member, perhaps this one, expects of a choice that is not made yet.
     std::function<void(int from, std::uint64_t key, std::int64_t value)> noticed;
+    // This rank has got a sealed value; others may have to be told of it yet.
+    std::function<void(std::uint64_t key, const std::string &value)> sealed;
     // Where a rank is: "node07, 10.0.0.7".
     std::function<std::string(int rank)> place;
     // Whenever the agent has done something, at least once for each interval of heartbeats, and

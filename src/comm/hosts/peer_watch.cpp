@@ -22,6 +22,11 @@ control::Heartbeats::Times times() {
     return times;
 }
 
+// What to reckon with, after one more time: the longest, but not for ever.
+std::uint64_t longest(std::uint64_t so_far, std::uint64_t time) {
+    return std::max(time, so_far - so_far / 8);
+}
+
 } // namespace
 
 // ---- the watch
@@ -43,6 +48,11 @@ PeerWatch::PeerWatch(int rank, Connections connections)
     };
     hooks.choose = [this](std::uint64_t key, int from, const std::string &) {
         return decide(key, from);
+    };
+    hooks.sealed = [this](std::uint64_t key, const std::string &value) {
+        const std::lock_guard lock(decisions_mutex_);
+        if (auto consequence = consequences_.extract(key))
+            sealed_.emplace_back(std::move(consequence.mapped()), value);
     };
     hooks.place = [this](int each) { return links_.place(each); };
     hooks.round = [this] { round(); };
@@ -91,11 +101,17 @@ void PeerWatch::decide_by(std::uint64_t key, Decision decision) {
     decisions_.insert_or_assign(key, std::move(decision));
 }
 
+void PeerWatch::when_sealed(std::uint64_t key, Consequence consequence) {
+    const std::lock_guard lock(decisions_mutex_);
+    consequences_.insert_or_assign(key, std::move(consequence));
+}
+
 void PeerWatch::seal_before(std::uint64_t key, std::uint64_t time) {
     constexpr std::uint64_t kSpread = 5'000'000; // nanoseconds until all have it, on busy machines
     const std::uint64_t now = now_ns(), left = time > now ? time - now : 0;
     // What is told meanwhile counts: half of what is left is for that at least.
-    agent_->seal_ahead(key, now + left - std::min(left / 2, 2 * decided_in_ + kSpread));
+    agent_->seal_ahead(key,
+                       now + left - std::min(left / 2, 2 * (decided_in_ + followed_in_) + kSpread));
 }
 
 // Of the agent's thread.  Who is asked before its rank has left the call before knows nothing: then
@@ -113,7 +129,7 @@ control::Answer PeerWatch::decide(std::uint64_t key, int from) {
             answer = decision.mapped()({notices_.take(key), from, start, notices_});
         } catch (...) { // no memory: all stays as usual, and the agent goes on
         }
-        decided_in_ = std::max(now_ns() - start, decided_in_ - decided_in_ / 8);
+        decided_in_ = longest(decided_in_, now_ns() - start);
     }
     if (!answer.value) {
         const std::lock_guard lock(decisions_mutex_);
@@ -126,6 +142,7 @@ void PeerWatch::forget(std::uint64_t from, std::uint64_t below) {
     agent_->forget_seals(from, below);
     const std::lock_guard lock(decisions_mutex_);
     decisions_.erase(decisions_.lower_bound(from), decisions_.lower_bound(below));
+    consequences_.erase(consequences_.lower_bound(from), consequences_.lower_bound(below));
 }
 
 void PeerWatch::add(Ward &ward) {
@@ -155,9 +172,23 @@ void PeerWatch::lost(int rank) {
 }
 
 void PeerWatch::round() {
-    const std::lock_guard lock(mutex_);
-    for (Ward *ward : wards_)
-        ward->carry();
+    {
+        const std::lock_guard lock(mutex_);
+        for (Ward *ward : wards_)
+            ward->carry();
+    }
+    follow_seals();
+}
+
+void PeerWatch::follow_seals() {
+    for (const auto &[consequence, value] : std::exchange(sealed_, {})) {
+        const std::uint64_t start = now_ns();
+        try {
+            consequence(value);
+        } catch (...) { // no memory: what it was to spare the rank, that does itself
+        }
+        followed_in_ = longest(followed_in_, now_ns() - start);
+    }
 }
 
 // ---- a communicator

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrival/notices.hpp"
@@ -66,6 +67,10 @@ public:
     // At the arbiter: is decided before that time of now_ns(), unasked, but as late as the last
     // decision allows.
     void seal_before(std::uint64_t key, std::uint64_t time);
+    // Does something with what is sealed for a key, as soon as this rank has it, if it has not by
+    // now: by the agent's thread, which has nothing urgent to do then.
+    using Consequence = std::function<void(const std::string &sealed)>;
+    void when_sealed(std::uint64_t key, Consequence consequence);
     // What was decided, or "": the same for all who ask, who wait for the arbiter's agent at most,
     // and do something else now and then.  Throws Error(revoked) if the epoch ends first.
     std::string sealed(std::uint64_t key, int arbiter, const std::function<void()> &meanwhile) {
@@ -82,15 +87,21 @@ private:
     void revoked(std::uint32_t epoch, const control::Reason &reason);
     void lost(int rank);
     void round();
+    void follow_seals();
     control::Answer decide(std::uint64_t key, int from);
 
     const int rank_;
     control::NetLinks links_;
-    arrival::Notices notices_;                  // of the agent's thread
-    std::atomic<std::uint64_t> decided_in_ = 0; // nanoseconds that decisions take
+    arrival::Notices notices_; // of the agent's thread
+    // Nanoseconds that decisions take, and what follows from them: on all ranks of a busy machine
+    // at once, that is.
+    std::atomic<std::uint64_t> decided_in_ = 0, followed_in_ = 0;
     std::mutex decisions_mutex_;
-    std::map<std::uint64_t, Decision> decisions_; // that are to come, by key
-    std::mutex mutex_;                            // of the wards
+    // That are to come, by key.
+    std::map<std::uint64_t, Decision> decisions_;
+    std::map<std::uint64_t, Consequence> consequences_;
+    std::vector<std::pair<Consequence, std::string>> sealed_; // to do: of the agent's thread
+    std::mutex mutex_;                                        // of the wards
     std::vector<Ward *> wards_; // agents are told of a failure with it: it is taken before theirs
     std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above
 };

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/recipe.hpp"
+
+#include <utility>
+
+#include "algorithms/algorithm.hpp"
+#include "base/mix.hpp"
+#include "schedule/bind.hpp"
+#include "select/placed.hpp"
+
+namespace stretto::comm {
+
+schedule::Schedule Recipe::schedule(const std::string &algorithm,
+                                    const std::vector<int> &order) const {
+    schedule::Schedule made = algorithms::make(algorithms::parse(collective, algorithm), ranks,
+                                               select::position_of(root, order), counts);
+    return order.empty() ? made : schedule::bind(std::move(made), order);
+}
+
+std::unique_ptr<const engine::Plan> Recipe::plan(const std::string &algorithm,
+                                                 const std::vector<int> &order) const {
+    engine::PlanOptions of_order = options;
+    of_order.content = content_of(order);
+    return engine::compile(schedule(algorithm, order), rank, of_order);
+}
+
+std::uint64_t content_of(const std::vector<int> &order) {
+    std::uint64_t content = 0;
+    for (const int rank : order)
+        content = mix(content, static_cast<std::uint64_t>(rank) + 1);
+    return content;
+}
+
+} // namespace stretto::comm
