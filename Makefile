@@ -91,7 +91,7 @@ test-full: test-cpp
 
 test-cpp: $(INSTALLED)
 	$(call build,test,-DSTRETTO_BENCH=ON)
-	$(call ctest,test)
+	$(call ctest,test,-j $(JOBS))
 
 test-python: $(INSTALLED)
 	$(BIN)/python -m pytest

@@ -24,11 +24,40 @@ function(stretto_layer name)
     target_compile_options(stretto_${name} PRIVATE -Werror)
   endif()
   stretto_sanitize(stretto_${name})
+  stretto_precompile(stretto_${name} layers -ffp-contract=off)
   foreach(layer IN LISTS ARG_USES)
     target_include_directories(stretto_${name} PUBLIC
       $<TARGET_PROPERTY:stretto_${layer},INTERFACE_INCLUDE_DIRECTORIES>)
   endforeach()
   set_property(GLOBAL APPEND PROPERTY STRETTO_LAYERS ${name})
+endfunction()
+
+# stretto_precompile(TARGET FAMILY option... [HEADERS header...])
+#
+# Half of what a file takes to compile are headers of the standard library.  Instrumented builds, which
+# CI makes two of, compile them once for each family of targets that have the same options, layers or
+# programs.  The build that users get does not, so that every file still has to include what it needs.
+function(stretto_precompile target family)
+  cmake_parse_arguments(ARG "" "" "HEADERS" ${ARGN})
+  get_target_property(sources ${target} SOURCES)
+  if(NOT STRETTO_SANITIZE OR STRETTO_FUZZ OR sources MATCHES "\\.c(;|$)") # C cannot share them
+    return()
+  endif()
+  set(common stretto_headers_of_${family})
+  if(NOT TARGET ${common})
+    file(WRITE "${CMAKE_BINARY_DIR}/${common}.cpp" "")
+    add_library(${common} OBJECT "${CMAKE_BINARY_DIR}/${common}.cpp")
+    if(family STREQUAL "programs")
+      set_target_properties(${common} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${common} PRIVATE -fPIE)
+    endif()
+    target_compile_options(${common} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
+    stretto_sanitize(${common})
+    target_precompile_headers(${common} PRIVATE <algorithm> <array> <atomic> <chrono> <cstdint>
+      <cstring> <functional> <map> <memory> <mutex> <numeric> <optional> <random> <span> <string>
+      <thread> <utility> <vector> ${ARG_HEADERS})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${common})
 endfunction()
 
 # Callers in C may give any number as a dtype, an op or a mode.  The library looks at it to refuse it,
