@@ -26,36 +26,38 @@ std::byte *Pool::take(std::size_t bytes) {
         std::ranges::find_if(free_, [&](const auto &each) { return each.second >= bytes; });
     if (found == free_.end())
         found = grow(bytes);
-    const auto [begin, room] = *found;
-    used_.emplace(begin, bytes); // before the rest: it may throw
-    free_.erase(found);
-    if (room > bytes)
-        free_.emplace(begin + bytes, room - bytes);
+    std::byte *const begin = found->first;
+    used_.emplace(begin, bytes); // all that may throw
+    Extents::node_type rest = free_.extract(found);
+    if (rest.mapped() > bytes) {
+        rest.key() += bytes;
+        rest.mapped() -= bytes;
+        free_.insert(std::move(rest));
+    }
     used_bytes_ += bytes;
     return begin + kCellHeader;
 }
 
-void Pool::give(std::byte *payload) {
-    const auto extent = used_.find(payload - kCellHeader);
-    used_bytes_ -= extent->second;
-    add_free(extent->first, extent->second);
-    used_.erase(extent);
+void Pool::give(std::byte *payload) noexcept {
+    Extents::node_type extent = used_.extract(payload - kCellHeader);
+    used_bytes_ -= extent.mapped();
+    add_free(std::move(extent));
 }
 
 // One with its neighbours.
-Pool::Extents::iterator Pool::add_free(std::byte *begin, std::size_t bytes) {
-    auto next = free_.lower_bound(begin);
+Pool::Extents::iterator Pool::add_free(Extents::node_type extent) noexcept {
+    auto next = free_.lower_bound(extent.key());
     if (next != free_.begin())
-        if (const auto before = std::prev(next); before->first + before->second == begin) {
-            begin = before->first;
-            bytes += before->second;
+        if (const auto before = std::prev(next); before->first + before->second == extent.key()) {
+            extent.key() = before->first;
+            extent.mapped() += before->second;
             free_.erase(before);
         }
-    if (next != free_.end() && begin + bytes == next->first) {
-        bytes += next->second;
+    if (next != free_.end() && extent.key() + extent.mapped() == next->first) {
+        extent.mapped() += next->second;
         next = free_.erase(next);
     }
-    return free_.emplace_hint(next, begin, bytes);
+    return free_.insert(next, std::move(extent));
 }
 
 Pool::Extents::iterator Pool::grow(std::size_t bytes) {
@@ -68,9 +70,17 @@ Pool::Extents::iterator Pool::grow(std::size_t bytes) {
                                         std::to_string(bytes >> 10) +
                                         " KiB more); free memory, or lower STRETTO_RING_BYTES");
     (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    maps_.emplace_back(static_cast<std::byte *>(memory), bytes);
+    const auto begin = static_cast<std::byte *>(memory);
+    Extents added;
+    try {
+        added.emplace(begin, bytes);
+        maps_.emplace_back(begin, bytes);
+    } catch (...) {
+        munmap(memory, bytes);
+        throw;
+    }
     bytes_ += bytes;
-    return add_free(static_cast<std::byte *>(memory), bytes);
+    return add_free(added.extract(begin));
 }
 
 } // namespace stretto::transport

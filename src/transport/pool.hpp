@@ -25,7 +25,7 @@ public:
     // As far behind a line as payloads are in rings (cell.hpp).  Throws Error(memory).
     std::byte *take(std::size_t bytes);
     // What take() gave.
-    void give(std::byte *payload);
+    void give(std::byte *payload) noexcept;
 
     // From the system, and of these in use, with what extents are rounded up by.
     std::size_t bytes() const { return bytes_; }
@@ -35,7 +35,7 @@ private:
     using Extents = std::map<std::byte *, std::size_t>; // begin -> bytes
 
     Extents::iterator grow(std::size_t bytes);
-    Extents::iterator add_free(std::byte *begin, std::size_t bytes);
+    Extents::iterator add_free(Extents::node_type extent) noexcept;
 
     Extents free_, used_; // free ones never touch each other
     std::vector<std::pair<std::byte *, std::size_t>> maps_;
