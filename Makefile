@@ -107,11 +107,11 @@ test-mpi: $(INSTALLED)
 # One instruction set will do here: instrumented kernels compile for minutes.
 test-asan: $(TOOLS)
 	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline,$(sanitized))
-	$(call ctest,asan,$(only_shared))
+	$(call ctest,asan,-j $(JOBS) $(only_shared))
 
 test-tsan: $(TOOLS)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(sanitized))
-	$(call ctest,tsan,$(only_shared))
+	$(call ctest,tsan,-j $(JOBS) $(only_shared))
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(TOOLS)
