@@ -6,6 +6,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "base/clock.hpp"
+#include "base/medians.hpp"
 #include "select/placed.hpp"
 
 namespace stretto::comm {
@@ -16,7 +17,11 @@ void Lessons::learn(const Lesson &lesson, const select::Situation &situation) {
     const auto ratio = select::ratio_of(lesson.came, placed.means(cases).front(), lesson.elapsed);
     if (!ratio)
         return;
-    std::deque<double> &ratios = told_[std::string(algorithms::name_in(placed.name()))];
+    // The first such call fills what it needs, memory and windows: it says little of later ones.
+    const auto [of, is_first] = told_.try_emplace(std::string(algorithms::name_in(placed.name())));
+    if (is_first)
+        return;
+    std::deque<double> &ratios = of->second;
     ratios.push_back(*ratio);
     if (ratios.size() > kMost)
         ratios.pop_front();
@@ -24,9 +29,9 @@ void Lessons::learn(const Lesson &lesson, const select::Situation &situation) {
 
 select::Experience Lessons::all() const {
     select::Experience experience = usual_;
-    for (const auto &[algorithm, ratios] : told_)
-        for (const double ratio : ratios)
-            experience.learn(algorithm, ratio);
+    for (const auto &[algorithm, ratios] : told_) // one call that was disturbed counts for little
+        if (!ratios.empty())
+            experience.learn(algorithm, median(std::vector(ratios.begin(), ratios.end())));
     return experience;
 }
 
@@ -45,27 +50,43 @@ static double processor_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-select::Late Lessons::priced(Kind kind, double waits, const select::Late &serves,
+select::Late Lessons::priced(Kind kind, double waits, double error, const select::Late &serves,
                              const std::function<select::Late()> &decide) {
     const double start = processor_seconds();
     const std::uint64_t began = now_ns();
     select::Late late = decide();
     pricing_ = processor_seconds() - start;
-    const bool is_balanced = late.algorithm.empty();
-    const bool in_vain = late.same_as(serves) && (kind == call || is_balanced);
-    rests_[kind].begin(began, now_ns(), waits, in_vain);
+    using enum Rest::Outcome;
+    Rest::Outcome outcome = of_use;
+    if (late.same_as(serves) && (kind == call || late.algorithm.empty()))
+        outcome = in_vain;
+    else if (kind == call && best_ && best_->algorithm == late.algorithm)
+        outcome = as_before;
+    rests_[kind].begin(began, now_ns(), waits, outcome);
+    if (kind == call)
+        best_ =
+            outcome == in_vain ? std::nullopt : std::optional(Best{late.algorithm, waits, error});
     return late;
+}
+
+std::optional<std::string> Lessons::still_best(double waits, double error, double margin) const {
+    constexpr double kAlike = 2;
+    if (!best_ || waits > kAlike * best_->waits || best_->waits > kAlike * waits ||
+        error > std::max(margin, kAlike * best_->error))
+        return std::nullopt;
+    return best_->algorithm;
 }
 
 bool Rest::over(double waits) const {
     constexpr double kNew = 2;
-    return now_ns() >= end_ || (in_vain_ > 0 && waits > kNew * waits_);
+    return now_ns() >= end_ || (in_row_ > 0 && waits > kNew * waits_);
 }
 
-void Rest::begin(std::uint64_t from, std::uint64_t to, double waits, bool in_vain) {
-    waits_ = in_vain ? std::max(waits_, waits) : 0;
-    in_vain_ = in_vain ? std::min(in_vain_ + 1, kMost) : 0;
-    end_ = to + (to - from) * (in_vain ? times_ << in_vain_ : of_use_);
+void Rest::begin(std::uint64_t from, std::uint64_t to, double waits, Outcome outcome) {
+    const bool news = outcome == Outcome::of_use;
+    waits_ = news ? 0 : std::max(waits_, waits);
+    in_row_ = news ? 0 : std::min(in_row_ + 1, outcome == Outcome::in_vain ? kMost : kMostAsBefore);
+    end_ = to + (to - from) * (news ? of_use_ : times_ << in_row_);
 }
 
 } // namespace stretto::comm

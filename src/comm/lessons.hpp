@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct Lesson {
 // as when nothing came of it: that is something new.
 class Rest {
 public:
+    // What came of it: something; what serves already, made for late ranks; or nothing.
+    enum class Outcome { of_use, as_before, in_vain };
+
     // `of_use`: how many times as long it rests if something came of it.
     explicit Rest(std::uint64_t times = 8, std::uint64_t of_use = 8)
         : times_(times), of_use_(of_use) {}
@@ -40,12 +44,14 @@ public:
     bool over(double waits) const;
     // Priced for such waits from one time to another, of now_ns(): where no processor is free for
     // it all ranks are slower for it, and then it takes long.
-    void begin(std::uint64_t from, std::uint64_t to, double waits, bool in_vain);
+    void begin(std::uint64_t from, std::uint64_t to, double waits, Outcome outcome);
 
 private:
-    static constexpr unsigned kMost = 6;     // doublings
+    // Doublings: what is found right again and again is still looked at, in case ranks come
+    // otherwise.
+    static constexpr unsigned kMost = 6, kMostAsBefore = 3;
     std::uint64_t times_, of_use_, end_ = 0; // by now_ns()
-    unsigned in_vain_ = 0;                   // times in a row
+    unsigned in_row_ = 0;                    // times that nothing new came of it
     double waits_ = 0;                       // the longest of these times, if there are any
 };
 
@@ -73,9 +79,15 @@ public:
     bool rests(Kind kind, double waits) const { return !rests_[kind].over(waits); }
     // Decides, and remembers how long that took.  Nothing comes of it if it is what serves already;
     // but a rule that is made for late ranks is looked at however often it has proved right, since
-    // it costs where ranks begin to come otherwise.
-    select::Late priced(Kind kind, double waits, const select::Late &serves,
+    // it costs where ranks begin to come otherwise.  `error`: how far ranks have come from when
+    // they were expected, in seconds.
+    select::Late priced(Kind kind, double waits, double error, const select::Late &serves,
                         const std::function<select::Late()> &decide);
+    // While decisions for calls rest: the algorithm that the last one chose, with parameters, which
+    // is as good for other ranks that wait about as long; empty if that was the balanced choice.
+    // Nothing if nothing came of it, or if these wait much longer or shorter, or if ranks come much
+    // farther from when they are expected, by more than a margin.
+    std::optional<std::string> still_best(double waits, double error, double margin) const;
 
 private:
     static constexpr std::size_t kMost = 8;
@@ -84,6 +96,11 @@ private:
     // Measured / priced, by the name without parameters.
     std::map<std::string, std::deque<double>, std::less<>> told_;
     double pricing_ = 0; // seconds of a processor
+    struct Best {
+        std::string algorithm;
+        double waits, error;
+    };
+    std::optional<Best> best_; // for the last call that was priced, if something came of it
 };
 
 } // namespace stretto::comm

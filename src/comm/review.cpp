@@ -103,7 +103,7 @@ std::string Review::decide(std::size_t most_bytes) const {
     if (!forced && (lessons->rests(Lessons::rule, waits) || !lessons->pays(waits, expected.size())))
         return "";
     const select::Late next = forced ? select::forced_late(situation, balanced, expected, recent)
-                                     : lessons->priced(Lessons::rule, waits, serves, [&] {
+                                     : lessons->priced(Lessons::rule, waits, 0, serves, [&] {
                                            return choose_late(situation, balanced, expected, recent,
                                                               serves, lessons->usual(), rule);
                                        });

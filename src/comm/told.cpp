@@ -64,6 +64,38 @@ static double farthest(const select::Arrivals &expected, const select::Arrivals 
     return most - least;
 }
 
+// How far ranks have come from when they were told to come, on the average of the worst call.
+static double worst(const std::deque<select::Arrivals> &errors) {
+    double most = 0;
+    for (const select::Arrivals &each : errors) {
+        double sum = 0;
+        for (const double error : each)
+            sum += std::abs(error);
+        most = std::max(most, sum / static_cast<double>(each.size()));
+    }
+    return most;
+}
+
+std::optional<std::string> Forecast::best_for(const select::Arrivals &expected) const {
+    const std::vector<select::Arrivals> cases = as_may_come(expected, errors);
+    if (forced)
+        return select::forced_late(situation, balanced, expected, cases).algorithm;
+    if (select::wait(expected) < serves.margin)
+        return std::nullopt;
+    const double waits = farthest(expected, usual), error = worst(errors);
+    if (lessons->rests(Lessons::call, waits))
+        return lessons->still_best(waits, error, serves.margin);
+    if (!lessons->pays(waits, ranks.size()))
+        return std::nullopt;
+    return lessons
+        ->priced(Lessons::call, waits, error, serves,
+                 [&] {
+                     return select::choose_late(situation, balanced, expected, cases, {},
+                                                lessons->all(), {.elections = false});
+                 })
+        .algorithm;
+}
+
 std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_bytes) const {
     constexpr std::size_t kMostName = 512;
     Sealed sealed{"", arrival::deviations_from(arrival::to_text(told, most_bytes - kMostName))};
@@ -72,19 +104,11 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
         return "";
     if (lesson)
         lessons->learn(*lesson, situation);
-    const double waits = farthest(*expected, usual);
-    if (!forced && (select::wait(*expected) < serves.margin ||
-                    lessons->rests(Lessons::call, waits) || !lessons->pays(waits, ranks.size())))
+    const std::optional<std::string> best = best_for(*expected);
+    if (!best || best->size() >= kMostName)
         return std::string(kRefused);
-    const std::vector<select::Arrivals> cases = as_may_come(*expected, errors);
-    const select::Late late =
-        forced ? select::forced_late(situation, balanced, *expected, cases)
-               : lessons->priced(Lessons::call, waits, serves, [&] {
-                     return select::choose_late(situation, balanced, *expected, cases, {},
-                                                lessons->all(), {.elections = false});
-                 });
-    sealed.algorithm = late.algorithm;
-    return sealed.algorithm.size() < kMostName ? to_text(sealed) : std::string(kRefused);
+    sealed.algorithm = *best;
+    return to_text(sealed);
 }
 
 std::optional<AsTold> as_told(std::string_view text, const select::Arrivals &usual, double margin,

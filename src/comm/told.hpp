@@ -83,6 +83,11 @@ struct Forecast {
     // than usual, kRefused if that is so and it does not pay to price what serves.
     static constexpr std::string_view kRefused = "-";
     std::string decide(const arrival::Deviations &told, std::size_t most_bytes) const;
+
+private:
+    // What serves if ranks come then, with parameters; empty: the balanced choice.  Nothing if it
+    // does not pay to price that.
+    std::optional<std::string> best_for(const select::Arrivals &expected) const;
 };
 
 } // namespace stretto::comm

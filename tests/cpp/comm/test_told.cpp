@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "comm/told.hpp"
+#include "select/placed.hpp"
 
 using namespace stretto;
 using namespace stretto::comm;
@@ -91,7 +92,7 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
     Forecast forecast = at_once(8);
     const Deviations told{{101, 100 * kMs}}; // of 0.8 s that ranks are apart, 0.2 may be saved
     CHECK(!forecast.decide(told, 1024).empty());
-    forecast.lessons->priced(Lessons::call, 0.1, {}, [] {
+    forecast.lessons->priced(Lessons::call, 0.1, 0, {}, [] {
         for (const std::clock_t start = std::clock(); std::clock() - start < CLOCKS_PER_SEC / 4;)
             ;
         return select::Late();
@@ -108,10 +109,10 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
 TEST_CASE("after a decision the arbiter rests, of each kind by itself") {
     Lessons lessons(1'000'000'000);
     CHECK(!lessons.rests(Lessons::call, 0.1));
-    lessons.priced(Lessons::call, 0.1, {}, [] { return select::Late(); });
+    lessons.priced(Lessons::call, 0.1, 0, {}, [] { return select::Late(); });
     CHECK(lessons.rests(Lessons::call, 0.1));
     CHECK(!lessons.rests(Lessons::rule, 0.1)); // what serves as a rule is looked at all the same
-    lessons.priced(Lessons::rule, 0.1, {}, [] { return select::Late(); });
+    lessons.priced(Lessons::rule, 0.1, 0, {}, [] { return select::Late(); });
     CHECK(lessons.rests(Lessons::rule, 0.1));
 }
 
@@ -119,42 +120,86 @@ TEST_CASE("a rule that is made for late ranks is looked at however often it has 
     Lessons lessons(1'000'000'000);
     const select::Late chain{.algorithm = "chain"};
     for (const select::Late &served : {select::Late(), chain, chain}) {
-        lessons.priced(Lessons::rule, 0.1, served, [&] { return chain; });
+        lessons.priced(Lessons::rule, 0.1, 0, served, [&] { return chain; });
         CHECK(!lessons.rests(Lessons::rule, 0.1));
     }
-    lessons.priced(Lessons::call, 0.1, chain, [&] { return chain; });
+    lessons.priced(Lessons::call, 0.1, 0, chain, [&] { return chain; });
     CHECK(lessons.rests(Lessons::call, 0.1));
 }
 
 TEST_CASE("the arbiter rests the longer the more often nothing came of it, but not for ever") {
+    using enum Rest::Outcome;
     constexpr double kWaits = 0.1;
     const std::uint64_t now = now_ns();
-    const auto rests_for = [&](const Rest &rest, std::uint64_t times) {
+    const auto rests_for = [&](const Rest &rest, std::uint64_t times, Rest::Outcome outcome) {
         // An hour of pricing was over so long ago that the rest just is, or an hour later.
         Rest before = rest, after = rest;
-        before.begin(now - (times + 1) * kHour, now - times * kHour, kWaits, true);
-        after.begin(now - times * kHour, now - (times - 1) * kHour, kWaits, true);
+        before.begin(now - (times + 1) * kHour, now - times * kHour, kWaits, outcome);
+        after.begin(now - times * kHour, now - (times - 1) * kHour, kWaits, outcome);
         return before.over(kWaits) && !after.over(kWaits);
     };
     Rest rest(8);
     for (const std::uint64_t times : {16, 32, 64, 128, 256, 512, 512, 512}) {
-        CHECK(rests_for(rest, times));
-        rest.begin(0, 1, kWaits, true);
+        CHECK(rests_for(rest, times, in_vain));
+        rest.begin(0, 1, kWaits, in_vain);
     }
-    rest.begin(0, 1, kWaits, false); // something came of it
-    CHECK(rests_for(rest, 16));
+    rest.begin(0, 1, kWaits, of_use);
+    // What serves calls of late ranks already, and well, is looked at more often.
+    for (const std::uint64_t times : {16, 32, 64, 64, 64}) {
+        CHECK(rests_for(rest, times, as_before));
+        rest.begin(0, 1, kWaits, as_before);
+    }
+    rest.begin(0, 1, kWaits, of_use);
+    CHECK(rests_for(rest, 16, in_vain));
 }
 
 TEST_CASE("ranks that wait twice as long as when nothing came of it are something new") {
+    using enum Rest::Outcome;
     const std::uint64_t now = now_ns();
     Rest rest;
-    rest.begin(now, now + kHour, 0.1, true);
+    rest.begin(now, now + kHour, 0.1, in_vain);
     CHECK(!rest.over(0.2));
     CHECK(rest.over(0.21));
-    rest.begin(now, now + kHour, 0.05, true); // the longest counts
+    rest.begin(now, now + kHour, 0.05, as_before); // the longest counts
     CHECK(!rest.over(0.2));
-    rest.begin(now, now + kHour, 0.1, false);
+    rest.begin(now, now + kHour, 0.1, of_use);
     CHECK(!rest.over(100)); // it is worth its price, and that is paid now and then
+}
+
+TEST_CASE("while decisions rest, what was found best serves whoever is as late") {
+    Forecast forecast = at_once(16);
+    forecast.lessons = std::make_shared<Lessons>(1'000'000'000);
+    const auto algorithm_for = [&](int rank, int ms) -> std::optional<std::string> {
+        const std::string text = forecast.decide({{100 + rank, ms * kMs}}, 1024);
+        return text == Forecast::kRefused ? std::nullopt
+                                          : std::optional(sealed_from(text).algorithm);
+    };
+    const auto best = algorithm_for(15, 100);
+    REQUIRE(best);
+    CHECK(!best->empty());
+    CHECK(algorithm_for(3, 100) == best);
+    CHECK(algorithm_for(0, 60) == best);
+    CHECK(algorithm_for(7, 190) == best);
+    CHECK(!algorithm_for(7, 40)); // another may be best for these
+    CHECK(!algorithm_for(7, 250));
+    // Nor are those taken at their word who have come otherwise.
+    forecast.errors.assign(1, Arrivals(16, 0.002));
+    CHECK(algorithm_for(3, 100) == best); // by less than a margin
+    forecast.errors.assign(1, Arrivals(16, 0));
+    forecast.errors.back()[15] = -0.1;
+    CHECK(!algorithm_for(3, 100));
+}
+
+TEST_CASE("where nothing came of it, nothing serves while decisions rest") {
+    Lessons lessons(1'000'000'000);
+    const select::Late chain{.algorithm = "chain"};
+    CHECK(!lessons.still_best(0.1, 0, 0));
+    lessons.priced(Lessons::call, 0.1, 0, chain, [&] { return chain; }); // the usual
+    CHECK(!lessons.still_best(0.1, 0, 0));
+    lessons.priced(Lessons::call, 0.1, 0, chain, [] { return select::Late(); });
+    CHECK(lessons.still_best(0.1, 0, 0) == ""); // the balanced choice, which is not the usual
+    lessons.priced(Lessons::rule, 0.1, 0, {}, [&] { return chain; });
+    CHECK(lessons.still_best(0.1, 0, 0) == ""); // of calls only
 }
 
 TEST_CASE("ranks ask the seldomer the more often nothing came of it") {
@@ -211,6 +256,22 @@ TEST_CASE("what such calls took is learned by the arbiter, and what was flattere
     lesson.elapsed = std::numeric_limits<double>::quiet_NaN();
     forecast.lessons->learn(lesson, forecast.situation);
     CHECK(forecast.lessons->all().knows("ring") == before.knows("ring"));
+}
+
+TEST_CASE("neither its first call nor one that was disturbed says what an algorithm takes") {
+    const Forecast forecast = at_once(8);
+    const select::Placed ring(forecast.situation, "ring");
+    Lesson lesson{"ring", {}, Arrivals(8, 0), 0};
+    const double price = ring.means(std::vector<Arrivals>{lesson.came}).front();
+    const auto learn = [&](double factor) {
+        lesson.elapsed = factor * price;
+        forecast.lessons->learn(lesson, forecast.situation);
+    };
+    learn(4);
+    CHECK(!forecast.lessons->all().knows("ring"));
+    for (const double factor : {1.25, 1.25, 3.0})
+        learn(factor);
+    CHECK(forecast.lessons->all().factor("ring") == doctest::Approx(1.25));
 }
 
 TEST_CASE("what is sealed fits, however many deviate; and forced algorithms are made for it") {
