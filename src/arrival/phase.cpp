@@ -12,6 +12,7 @@ void Phase::begin(std::uint64_t now) {
         follow(kNone);
     begun_ = true;
     edges_ = false;
+    ended_.reset();
     start_ = now;
 }
 
@@ -19,26 +20,33 @@ std::optional<Phase::Foreseen> Phase::edge(std::uint64_t now, double fraction) {
     if (!begun_)
         return std::nullopt;
     edges_ = true;
-    const auto found = durations_.find(coming_);
-    if (found == durations_.end() || found->second.size() < kFewest)
+    const auto found = firsts_.find(coming_);
+    if (found == firsts_.end() || found->second.size() < kFewest)
         return std::nullopt;
-    const std::uint64_t usual =
-        median(std::vector<std::uint64_t>(found->second.begin(), found->second.end()));
+    const std::int64_t first =
+        median(std::vector<std::int64_t>(found->second.begin(), found->second.end()));
     const double whole = static_cast<double>(now - start_) / fraction;
     return Foreseen{start_ + static_cast<std::uint64_t>(whole),
-                    static_cast<std::int64_t>(whole - static_cast<double>(usual))};
+                    static_cast<std::int64_t>(whole) - first};
 }
 
 bool Phase::end(std::uint64_t now, std::uint64_t call) {
     if (!begun_)
         return false;
     begun_ = false;
-    std::deque<std::uint64_t> &durations = durations_[call];
-    durations.push_back(now - start_);
-    if (durations.size() > kPhases)
-        durations.pop_front();
+    ended_ = {call, static_cast<std::int64_t>(now - start_)};
     follow(call);
     return edges_;
+}
+
+void Phase::came(std::int64_t late) {
+    if (!ended_)
+        return;
+    std::deque<std::int64_t> &firsts = firsts_[ended_->call];
+    firsts.push_back(ended_->duration - late);
+    if (firsts.size() > kCalls)
+        firsts.pop_front();
+    ended_.reset();
 }
 
 // Unless it is known better, the same call comes again.

@@ -312,6 +312,7 @@ void Communicator::learn_arrivals(const Request &request, Watched &watched) {
     watched.history.add(came_);
     adopt(request, watched);
     if (watched.history.calls() != before) {
+        learn_phase(watched);
         watched.told.note(watched.history);
         decide(request, watched);
         watched.every = is_quiet(watched) ? kQuiet : 1;

@@ -249,6 +249,7 @@ private:
     void expect_decision(const Request &request, Watched &watched, std::uint64_t after);
     // phases.cpp: of computation, between calls.
     bool end_phase(const Watched &watched, std::uint64_t now);
+    void learn_phase(const Watched &watched);
     void serve_as_told(const Request &request, Watched &watched);
     void serve_as_usual(const Request &request, Watched &watched);
     std::string sealed(std::uint64_t key, const Watched &watched);
@@ -367,12 +368,11 @@ private:
         std::uint64_t key = 0;
         int arbiter = 0;
         double margin = 0; // seconds: less is not worth telling
-        std::int64_t told = 0;
-        // The arbiter is this rank; it usually comes so many nanoseconds after the first; and its
-        // agent knows when to decide.
-        bool decides = false;
-        std::int64_t after_first = 0;
-        bool timed = false;
+        // Nanoseconds after the first rank at which all expect this one; how much later it will
+        // come, as it has told.
+        std::int64_t usually = 0, told = 0;
+        // The arbiter is this rank; and its agent knows when to decide.
+        bool decides = false, timed = false;
     };
     std::map<std::uint64_t, Next> next_; // by the numbers of calls
     engine::Tally uncounted_;            // of calls that no caller made

@@ -36,7 +36,7 @@ void Communicator::edge(double fraction) {
     if (!foreseen || found == next_.end() || !found->second.asks)
         return;
     Next &next = found->second;
-    const std::int64_t later = foreseen->later;
+    const std::int64_t later = foreseen->late - next.usually;
     const bool news = std::abs(static_cast<double>(later - next.told)) * 1e-9 >= next.margin;
     if (news) {
         next.told = later;
@@ -44,8 +44,7 @@ void Communicator::edge(double fraction) {
     }
     if (next.decides && (news || !next.timed)) {
         next.timed = true;
-        // When the first comes, if that is not this rank, which knows when it usually is.
-        const std::int64_t ahead = std::max<std::int64_t>(0, later + next.after_first);
+        const std::int64_t ahead = std::max<std::int64_t>(0, foreseen->late); // of this rank
         joined_.reach.watch->seal_before(next.key,
                                          foreseen->end - static_cast<std::uint64_t>(ahead));
     }
@@ -55,6 +54,13 @@ bool Communicator::end_phase(const Watched &watched, std::uint64_t now) {
     const std::lock_guard lock(phase_mutex_);
     next_[watched.number].asks = false; // it is too late for that
     return phase_.end(now, watched.number);
+}
+
+// What the call has shown of the phase before it.
+void Communicator::learn_phase(const Watched &watched) {
+    const double late = watched.history.recent().back()[static_cast<std::size_t>(rank())];
+    const std::lock_guard lock(phase_mutex_);
+    phase_.came(static_cast<std::int64_t>(late * 1e9));
 }
 
 // The low half counts.
@@ -91,10 +97,10 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
         next.key = key_of(watched, Asked::call);
         next.arbiter = arbiter_of(watched);
         next.margin = watched.serves.margin;
+        const double usually = watched.decided_for[static_cast<std::size_t>(rank())];
+        next.usually = static_cast<std::int64_t>(usually * 1e9);
         next.decides = is_arbiter(watched);
         if (next.decides) {
-            const double usually = watched.decided_for[static_cast<std::size_t>(rank())];
-            next.after_first = static_cast<std::int64_t>(usually * 1e9);
             const Chosen &usual = balanced(request, watched);
             Forecast forecast{free_situation(request),
                               usual.algorithm,

@@ -12,19 +12,21 @@ namespace {
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kCall = 1;
 
-// Phases of such length, one after the other, that end in the same call.
+// Phases of such length, one after the other, that end in the same call, to which the first rank
+// comes 10 ms after their beginning.
 void live(Phase &phase, std::uint64_t &now, std::uint64_t ms, int times) {
     for (int i = 0; i < times; ++i) {
         phase.begin(now);
         now += ms * kMs;
         phase.end(now, kCall);
+        phase.came((static_cast<std::int64_t>(ms) - 10) * static_cast<std::int64_t>(kMs));
         now += kMs;
     }
 }
 
 } // namespace
 
-TEST_CASE("who has no habit yet has nothing to tell") {
+TEST_CASE("who does not know when the first comes has nothing to tell") {
     Phase phase;
     std::uint64_t now = 77;
     CHECK(!phase.edge(now, 0.5)); // there is no phase
@@ -33,9 +35,15 @@ TEST_CASE("who has no habit yet has nothing to tell") {
         CHECK(!phase.edge(now + kMs, 0.5));
         CHECK(phase.end(now + 2 * kMs, kCall)); // but it was asked
         CHECK(!phase.edge(now + 2 * kMs, 0.5)); // the phase is over
+        phase.came(0);
+        phase.came(0); // once for each
     }
     phase.begin(now);
-    CHECK(phase.edge(now + kMs, 0.5)->later == 0);
+    CHECK(phase.edge(now + kMs, 0.5)->late == 0);
+    phase.end(now + 9 * kMs, kCall); // a call that does not show when ranks came
+    phase.begin(now);
+    phase.came(0);
+    CHECK(phase.edge(now + kMs, 0.5)->late == 0);
 }
 
 TEST_CASE("a phase ends as much later than its middle as that was after its beginning") {
@@ -43,27 +51,47 @@ TEST_CASE("a phase ends as much later than its middle as that was after its begi
     std::uint64_t now = 0;
     live(phase, now, 10, 7);
     phase.begin(now);
-    CHECK(phase.edge(now + 5 * kMs, 0.5)->later == 0);
+    CHECK(phase.edge(now + 5 * kMs, 0.5)->late == 0);
     CHECK(phase.edge(now + 5 * kMs, 0.5)->end == now + 10 * kMs);
     CHECK(phase.edge(now + 9 * kMs, 0.5)->end == now + 18 * kMs);
-    CHECK(phase.edge(now + 9 * kMs, 0.5)->later == 8 * static_cast<std::int64_t>(kMs));
-    CHECK(phase.edge(now + 12 * kMs, 0.8)->later == 5 * static_cast<std::int64_t>(kMs));
-    CHECK(phase.edge(now + 8 * kMs, 1)->later == -2 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.edge(now + 9 * kMs, 0.5)->late == 8 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.edge(now + 12 * kMs, 0.8)->late == 5 * static_cast<std::int64_t>(kMs));
+    CHECK(phase.edge(now + 8 * kMs, 1)->late == -2 * static_cast<std::int64_t>(kMs));
     CHECK(phase.end(now + 9 * kMs, kCall));
     phase.begin(now);
     CHECK(!phase.end(now + 9 * kMs, kCall)); // nobody asked in this one
 }
 
-TEST_CASE("three phases of seven that were disturbed change no habit") {
+TEST_CASE("how long a rank itself computes changes nothing of when the first comes") {
     Phase phase;
     std::uint64_t now = 0;
-    live(phase, now, 10, 7);
-    live(phase, now, 500, 3);
+    for (const std::uint64_t ms : {10, 500, 40, 10, 333, 90, 77, 11})
+        live(phase, now, ms, 1);
     phase.begin(now);
-    CHECK(phase.edge(now + 5 * kMs, 0.5)->later == 0);
-    phase.end(now + 500 * kMs, kCall);
+    CHECK(phase.edge(now + 5 * kMs, 0.5)->late == 0);
+    CHECK(phase.edge(now + 15 * kMs, 0.5)->late == 20 * static_cast<std::int64_t>(kMs));
+}
+
+TEST_CASE("three calls of seven to which the first came late change nothing") {
+    Phase phase;
+    std::uint64_t now = 0;
+    live(phase, now, 10, 4);
+    for (int i = 0; i < 4; ++i) {
+        phase.begin(now);
+        CHECK(phase.edge(now + 5 * kMs, 0.5)->late == 0);
+        phase.end(now + 500 * kMs, kCall);
+        phase.came(0);
+    }
     phase.begin(now);
-    CHECK(phase.edge(now + 250 * kMs, 0.5)->later == 0);
+    CHECK(phase.edge(now + 250 * kMs, 0.5)->late == 0);
+    // The first may come before this rank begins to compute.
+    for (int i = 0; i < 4; ++i) {
+        phase.begin(now);
+        phase.end(now + 10 * kMs, kCall);
+        phase.came(200 * kMs);
+    }
+    phase.begin(now);
+    CHECK(phase.edge(now + 5 * kMs, 0.5)->late == 200 * static_cast<std::int64_t>(kMs));
 }
 
 TEST_CASE("phases that end in another call have a habit of their own") {
@@ -91,11 +119,13 @@ TEST_CASE("of calls that take turns each has its habit, and is known to come") {
                 if (turn > 4) {
                     CHECK(phase.coming() == call);
                     CHECK(foreseen.has_value() == (call != Phase::kNone));
-                    CHECK((!foreseen || foreseen->later == 0));
+                    CHECK((!foreseen || foreseen->late == 0));
                 }
                 now += length;
-                if (call != Phase::kNone)
+                if (call != Phase::kNone) {
                     CHECK(phase.end(now, call));
+                    phase.came(0);
+                }
             }
     }
 }
