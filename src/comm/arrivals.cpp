@@ -90,6 +90,7 @@ Watched *Communicator::watched(const Request &request) {
         found = watched_.try_emplace(key).first;
         found->second.number = watched_.size();
         found->second.lessons = std::make_shared<Lessons>();
+        found->second.preparation = std::make_shared<Preparation>();
     }
     return found == watched_.end() ? nullptr : &found->second;
 }
@@ -281,9 +282,10 @@ void Communicator::settle(const Request &request, Watched &watched,
     if (same)
         return;
     watched.serves_since = watched.history.calls();
-    Chosen chosen = balanced(request, watched);
-    serve_late(next, chosen);
-    serve(request, site(request), chosen);
+    if (watched.told.listens(watched.calls))
+        watched.told.serves = true; // the next call asks what serves, which may not be this
+    else
+        serve(request, site(request), usual(request, watched));
 }
 
 // Whether the balanced choice serves, and is likely to go on: since ranks come together as a rule,

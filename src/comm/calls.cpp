@@ -66,9 +66,7 @@ Recipe Communicator::recipe(const Request &request) const {
     return recipe;
 }
 
-// `prepared`: the plan, if it has been made.
-const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen,
-                                       std::unique_ptr<const engine::Plan> prepared) {
+std::string Communicator::plan_key(const Request &request, const Chosen &chosen) const {
     const std::uint64_t content =
         chosen.imported == nullptr ? content_of(chosen.order) : chosen.imported->hash;
     std::string key = std::string(schedule::name(request.collective)) + " " + chosen.algorithm +
@@ -77,6 +75,13 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
                       " " + std::to_string(request.shares);
     if (content != 0)
         key += " " + std::to_string(content);
+    return key;
+}
+
+// `prepared`: the plan, if it has been made.
+const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen,
+                                       std::unique_ptr<const engine::Plan> prepared) {
+    const std::string key = plan_key(request, chosen);
     std::unique_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
@@ -89,7 +94,7 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
             schedule::Schedule schedule = chosen.imported->schedule;
             schedule.name = chosen.algorithm; // the file, whatever it calls itself
             engine::PlanOptions options = recipe(request).options;
-            options.content = content;
+            options.content = chosen.imported->hash;
             slot = engine::compile(schedule, me_.rank, options);
         }
     } catch (const Error &error) {

@@ -251,7 +251,9 @@ private:
     bool end_phase(const Watched &watched, std::uint64_t now);
     void learn_phase(const Watched &watched);
     void serve_as_told(const Request &request, Watched &watched);
+    Chosen usual(const Request &request, Watched &watched) const;
     void serve_as_usual(const Request &request, Watched &watched);
+    void serve_prepared(const Request &request, Watched &watched, const Chosen &chosen);
     std::string sealed(std::uint64_t key, const Watched &watched);
     void forget_before(std::uint64_t key);
     void forget_sealed(std::uint64_t key, const Watched &watched);
@@ -290,6 +292,7 @@ private:
     std::uint64_t all_completed();
     static void add(Stats &stats, const Key &key, const Site &site);
     Recipe recipe(const Request &request) const;
+    std::string plan_key(const Request &request, const Chosen &chosen) const;
     const engine::Plan &plan(const Request &request, const Chosen &chosen,
                              std::unique_ptr<const engine::Plan> prepared = nullptr);
     engine::Call call(const Request &request, const Site &site, bool overlaps);

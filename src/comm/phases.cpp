@@ -124,17 +124,20 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
     next_[watched.number] = next;
 }
 
-// As soon as it is known what serves the next call, the agent makes its plan.
+// As soon as it is known what serves the next call, the agent makes its plan, unless there is one:
+// what is told of a call is new each time, and the usual may have been needed by no call so far.
 void Communicator::prepare(const Request &request, Watched &watched, std::uint64_t key) {
-    if (watched.preparation == nullptr)
-        watched.preparation = std::make_shared<Preparation>();
     watched.preparation->expect(key);
+    const Chosen usual = this->usual(request, watched);
+    const bool has_usual = usual.imported != nullptr || plans_.contains(plan_key(request, usual));
     joined_.reach.watch->when_sealed(
-        key,
-        [key, recipe = recipe(request), usual = watched.decided_for, margin = watched.serves.margin,
-         ranks = joined_.reach.ranks, ahead = watched.preparation](const std::string &sealed) {
+        key, [key, recipe = recipe(request), algorithm = usual.algorithm, order = usual.order,
+              has_usual, expected = watched.decided_for, margin = watched.serves.margin,
+              ranks = joined_.reach.ranks, ahead = watched.preparation](const std::string &sealed) {
             ahead->prepare(key, [&]() -> Preparation::Prepared {
-                const auto told = as_told(sealed, usual, margin, ranks);
+                const auto told = as_told(sealed, expected, margin, ranks);
+                if (!told && !has_usual)
+                    return {algorithm, order, recipe.plan(algorithm, order)};
                 if (!told || told->late.algorithm.empty())
                     return {};
                 const select::Late &late = told->late;
@@ -144,10 +147,21 @@ void Communicator::prepare(const Request &request, Watched &watched, std::uint64
 }
 
 // What serves when nobody tells anything.
-void Communicator::serve_as_usual(const Request &request, Watched &watched) {
+Chosen Communicator::usual(const Request &request, Watched &watched) const {
     Chosen chosen = balanced(request, watched);
     serve_late(watched.serves, chosen);
+    return chosen;
+}
+
+void Communicator::serve_as_usual(const Request &request, Watched &watched) {
     watched.told.serves = false;
+    serve(request, site(request), usual(request, watched));
+}
+
+void Communicator::serve_prepared(const Request &request, Watched &watched, const Chosen &chosen) {
+    Preparation::Prepared ready = watched.preparation->come(key_of(watched, Asked::call));
+    if (ready.algorithm == chosen.algorithm && ready.order == chosen.order)
+        (void)plan(request, chosen, std::move(ready.plan));
     serve(request, site(request), chosen);
 }
 
@@ -156,10 +170,11 @@ void Communicator::serve_as_told(const Request &request, Watched &watched) {
     const std::string text = sealed(key, watched);
     forget_sealed(key, watched);
     auto told = as_told(text, watched.decided_for, watched.serves.margin, joined_.reach.ranks);
+    watched.told.serves = told.has_value();
     if (!told) {
         if (!text.empty())
             watched.told.refuse(watched.calls);
-        serve_as_usual(request, watched);
+        serve_prepared(request, watched, usual(request, watched));
         return;
     }
     watched.told.refused = 0;
@@ -168,11 +183,7 @@ void Communicator::serve_as_told(const Request &request, Watched &watched) {
     watched.told.playing = {chosen.algorithm, {chosen.order.begin(), chosen.order.end()}, {}};
     watched.told.expected = std::move(told->expected);
     watched.told.last = watched.calls;
-    watched.told.serves = true;
-    Preparation::Prepared ready = watched.preparation->come(key);
-    if (ready.algorithm == chosen.algorithm && ready.order == chosen.order)
-        (void)plan(request, chosen, std::move(ready.plan));
-    serve(request, site(request), chosen);
+    serve_prepared(request, watched, chosen);
 }
 
 } // namespace stretto::comm

@@ -52,7 +52,7 @@ struct Watched {
     std::uint64_t came = 0;         // this rank, to the last one, by now_ns(); 0: there is none
     std::optional<Chosen> balanced; // the choice without arrivals, once it was needed
     Told told;
-    std::shared_ptr<Preparation> preparation; // of the next call; null: none was ever prepared
+    std::shared_ptr<Preparation> preparation; // of the next call
     // Of ranks that share memory: who the site's plan takes for late, by Muster.
     select::Mustered mustered;
     int latecomer = -1;
