@@ -111,6 +111,7 @@ void Communicator::play_watched(const Request &request, Site &site) {
 
 void Communicator::play_with_stamps(const Request &request, Watched &watched) {
     const std::uint64_t came = now_ns();
+    joined_.ward->warming()->end();
     came_.assign(static_cast<std::size_t>(size()), {});
     Request others;
     others.collective = Collective::allgather;

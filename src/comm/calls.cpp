@@ -78,11 +78,18 @@ std::string Communicator::plan_key(const Request &request, const Chosen &chosen)
     return key;
 }
 
+// Null if none has been made.
+std::shared_ptr<const engine::Plan> Communicator::known_plan(const Request &request,
+                                                             const Chosen &chosen) const {
+    const auto found = plans_.find(plan_key(request, chosen));
+    return found == plans_.end() ? nullptr : found->second;
+}
+
 // `prepared`: the plan, if it has been made.
 const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen,
                                        std::unique_ptr<const engine::Plan> prepared) {
     const std::string key = plan_key(request, chosen);
-    std::unique_ptr<const engine::Plan> &slot = plans_[key];
+    std::shared_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
     try {

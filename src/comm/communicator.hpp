@@ -258,6 +258,7 @@ private:
     void forget_before(std::uint64_t key);
     void forget_sealed(std::uint64_t key, const Watched &watched);
     void warm_for_next(const Request &request, Watched &watched, std::uint64_t came);
+    std::function<void(const engine::Plan &)> warm_for() const;
     // elections.cpp
     // How long ranks wait for others, in nanoseconds, before any of them begins: then the call
     // itself looks for what is wrong, and says so.
@@ -293,6 +294,8 @@ private:
     static void add(Stats &stats, const Key &key, const Site &site);
     Recipe recipe(const Request &request) const;
     std::string plan_key(const Request &request, const Chosen &chosen) const;
+    std::shared_ptr<const engine::Plan> known_plan(const Request &request,
+                                                   const Chosen &chosen) const;
     const engine::Plan &plan(const Request &request, const Chosen &chosen,
                              std::unique_ptr<const engine::Plan> prepared = nullptr);
     engine::Call call(const Request &request, const Site &site, bool overlaps);
@@ -383,7 +386,7 @@ private:
     // ones.
     std::uint64_t own_before_ = 0;
     std::vector<std::uint64_t> own_calls_;
-    std::map<std::string, std::unique_ptr<const engine::Plan>> plans_;
+    std::map<std::string, std::shared_ptr<const engine::Plan>> plans_;
     std::size_t plan_bytes_ = 0;
     const std::size_t most_plan_bytes_;
     const bool logs_choices_;

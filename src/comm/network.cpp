@@ -85,7 +85,7 @@ void Communicator::learn() {
 // A call that no caller made: neither statistics nor traces have it.
 void Communicator::play_unseen(const std::string &name, const MakeSchedule &make, void *data,
                                std::size_t bytes) {
-    std::unique_ptr<const engine::Plan> &plan = plans_[name + ", " + std::to_string(bytes)];
+    std::shared_ptr<const engine::Plan> &plan = plans_[name + ", " + std::to_string(bytes)];
     if (plan == nullptr) {
         engine::PlanOptions options;
         options.count = bytes / kUnseenElement;

@@ -126,22 +126,39 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
 
 // As soon as it is known what serves the next call, the agent makes its plan, unless there is one:
 // what is told of a call is new each time, and the usual may have been needed by no call so far.
+// And it warms the connections that this one will use (warming.cpp).
 void Communicator::prepare(const Request &request, Watched &watched, std::uint64_t key) {
+    struct Served {
+        std::string algorithm; // empty: not by one of the library's
+        std::vector<int> order;
+        std::shared_ptr<const engine::Plan> plan = nullptr; // null: it is to be made
+    };
+    const auto served = [&](const Chosen &chosen) -> Served {
+        return {chosen.imported == nullptr ? chosen.algorithm : "", chosen.order,
+                known_plan(request, chosen)};
+    };
     watched.preparation->expect(key);
-    const Chosen usual = this->usual(request, watched);
-    const bool has_usual = usual.imported != nullptr || plans_.contains(plan_key(request, usual));
     joined_.reach.watch->when_sealed(
-        key, [key, recipe = recipe(request), algorithm = usual.algorithm, order = usual.order,
-              has_usual, expected = watched.decided_for, margin = watched.serves.margin,
-              ranks = joined_.reach.ranks, ahead = watched.preparation](const std::string &sealed) {
+        key, [key, recipe = recipe(request), usual = served(usual(request, watched)),
+              balanced = served(balanced(request, watched)), expected = watched.decided_for,
+              margin = watched.serves.margin, ranks = joined_.reach.ranks,
+              ahead = watched.preparation, warm = warm_for()](const std::string &sealed) {
             ahead->prepare(key, [&]() -> Preparation::Prepared {
                 const auto told = as_told(sealed, expected, margin, ranks);
-                if (!told && !has_usual)
-                    return {algorithm, order, recipe.plan(algorithm, order)};
-                if (!told || told->late.algorithm.empty())
+                Served next = usual;
+                if (told && told->late.algorithm.empty())
+                    next = balanced;
+                else if (told)
+                    next = {told->late.algorithm, told->late.order};
+                if (next.plan == nullptr && next.algorithm.empty())
                     return {};
-                const select::Late &late = told->late;
-                return {late.algorithm, late.order, recipe.plan(late.algorithm, late.order)};
+                if (next.plan != nullptr) {
+                    warm(*next.plan);
+                    return {};
+                }
+                auto plan = recipe.plan(next.algorithm, next.order);
+                warm(*plan);
+                return {next.algorithm, next.order, std::move(plan)};
             });
         });
 }

@@ -32,6 +32,7 @@ static constexpr std::string_view kNotYet = "?";
 
 void Communicator::play_rooted(const Request &request, Watched &watched) {
     const std::uint64_t came = now_ns(), due = watched.decided_at + watched.due_after;
+    joined_.ward->warming()->end();
     if (watched.due_after == 0)
         expect_decision(request, watched, kFirst);
     else if (watched.calls == due)

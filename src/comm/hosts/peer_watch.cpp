@@ -193,9 +193,17 @@ void PeerWatch::follow_seals() {
 
 // ---- a communicator
 
+static std::vector<bool> ranks_here(const transport::Segment &segment, std::size_t ranks) {
+    std::vector<bool> here(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        here[rank] = segment.here(static_cast<int>(rank));
+    return here;
+}
+
 Ward::Ward(const Reach &reach, int rank, transport::Segment &segment, transport::Carrier *carrier)
     : watch_(reach.watch), epoch_(reach.epoch), ranks_(reach.ranks), rank_(rank),
-      exhausted_(engine::no_memory(rank)), segment_(segment), carrier_(carrier) {}
+      exhausted_(engine::no_memory(rank)), segment_(segment), carrier_(carrier),
+      warming_(std::make_shared<Warming>(ranks_here(segment, ranks_.size()))) {}
 
 // The other constructor is done: whatever is thrown from here on, the destructor runs.
 Ward::Ward(const Reach &reach, Kind kind, int rank, transport::Segment &segment,
@@ -246,32 +254,13 @@ void Ward::lose(int rank) {
         carrier_->lose(here);
 }
 
-void Ward::warm_at(std::uint64_t time, std::vector<int> ranks, std::size_t bytes) {
-    {
-        const std::lock_guard lock(warming_mutex_);
-        warming_ = {time, std::move(ranks), bytes};
-    }
-    watch_->agent_->come_round(time);
-}
-
-// What is due.
-void Ward::warm() {
-    Warming due;
-    {
-        const std::lock_guard lock(warming_mutex_);
-        if (now_ns() < warming_.time)
-            return;
-        due = std::exchange(warming_, {});
-    }
-    for (const int rank : due.ranks)
-        carrier_->warm(rank, due.bytes);
-}
-
 void Ward::carry() {
     if (carrier_ == nullptr)
         return;
     try {
-        warm();
+        const Warming::Due due = warming_->due(now_ns());
+        for (const int rank : due.ranks)
+            carrier_->warm(rank, due.bytes);
         (void)carrier_->carry(transport::Bridge::Caller::awake);
     } catch (...) { // no memory for what came: the rank cannot go on
         (void)engine::post_exception(segment_, rank_, exhausted_);

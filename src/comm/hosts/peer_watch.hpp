@@ -18,6 +18,7 @@
 #include "base/status.hpp"
 #include "comm/hosts/mesh.hpp"
 #include "comm/hosts/reach.hpp"
+#include "comm/hosts/warming.hpp"
 #include "control/agent.hpp"
 #include "control/net_links.hpp"
 #include "transport/carrier.hpp"
@@ -76,6 +77,8 @@ public:
     std::string sealed(std::uint64_t key, int arbiter, const std::function<void()> &meanwhile) {
         return agent_->seal(key, arbiter, "", meanwhile);
     }
+    // Does what is due for communicators at this time of now_ns(): what is warmed is.
+    void come_round(std::uint64_t time) { agent_->come_round(time); }
     // Nobody asks for keys from the first one up to, but without, the other any more.
     void forget(std::uint64_t from, std::uint64_t below);
 
@@ -121,9 +124,9 @@ public:
     Ward(const Ward &) = delete;
     Ward &operator=(const Ward &) = delete;
 
-    // So many bytes go to each of these ranks at this time of now_ns(), or when it is given next
-    // (Carrier::warm), whatever the rank does then.  Waits for nobody.
-    void warm_at(std::uint64_t time, std::vector<int> ranks, std::size_t bytes);
+    // Whom this rank's agent sends bytes that nobody needs, when they are due or when it comes
+    // round next (Carrier::warm).  It may outlive this.
+    const std::shared_ptr<Warming> &warming() const { return warming_; }
 
 private:
     friend class PeerWatch;
@@ -134,7 +137,6 @@ private:
     void fail(const control::Reason &reason);
     void lose(int rank);
     void carry();
-    void warm();
     int rank_of(int job_rank) const; // in the communicator, or kNobody
     bool renumbered() const;
 
@@ -145,13 +147,7 @@ private:
     const Error exhausted_;
     transport::Segment &segment_;
     transport::Carrier *const carrier_;
-    struct Warming {
-        std::uint64_t time = UINT64_MAX;
-        std::vector<int> ranks;
-        std::size_t bytes = 0;
-    };
-    std::mutex warming_mutex_;
-    Warming warming_; // the next one
+    const std::shared_ptr<Warming> warming_;
 };
 
 } // namespace stretto::comm
