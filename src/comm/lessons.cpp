@@ -60,7 +60,8 @@ select::Late Lessons::priced(Kind kind, double waits, double error, const select
     Rest::Outcome outcome = of_use;
     if (late.same_as(serves) && (kind == call || late.algorithm.empty()))
         outcome = in_vain;
-    else if (kind == call && best_ && best_->algorithm == late.algorithm)
+    else if (kind == call && best_ &&
+             algorithms::name_in(best_->algorithm) == algorithms::name_in(late.algorithm))
         outcome = as_before;
     rests_[kind].begin(began, now_ns(), waits, outcome);
     if (kind == call)

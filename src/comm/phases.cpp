@@ -110,11 +110,15 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
                               watched.serves,
                               watched.told.errors,
                               std::exchange(watched.told.learned, {}),
+                              {},
                               watched.lessons};
-            joined_.reach.watch->decide_by(
-                next.key, [forecast = std::move(forecast)](const PeerWatch::Heard &heard) {
-                    return forecast.decide(heard.told, control::kMostSeal);
-                });
+            if (watched.told.latest)
+                forecast.came = watched.told.latest->came;
+            const auto shared = std::make_shared<const Forecast>(std::move(forecast));
+            joined_.reach.watch->decide_by(next.key, [shared](const PeerWatch::Heard &heard) {
+                return shared->decide(heard.told, control::kMostSeal);
+            });
+            joined_.reach.watch->soon([shared] { shared->learn(); });
         }
         prepare(request, watched, next.key);
     } else if (watched.serves.latecomers > 0 && is_arbiter(watched)) {

@@ -76,24 +76,38 @@ static double worst(const std::deque<select::Arrivals> &errors) {
     return most;
 }
 
+// Where something was found for such arrivals, that serves: to price takes long, and here ranks are
+// about to come.
 std::optional<std::string> Forecast::best_for(const select::Arrivals &expected) const {
-    const std::vector<select::Arrivals> cases = as_may_come(expected, errors);
     if (forced)
-        return select::forced_late(situation, balanced, expected, cases).algorithm;
+        return select::forced_late(situation, balanced, expected, as_may_come(expected, errors))
+            .algorithm;
     if (select::wait(expected) < serves.margin)
         return std::nullopt;
     const double waits = farthest(expected, usual), error = worst(errors);
-    if (lessons->rests(Lessons::call, waits))
-        return lessons->still_best(waits, error, serves.margin);
-    if (!lessons->pays(waits, ranks.size()))
-        return std::nullopt;
-    return lessons
-        ->priced(Lessons::call, waits, error, serves,
-                 [&] {
-                     return select::choose_late(situation, balanced, expected, cases, {},
-                                                lessons->all(), {.elections = false});
-                 })
-        .algorithm;
+    std::optional<std::string> best = lessons->still_best(waits, error, serves.margin);
+    if (!best && !lessons->rests(Lessons::call, waits) && lessons->pays(waits, ranks.size()))
+        best = price(expected, waits, error);
+    return best;
+}
+
+void Forecast::learn() const {
+    if (lesson)
+        lessons->learn(*lesson, situation);
+    if (!came || forced || select::wait(*came) < serves.margin)
+        return;
+    const double waits = farthest(*came, usual);
+    if (!lessons->rests(Lessons::call, waits) && lessons->pays(waits, ranks.size()))
+        (void)price(*came, waits, worst(errors));
+}
+
+std::string Forecast::price(const select::Arrivals &expected, double waits, double error) const {
+    const std::vector<select::Arrivals> cases = as_may_come(expected, errors);
+    const auto choose = [&] {
+        return select::choose_late(situation, balanced, expected, cases, {}, lessons->all(),
+                                   {.elections = false});
+    };
+    return lessons->priced(Lessons::call, waits, error, serves, choose).algorithm;
 }
 
 std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_bytes) const {
@@ -102,8 +116,6 @@ std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_b
     const auto expected = arrivals_told(usual, serves.margin, ranks, sealed.deviations);
     if (!expected)
         return "";
-    if (lesson)
-        lessons->learn(*lesson, situation);
     const std::optional<std::string> best = best_for(*expected);
     if (!best || best->size() >= kMostName)
         return std::string(kRefused);

@@ -76,18 +76,23 @@ struct Forecast {
     std::vector<int> ranks; // of the job
     select::Late serves;    // the usual
     std::deque<select::Arrivals> errors;
-    std::optional<Lesson> lesson; // a new one
+    std::optional<Lesson> lesson;         // a new one
+    std::optional<select::Arrivals> came; // to the last call, if that was served as told
     std::shared_ptr<Lessons> lessons;
 
     // What to seal for such notices, in at most so many bytes: "" if nobody comes at another time
     // than usual, kRefused if that is so and it does not pay to price what serves.
     static constexpr std::string_view kRefused = "-";
     std::string decide(const arrival::Deviations &told, std::size_t most_bytes) const;
+    // Before: learns what a call took, and if it is time for that, what would have been best for
+    // the last one, which then serves others like it.  It may take long.
+    void learn() const;
 
 private:
     // What serves if ranks come then, with parameters; empty: the balanced choice.  Nothing if it
     // does not pay to price that.
     std::optional<std::string> best_for(const select::Arrivals &expected) const;
+    std::string price(const select::Arrivals &expected, double waits, double error) const;
 };
 
 } // namespace stretto::comm

@@ -42,7 +42,7 @@ struct Late {
 // The parts of the choice that a margin decides.
 struct LateRule {
     double gain = 0.05;       // of what the balanced choice takes if all come at once: to be saved
-    double untried = 3;       // times as much, by an algorithm that has not served yet
+    double untried = 2;       // times as much, by an algorithm that has not served yet
     double risk = 1.3;        // most that a wrong estimate may cost, as a factor of mean elapsed
     double risk_of_few = 1.5; // on fewer than `few` ranks
     int few = 12;

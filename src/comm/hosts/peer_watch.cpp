@@ -178,6 +178,28 @@ void PeerWatch::round() {
             ward->carry();
     }
     follow_seals();
+    do_jobs();
+}
+
+void PeerWatch::soon(std::function<void()> job) {
+    {
+        const std::lock_guard lock(decisions_mutex_);
+        jobs_.push_back(std::move(job));
+    }
+    come_round(now_ns());
+}
+
+void PeerWatch::do_jobs() {
+    std::vector<std::function<void()>> jobs;
+    {
+        const std::lock_guard lock(decisions_mutex_);
+        jobs.swap(jobs_);
+    }
+    for (const auto &job : jobs)
+        try {
+            job();
+        } catch (...) { // no memory: it is not done
+        }
 }
 
 void PeerWatch::follow_seals() {

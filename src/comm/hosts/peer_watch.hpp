@@ -77,6 +77,8 @@ public:
     std::string sealed(std::uint64_t key, int arbiter, const std::function<void()> &meanwhile) {
         return agent_->seal(key, arbiter, "", meanwhile);
     }
+    // Does something by the agent's thread, when that has nothing urgent to do.
+    void soon(std::function<void()> job);
     // Does what is due for communicators at this time of now_ns(): what is warmed is.
     void come_round(std::uint64_t time) { agent_->come_round(time); }
     // Nobody asks for keys from the first one up to, but without, the other any more.
@@ -91,6 +93,7 @@ private:
     void lost(int rank);
     void round();
     void follow_seals();
+    void do_jobs();
     control::Answer decide(std::uint64_t key, int from);
 
     const int rank_;
@@ -104,7 +107,8 @@ private:
     std::map<std::uint64_t, Decision> decisions_;
     std::map<std::uint64_t, Consequence> consequences_;
     std::vector<std::pair<Consequence, std::string>> sealed_; // to do: of the agent's thread
-    std::mutex mutex_;                                        // of the wards
+    std::vector<std::function<void()>> jobs_;
+    std::mutex mutex_;          // of the wards
     std::vector<Ward *> wards_; // agents are told of a failure with it: it is taken before theirs
     std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above
 };

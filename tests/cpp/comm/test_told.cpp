@@ -247,6 +247,8 @@ TEST_CASE("what such calls took is learned by the arbiter, and what was flattere
         served.push_back(lesson.algorithm.substr(0, lesson.algorithm.find('(')));
         lesson.elapsed = 1; // a second: what no price says
         forecast.lesson = lesson;
+        forecast.came = lesson.came;
+        forecast.learn();
     }
     REQUIRE(!served.empty());
     CHECK(lesson.algorithm.empty()); // in the end the balanced choice
