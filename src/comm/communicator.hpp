@@ -368,18 +368,6 @@ private:
     std::vector<arrival::Stamp> came_; // to the call in progress, by rank
     std::mutex phase_mutex_;           // of what follows, as any thread may tell of the phase
     arrival::Phase phase_;
-    // A call that may end the phase, if ranks ask before it; what was told of this rank.
-    struct Next {
-        bool asks = false;
-        std::uint64_t key = 0;
-        int arbiter = 0;
-        double margin = 0; // seconds: less is not worth telling
-        // Nanoseconds after the first rank at which all expect this one; how much later it will
-        // come, as it has told.
-        std::int64_t usually = 0, told = 0;
-        // The arbiter is this rank; and its agent knows when to decide.
-        bool decides = false, timed = false;
-    };
     std::map<std::uint64_t, Next> next_; // by the numbers of calls
     engine::Tally uncounted_;            // of calls that no caller made
     // Calls that no caller made: how many below all that are not complete, and the numbers of later

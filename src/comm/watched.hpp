@@ -58,4 +58,17 @@ struct Watched {
     int latecomer = -1;
 };
 
+// A call that may end the phase, if ranks ask before it; what was told of this rank.
+struct Next {
+    bool asks = false;
+    std::uint64_t key = 0;
+    int arbiter = 0;
+    double margin = 0; // seconds: less is not worth telling
+    // Nanoseconds after the first rank at which all expect this one; how much later it will
+    // come, as it has told.
+    std::int64_t usually = 0, told = 0;
+    // The arbiter is this rank; and its agent knows when to decide.
+    bool decides = false, timed = false;
+};
+
 } // namespace stretto::comm
