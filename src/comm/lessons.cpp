@@ -2,7 +2,9 @@
 #include "comm/lessons.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
+#include <utility>
 
 #include "algorithms/algorithm.hpp"
 #include "base/clock.hpp"
@@ -11,27 +13,39 @@
 
 namespace stretto::comm {
 
-void Lessons::learn(const Lesson &lesson, const select::Situation &situation) {
-    const select::Placed placed(situation, lesson.algorithm, lesson.order);
-    const std::vector<select::Arrivals> cases{lesson.came};
-    const auto ratio = select::ratio_of(lesson.came, placed.means(cases).front(), lesson.elapsed);
-    if (!ratio)
+void Lessons::learn(Lesson lesson) {
+    if (!std::isfinite(lesson.elapsed))
         return;
     // The first such call fills what it needs, memory and windows: it says little of later ones.
-    const auto [of, is_first] = told_.try_emplace(std::string(algorithms::name_in(placed.name())));
+    const auto [of, is_first] =
+        told_.try_emplace(std::string(algorithms::name_in(lesson.algorithm)));
     if (is_first)
         return;
-    std::deque<double> &ratios = of->second;
-    ratios.push_back(*ratio);
-    if (ratios.size() > kMost)
-        ratios.pop_front();
+    std::deque<Taught> &taught = of->second;
+    taught.push_back({std::move(lesson), {}});
+    if (taught.size() > kMost)
+        taught.pop_front();
 }
 
-select::Experience Lessons::all() const {
+// Measured / priced of each, which is found only now that it is asked for: a price takes as long as
+// some messages.
+select::Experience Lessons::all(const select::Situation &situation) {
     select::Experience experience = usual_;
-    for (const auto &[algorithm, ratios] : told_) // one call that was disturbed counts for little
-        if (!ratios.empty())
-            experience.learn(algorithm, median(std::vector(ratios.begin(), ratios.end())));
+    for (auto &[algorithm, taught] : told_) {
+        std::vector<double> ratios;
+        for (Taught &each : taught) {
+            if (const std::optional<Lesson> lesson = std::exchange(each.unpriced, {})) {
+                const select::Placed placed(situation, lesson->algorithm, lesson->order);
+                const std::vector<select::Arrivals> cases{lesson->came};
+                each.ratio =
+                    select::ratio_of(lesson->came, placed.means(cases).front(), lesson->elapsed);
+            }
+            if (each.ratio)
+                ratios.push_back(*each.ratio);
+        }
+        if (!ratios.empty()) // one call that was disturbed counts for little
+            experience.learn(algorithm, median(std::move(ratios)));
+    }
     return experience;
 }
 

@@ -64,9 +64,9 @@ public:
 
     // By calls that the usual served.
     select::Experience &usual() { return usual_; }
-    void learn(const Lesson &lesson, const select::Situation &situation);
+    void learn(Lesson lesson);
     // By those, and by the last of each algorithm that were served as told.
-    select::Experience all() const;
+    select::Experience all(const select::Situation &situation);
 
     // Whether it pays to price what serves so many ranks that wait so long, in seconds, if nothing
     // new does: that takes one core as long as it took the last time, and all ranks together save a
@@ -93,9 +93,12 @@ private:
     static constexpr std::size_t kMost = 8;
     std::array<Rest, 2> rests_; // by kind
     select::Experience usual_;
-    // Measured / priced, by the name without parameters.
-    std::map<std::string, std::deque<double>, std::less<>> told_;
-    double pricing_ = 0; // seconds of a processor
+    struct Taught {
+        std::optional<Lesson> unpriced;
+        std::optional<double> ratio; // measured / priced
+    };
+    std::map<std::string, std::deque<Taught>, std::less<>> told_; // by the name without parameters
+    double pricing_ = 0;                                          // seconds of a processor
     struct Best {
         std::string algorithm;
         double waits, error;

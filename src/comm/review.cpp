@@ -92,8 +92,6 @@ bool reads(std::string_view text, Number &number, Format... format) {
 } // namespace
 
 std::string Review::decide(std::size_t most_bytes) const {
-    if (served > 0)
-        learn(*this);
     const bool rooted = schedule::rooted(situation.collective);
     select::LateRule rule;
     rule.elections = !rooted; // who comes first to such a call would have to wait for others
@@ -102,11 +100,13 @@ std::string Review::decide(std::size_t most_bytes) const {
                                   rule.elections ? select::wait(select::shape_of(recent)) : 0);
     if (!forced && (lessons->rests(Lessons::rule, waits) || !lessons->pays(waits, expected.size())))
         return "";
+    const auto choose = [&] {
+        if (served > 0)
+            learn(*this);
+        return choose_late(situation, balanced, expected, recent, serves, lessons->usual(), rule);
+    };
     const select::Late next = forced ? select::forced_late(situation, balanced, expected, recent)
-                                     : lessons->priced(Lessons::rule, waits, 0, serves, [&] {
-                                           return choose_late(situation, balanced, expected, recent,
-                                                              serves, lessons->usual(), rule);
-                                       });
+                                     : lessons->priced(Lessons::rule, waits, 0, serves, choose);
     std::string text = exactly(next.margin) + "\n" + std::to_string(next.latecomers) + "\n";
     text.append(next.same_as(serves) ? kAsSoFar : next.algorithm).append("\n");
     text.append(rooted ? ranks_behind(situation, next.order) : "").append("\n");

@@ -93,7 +93,7 @@ std::optional<std::string> Forecast::best_for(const select::Arrivals &expected) 
 
 void Forecast::learn() const {
     if (lesson)
-        lessons->learn(*lesson, situation);
+        lessons->learn(*lesson);
     if (!came || forced || select::wait(*came) < serves.margin)
         return;
     const double waits = farthest(*came, usual);
@@ -104,8 +104,8 @@ void Forecast::learn() const {
 std::string Forecast::price(const select::Arrivals &expected, double waits, double error) const {
     const std::vector<select::Arrivals> cases = as_may_come(expected, errors);
     const auto choose = [&] {
-        return select::choose_late(situation, balanced, expected, cases, {}, lessons->all(),
-                                   {.elections = false});
+        return select::choose_late(situation, balanced, expected, cases, {},
+                                   lessons->all(situation), {.elections = false});
     };
     return lessons->priced(Lessons::call, waits, error, serves, choose).algorithm;
 }

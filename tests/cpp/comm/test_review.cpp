@@ -76,6 +76,23 @@ TEST_CASE("what is slower than its price is dropped, by the calls that it has se
     CHECK(read(review).algorithm.empty());
 }
 
+TEST_CASE("what calls took is not priced while decisions rest") {
+    Review review = one_late(8, 0.1);
+    review.lessons = std::make_shared<Lessons>(1'000'000'000);
+    review.serves.algorithm = "chain";
+    const auto in_vain = [&] { return review.serves; };
+    review.lessons->priced(Lessons::rule, 1, 0, review.serves, in_vain);
+    review.serves.algorithm.clear(); // the ring
+    review.lessons->priced(Lessons::rule, 1, 0, review.serves, in_vain);
+    REQUIRE(review.lessons->rests(Lessons::rule, 0.1));
+    review.served = 2;
+    CHECK(review.decide(1024).empty());
+    CHECK(!review.lessons->usual().knows("ring"));
+    review.lessons = std::make_shared<Lessons>();
+    CHECK(!review.decide(1024).empty());
+    CHECK(review.lessons->usual().knows("ring"));
+}
+
 TEST_CASE("a decision fits, or all stays as it is") {
     Review review = one_late(16, 0.1);
     CHECK(review.decide(60).size() <= 60);

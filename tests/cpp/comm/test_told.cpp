@@ -253,11 +253,11 @@ TEST_CASE("what such calls took is learned by the arbiter, and what was flattere
     REQUIRE(!served.empty());
     CHECK(lesson.algorithm.empty()); // in the end the balanced choice
     // What is not known teaches nothing.
-    const select::Experience before = forecast.lessons->all();
+    const select::Experience before = forecast.lessons->all(forecast.situation);
     lesson.algorithm = "ring";
     lesson.elapsed = std::numeric_limits<double>::quiet_NaN();
-    forecast.lessons->learn(lesson, forecast.situation);
-    CHECK(forecast.lessons->all().knows("ring") == before.knows("ring"));
+    forecast.lessons->learn(lesson);
+    CHECK(forecast.lessons->all(forecast.situation).knows("ring") == before.knows("ring"));
 }
 
 TEST_CASE("neither its first call nor one that was disturbed says what an algorithm takes") {
@@ -267,13 +267,13 @@ TEST_CASE("neither its first call nor one that was disturbed says what an algori
     const double price = ring.means(std::vector<Arrivals>{lesson.came}).front();
     const auto learn = [&](double factor) {
         lesson.elapsed = factor * price;
-        forecast.lessons->learn(lesson, forecast.situation);
+        forecast.lessons->learn(lesson);
     };
     learn(4);
-    CHECK(!forecast.lessons->all().knows("ring"));
+    CHECK(!forecast.lessons->all(forecast.situation).knows("ring"));
     for (const double factor : {1.25, 1.25, 3.0})
         learn(factor);
-    CHECK(forecast.lessons->all().factor("ring") == doctest::Approx(1.25));
+    CHECK(forecast.lessons->all(forecast.situation).factor("ring") == doctest::Approx(1.25));
 }
 
 TEST_CASE("what is sealed fits, however many deviate; and forced algorithms are made for it") {
