@@ -28,8 +28,8 @@ struct Lesson {
 };
 
 // How long nothing is priced anew: eight times as long as that took the last time, and twice as
-// long after each time in a row that nothing came of it, up to 512 times.  So where nothing comes
-// of it, a 512th of a processor is what it takes in the end.  But not if ranks wait twice as long
+// long after each time in a row that nothing came of it, up to 1024 times.  So where nothing comes
+// of it, a 1024th of a processor is what it takes in the end.  But not if ranks wait twice as long
 // as when nothing came of it: that is something new.
 class Rest {
 public:
@@ -49,7 +49,7 @@ public:
 private:
     // Doublings: what is found right again and again is still looked at, in case ranks come
     // otherwise.
-    static constexpr unsigned kMost = 6, kMostAsBefore = 3;
+    static constexpr unsigned kMost = 7, kMostAsBefore = 3;
     std::uint64_t times_, of_use_, end_ = 0; // by now_ns()
     unsigned in_row_ = 0;                    // times that nothing new came of it
     double waits_ = 0;                       // the longest of these times, if there are any

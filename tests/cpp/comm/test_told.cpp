@@ -139,7 +139,7 @@ TEST_CASE("the arbiter rests the longer the more often nothing came of it, but n
         return before.over(kWaits) && !after.over(kWaits);
     };
     Rest rest(8);
-    for (const std::uint64_t times : {16, 32, 64, 128, 256, 512, 512, 512}) {
+    for (const std::uint64_t times : {16, 32, 64, 128, 256, 512, 1024, 1024}) {
         CHECK(rests_for(rest, times, in_vain));
         rest.begin(0, 1, kWaits, in_vain);
     }
