@@ -346,7 +346,10 @@ def test_several_hosts(stretto, ranks, names, edge):
         assert each["last_bound_us"] >= 1e6 * link.message(1 << 19)
         assert each["imbalance_factor"] > 0
         if ranks > 2 and each["algorithm"] in ("chain", "pre_reduced_ring", "late_rooted"):
-            assert each["chosen"].startswith(f"{each['algorithm']}(")
+            made, _, parameters = each["chosen"].partition("(")
+            assert made == each["algorithm"]
+            # Of times that are told at random there may be nothing to make.
+            assert parameters or (edge, made) == ("wrong", "pre_reduced_ring")
 
 
 def test_without_a_ring_there_are_no_speedups(stretto):
