@@ -72,13 +72,9 @@ static struct times times_so_far(void) {
     return times;
 }
 
-/* Replaces a number of each rank by the mean, and gives the most. */
-static double most_of(stretto_comm comm, double *mean) {
-    double most = *mean;
-    *mean /= stretto_size(comm);
-    check(stretto_allreduce(comm, STRETTO_IN_PLACE, mean, 1, STRETTO_FLOAT64, STRETTO_SUM));
-    check(stretto_allreduce(comm, STRETTO_IN_PLACE, &most, 1, STRETTO_FLOAT64, STRETTO_MAX));
-    return most;
+static double over_ranks(stretto_comm comm, double number, stretto_op op) {
+    check(stretto_allreduce(comm, STRETTO_IN_PLACE, &number, 1, STRETTO_FLOAT64, op));
+    return number;
 }
 
 int main(int argc, char **argv) {
@@ -98,8 +94,7 @@ int main(int argc, char **argv) {
     memset(vector, 0, count * sizeof(float));
 
     struct times before = {0, 0};
-    double start = now() + 0.1;
-    check(stretto_allreduce(comm, STRETTO_IN_PLACE, &start, 1, STRETTO_FLOAT64, STRETTO_MAX));
+    double start = over_ranks(comm, now() + 0.1, STRETTO_MAX);
     for (int phase = -warmup; phase < phases; ++phase, start += seconds) {
         if (phase == 0)
             before = times_so_far();
@@ -113,12 +108,12 @@ int main(int argc, char **argv) {
         sleep_until(start + seconds);
     }
     const struct times after = times_so_far();
-    double mean = (after.all - before.all) / phases;
-    double helpers = (after.librarys - before.librarys) / phases;
-    double edge = time_edge(comm);
-    (void)most_of(comm, &mean);
-    const double helpers_most = most_of(comm, &helpers);
-    check(stretto_allreduce(comm, STRETTO_IN_PLACE, &edge, 1, STRETTO_FLOAT64, STRETTO_MAX));
+    const double all = (after.all - before.all) / phases;
+    const double librarys = (after.librarys - before.librarys) / phases;
+    const double mean = over_ranks(comm, all, STRETTO_AVG);
+    const double helpers = over_ranks(comm, librarys, STRETTO_AVG);
+    const double helpers_most = over_ranks(comm, librarys, STRETTO_MAX);
+    const double edge = over_ranks(comm, time_edge(comm), STRETTO_MAX);
     if (rank == 0)
         printf("{\"ranks\": %d, \"mean_us\": %.2f, \"helpers_us\": %.2f, "
                "\"helpers_most_us\": %.2f, \"edge_ns\": %.1f}\n",

@@ -347,14 +347,14 @@ TEST_CASE("payloads beside their cells arrive as well") {
 
 TEST_CASE("long payloads are taken in however often the rings go round") {
     World world;
-    Placements placements{{0, 0, 1, 1, 2}, {0, 1, 2}, {0, 1, 2, 3, 4, 5, 6}};
+    Placements where{{0, 0, 1, 1, 2}, {0, 1, 2}, {0, 1, 2, 3, 4, 5, 6}};
     std::vector<std::pair<std::uint32_t, std::uint32_t>> sizes{
         {1u << 17, 1u << 13}, {1u << 18, 40'000u}, {1u << 17, 1u << 14}, {1u << 20, 1u << 17}};
     if (::test::sampled()) {
-        placements.resize(1);
+        where.resize(1);
         sizes.resize(2);
     }
-    for (const std::vector<std::int32_t> &placement : placements) {
+    for (const std::vector<std::int32_t> &placement : where) {
         world.host_of = placement;
         for (const auto &[ring, slice] : sizes) {
             CAPTURE(ring);
