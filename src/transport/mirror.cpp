@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory of a segment's rings, of ranks on other hosts and on this one.
-#include <algorithm>
-#include <cstddef>
+#include "transport/mirror.hpp"
+
 #include <fcntl.h>
-#include <string>
-#include <sys/mman.h>
-#include <vector>
+#include <unistd.h>
 
 #include "base/memory.hpp"
-#include "base/status.hpp"
-#include "transport/segment.hpp"
+#include "transport/mapping.hpp"
 
 namespace stretto::transport {
 
-void Segment::open_mirror(int rank, std::size_t first, std::size_t bytes) {
+Mirror::Mirror(std::size_t ring_bytes, std::size_t ranks)
+    : ring_bytes_(ring_bytes), page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
+      file_(anonymous_file("stretto-mirror", ring_bytes * ranks)), rings_(ring_bytes, ranks),
+      taken_(ranks) {
+    for (std::size_t place = 0; place < ranks; ++place)
+        rings_.map(rings_.cells(place), file_.get(), ring_bytes_ * place);
+}
+
+bool Mirror::open(std::size_t place, std::size_t first, std::size_t bytes) {
     constexpr std::size_t kGrant = 256u << 10; // as to ask what there is takes long
-    const auto at = static_cast<std::size_t>(placement_.place(rank));
-    std::vector<bool> &taken = mirrored_[at];
+    std::vector<bool> &taken = taken_[place];
     const std::size_t pages = ring_bytes_ / page_;
     if (taken.empty())
         taken.resize(pages);
@@ -27,20 +30,13 @@ void Segment::open_mirror(int rank, std::size_t first, std::size_t bytes) {
         if (granted_ == 0 && available_memory() >= kGrant)
             granted_ = kGrant;
         if (granted_ == 0 ||
-            posix_fallocate(mirror_fd_.get(), static_cast<off_t>(ring_bytes_ * at + page_ * page),
+            posix_fallocate(file_.get(), static_cast<off_t>(ring_bytes_ * place + page_ * page),
                             static_cast<off_t>(page_)) != 0)
-            throw Error(Status::memory, "no memory for what comes from rank " +
-                                            std::to_string(rank) +
-                                            "; free memory, or lower STRETTO_RING_BYTES");
+            return false;
         granted_ -= page_;
         taken[page] = true;
     }
-}
-
-void Segment::populate(int rank) {
-    const std::size_t most = std::min<std::size_t>(ring_bytes_, 1u << 20);
-    for (std::byte *const ring : {cells(rank), bulk(rank)})
-        (void)madvise(ring, most, MADV_POPULATE_WRITE); // Linux 5.14
+    return true;
 }
 
 } // namespace stretto::transport

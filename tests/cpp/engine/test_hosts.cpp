@@ -158,6 +158,20 @@ Placements placements() {
 
 } // namespace
 
+TEST_CASE("ranks of one process see one mapping of what they share, and each a mirror of its own") {
+    World world;
+    world.host_of = {0, 1, 0, 1};
+    const std::vector<std::shared_ptr<Segment>> views = segments(world);
+    for (std::size_t a = 0; a < views.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b) {
+            const bool share = world.host_of[a] == world.host_of[b];
+            CHECK((&views[a]->header() == &views[b]->header()) == share);
+            for (int rank = 0; rank < world.ranks(); ++rank)
+                CHECK((views[a]->cells(rank) == views[b]->cells(rank)) ==
+                      (share && views[a]->here(rank)));
+        }
+}
+
 TEST_CASE("every algorithm gives exact answers wherever the ranks are") {
     for (const std::vector<std::int32_t> &placement : placements()) {
         World world;

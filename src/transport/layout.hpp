@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What lies in the memory that the ranks of one host share, and where.
+//
+//     | header | line block of rank 0 | ... | news of rank 0 | ... | roll of rank 0 | ...
+//     | cells, bulk of the first rank here | cells, bulk of the second | ...
+//     | mailbox 0 -> 0 | 0 -> 1 | ... | P-1 -> P-1 |
+//
+// It has a place for every rank of the job, and what ranks of other hosts write there is brought by
+// a bridge (bridge.hpp).  Only the rings of those are not in it (mirror.hpp).
+//
+// A *ring* holds the publish stream of one rank: it alone writes, all others read.  Each rank has
+// two, for its cells and for payloads too long to lie in a cell.  Positions in a stream grow for
+// ever; the byte at position x lies at x modulo the ring's size.
+//
+// Mailboxes carry messages from one rank to another (mailbox.hpp).  There are P^2 of them, so they
+// are address space until a pair of ranks uses its own.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/cell.hpp"
+
+namespace stretto::transport {
+
+// What a rank says of a call when it enters: read only by those who diagnose.
+struct alignas(kLine) Entry {
+    std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used
+    std::atomic<std::uint64_t> signature;
+    std::atomic<std::uint64_t> count;
+    std::atomic<std::uint64_t> what; // packed by the engine's owner: collective, dtype, op, root
+    std::atomic<std::uint64_t> output_heap; // as the engine's Call says
+    std::atomic<bool> in_place;
+};
+static_assert(sizeof(Entry) == kLine);
+inline constexpr std::size_t kEntries = 8;
+
+// What a rank says when the roll is called (roll_call.hpp).
+struct alignas(kLine) Roll {
+    std::atomic<std::uint32_t> come;      // the round to which it has come
+    std::atomic<std::uint32_t> listed;    // the round of its list of members; 0: while it writes
+    std::atomic<std::uint64_t> completed; // its calls
+    std::atomic<std::uint64_t> least;     // completed calls of all who are on its list
+};
+
+// What is a rank's own, each line written by that rank.
+struct LineBlock {
+    // Call number << 24 | steps of it that are complete, without a gap.
+    alignas(kLine) std::atomic<std::uint64_t> progress;
+    // The doorbell (doorbell.hpp).
+    alignas(kLine) std::atomic<std::uint32_t> asleep;
+    alignas(kLine) std::atomic<std::int32_t> pid;
+    std::atomic<std::uint32_t> joined;
+    std::atomic<std::uint32_t> left;
+    std::atomic<std::uint32_t> lost;     // of another host, and nothing comes from there any more
+    std::atomic<std::uint64_t> standing; // where it has waited long (standing.hpp); 0: nowhere
+    Entry entries[kEntries];
+    Roll roll;
+};
+
+// What everybody looks at in every call, in one line.
+struct alignas(kLine) Signals {
+    std::atomic<std::uint32_t> failed;   // 0: no; 1: the failure is being posted; 2: it is posted
+    std::atomic<std::uint32_t> sleepers; // ranks that must be told, because they sleep or are far
+    std::atomic<std::uint32_t> fences;   // 1: some rank has no asymmetric barrier, publishers fence
+};
+
+// Who has come to the calls of a muster (muster.hpp).
+struct alignas(kLine) Turnout {
+    std::atomic<std::uint64_t> come;    // ranks, and the sum of their numbers, each one more
+    std::atomic<std::uint64_t> verdict; // the turn, and who is late
+    // Of a turn, by whether its number is odd, in nanoseconds.
+    struct Times {
+        std::atomic<std::uint64_t> others; // the last but one came, by now_ns()
+        std::atomic<std::uint64_t> last;   // the last one came
+        std::atomic<std::uint64_t> took;   // the turn before, from then to the end: sum over ranks
+    };
+    Times times[2];
+};
+static_assert(sizeof(Turnout) == kLine);
+
+// The first failure of the communicator, posted once.
+struct Board {
+    std::atomic<std::uint32_t> status;
+    char message[1024];
+};
+
+inline constexpr std::size_t kHugePage = 2u << 20;
+inline constexpr std::size_t kMailboxBytes = 65536;
+
+struct SegmentHeader {
+    std::uint64_t magic;
+    std::uint32_t ranks; // of the job
+    std::uint32_t here;  // of them, those that share this memory
+    std::uint32_t cores; // of rank 0, as its affinity and cgroup allow: the same for all
+    std::uint64_t ring_bytes;
+    std::uint64_t slice_bytes; // 0: by size
+    std::uint64_t heap_bytes;  // window of each rank
+    std::uint64_t profile;     // 1: rank 0 names one (comm/network.cpp), which it tells all
+    std::uint64_t key;         // random: part of every signature
+    Signals signals;
+    std::atomic<std::uint64_t> verdict; // of the roll call
+    Turnout turnout;
+    Board board;
+};
+
+} // namespace stretto::transport

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Address space for the rings of several ranks.
+//
+// Each rank has two rings, for its cells and for payloads too long to lie in a cell; each is mapped
+// twice in a row, so that nothing in it wraps.
+#pragma once
+
+#include <cstddef>
+
+namespace stretto::transport {
+
+class Rings {
+public:
+    // Nothing is mapped there yet.  Throws Error if there is no space.
+    Rings(std::size_t ring_bytes, std::size_t ranks);
+    ~Rings();
+    Rings(const Rings &) = delete;
+    Rings &operator=(const Rings &) = delete;
+
+    std::byte *cells(std::size_t place) const { return first_ + kTwice * 2 * ring_bytes_ * place; }
+    std::byte *bulk(std::size_t place) const { return bulk(cells(place), ring_bytes_); }
+    static std::byte *bulk(std::byte *cells, std::size_t ring_bytes) {
+        return cells + kTwice * ring_bytes;
+    }
+
+    // Maps a part of a file as one of them.  Throws Error.
+    void map(std::byte *ring, int file, std::size_t offset) const;
+
+private:
+    static constexpr std::size_t kTwice = 2;
+
+    const std::size_t ring_bytes_, bytes_;
+    std::byte *first_;
+};
+
+} // namespace stretto::transport
