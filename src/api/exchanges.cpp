@@ -158,7 +158,7 @@ stretto_status blocking(stretto_comm comm, Collective collective, const Describe
         const stretto_request request = start(comm, describe);
         for (stretto::messages::Transfer *transfer : request->transfers)
             comm->communicator.messenger().wait(*transfer);
-        land(request);
+        telling(comm, [&] { land(request); });
         comm->communicator.spent(collective, came);
     });
 }

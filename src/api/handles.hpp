@@ -155,6 +155,17 @@ stretto_request launch(stretto_comm comm, Start &&start) {
     return made;
 }
 
+// Runs what may end in the failure of the communicator, outside of its calls.
+template<class Body>
+void telling(stretto_comm comm, Body &&body) {
+    try {
+        body();
+    } catch (const Error &error) {
+        comm->communicator.knows(error);
+        throw;
+    }
+}
+
 // messages.cpp: the end of a request of messages, which have all ended.  Releases it.
 void land(stretto_request request);
 

@@ -47,12 +47,21 @@ void tell(stretto_message *message, const Taken &taken) {
         *message = {taken.source, taken.tag, taken.bytes};
 }
 
+// Runs a call that is no collective.
+template<class Body>
+void call(stretto_comm comm, const Body &body) {
+    comm->communicator.admit();
+    telling(comm, [&] { body(comm->communicator.messenger()); });
+}
+
 template<class Start>
 void start(stretto_comm comm, stretto_request *request, stretto_message *message,
            const Start &start_transfer) {
-    *request = launch(comm, [&](stretto_request_s &made) {
-        made.message = message;
-        made.transfers.push_back(start_transfer(comm->communicator.messenger()));
+    call(comm, [&](Messenger &messenger) {
+        *request = launch(comm, [&](stretto_request_s &made) {
+            made.message = message;
+            made.transfers.push_back(start_transfer(messenger));
+        });
     });
 }
 
@@ -85,7 +94,7 @@ stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
     return guarded([&] {
         const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
         check_dest(comm, dest, tag);
-        comm->communicator.messenger().send(buffer, bytes, dest, tag);
+        call(comm, [&](Messenger &messenger) { messenger.send(buffer, bytes, dest, tag); });
     });
 }
 
@@ -94,12 +103,13 @@ stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count, stret
     return guarded([&] {
         const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
         check_source(comm, source, tag);
-        Taken taken;
-        const auto error =
-            comm->communicator.messenger().receive(buffer, bytes, source, tag, taken);
-        tell(message, taken);
-        if (error)
-            throw *error;
+        call(comm, [&](Messenger &messenger) {
+            Taken taken;
+            const auto error = messenger.receive(buffer, bytes, source, tag, taken);
+            tell(message, taken);
+            if (error)
+                throw *error;
+        });
     });
 }
 
@@ -133,7 +143,7 @@ stretto_status stretto_probe(stretto_comm comm, int source, int tag, stretto_mes
     return guarded([&] {
         require(comm != nullptr, "the communicator is NULL");
         check_source(comm, source, tag);
-        tell(message, comm->communicator.messenger().wait_for(source, tag));
+        call(comm, [&](Messenger &messenger) { tell(message, messenger.wait_for(source, tag)); });
     });
 }
 
@@ -142,10 +152,12 @@ stretto_status stretto_iprobe(stretto_comm comm, int source, int tag, int *found
     return guarded([&] {
         require(comm != nullptr && found != nullptr, "the communicator or the result is NULL");
         check_source(comm, source, tag);
-        const std::optional<Taken> taken = comm->communicator.messenger().probe(source, tag);
-        *found = taken.has_value();
-        if (taken)
-            tell(message, *taken);
+        call(comm, [&](Messenger &messenger) {
+            const std::optional<Taken> taken = messenger.probe(source, tag);
+            *found = taken.has_value();
+            if (taken)
+                tell(message, *taken);
+        });
     });
 }
 

@@ -33,19 +33,19 @@ stretto_status stretto_wait(stretto_request *request) {
         stretto_request_s *what = *request;
         if (what == nullptr || (what->persistent && what->flight == nullptr))
             return; // already ended
+        const stretto_comm comm = what->comm;
         if (what->flight == nullptr) {
             for (stretto::messages::Transfer *transfer : what->transfers)
-                what->comm->communicator.messenger().wait(*transfer);
+                comm->communicator.messenger().wait(*transfer);
             *request = nullptr;
-            return land(what);
+            return telling(comm, [&] { land(what); });
         }
-        stretto::engine::Queue &queue = what->comm->communicator.queue();
         stretto::engine::Queue::Flight *flight = std::exchange(what->flight, nullptr);
         if (!what->persistent) {
             release(what);
             *request = nullptr;
         }
-        queue.land(flight);
+        telling(comm, [&] { comm->communicator.queue().land(flight); });
     });
 }
 

@@ -117,13 +117,28 @@ void Communicator::fail_together() {
     }
 }
 
+static Error refusal(const Error &failure) {
+    return {Status::revoked,
+            std::string("the communicator failed in an earlier call: ") + failure.what()};
+}
+
 void Communicator::tell() {
     const Error failure = engine::post_exception(*segment_, rank(), exhausted_);
     if (told_.exchange(true))
-        throw Error(Status::revoked,
-                    std::string("the communicator failed in an earlier call: ") + failure.what());
+        throw refusal(failure);
     trace_failure(failure);
     throw failure;
+}
+
+void Communicator::knows(const Error &error) noexcept {
+    if (segment_->failed() && engine::posted(*segment_, exhausted_).status() == error.status() &&
+        !told_.exchange(true))
+        trace_failure(error);
+}
+
+void Communicator::admit() {
+    if (told_.load(std::memory_order_relaxed)) [[unlikely]]
+        throw refusal(engine::posted(*segment_, exhausted_));
 }
 
 void Communicator::force(std::string_view rules, std::string by) {

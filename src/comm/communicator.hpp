@@ -84,6 +84,10 @@ public:
     }
     // The same, to be called where an exception is handled.
     [[noreturn]] void fail_together();
+    // A caller is told this of what ran aside: if it is why the communicator has failed, it knows.
+    void knows(const Error &error) noexcept;
+    // Throws Error(revoked) if a caller knows of a failure, as calls of collectives do anyway.
+    void admit();
 
     void barrier() { play(barrier_request()); }
     // A barrier is an allreduce of a number that nobody looks at.

@@ -235,7 +235,7 @@ TEST_CASE("a count that its receiver does not expect is an error of both, naming
                 CHECK(contains(message, "rank 2 sends"));
                 CHECK(contains(message, (std::to_string(4 * sent) + " bytes to rank 1").c_str()));
                 CHECK(contains(message, std::to_string(4 * expected).c_str()));
-                CHECK(stretto_barrier(comm) == STRETTO_ERR_MISMATCH);
+                CHECK(stretto_barrier(comm) == STRETTO_ERR_REVOKED);
             });
 }
 
