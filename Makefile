@@ -69,14 +69,16 @@ ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2
 sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
 	-DSTRETTO_SANITIZE=$(1)
 # What runs under sanitizers always: where ranks share memory, or threads do.  The rest: make test-full.
-shared_tests := net transport engine hosts api_collectives api_nonblocking api_errors api_costs api_messages api_ops \
-	api_parts api_communicators api_exchanges api_message_programs api_reproducible api_arguments \
+shared_tests := net transport engine hosts api_collectives api_nonblocking api_errors api_costs api_messages \
+	api_parts api_communicators api_exchanges api_message_programs \
 	api_failures api_peers api_memory api_memory_messages api_shrink api_shrink_failures \
 	api_trace api_musters trace programs control control_agent
+# What goes through the same threads with other values.
+value_tests := api_ops api_reproducible api_arguments
 # What only ranks on several hosts do.
 over_hosts := api_trials api_arrivals api_phases api_alarm
-sanitized := $(shared_tests:%=test_%) $(over_hosts:%=test_%)
-only_shared := -R '^($(subst $() ,|,$(strip $(shared_tests) $(over_hosts:%=%_hosts))))$$'
+executables = $(1:%=test_%) $(over_hosts:%=test_%)
+only = -R '^($(subst $() ,|,$(strip $(1) $(over_hosts:%=%_hosts))))$$'
 
 test: test-cpp test-python test-lab test-asan test-tsan
 	@echo "all tests passed"
@@ -86,6 +88,7 @@ test-full: test-cpp
 	$(call ctest,asan)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=all)
 	$(call ctest,tsan)
+	$(call build,apart,-DSTRETTO_TOGETHER=OFF,stretto)
 	STRETTO_TEST_FULL=1 $(call ctest,test,--timeout 7200)
 	STRETTO_TEST_FULL=1 $(MAKE) test-python test-lab test-mpi
 
@@ -106,12 +109,12 @@ test-mpi: $(INSTALLED)
 
 # One instruction set will do here: instrumented kernels compile for minutes.
 test-asan: $(TOOLS)
-	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline,$(sanitized))
-	$(call ctest,asan,-j $(JOBS) $(only_shared))
+	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests) $(value_tests)))
+	$(call ctest,asan,-j $(JOBS) $(call only,$(shared_tests) $(value_tests)))
 
 test-tsan: $(TOOLS)
-	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(sanitized))
-	$(call ctest,tsan,-j $(JOBS) $(only_shared))
+	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests)))
+	$(call ctest,tsan,-j $(JOBS) $(call only,$(shared_tests)))
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(TOOLS)

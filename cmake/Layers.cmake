@@ -15,12 +15,12 @@ if(STRETTO_WERROR AND NOT STRETTO_SANITIZE)
   set(STRETTO_STRICT -Werror)
 endif()
 
-# stretto_layer(NAME USES layer... SOURCES file...)
+# stretto_layer(NAME [TOGETHER] USES layer... SOURCES file...)
 #
 # Headers are included as "layer/file.hpp".  Each layer's folder is reached through a link in the
 # build tree that holds only that folder, never through src/ itself.
 function(stretto_layer name)
-  cmake_parse_arguments(ARG "" "" "USES;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "TOGETHER" "" "USES;SOURCES" ${ARGN})
   set(view "${CMAKE_BINARY_DIR}/layers/${name}")
   file(MAKE_DIRECTORY "${view}")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${view}/${name}" SYMBOLIC)
@@ -30,6 +30,9 @@ function(stretto_layer name)
     -ffp-contract=off)
   stretto_sanitize(stretto_${name})
   stretto_precompile(stretto_${name} layers -ffp-contract=off)
+  if(ARG_TOGETHER)
+    stretto_compile_together(stretto_${name})
+  endif()
   foreach(layer IN LISTS ARG_USES)
     target_include_directories(stretto_${name} PUBLIC
       $<TARGET_PROPERTY:stretto_${layer},INTERFACE_INCLUDE_DIRECTORIES>)
@@ -68,6 +71,19 @@ function(stretto_precompile target family)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 warns of the standard library's own lines in what was compiled ahead.
     target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  endif()
+endfunction()
+
+# stretto_compile_together(TARGET)
+#
+# Compiles several files of a target as one: what they include takes most of their time, so all of it
+# takes a third.  For what includes much, and where no call spends its time: what the compiler makes of
+# a loop should depend on its own file.  Names of one file must differ from those of its neighbours;
+# and that each includes what it needs shows without this (make test-full).
+option(STRETTO_TOGETHER "Compile several files as one where that is faster" ON)
+function(stretto_compile_together target)
+  if(STRETTO_TOGETHER AND NOT STRETTO_FUZZ)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
 endfunction()
 

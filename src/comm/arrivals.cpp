@@ -25,7 +25,7 @@ static constexpr std::size_t kLeastWatched = 512u << 10;
 // Calls before the first decision, and from one to the next: a decision takes milliseconds.  The
 // longer it has proved right, the seldomer, until ranks come at other times: that is looked at
 // after so many calls.
-static constexpr std::uint64_t kFirst = 3, kEvery = 8, kSeldom = 128, kLook = 4;
+static constexpr std::uint64_t kFirstCall = 3, kEveryCalls = 8, kSeldomCalls = 128, kLook = 4;
 // The first call that an algorithm serves fills what it needs, memory and windows: it says little
 // of what the others take.  How many of those count at most.
 static constexpr std::uint64_t kWarm = 1, kTimes = 3;
@@ -214,7 +214,7 @@ static double part_missed(const Watched &watched) {
 // serves after the next call.
 void Communicator::decide(const Request &request, Watched &watched) {
     const std::uint64_t calls = watched.history.calls();
-    if (watched.pending || calls < kFirst || (calls - kFirst) % kLook != 0)
+    if (watched.pending || calls < kFirstCall || (calls - kFirstCall) % kLook != 0)
         return;
     std::vector<double> expected = watched.history.expected();
     std::vector<select::Arrivals> recent(watched.history.recent().begin(),
@@ -277,7 +277,8 @@ void Communicator::adopt(const Request &request, Watched &watched) {
 void Communicator::settle(const Request &request, Watched &watched,
                           const select::Arrivals &expected, const select::Late &next) {
     const bool same = next.same_as(watched.serves);
-    watched.due_after = same ? std::clamp(2 * watched.due_after, kEvery, kSeldom) : kEvery;
+    watched.due_after =
+        same ? std::clamp(2 * watched.due_after, kEveryCalls, kSeldomCalls) : kEveryCalls;
     watched.decided_for = expected;
     watched.serves = next;
     if (same)
@@ -300,7 +301,7 @@ static bool is_quiet(const Watched &watched) {
     const std::deque<select::Arrivals> &recent = watched.history.recent();
     const auto together = std::ranges::count_if(
         recent, [&](const auto &each) { return select::wait(each) < margin; });
-    const bool confirmed = watched.due_after > kEvery;
+    const bool confirmed = watched.due_after > kEveryCalls;
     const double usual = confirmed ? select::wait(watched.decided_shape) : 0;
     return (confirmed || 2 * static_cast<std::size_t>(together) > recent.size()) &&
            select::wait(recent.back()) < usual + kWorthALook * margin;

@@ -32,7 +32,7 @@ namespace {
 constexpr std::size_t kElement = kUnseenElement, kSlice = kUnseenSlice;
 // Seconds: after which no more is tried with one rank; what the link inside may take of them; and
 // after which a thorough measurement turns to no other.
-constexpr double kMost = 0.5, kMostInside = 0.05, kMostThorough = 20;
+constexpr double kMostWithOne = 0.5, kMostInside = 0.05, kMostThorough = 20;
 constexpr int kSurveys = 3; // of each pair, in turns, if it is to be thorough
 
 double seconds_since(std::uint64_t ticks) {
@@ -164,7 +164,7 @@ private:
     // Rank 0's: the first pair's survey, then that of the next one.
     Orders next() {
         for (;;) {
-            const double left = kMost - seconds_since(start_);
+            const double left = kMostWithOne - seconds_since(start_);
             Orders orders;
             orders.peer = pairs_[now_].peer;
             orders.between = pairs_[now_].next(left);

@@ -22,10 +22,10 @@ namespace stretto::comm {
 
 // Calls to the first decision; from one to the next, at least and at most; and from the last of
 // which ranks tell to that which asks, so that those have told who come behind the others.
-static constexpr std::uint64_t kFirst = 12, kLeast = 16, kMost = 32, kAhead = 4;
+static constexpr std::uint64_t kFirstRooted = 12, kLeastAfter = 16, kMostAfter = 32, kTellAhead = 4;
 static constexpr std::uint64_t kTold = arrival::History::kCalls;
 static constexpr std::size_t kEnough = 3; // of these calls
-static_assert(kFirst > kTold + kAhead);
+static_assert(kFirstRooted > kTold + kTellAhead);
 
 // Sealed where too little was told so far: clocks are compared only after a while.
 static constexpr std::string_view kNotYet = "?";
@@ -34,10 +34,10 @@ void Communicator::play_rooted(const Request &request, Watched &watched) {
     const std::uint64_t came = now_ns(), due = watched.decided_at + watched.due_after;
     joined_.ward->warming()->end();
     if (watched.due_after == 0)
-        expect_decision(request, watched, kFirst);
+        expect_decision(request, watched, kFirstRooted);
     else if (watched.calls == due)
         adopt_rooted(request, watched);
-    else if (watched.calls + kAhead + kTold >= due && watched.calls + kAhead < due)
+    else if (watched.calls + kTellAhead + kTold >= due && watched.calls + kTellAhead < due)
         report(watched, came);
     else if (watched.calls + 1 == due && is_arbiter(watched))
         joined_.reach.watch->seal_before(key_of(watched, Asked::usual, due), came);
@@ -60,11 +60,11 @@ void Communicator::adopt_rooted(const Request &request, Watched &watched) {
     const std::string text = sealed(key, watched);
     forget_before(key);
     if (text == kNotYet) {
-        expect_decision(request, watched, kFirst);
+        expect_decision(request, watched, kFirstRooted);
         return;
     }
     settle(request, watched, {}, reviewed(text, free_situation(request), watched.serves, {}));
-    expect_decision(request, watched, std::clamp(watched.due_after, kLeast, kMost));
+    expect_decision(request, watched, std::clamp(watched.due_after, kLeastAfter, kMostAfter));
 }
 
 // After so many calls.  At the arbiter its agent may be asked for it from now on: this rank may be
@@ -74,7 +74,7 @@ void Communicator::expect_decision(const Request &request, Watched &watched, std
     watched.due_after = after;
     if (!is_arbiter(watched))
         return;
-    const std::uint64_t due = watched.calls + after, first = due - kAhead - kTold;
+    const std::uint64_t due = watched.calls + after, first = due - kTellAhead - kTold;
     const Chosen &usual = balanced(request, watched);
     Review review{.situation = free_situation(request),
                   .balanced = usual.algorithm,

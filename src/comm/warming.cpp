@@ -22,7 +22,7 @@ namespace stretto::comm {
 
 // Nanoseconds after which a connection counts as idle, and before the rank comes: less, so that it
 // is not idle again when the rank comes a little late.
-static constexpr std::uint64_t kIdle = 180'000'000, kAhead = 80'000'000;
+static constexpr std::uint64_t kIdle = 180'000'000, kWarmAhead = 80'000'000;
 // Of the vector, what goes to all together is such a part.
 static constexpr std::size_t kPart = 16;
 
@@ -32,8 +32,8 @@ void Communicator::warm_for_next(const Request &request, Watched &watched, std::
     if (before == 0 || next < now + kIdle)
         return;
     const std::size_t vector = vector_count(request) * size_of(request.dtype);
-    joined_.ward->warming()->begin(next - kAhead, site(request).plan->readers, vector / kPart);
-    joined_.reach.watch->come_round(next - kAhead);
+    joined_.ward->warming()->begin(next - kWarmAhead, site(request).plan->readers, vector / kPart);
+    joined_.reach.watch->come_round(next - kWarmAhead);
 }
 
 // What it is known to serve the next call, by the agent's thread.
