@@ -155,10 +155,7 @@ template<class Describe>
 stretto_status blocking(stretto_comm comm, Collective collective, const Describe &describe) {
     return guarded([&] {
         const std::uint64_t came = stretto::now_ns();
-        const stretto_request request = start(comm, describe);
-        for (stretto::messages::Transfer *transfer : request->transfers)
-            comm->communicator.messenger().wait(*transfer);
-        telling(comm, [&] { land(request); });
+        finish(start(comm, describe));
         comm->communicator.spent(collective, came);
     });
 }

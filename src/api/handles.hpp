@@ -168,5 +168,7 @@ void telling(stretto_comm comm, Body &&body) {
 
 // messages.cpp: the end of a request of messages, which have all ended.  Releases it.
 void land(stretto_request request);
+// Waits until they have, and tells the caller how they ended.
+void finish(stretto_request request);
 
 } // namespace stretto::api

@@ -87,6 +87,13 @@ void stretto::api::land(stretto_request request) {
         throw *first;
 }
 
+void stretto::api::finish(stretto_request request) {
+    const stretto_comm comm = request->comm;
+    for (Transfer *transfer : request->transfers)
+        comm->communicator.messenger().wait(*transfer);
+    telling(comm, [&] { land(request); });
+}
+
 extern "C" {
 
 stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,

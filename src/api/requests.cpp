@@ -33,13 +33,11 @@ stretto_status stretto_wait(stretto_request *request) {
         stretto_request_s *what = *request;
         if (what == nullptr || (what->persistent && what->flight == nullptr))
             return; // already ended
-        const stretto_comm comm = what->comm;
         if (what->flight == nullptr) {
-            for (stretto::messages::Transfer *transfer : what->transfers)
-                comm->communicator.messenger().wait(*transfer);
             *request = nullptr;
-            return telling(comm, [&] { land(what); });
+            return finish(what);
         }
+        const stretto_comm comm = what->comm;
         stretto::engine::Queue::Flight *flight = std::exchange(what->flight, nullptr);
         if (!what->persistent) {
             release(what);
