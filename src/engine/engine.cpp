@@ -153,15 +153,10 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
 // Tells the others what we are at, and our stream what will be in it.
 void Engine::announce(const Run &run) {
     stream_.add(*run.plan, {run.bases[rank_], run.bulk_base}, run.sequence, run.call->overlaps);
-    transport::Entry &entry = mine_.entries[run.sequence % transport::kEntries];
-    // A reader who finds the same call before and after has read what that call said.
-    entry.sequence.store(0, std::memory_order_relaxed);
-    entry.signature.store(run.signature, std::memory_order_release);
-    entry.what.store(run.call->said.what, std::memory_order_release);
-    entry.count.store(run.call->said.count, std::memory_order_release);
-    entry.output_heap.store(run.call->output_heap, std::memory_order_relaxed);
-    entry.in_place.store(run.call->in_place, std::memory_order_relaxed);
-    entry.sequence.store(run.sequence + 1, std::memory_order_release);
+    const Call &call = *run.call;
+    transport::enter(mine_.entries[run.sequence % transport::kEntries],
+                     {run.sequence + 1, run.signature, call.said.count, call.said.what,
+                      call.output_heap, call.in_place});
 }
 
 template<bool traced>

@@ -39,16 +39,13 @@ void Engine::lend(Run &run, const Step &step) {
 int Engine::push(const Run &run, const Step &step, void **outs) {
     const StepReader *reader = run.plan->readers.data() + step.first_reader;
     for (std::uint32_t r = 0; r < step.readers; ++r) {
-        const transport::Entry &entry =
-            segment_->lines(reader[r].rank).entries[run.sequence % transport::kEntries];
-        if (entry.sequence.load(std::memory_order_acquire) != run.sequence + 1 ||
-            entry.signature.load(std::memory_order_relaxed) != run.signature)
+        const std::optional<transport::Entered> its = transport::entered(
+            segment_->lines(reader[r].rank).entries[run.sequence % transport::kEntries]);
+        // It may not have entered yet, or have entered so many calls that this one is gone.
+        if (!its || its->sequence != run.sequence + 1 || its->signature != run.signature ||
+            its->output_heap == 0 || (its->in_place && step.push != Direct::always))
             return 0;
-        const std::uint64_t heap = entry.output_heap.load(std::memory_order_relaxed);
-        const bool in_place = entry.in_place.load(std::memory_order_relaxed);
-        if (heap == 0 || (in_place && step.push != Direct::always))
-            return 0;
-        outs[r] = segment_->heap(reader[r].rank) + (heap - 1 + reader[r].result_offset);
+        outs[r] = segment_->heap(reader[r].rank) + (its->output_heap - 1 + reader[r].result_offset);
     }
     return static_cast<int>(step.readers);
 }

@@ -180,22 +180,12 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
 void Engine::compare(std::uint64_t sequence, int rank) {
     const std::uint64_t reach = std::min<std::uint64_t>(sequence, kEntries - 1);
     for (std::uint64_t call = sequence - reach; call <= sequence; ++call) {
-        const Entry &ours = mine_.entries[call % kEntries];
-        const Entry &theirs = segment_->lines(rank).entries[call % kEntries];
-        const auto of_this_call = [call](const Entry &entry) {
-            return entry.sequence.load(std::memory_order_acquire) == call + 1;
-        };
-        const auto said = [](const Entry &entry) {
-            return Said{entry.what.load(std::memory_order_acquire),
-                        entry.count.load(std::memory_order_acquire)};
-        };
-        if (!of_this_call(ours) || !of_this_call(theirs))
+        const auto ours = transport::entered(mine_.entries[call % kEntries]);
+        const auto theirs = transport::entered(segment_->lines(rank).entries[call % kEntries]);
+        if (!ours || !theirs || ours->sequence != call + 1 || theirs->sequence != call + 1 ||
+            ours->signature == theirs->signature)
             continue;
-        const bool same = theirs.signature.load(std::memory_order_acquire) ==
-                          ours.signature.load(std::memory_order_relaxed);
-        const Said mine = said(ours), other = said(theirs);
-        if (same || !of_this_call(theirs)) // or it went on while we looked
-            continue;
+        const Said mine{ours->what, ours->count}, other{theirs->what, theirs->count};
         fail(Status::mismatch,
              "call " + std::to_string(call) + " is " + describe_(mine) + " on rank " +
                  std::to_string(rank_) + " but " + describe_(other) + " on rank " +

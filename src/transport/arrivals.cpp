@@ -122,13 +122,8 @@ void Carrier::take_account(int from, std::uint64_t progress) {
     for (std::size_t i = 0; i < kEntries; ++i) {
         const Account::Said &said = sender.account.calls[i];
         Entry &entry = lines.entries[i];
-        if (said.sequence <= entry.sequence.load(std::memory_order_relaxed))
-            continue;
-        entry.sequence.store(0, std::memory_order_relaxed);
-        entry.signature.store(said.signature, std::memory_order_release);
-        entry.count.store(said.count, std::memory_order_release);
-        entry.what.store(said.what, std::memory_order_release);
-        entry.sequence.store(said.sequence, std::memory_order_release);
+        if (said.sequence > entry.sequence.load(std::memory_order_relaxed))
+            enter(entry, {said.sequence, said.signature, said.count, said.what});
     }
     lines.standing.store(sender.account.standing | Standing::kAnswered, std::memory_order_release);
 }

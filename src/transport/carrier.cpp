@@ -193,13 +193,8 @@ void Carrier::answer(int rank) {
     Account &account = peer(rank).ours;
     const LineBlock &mine = segment_.lines(rank_);
     for (std::size_t i = 0; i < kEntries; ++i) {
-        const Entry &entry = mine.entries[i];
-        const std::uint64_t sequence = entry.sequence.load(std::memory_order_acquire);
-        account.calls[i] = {sequence, entry.signature.load(std::memory_order_acquire),
-                            entry.count.load(std::memory_order_acquire),
-                            entry.what.load(std::memory_order_acquire)};
-        if (entry.sequence.load(std::memory_order_acquire) != sequence)
-            account.calls[i] = {};
+        const Entered call = entered(mine.entries[i]).value_or(Entered{});
+        account.calls[i] = {call.sequence, call.signature, call.count, call.what};
     }
     account.standing = mine.standing.load(std::memory_order_relaxed);
     send(rank, {Parcel::entries, 0, sizeof(Account), reached(), 0, 0},

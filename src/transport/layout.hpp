@@ -21,20 +21,9 @@
 #include <cstdint>
 
 #include "transport/cell.hpp"
+#include "transport/entry.hpp"
 
 namespace stretto::transport {
-
-// What a rank says of a call when it enters: read only by those who diagnose.
-struct alignas(kLine) Entry {
-    std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used
-    std::atomic<std::uint64_t> signature;
-    std::atomic<std::uint64_t> count;
-    std::atomic<std::uint64_t> what; // packed by the engine's owner: collective, dtype, op, root
-    std::atomic<std::uint64_t> output_heap; // as the engine's Call says
-    std::atomic<bool> in_place;
-};
-static_assert(sizeof(Entry) == kLine);
-inline constexpr std::size_t kEntries = 8;
 
 // What a rank says when the roll is called (roll_call.hpp).
 struct alignas(kLine) Roll {

@@ -9,6 +9,7 @@
 
 #include "support/exact.hpp"
 #include "support/oracle.hpp"
+#include "support/tier.hpp"
 #include "support/world.hpp"
 
 using test::check;
@@ -161,6 +162,48 @@ TEST_CASE("every collective has a nonblocking form") {
             stretto_request barrier = nullptr;
             check(stretto_ibarrier(comm, &barrier));
             check(stretto_wait(&barrier));
+        });
+}
+
+// A rank that enters call 8 writes over what it has said of call 0, where another may be reading
+// into which memory it is to store its part of the result of call 0.  In the full tier a million
+// calls.
+TEST_CASE("16 calls in flight store into their own outputs") {
+    const int rounds = test::full_tier() ? 62'500 : test::sampled() ? 200 : 1'000;
+    constexpr std::size_t kCalls = 16, kBlock = 8'192 / sizeof(float);
+    for (const int ranks : {2, 3})
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            check(stretto_force_algorithm(comm, "allreduce=direct"));
+            const auto rank = static_cast<std::size_t>(stretto_rank(comm));
+            const std::size_t count = kBlock * static_cast<std::size_t>(ranks);
+            const auto memory = [&] {
+                void *data = nullptr;
+                check(stretto_alloc(comm, kCalls * count * sizeof(float), &data));
+                return static_cast<float *>(data);
+            };
+            float *const sent = memory(), *const got = memory();
+            // All elements of a call differ from those of the same place in the calls around it.
+            const auto value = [](int round, std::size_t from, std::size_t i) {
+                return static_cast<float>(
+                    (i + 40'009 * static_cast<std::size_t>(round)) % 1'000'003 + from);
+            };
+            std::size_t wrong = 0;
+            for (int round = 0; round < rounds; ++round) {
+                for (std::size_t i = 0; i < kCalls * count; ++i)
+                    sent[i] = value(round, rank, i);
+                stretto_request requests[kCalls];
+                for (std::size_t k = 0; k < kCalls; ++k)
+                    check(stretto_iallreduce(comm, sent + k * count, got + k * count, count,
+                                             STRETTO_FLOAT32, STRETTO_MAX, &requests[k]));
+                for (stretto_request &request : requests)
+                    check(stretto_wait(&request));
+                for (std::size_t i = 0; i < kCalls * count; ++i)
+                    wrong += got[i] != value(round, static_cast<std::size_t>(ranks) - 1, i);
+            }
+            CHECK(wrong == 0);
+            check(stretto_barrier(comm));
+            check(stretto_free(comm, sent));
+            check(stretto_free(comm, got));
         });
 }
 

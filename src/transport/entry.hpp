@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a rank says of a call when it enters.
+//
+// A rank has kEntries of them, and with nonblocking calls more calls than that in flight: it may
+// write its next call into an entry while another rank reads it.  So the number of the call is
+// taken away first and set last, and a reader looks at it before and after.  Every store of the
+// writer is a release and every load of the reader an acquire: a reader that has seen anything of
+// the next call sees that the number has gone.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "transport/cell.hpp"
+
+namespace stretto::transport {
+
+struct alignas(kLine) Entry {
+    std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used, or being written
+    std::atomic<std::uint64_t> signature;
+    std::atomic<std::uint64_t> count;
+    std::atomic<std::uint64_t> what; // packed by the engine's owner: collective, dtype, op, root
+    std::atomic<std::uint64_t> output_heap; // as the engine's Call says
+    std::atomic<bool> in_place;
+};
+static_assert(sizeof(Entry) == kLine);
+inline constexpr std::size_t kEntries = 8;
+
+// The same, as read in one piece.
+struct Entered {
+    std::uint64_t sequence = 0; // as above
+    std::uint64_t signature = 0, count = 0, what = 0;
+    std::uint64_t output_heap = 0;
+    bool in_place = false;
+};
+
+// By the rank that the entry is of.
+inline void enter(Entry &entry, const Entered &call) {
+    entry.sequence.store(0, std::memory_order_relaxed);
+    entry.signature.store(call.signature, std::memory_order_release);
+    entry.count.store(call.count, std::memory_order_release);
+    entry.what.store(call.what, std::memory_order_release);
+    entry.output_heap.store(call.output_heap, std::memory_order_release);
+    entry.in_place.store(call.in_place, std::memory_order_release);
+    entry.sequence.store(call.sequence, std::memory_order_release);
+}
+
+// What the entry says of the call that it is of now; nothing if that changes meanwhile, or if there
+// is none.  Tests use `between` to change it after the first look.
+template<class Between>
+std::optional<Entered> entered(const Entry &entry, Between &&between) {
+    Entered call;
+    call.sequence = entry.sequence.load(std::memory_order_acquire);
+    between();
+    call.signature = entry.signature.load(std::memory_order_acquire);
+    call.count = entry.count.load(std::memory_order_acquire);
+    call.what = entry.what.load(std::memory_order_acquire);
+    call.output_heap = entry.output_heap.load(std::memory_order_acquire);
+    call.in_place = entry.in_place.load(std::memory_order_acquire);
+    if (call.sequence == 0 || entry.sequence.load(std::memory_order_relaxed) != call.sequence)
+        return std::nullopt;
+    return call;
+}
+inline std::optional<Entered> entered(const Entry &entry) {
+    return entered(entry, [] {});
+}
+
+} // namespace stretto::transport
