@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions of MPI that the program finds here before it finds its library's: life, and the
-// collectives.  Handles are as abi.hpp explains.
+// The collectives.  Handles are as abi.hpp explains.
 #include <climits>
 
 #include "collectives.hpp"
+#include "front.hpp"
 #include "requests.hpp"
 
 using namespace stretto::mpi;
@@ -41,33 +41,14 @@ Handle clean(Handle handle) {
 
 extern "C" {
 
-int MPI_Init(int *argc, char ***argv) {
-    const int code = host().Init(argc, argv);
-    if (code == 0)
-        World::start();
-    return code;
-}
-
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-    const int code = host().Init_thread(argc, argv, required, provided);
-    if (code == 0)
-        World::start();
-    return code;
-}
-
-int MPI_Finalize(void) {
-    World::finish();
-    return host().Finalize();
-}
-
-int MPI_Allreduce(const void *send, void *recv, int count, Handle datatype, Handle op,
-                  Handle comm) {
+int PMPI_Allreduce(const void *send, void *recv, int count, Handle datatype, Handle op,
+                   Handle comm) {
     return allreduce(send, recv, count, clean(datatype), clean(op), comm,
                      [&] { return host().Allreduce(send, recv, count, datatype, op, comm); });
 }
 
-int MPI_Allreduce_c(const void *send, void *recv, int64_t count, Handle datatype, Handle op,
-                    Handle comm) {
+int PMPI_Allreduce_c(const void *send, void *recv, int64_t count, Handle datatype, Handle op,
+                     Handle comm) {
     return allreduce(send, recv, count, clean(datatype), clean(op), comm, [&] {
         return is_short(count)
                    ? host().Allreduce(send, recv, static_cast<int>(count), datatype, op, comm)
@@ -75,14 +56,14 @@ int MPI_Allreduce_c(const void *send, void *recv, int64_t count, Handle datatype
     });
 }
 
-int MPI_Reduce(const void *send, void *recv, int count, Handle datatype, Handle op, int root,
-               Handle comm) {
+int PMPI_Reduce(const void *send, void *recv, int count, Handle datatype, Handle op, int root,
+                Handle comm) {
     return reduce(send, recv, count, clean(datatype), clean(op), root, comm,
                   [&] { return host().Reduce(send, recv, count, datatype, op, root, comm); });
 }
 
-int MPI_Reduce_c(const void *send, void *recv, int64_t count, Handle datatype, Handle op, int root,
-                 Handle comm) {
+int PMPI_Reduce_c(const void *send, void *recv, int64_t count, Handle datatype, Handle op, int root,
+                  Handle comm) {
     return reduce(send, recv, count, clean(datatype), clean(op), root, comm, [&] {
         return is_short(count)
                    ? host().Reduce(send, recv, static_cast<int>(count), datatype, op, root, comm)
@@ -90,20 +71,20 @@ int MPI_Reduce_c(const void *send, void *recv, int64_t count, Handle datatype, H
     });
 }
 
-int MPI_Bcast(void *buffer, int count, Handle datatype, int root, Handle comm) {
+int PMPI_Bcast(void *buffer, int count, Handle datatype, int root, Handle comm) {
     return bcast(buffer, count, clean(datatype), root, comm,
                  [&] { return host().Bcast(buffer, count, datatype, root, comm); });
 }
 
-int MPI_Bcast_c(void *buffer, int64_t count, Handle datatype, int root, Handle comm) {
+int PMPI_Bcast_c(void *buffer, int64_t count, Handle datatype, int root, Handle comm) {
     return bcast(buffer, count, clean(datatype), root, comm, [&] {
         return is_short(count) ? host().Bcast(buffer, static_cast<int>(count), datatype, root, comm)
                                : host().Bcast_c(buffer, count, datatype, root, comm);
     });
 }
 
-int MPI_Allgather(const void *send, int send_count, Handle send_datatype, void *recv,
-                  int recv_count, Handle recv_datatype, Handle comm) {
+int PMPI_Allgather(const void *send, int send_count, Handle send_datatype, void *recv,
+                   int recv_count, Handle recv_datatype, Handle comm) {
     return allgather(send, send_count, clean(send_datatype), recv, recv_count, clean(recv_datatype),
                      comm, [&] {
                          return host().Allgather(send, send_count, send_datatype, recv, recv_count,
@@ -111,8 +92,8 @@ int MPI_Allgather(const void *send, int send_count, Handle send_datatype, void *
                      });
 }
 
-int MPI_Allgather_c(const void *send, int64_t send_count, Handle send_datatype, void *recv,
-                    int64_t recv_count, Handle recv_datatype, Handle comm) {
+int PMPI_Allgather_c(const void *send, int64_t send_count, Handle send_datatype, void *recv,
+                     int64_t recv_count, Handle recv_datatype, Handle comm) {
     return allgather(
         send, send_count, clean(send_datatype), recv, recv_count, clean(recv_datatype), comm, [&] {
             return is_short(send_count, recv_count)
@@ -123,15 +104,15 @@ int MPI_Allgather_c(const void *send, int64_t send_count, Handle send_datatype, 
         });
 }
 
-int MPI_Reduce_scatter_block(const void *send, void *recv, int count, Handle datatype, Handle op,
-                             Handle comm) {
+int PMPI_Reduce_scatter_block(const void *send, void *recv, int count, Handle datatype, Handle op,
+                              Handle comm) {
     return reduce_scatter_block(send, recv, count, clean(datatype), clean(op), comm, [&] {
         return host().Reduce_scatter_block(send, recv, count, datatype, op, comm);
     });
 }
 
-int MPI_Reduce_scatter_block_c(const void *send, void *recv, int64_t count, Handle datatype,
-                               Handle op, Handle comm) {
+int PMPI_Reduce_scatter_block_c(const void *send, void *recv, int64_t count, Handle datatype,
+                                Handle op, Handle comm) {
     return reduce_scatter_block(send, recv, count, clean(datatype), clean(op), comm, [&] {
         return is_short(count)
                    ? host().Reduce_scatter_block(send, recv, static_cast<int>(count), datatype, op,
@@ -140,15 +121,15 @@ int MPI_Reduce_scatter_block_c(const void *send, void *recv, int64_t count, Hand
     });
 }
 
-int MPI_Reduce_scatter(const void *send, void *recv, const int *counts, Handle datatype, Handle op,
-                       Handle comm) {
+int PMPI_Reduce_scatter(const void *send, void *recv, const int *counts, Handle datatype, Handle op,
+                        Handle comm) {
     return reduce_scatter(send, recv, counts, clean(datatype), clean(op), comm, [&] {
         return host().Reduce_scatter(send, recv, counts, datatype, op, comm);
     });
 }
 
-int MPI_Reduce_scatter_c(const void *send, void *recv, const int64_t *counts, Handle datatype,
-                         Handle op, Handle comm) {
+int PMPI_Reduce_scatter_c(const void *send, void *recv, const int64_t *counts, Handle datatype,
+                          Handle op, Handle comm) {
     return reduce_scatter(send, recv, counts, clean(datatype), clean(op), comm, [&] {
         int ranks = 0;
         if (host().large_counts || counts == nullptr || host().Comm_size(comm, &ranks) != 0 ||
@@ -161,18 +142,18 @@ int MPI_Reduce_scatter_c(const void *send, void *recv, const int64_t *counts, Ha
     });
 }
 
-int MPI_Barrier(Handle comm) {
+int PMPI_Barrier(Handle comm) {
     return barrier(comm, [&] { return host().Barrier(comm); });
 }
 
-int MPI_Iallreduce(const void *send, void *recv, int count, Handle datatype, Handle op, Handle comm,
-                   void *request) {
+int PMPI_Iallreduce(const void *send, void *recv, int count, Handle datatype, Handle op,
+                    Handle comm, void *request) {
     return start(Kind::iallreduce, send, recv, count, datatype, op, comm, request,
                  [&] { return host().Iallreduce(send, recv, count, datatype, op, comm, request); });
 }
 
-int MPI_Iallreduce_c(const void *send, void *recv, int64_t count, Handle datatype, Handle op,
-                     Handle comm, void *request) {
+int PMPI_Iallreduce_c(const void *send, void *recv, int64_t count, Handle datatype, Handle op,
+                      Handle comm, void *request) {
     return start(Kind::iallreduce, send, recv, count, datatype, op, comm, request, [&] {
         return is_short(count)
                    ? host().Iallreduce(send, recv, static_cast<int>(count), datatype, op, comm,
@@ -181,15 +162,15 @@ int MPI_Iallreduce_c(const void *send, void *recv, int64_t count, Handle datatyp
     });
 }
 
-int MPI_Allreduce_init(const void *send, void *recv, int count, Handle datatype, Handle op,
-                       Handle comm, Handle info, void *request) {
+int PMPI_Allreduce_init(const void *send, void *recv, int count, Handle datatype, Handle op,
+                        Handle comm, Handle info, void *request) {
     return start(Kind::allreduce_init, send, recv, count, datatype, op, comm, request, [&] {
         return host().Allreduce_init(send, recv, count, datatype, op, comm, info, request);
     });
 }
 
-int MPI_Allreduce_init_c(const void *send, void *recv, int64_t count, Handle datatype, Handle op,
-                         Handle comm, Handle info, void *request) {
+int PMPI_Allreduce_init_c(const void *send, void *recv, int64_t count, Handle datatype, Handle op,
+                          Handle comm, Handle info, void *request) {
     return start(Kind::allreduce_init, send, recv, count, datatype, op, comm, request, [&] {
         return is_short(count)
                    ? host().Allreduce_init(send, recv, static_cast<int>(count), datatype, op, comm,

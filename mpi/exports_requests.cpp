@@ -2,6 +2,7 @@
 // The functions of MPI that wait for requests, of which some may be Stretto's.
 #include <unistd.h>
 
+#include "front.hpp"
 #include "requests.hpp"
 
 using namespace stretto::mpi;
@@ -47,19 +48,19 @@ int wait_for_any(const void *requests, int count, Test &&test) {
 
 extern "C" {
 
-int MPI_Wait(void *request, void *status) {
+int PMPI_Wait(void *request, void *status) {
     const int failed = any_pending() ? take_all_to_end(request, 1) : 0;
     const int code = host().Wait(request, status);
     return code != 0 ? code : failed;
 }
 
-int MPI_Waitall(int count, void *requests, void *statuses) {
+int PMPI_Waitall(int count, void *requests, void *statuses) {
     const int failed = any_pending() ? take_all_to_end(requests, count) : 0;
     const int code = host().Waitall(count, requests, statuses);
     return code != 0 ? code : failed;
 }
 
-int MPI_Waitany(int count, void *requests, int *index, void *status) {
+int PMPI_Waitany(int count, void *requests, int *index, void *status) {
     if (!any_pending() || !any_ours(requests, count))
         return host().Waitany(count, requests, index, status);
     return wait_for_any(requests, count, [&](bool &over) {
@@ -70,7 +71,7 @@ int MPI_Waitany(int count, void *requests, int *index, void *status) {
     });
 }
 
-int MPI_Waitsome(int count, void *requests, int *ended, int *indices, void *statuses) {
+int PMPI_Waitsome(int count, void *requests, int *ended, int *indices, void *statuses) {
     if (!any_pending() || !any_ours(requests, count))
         return host().Waitsome(count, requests, ended, indices, statuses);
     return wait_for_any(requests, count, [&](bool &over) {
@@ -80,63 +81,63 @@ int MPI_Waitsome(int count, void *requests, int *ended, int *indices, void *stat
     });
 }
 
-int MPI_Test(void *request, int *flag, void *status) {
+int PMPI_Test(void *request, int *flag, void *status) {
     const int failed = any_pending() ? take_if_ended(request) : 0;
     const int code = host().Test(request, flag, status);
     return code != 0 ? code : failed;
 }
 
-int MPI_Testall(int count, void *requests, int *flag, void *statuses) {
+int PMPI_Testall(int count, void *requests, int *flag, void *statuses) {
     if (any_pending())
         (void)advance(requests, count);
     return host().Testall(count, requests, flag, statuses);
 }
 
-int MPI_Testany(int count, void *requests, int *index, int *flag, void *status) {
+int PMPI_Testany(int count, void *requests, int *index, int *flag, void *status) {
     if (any_pending())
         (void)advance(requests, count);
     return host().Testany(count, requests, index, flag, status);
 }
 
-int MPI_Testsome(int count, void *requests, int *ended, int *indices, void *statuses) {
+int PMPI_Testsome(int count, void *requests, int *ended, int *indices, void *statuses) {
     if (any_pending())
         (void)advance(requests, count);
     return host().Testsome(count, requests, ended, indices, statuses);
 }
 
-int MPI_Request_get_status(Handle request, int *flag, void *status) {
+int PMPI_Request_get_status(Handle request, int *flag, void *status) {
     const Handle clean = host().abi().handle(request);
     if (any_pending())
         (void)advance(&clean, 1);
     return host().Request_get_status(request, flag, status);
 }
 
-int MPI_Request_get_status_all(int count, const void *requests, int *flag, void *statuses) {
+int PMPI_Request_get_status_all(int count, const void *requests, int *flag, void *statuses) {
     if (any_pending())
         (void)advance(requests, count);
     return host().Request_get_status_all(count, requests, flag, statuses);
 }
 
-int MPI_Request_get_status_any(int count, const void *requests, int *index, int *flag,
-                               void *status) {
+int PMPI_Request_get_status_any(int count, const void *requests, int *index, int *flag,
+                                void *status) {
     if (any_pending())
         (void)advance(requests, count);
     return host().Request_get_status_any(count, requests, index, flag, status);
 }
 
-int MPI_Request_get_status_some(int count, const void *requests, int *ended, int *indices,
-                                void *statuses) {
+int PMPI_Request_get_status_some(int count, const void *requests, int *ended, int *indices,
+                                 void *statuses) {
     if (any_pending())
         (void)advance(requests, count);
     return host().Request_get_status_some(count, requests, ended, indices, statuses);
 }
 
-int MPI_Start(void *request) {
+int PMPI_Start(void *request) {
     const int code = host().Start(request);
     return code == 0 && any_pending() ? started(host().abi().load(request, 0)) : code;
 }
 
-int MPI_Startall(int count, void *requests) {
+int PMPI_Startall(int count, void *requests) {
     int code = host().Startall(count, requests);
     if (code == 0 && any_pending())
         for (int i = 0; i < count && code == 0; ++i)
@@ -144,14 +145,14 @@ int MPI_Startall(int count, void *requests) {
     return code;
 }
 
-int MPI_Request_free(void *request) {
+int PMPI_Request_free(void *request) {
     const int failed = any_pending() ? release(host().abi().load(request, 0)) : 0;
     const int code = host().Request_free(request);
     return code != 0 ? code : failed;
 }
 
 // A collective cannot be cancelled (MPI 4.1, 6.12): the receive behind it must not be.
-int MPI_Cancel(void *request) {
+int PMPI_Cancel(void *request) {
     const Handle handle = host().abi().load(request, 0);
     if (any_pending() && is_ours(handle)) {
         host().Comm_call_errhandler(host().abi().comm_world, host().abi().error_request);

@@ -4,10 +4,10 @@
 // in their barrier, so where there are windows, ours lets them.
 #include <climits>
 
+#include "front.hpp"
 #include "serve.hpp"
 
 using std::intptr_t;
-using stretto::mpi::Handle;
 using stretto::mpi::Host;
 using stretto::mpi::World;
 
@@ -32,42 +32,42 @@ int noted(int code) {
 
 extern "C" {
 
-int MPI_Win_create(void *base, intptr_t size, int unit, Handle info, Handle comm, void *window) {
+int PMPI_Win_create(void *base, intptr_t size, int unit, Handle info, Handle comm, void *window) {
     return noted(host().Win_create(base, size, unit, info, comm, window));
 }
 
-int MPI_Win_create_c(void *base, intptr_t size, intptr_t unit, Handle info, Handle comm,
-                     void *window) {
+int PMPI_Win_create_c(void *base, intptr_t size, intptr_t unit, Handle info, Handle comm,
+                      void *window) {
     return noted(is_short(unit)
                      ? host().Win_create(base, size, static_cast<int>(unit), info, comm, window)
                      : host().Win_create_c(base, size, unit, info, comm, window));
 }
 
-int MPI_Win_allocate(intptr_t size, int unit, Handle info, Handle comm, void *base, void *window) {
+int PMPI_Win_allocate(intptr_t size, int unit, Handle info, Handle comm, void *base, void *window) {
     return noted(host().Win_allocate(size, unit, info, comm, base, window));
 }
 
-int MPI_Win_allocate_c(intptr_t size, intptr_t unit, Handle info, Handle comm, void *base,
-                       void *window) {
+int PMPI_Win_allocate_c(intptr_t size, intptr_t unit, Handle info, Handle comm, void *base,
+                        void *window) {
     return noted(is_short(unit)
                      ? host().Win_allocate(size, static_cast<int>(unit), info, comm, base, window)
                      : host().Win_allocate_c(size, unit, info, comm, base, window));
 }
 
-int MPI_Win_allocate_shared(intptr_t size, int unit, Handle info, Handle comm, void *base,
-                            void *window) {
+int PMPI_Win_allocate_shared(intptr_t size, int unit, Handle info, Handle comm, void *base,
+                             void *window) {
     return noted(host().Win_allocate_shared(size, unit, info, comm, base, window));
 }
 
-int MPI_Win_allocate_shared_c(intptr_t size, intptr_t unit, Handle info, Handle comm, void *base,
-                              void *window) {
+int PMPI_Win_allocate_shared_c(intptr_t size, intptr_t unit, Handle info, Handle comm, void *base,
+                               void *window) {
     return noted(
         is_short(unit)
             ? host().Win_allocate_shared(size, static_cast<int>(unit), info, comm, base, window)
             : host().Win_allocate_shared_c(size, unit, info, comm, base, window));
 }
 
-int MPI_Win_create_dynamic(Handle info, Handle comm, void *window) {
+int PMPI_Win_create_dynamic(Handle info, Handle comm, void *window) {
     return noted(host().Win_create_dynamic(info, comm, window));
 }
 

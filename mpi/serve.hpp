@@ -6,6 +6,7 @@
 #include <new>
 
 #include "failure.hpp"
+#include "tools.hpp"
 #include "world.hpp"
 
 namespace stretto::mpi {
@@ -68,6 +69,7 @@ inline int give_up(Team *team, Handle comm, Kind kind, const std::string &why) {
 // `library` does it otherwise.
 template<class Attempt, class Library>
 int serve(Kind kind, Handle comm_as_given, Attempt &&attempt, Library &&library) {
+    Passed::came_back(kind);
     World *const world = World::active();
     if (world == nullptr || !world->takes(kind))
         return library();

@@ -12,6 +12,7 @@
 #include "requests.hpp"
 #include "settings.hpp"
 #include "stretto/communicators.h"
+#include "tools.hpp"
 
 namespace stretto::mpi {
 
@@ -65,10 +66,14 @@ void warn_of_strange_launcher() {
         }
 }
 
+// In place of a reason that another rank says.
+constexpr const char *kAnotherRank = "another rank cannot";
+
 // What a rank shows of itself; the settings are those of rank 0.
 struct Greeting {
     char version[32] = "";
     std::uint32_t kinds = 0, reports = 0, wrong_settings = 0;
+    std::uint32_t past = 0; // a tool makes calls past Stretto
     std::uint64_t warmup = 0;
 };
 
@@ -100,9 +105,9 @@ World::World() : host_(Host::get()) {
     host_.Comm_size(host_.abi().comm_world, &size_);
 }
 
-void World::start() noexcept {
+void World::start(const std::string &past) noexcept {
     const Host &host = Host::get();
-    if (active() != nullptr)
+    if (started_.exchange(true, std::memory_order_acq_rel))
         return;
     if (!host.mpi().known) {
         say("nothing is served: this process is no MPI program that Stretto can serve: " +
@@ -118,7 +123,7 @@ void World::start() noexcept {
     std::string why;
     try {
         const Handle all = host.abi().comm_world;
-        world->agree_on_settings();
+        world->agree_on_settings(past);
         host.Comm_create_keyval(reinterpret_cast<void *>(copy_nothing),
                                 reinterpret_cast<void *>(forget), &world->keyval_, world.get());
         host.Comm_group(all, &world->group_);
@@ -139,14 +144,14 @@ void World::start() noexcept {
             well = world->all_well(all, world->size_, well);
         }
         if (!well)
-            throw Failure(STRETTO_ERR_SYSTEM, why.empty() ? "another rank cannot" : why);
+            throw Failure(STRETTO_ERR_SYSTEM, why.empty() ? kAnotherRank : why);
         if (host.Comm_set_attr(all, world->keyval_, own.get()) != 0)
             throw Failure(STRETTO_ERR_SYSTEM, "MPI_COMM_WORLD takes no attribute");
         world->own_ = own.get();
         world->teams_.push_back(std::move(own));
     } catch (const std::exception &error) {
         why = error.what();
-        if (world->rank_ == 0 || why != "another rank cannot")
+        if (why != kAnotherRank)
             say("rank " + std::to_string(world->rank_) +
                 ": nothing is served, the MPI library does all: " + why);
         return;
@@ -155,8 +160,9 @@ void World::start() noexcept {
     active_.store(world.release(), std::memory_order_release);
 }
 
-void World::agree_on_settings() {
+void World::agree_on_settings(const std::string &past) {
     Greeting mine;
+    mine.past = past.empty() ? 0 : 1;
     std::strncpy(mine.version, stretto_version(), sizeof mine.version - 1);
     std::string wrong;
     try {
@@ -177,8 +183,17 @@ void World::agree_on_settings() {
             throw Failure(STRETTO_ERR_MISMATCH, "ranks have loaded Stretto " +
                                                     std::string(greetings[0].version) + " and " +
                                                     each.version);
+    const auto with_tool = std::find_if(greetings.begin(), greetings.end(),
+                                        [](const Greeting &each) { return each.past != 0; });
+    if (with_tool != greetings.end())
+        throw Failure(STRETTO_ERR_ARGUMENT,
+                      with_tool - greetings.begin() != rank_
+                          ? kAnotherRank
+                          : past + " stands behind Stretto and calls the MPI library by other "
+                                   "names than PMPI_..., so calls of the program do not come to "
+                                   "Stretto; put it before libstretto_mpi.so in LD_PRELOAD");
     if (greetings[0].wrong_settings != 0)
-        throw Failure(STRETTO_ERR_ARGUMENT, rank_ == 0 ? wrong : "another rank cannot");
+        throw Failure(STRETTO_ERR_ARGUMENT, rank_ == 0 ? wrong : kAnotherRank);
     kinds_ = greetings[0].kinds;
     reports_ = greetings[0].reports != 0;
     warmup_ = greetings[0].warmup;
@@ -190,6 +205,8 @@ void World::finish() noexcept {
         return;
     try {
         finish_requests();
+        if (world->rank_ == 0)
+            Passed::report();
         if (world->reports_)
             world->report_.print(*world, world->waited());
     } catch (const std::exception &error) {

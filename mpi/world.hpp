@@ -40,8 +40,9 @@ public:
     // Null while nothing is served: before MPI_Init and after MPI_Finalize, and in a process whose
     // MPI library Stretto does not know or whose ranks do not all have Stretto.
     static World *active() { return active_.load(std::memory_order_acquire); }
-    // After MPI_Init.  A collective.
-    static void start() noexcept;
+    // After MPI_Init.  A collective; does nothing when it has been called before.
+    // `past`: the file of a tool through which the program's calls do not come to Stretto, if any.
+    static void start(const std::string &past) noexcept;
     // Before MPI_Finalize.  A collective if there is a report.
     static void finish() noexcept;
 
@@ -76,7 +77,7 @@ public:
 
 private:
     World();
-    void agree_on_settings();
+    void agree_on_settings(const std::string &past);
     bool all_well(Handle comm, int size, bool well) const;
     std::shared_ptr<Team> make(Handle comm) const;
     void found(Team &team);
@@ -85,6 +86,7 @@ private:
     static int forget(Handle comm, int keyval, void *team, void *world);
 
     static std::atomic<World *> active_;
+    static inline std::atomic<bool> started_{false};
     static std::atomic<std::uint64_t> generation_; // of communicators that may be remembered
 
     const Host &host_;

@@ -20,14 +20,16 @@ static _Atomic int *shared_counter(const Ranks *of) {
         if (file < 0 || ftruncate(file, sizeof(int)) != 0)
             MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    PMPI_Bcast(path, sizeof path, MPI_CHAR, 0, of->comm);
+    tell_by_library(path, sizeof path, of->comm);
     if (of->rank != 0)
         file = open(path, O_RDWR | O_CLOEXEC);
     void *const counter = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     if (counter == MAP_FAILED)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    PMPI_Barrier(of->comm);
+    const long long here = 1;
+    long long all = 0;
+    sum_by_library(&here, &all, 1, of->comm);
     if (of->rank == 0)
         unlink(path);
     return counter;

@@ -31,11 +31,31 @@ int start_threads(int *argc, char ***argv) {
 int finish(void) {
     const long long mine[2] = {checks, failures};
     long long all[2] = {0, 1};
-    PMPI_Allreduce(mine, all, 2, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    sum_by_library(mine, all, 2, MPI_COMM_WORLD);
     if (world.rank == 0)
         printf("%lld checks, %lld failed\n", all[0], all[1]);
     MPI_Finalize();
     return all[1] != 0;
+}
+
+void tell_by_library(void *what, int bytes, MPI_Comm comm) {
+    const Ranks of = ranks_of(comm);
+    char *const copies = malloc((size_t)of.size * (size_t)bytes);
+    for (int rank = 0; rank < of.size && of.rank == 0; ++rank)
+        memcpy(copies + (size_t)rank * (size_t)bytes, what, (size_t)bytes);
+    MPI_Scatter(copies, bytes, MPI_CHAR, what, bytes, MPI_CHAR, 0, comm);
+    free(copies);
+}
+
+void sum_by_library(const long long *mine, long long *sums, int n, MPI_Comm comm) {
+    const Ranks of = ranks_of(comm);
+    long long *const all = malloc((size_t)of.size * (size_t)n * sizeof *all);
+    MPI_Gather(mine, n, MPI_LONG_LONG, all, n, MPI_LONG_LONG, 0, comm);
+    memset(sums, 0, (size_t)n * sizeof *sums);
+    for (int i = 0; i < of.size * n && of.rank == 0; ++i)
+        sums[i % n] += all[i];
+    tell_by_library(sums, n * (int)sizeof *sums, comm);
+    free(all);
 }
 
 void check_that(bool good, const char *condition, const char *file, int line) {

@@ -38,8 +38,13 @@ extern Ranks world;
 void start(int *argc, char ***argv);
 int start_threads(int *argc, char ***argv);
 /* MPI_Finalize.  Rank 0 says how many checks there were on all ranks, and how many failed, which is
- * the exit status of all.  The sum is the library's own: a wrong one of Stretto's stays seen. */
+ * the exit status of all. */
 int finish(void);
+
+/* By calls that Stretto does not serve, so a wrong result of Stretto's stays seen: the same bytes
+ * as rank 0 has; the sums of all ranks, which also wait for all. */
+void tell_by_library(void *what, int bytes, MPI_Comm comm);
+void sum_by_library(const long long *mine, long long *sums, int n, MPI_Comm comm);
 
 #define CHECK(condition) check_that((condition), #condition, __FILE__, __LINE__)
 /* Any thread may. */

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions that are called MPI_: to a tool behind Stretto if there is one, which calls the
+// PMPI_ functions in turn, else to those at once.  A tool may wait for requests past Stretto: what
+// can be done for Stretto's among them is done before.
+#include "front.hpp"
+
+#include "requests.hpp"
+#include "tools.hpp"
+
+using stretto::mpi::Host;
+using stretto::mpi::Passed;
+using stretto::mpi::Tools;
+
+namespace {
+
+// Told apart by what they take.
+template<class... Arguments>
+void before_tool(Arguments...) {}
+
+// MPI_Waitall
+void before_tool(int count, void *requests, void *) {
+    for (int i = 0; i < count && stretto::mpi::any_pending(); ++i)
+        (void)stretto::mpi::bring_to_end(
+            Host::get().abi().load(requests, static_cast<std::size_t>(i)));
+}
+// MPI_Wait
+void before_tool(void *request, void *status) {
+    before_tool(1, request, status);
+}
+// MPI_Testall and MPI_Waitany
+void before_tool(int count, void *requests, int *, void *) {
+    if (stretto::mpi::any_pending())
+        (void)stretto::mpi::advance(requests, count);
+}
+// MPI_Testany, MPI_Testsome and MPI_Waitsome
+void before_tool(int count, void *requests, int *, int *, void *statuses) {
+    before_tool(count, requests, nullptr, statuses);
+}
+// MPI_Test
+void before_tool(void *request, int *flag, void *status) {
+    before_tool(1, request, flag, status);
+}
+
+} // namespace
+
+extern "C" {
+
+#define STRETTO_FRONT(name, parameters, arguments)                                                 \
+    int MPI_##name parameters {                                                                    \
+        if (const auto tool = Tools::get().name; tool != nullptr) [[unlikely]] {                   \
+            Passed::to_tool(#name);                                                                \
+            before_tool arguments;                                                                 \
+            return tool arguments;                                                                 \
+        }                                                                                          \
+        return PMPI_##name arguments;                                                              \
+    }
+STRETTO_CALL_FUNCTIONS(STRETTO_FRONT)
+#undef STRETTO_FRONT
+
+} // extern "C"
