@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "base/interrupted.hpp"
 #include "base/kernel_files.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
@@ -74,11 +75,12 @@ RankFile::RankFile(const RankFileUse &use, const std::string &folder, std::strin
     };
     if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
         refuse(folder, "cannot make the folder");
-    const Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    const Descriptor file(uninterrupted(
+        [&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); }));
     if (!file.open())
         refuse(path_, "cannot make the file");
     // Room now: a file system that is full later would be a signal.
-    errno = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes_));
+    errno = take_room(file.get(), 0, bytes_);
     if (errno != 0) {
         const int code = errno;
         unlink(path_.c_str());
@@ -113,7 +115,8 @@ std::vector<std::uint64_t> read_words(const std::string &path, const char *what)
     const std::span<std::byte> bytes = std::as_writable_bytes(std::span(words));
     std::size_t size = 0;
     while (size < bytes.size()) {
-        const ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
+        const ssize_t got = uninterrupted(
+            [&] { return read(file.get(), bytes.data() + size, bytes.size() - size); });
         if (got < 0)
             throw_errno(refusal);
         if (got == 0)

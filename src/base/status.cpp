@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <sys/resource.h>
 
 namespace stretto {
 
@@ -28,7 +29,12 @@ const char *name(Status status) {
 void throw_errno(const std::string &what) {
     const int code = errno;
     const Status status = (code == ENOMEM || code == ENOSPC) ? Status::memory : Status::system;
-    throw Error(status, what + ": " + std::strerror(code));
+    std::string remedy;
+    struct rlimit limit{};
+    if (code == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        remedy = "; raise the limit of open files (ulimit -n), which is " +
+                 std::to_string(limit.rlim_cur);
+    throw Error(status, what + ": " + std::strerror(code) + remedy);
 }
 
 } // namespace stretto

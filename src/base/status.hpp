@@ -36,7 +36,7 @@ private:
     Status status_;
 };
 
-// "what: strerror(errno)", as Status::system.
+// "what: strerror(errno)" and, where there is one, a remedy; as Status::system.
 [[noreturn]] void throw_errno(const std::string &what);
 
 } // namespace stretto

@@ -61,18 +61,17 @@ void listen_to_all(const Identity &me, const Meeting &meeting, int awaited) {
 }
 
 // Returns when all have joined.
-void complete(const Identity &me, const Origin *origin, const Meeting &meeting) {
+void complete(const Identity &me, const Meeting &meeting, Patience &patience) {
     Segment &segment = *meeting.segment;
-    Patience patience(origin);
     for (int rank = 0; rank < me.size; ++rank)
         while (segment.here(rank) && !joined(segment, rank)) {
             if (segment.failed())
                 throw segment.failure();
             listen_to_all(me, meeting, rank);
-            if (patience.ended())
-                segment.fail(Status::timeout, "rank " + std::to_string(rank) +
-                                                  " did not join the job within " +
-                                                  patience.seconds());
+            if (patience.ended_for_reports())
+                segment.fail(Status::timeout, rank_here(rank) +
+                                                  " has come, and has not joined the job within " +
+                                                  patience.seconds() + "; is it stopped?");
             try {
                 patience.watch();
             } catch (const Error &error) {
@@ -84,16 +83,18 @@ void complete(const Identity &me, const Origin *origin, const Meeting &meeting) 
 }
 
 // This rank has what it needs: says so, and waits for the others.
-void enter(const Identity &me, const Origin *origin, const Meeting &meeting) {
+void enter(const Identity &me, const Meeting &meeting, Patience &patience) {
     Segment &segment = *meeting.segment;
     if (!transport::register_for_barrier())
         segment.header().signals.fences.store(1, std::memory_order_seq_cst);
     segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
-    complete(me, origin, meeting);
+    complete(me, meeting, patience);
 }
 
-Meeting meet(const Identity &me, const Origin *origin, const std::string &name) {
-    return me.rank == founder(origin) ? found(me, origin, name) : follow(me, origin, name);
+Meeting meet(const Identity &me, const Origin *origin, const std::string &name,
+             Patience &patience) {
+    return me.rank == founder(origin) ? found(me, origin, name, patience)
+                                      : follow(me, origin, name, patience);
 }
 
 // From now on the communicator hears of the ends of ranks of the job.
@@ -105,11 +106,12 @@ void watch(Joined &joined, int rank, Ward::Kind kind) {
 
 Joined join_here(const Identity &me, const Origin *origin, const std::string &name) {
     const Error exhausted = engine::no_memory(me.rank);
-    const Meeting meeting = meet(me, origin, name);
+    Patience patience(origin);
+    const Meeting meeting = meet(me, origin, name, patience);
     Segment &segment = *meeting.segment;
     try {
         segment.hold_life(me.rank);
-        enter(me, origin, meeting);
+        enter(me, meeting, patience);
         Joined joined{meeting.segment, nullptr, origin == nullptr ? Reach() : origin->reach};
         watch(joined, me.rank, origin == nullptr ? Ward::Kind::job : origin->kind);
         return joined;
@@ -134,7 +136,9 @@ transport::SegmentShape shape_of(const Segment &segment) {
 
 Joined join_hosts(const Identity &me) {
     const Error exhausted = engine::no_memory(me.rank);
-    HostMeeting hosts(me, instance(me));
+    Patience patience(nullptr);
+    HostMeeting hosts(me, instance(me), patience);
+    const Origin origin{"", 0, [&hosts] { hosts.watch(); }};
     Segment &segment = *hosts.meeting().segment;
     Joined joined{hosts.meeting().segment, nullptr};
     try {
@@ -143,8 +147,8 @@ Joined join_hosts(const Identity &me) {
         if (hosts.reach().lobby != nullptr)
             joined.carrier = tcp_carrier(segment, me.rank, std::move(mesh.data));
         joined.reach = hosts.reach();
-        const Origin origin{"", 0, [&hosts] { hosts.watch(); }};
-        enter(me, &origin, hosts.meeting());
+        patience.watch_by(origin);
+        enter(me, hosts.meeting(), patience);
         hosts.complete();
         if (joined.carrier != nullptr) {
             joined.reach.watch = std::make_shared<PeerWatch>(me.rank, std::move(mesh.control));
@@ -165,15 +169,16 @@ Joined join_hosts(const Identity &me) {
 // rank connects with those on other hosts, then each host has its segment founded.
 Joined join_across(const Identity &me, const Origin &origin) {
     const Error exhausted = engine::no_memory(me.rank);
+    Patience patience(&origin);
     Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), Kinds::data,
-                            origin.watch);
-    const Meeting meeting = meet(me, &origin, origin.place);
+                            origin.watch, patience);
+    const Meeting meeting = meet(me, &origin, origin.place, patience);
     Segment &segment = *meeting.segment;
     Joined joined{meeting.segment, nullptr, origin.reach};
     try {
         segment.hold_life(me.rank);
         joined.carrier = tcp_carrier(segment, me.rank, std::move(mesh.data));
-        enter(me, &origin, meeting);
+        enter(me, meeting, patience);
         watch(joined, me.rank, origin.kind);
         return joined;
     } catch (...) {

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <poll.h>
+#include <span>
 #include <utility>
 
+#include "base/interrupted.hpp"
+#include "comm/callers.hpp"
 #include "comm/cores.hpp"
 #include "comm/meeting.hpp"
 #include "comm/packets.hpp"
@@ -23,12 +27,9 @@ bool is_follower(int rank, const Identity &me, const Origin *origin) {
     return rank != me.rank && (origin == nullptr || origin->placement().here(rank));
 }
 
-// Takes one rank in; what cannot be one is turned away without harm.
-void admit(Descriptor caller, const Identity &me, const Origin *origin,
-           std::vector<Descriptor> &peers, cpu_set_t &cores) {
-    std::array<std::byte, kHelloBytes> bytes;
-    if (receive_greeting(caller.get(), bytes).size != bytes.size())
-        return;
+// One rank's call.  What cannot be one is turned away without harm.
+void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &me,
+           const Origin *origin, std::vector<Descriptor> &peers, cpu_set_t &cores) {
     const auto greeting = parse_hello(bytes);
     if (!greeting)
         return;
@@ -46,27 +47,37 @@ void admit(Descriptor caller, const Identity &me, const Origin *origin,
         refuse("two processes of job '" + me.job + "' say that they are rank " +
                std::to_string(hello.rank) + "; give every job a name of its own");
     CPU_OR(&cores, &cores, &hello.cores);
+    send_answer(caller.get(), Status::ok, kWelcome);
     peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
 }
 
-std::string missing(const Identity &me, const Origin *origin,
-                    const std::vector<Descriptor> &peers) {
-    std::string names;
+std::vector<int> missing(const Identity &me, const Origin *origin,
+                         const std::vector<Descriptor> &peers) {
+    std::vector<int> absent;
     for (int rank = 0; rank < me.size; ++rank)
         if (is_follower(rank, me, origin) && !peers[static_cast<std::size_t>(rank)].open())
-            names += " " + std::to_string(rank);
-    return names;
+            absent.push_back(rank);
+    return absent;
 }
 
-// Waits for all others to call.
-cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &name,
-                 Descriptor &listener, std::vector<Descriptor> &peers) {
-    cpu_set_t cores = affinity();
-    if (missing(me, origin, peers).empty()) // there are none
-        return cores;
+Error too_late(const Identity &me, const Origin *origin, const std::vector<int> &absent,
+               std::size_t silent, const Patience &patience) {
+    std::string text = "after " + patience.seconds() + " nothing was heard of rank(s)" +
+                       listed(absent) + " of job '" + me.job + "'";
+    if (silent != 0)
+        text += "; " + std::to_string(silent) +
+                " process(es) have called and not said which rank they are: are they stopped?";
+    return Error(Status::timeout,
+                 text + (origin == nullptr
+                             ? " on this host; see whether they run, on this host and under this "
+                               "user, and come to stretto_init"
+                             : "; all of its ranks must call " + me.launcher));
+}
+
+Descriptor listen_for_others(const Identity &me, const std::string &name) {
     sockaddr_un where;
     const socklen_t length = address(name, where);
-    listener = open_socket();
+    Descriptor listener = open_socket();
     if (bind(listener.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
         if (errno == EADDRINUSE)
             throw Error(Status::argument, "another process is rank " + std::to_string(me.rank) +
@@ -76,34 +87,41 @@ cpu_set_t gather(const Identity &me, const Origin *origin, const std::string &na
     }
     if (listen(listener.get(), me.size) != 0)
         throw_errno("cannot listen on the job's socket");
-    Patience patience(origin);
+    return listener;
+}
+
+// Waits for all others to call.
+cpu_set_t gather(const Identity &me, const Origin *origin, Callers &callers,
+                 std::vector<Descriptor> &peers, Patience &patience) {
+    cpu_set_t cores = affinity();
+    const auto take = [&](Descriptor caller, std::span<const std::byte> greeting) {
+        admit(std::move(caller), greeting, me, origin, peers, cores);
+    };
     for (;;) {
-        const std::string absent = missing(me, origin, peers);
+        const std::vector<int> absent = missing(me, origin, peers);
         if (absent.empty())
             return cores;
         patience.watch();
-        if (readable(listener.get(), 100))
-            admit(Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), me, origin,
-                  peers, cores);
-        else if (patience.ended())
-            throw Error(Status::timeout,
-                        "after " + patience.seconds() + " rank(s)" + absent + " of job '" + me.job +
-                            "' have not come to " +
-                            (origin == nullptr
-                                 ? "stretto_init on this host; all ranks must run on one host"
-                                 : me.launcher + "; all of its ranks must call it"));
+        if (patience.ended())
+            throw too_late(me, origin, absent, callers.silent(), patience);
+        constexpr int kMilliseconds = 100;
+        callers.hear(kMilliseconds, take);
+        if (const int rank = heard_from(peers); rank >= 0)
+            throw refusal_of(rank, peers[static_cast<std::size_t>(rank)].get());
     }
 }
 
 } // namespace
 
-void answer_callers(int listener, Status status, std::string_view message) noexcept {
-    while (readable(listener, 0)) {
-        const Descriptor caller(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-        if (!caller.open())
-            return;
-        send_answer(caller.get(), status, message);
-    }
+int heard_from(const std::vector<Descriptor> &peers) {
+    std::vector<pollfd> entries;
+    for (const Descriptor &peer : peers)
+        entries.push_back({peer.open() ? peer.get() : -1, POLLIN, 0});
+    if (poll_for(entries, 0) <= 0)
+        return -1;
+    const auto news = std::find_if(entries.begin(), entries.end(),
+                                   [](const pollfd &each) { return each.revents != 0; });
+    return static_cast<int>(news - entries.begin());
 }
 
 std::string rank_here(int rank) {
@@ -119,28 +137,47 @@ Error refusal_of(int rank, int fd) {
                   : Error(Status::peer, who + " died while the job was starting");
 }
 
-Meeting found(const Identity &me, const Origin *origin, const std::string &name) {
+std::string listed(const std::vector<int> &ranks) {
+    constexpr std::size_t kMost = 32;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(ranks.size(), kMost); ++i)
+        names += " " + std::to_string(ranks[i]);
+    return ranks.size() > kMost ? names + " ... (" + std::to_string(ranks.size()) + " in all)"
+                                : names;
+}
+
+Meeting found(const Identity &me, const Origin *origin, const std::string &name,
+              Patience &patience) {
     Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), me.rank};
     Descriptor listener;
-    const auto tell_all = [&](Status status, std::string_view why,
-                              std::span<const int> descriptors = {}) {
-        for (const Descriptor &peer : meeting.sockets)
-            if (peer.open())
-                send_answer(peer.get(), status, why, descriptors);
-    };
+    Callers callers(listener, me.rank, kHelloBytes);
+    // Those who have called and those who call now.  Where this process lacks a descriptor all are
+    // expected to call, and each that has been told makes room for the next.
     const auto refuse_all = [&](Status status, std::string_view why) {
-        tell_all(status, why);
+        int absent = static_cast<int>(missing(me, origin, meeting.sockets).size());
+        for (Descriptor &peer : meeting.sockets) {
+            if (peer.open())
+                send_answer(peer.get(), status, why);
+            peer = Descriptor();
+        }
+        constexpr int kMilliseconds = 3000;
         if (listener.open())
-            answer_callers(listener.get(), status, why);
+            callers.answer(status, why, status == Status::system ? kMilliseconds : 0, absent);
     };
     try {
-        const cpu_set_t cores = gather(me, origin, name, listener, meeting.sockets);
-        listener = Descriptor(); // who calls from now on is of another job of this name
+        cpu_set_t cores = affinity();
+        if (!missing(me, origin, meeting.sockets).empty()) {
+            listener = listen_for_others(me, name);
+            cores = gather(me, origin, callers, meeting.sockets, patience);
+            listener = Descriptor(); // who calls from now on is of another job of this name
+        }
         meeting.segment = Segment::create(origin != nullptr && !origin->placement().one_host()
                                               ? origin->shape
                                               : shape_for(me.size, cores_worth(cores), origin));
         const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};
-        tell_all(Status::ok, "", descriptors);
+        for (const Descriptor &peer : meeting.sockets)
+            if (peer.open())
+                send_answer(peer.get(), Status::ok, "", descriptors);
         return meeting;
     } catch (const Error &error) {
         refuse_all(error.status(), error.what());

@@ -2,10 +2,13 @@
 // The ranks of a job while it is being joined.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -15,12 +18,20 @@
 
 namespace stretto::comm {
 
-// How long to wait, and for whom it is worth it.
+// How long a rank waits in one init, or while one communicator is made, and for whom it is worth
+// it.
 class Patience {
 public:
     explicit Patience(const Origin *origin)
         : origin_(origin), limit_ns_(nanoseconds(Setting::init_timeout)), start_(now_ns()) {}
-    bool ended() const { return limit_ns_ != 0 && now_ns() - start_ > limit_ns_; }
+    void watch_by(const Origin &origin) { origin_ = &origin; }
+    bool ended() const { return now_ns() > deadline(); }
+    // Of now_ns(); UINT64_MAX: never.
+    std::uint64_t deadline() const { return after(0); }
+    // Who knows what is missing gives up first and tells the others.  Half of the grace later those
+    // who wait for such reports give up, after all of it those who wait for the word of another.
+    bool ended_for_reports() const { return now_ns() > after(grace() / 2); }
+    bool ended_for_word() const { return now_ns() > after(grace()); }
     std::string seconds() const { return in_seconds(limit_ns_); }
     // Throws if somebody who is awaited will not come.  To be called as often as one likes.
     void watch() {
@@ -32,6 +43,14 @@ public:
     }
 
 private:
+    std::uint64_t after(std::uint64_t more) const {
+        return limit_ns_ == 0 ? UINT64_MAX : start_ + limit_ns_ + more;
+    }
+    std::uint64_t grace() const {
+        constexpr std::uint64_t kMost = 5'000'000'000, kLeast = 500'000'000; // ns
+        return std::min(kMost, kLeast + limit_ns_ / 4);
+    }
+
     const Origin *origin_; // null: a job of its own
     std::uint64_t limit_ns_, start_, watched_ = start_;
 };
@@ -54,24 +73,31 @@ inline int founder(const Origin *origin) {
 
 // founding.cpp: the founder waits for all others of its host to call, makes the segment and hands
 // it out, or tells all who have called why there is none.
-Meeting found(const Identity &me, const Origin *origin, const std::string &name);
+Meeting found(const Identity &me, const Origin *origin, const std::string &name,
+              Patience &patience);
 
-// founding.cpp: an answer to those who have called at `listener`, but are not taken in yet.
-void answer_callers(int listener, Status status, std::string_view message) noexcept;
-
+// founding.cpp: a rank whose socket has something to say or has closed; -1: there is none.
+int heard_from(const std::vector<Descriptor> &peers);
 // founding.cpp: what `rank` has said over its socket in place of joining, or that it has died.
 Error refusal_of(int rank, int fd);
 // founding.cpp: how a rank of this host is called in errors.
 std::string rank_here(int rank);
+// founding.cpp: " 3 5 7", and of many the first.
+std::string listed(const std::vector<int> &ranks);
 
-// following.cpp: what a founder hands out.  Throws what it says instead.
+// following.cpp: what a founder hands out.
 struct Handed {
     Descriptor segment, heap;
     std::string note;
 };
-Handed receive_handed(int fd, const std::string &job, const std::string &founder);
+// following.cpp: greets whom `fd` is connected to and waits for what it hands out.  Nothing, if the
+// connection is closed before the founder has let this rank in: it is to call again.  Throws what
+// the founder says instead.
+std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const Identity &me,
+                            const std::string &founder, Patience &patience);
 
 // following.cpp: the others call the founder and are given the segment.
-Meeting follow(const Identity &me, const Origin *origin, const std::string &name);
+Meeting follow(const Identity &me, const Origin *origin, const std::string &name,
+               Patience &patience);
 
 } // namespace stretto::comm

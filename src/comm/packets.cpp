@@ -10,12 +10,13 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/interrupted.hpp"
 #include "comm/wire.hpp"
 
 namespace stretto::comm {
 
 Descriptor open_socket() {
-    Descriptor result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    Descriptor result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!result.open())
         throw_errno("cannot open a Unix socket");
     return result;
@@ -36,7 +37,7 @@ socklen_t address(const std::string &job, sockaddr_un &result) {
 
 bool readable(int fd, int milliseconds) {
     pollfd entry{fd, POLLIN, 0};
-    return poll(&entry, 1, milliseconds) > 0;
+    return poll_for({&entry, 1}, milliseconds) > 0;
 }
 
 void send_answer(int fd, Status status, std::string_view message,
@@ -56,17 +57,24 @@ void send_answer(int fd, Status status, std::string_view message,
         rights->cmsg_len = CMSG_LEN(bytes);
         std::memcpy(CMSG_DATA(rights), descriptors.data(), bytes);
     }
-    (void)sendmsg(fd, &packet, MSG_NOSIGNAL);
+    (void)uninterrupted([&] { return sendmsg(fd, &packet, MSG_NOSIGNAL); });
 }
 
-Packet receive_greeting(int fd, std::span<std::byte> buffer) noexcept {
-    constexpr int kMilliseconds = 1000;
+Taken accept_call(int listener) noexcept {
+    Taken taken;
+    taken.caller = Descriptor(uninterrupted(
+        [&] { return accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
+    if (!taken.caller.open()) {
+        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ECONNABORTED)
+            taken.error = errno;
+        return taken;
+    }
     ucred credentials{};
     socklen_t length = sizeof(credentials);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
-        credentials.uid != getuid() || !readable(fd, kMilliseconds))
-        return Packet();
-    return receive(fd, buffer);
+    if (getsockopt(taken.caller.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
+        credentials.uid != getuid())
+        taken.caller = Descriptor();
+    return taken;
 }
 
 Packet receive(int fd, std::span<std::byte> buffer) noexcept {
@@ -78,11 +86,14 @@ Packet receive(int fd, std::span<std::byte> buffer) noexcept {
     header.msg_control = control;
     header.msg_controllen = sizeof(control);
     Packet packet;
-    ssize_t size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    const auto next = [&] {
+        return uninterrupted([&] { return recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC); });
+    };
+    ssize_t size = next();
     // Who closes with a packet of ours unread resets the connection, which is told once and first:
     // what it has sent before is still there.
     if (size < 0 && errno == ECONNRESET)
-        size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+        size = next();
     packet.size = size > 0 ? static_cast<std::size_t>(size) : 0;
     // Owned from the moment they are here, whatever the packet says.
     for (cmsghdr *part = size > 0 ? CMSG_FIRSTHDR(&header) : nullptr; part != nullptr;

@@ -16,6 +16,7 @@
 
 namespace stretto::comm {
 
+// Does not block: waiting is readable()'s.
 Descriptor open_socket();
 
 // A name in the abstract namespace, of which the file system knows nothing.
@@ -35,9 +36,14 @@ struct Packet {
     std::size_t descriptor_count = 0;
     std::array<Descriptor, kMostDescriptors> descriptors;
 };
-// The first packet of who has called, which comes within a second.  Size 0 also if the caller is
-// not of this user: any process of the machine can reach the socket.
-Packet receive_greeting(int fd, std::span<std::byte> buffer) noexcept;
+// The next who calls at a listening socket.  `caller` is not open if there is none, if `error` says
+// why it could not be taken in, or if it is not of this user: any process of the machine can reach
+// the socket.
+struct Taken {
+    Descriptor caller;
+    int error = 0; // errno
+};
+Taken accept_call(int listener) noexcept;
 // Takes the next packet into `buffer`.  Needs no memory: what is not taken is lost to its sender.
 Packet receive(int fd, std::span<std::byte> buffer) noexcept;
 

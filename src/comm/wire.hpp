@@ -22,12 +22,14 @@ struct Hello {
     cpu_set_t cores{}; // that the rank may use
 };
 
-// From rank 0 to a rank; ok comes with two descriptors.
+// From rank 0 to a rank.  The last one is a failure, or ok with two descriptors; before, a rank
+// that is let in and has to wait for others is told so by ok with kWelcome.
 struct Answer {
     Status status = Status::ok;
     std::string message;
 };
 
+inline constexpr std::string_view kWelcome = "welcome";
 inline constexpr std::size_t kMostMessage = 1024;
 inline constexpr std::size_t kHelloBytes = 16 + sizeof(cpu_set_t);
 inline constexpr std::size_t kAnswerBytes = 8 + kMostMessage;

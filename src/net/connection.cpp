@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <utility>
 
+#include "base/interrupted.hpp"
 #include "net/congestion.hpp"
 #include "net/sockets.hpp"
 
@@ -30,7 +31,7 @@ std::size_t bytes_in(std::span<const iovec> pieces) {
 }
 
 bool nothing_now() {
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    return errno == EAGAIN || errno == EWOULDBLOCK;
 }
 
 // What an errno means to those who wait for the peer.
@@ -78,7 +79,8 @@ bool Connection::flush() {
         message.msg_iov = pieces.data();
         message.msg_iovlen = writer_.gather(pieces);
         const std::size_t asked = bytes_in(std::span(pieces).first(message.msg_iovlen));
-        const ssize_t taken = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t taken = uninterrupted(
+            [&] { return sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT); });
         if (taken < 0) {
             ++traffic_.vain_sends;
             if (!nothing_now()) {
@@ -104,7 +106,8 @@ Connection::Received Connection::receive(FrameReceiver &receiver) {
         msghdr message{};
         message.msg_iov = const_cast<iovec *>(room.data());
         message.msg_iovlen = room.size();
-        const ssize_t come = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+        const ssize_t come =
+            uninterrupted([&] { return recvmsg(socket_.get(), &message, MSG_DONTWAIT); });
         if (come < 0 && nothing_now()) {
             ++traffic_.vain_receives;
             return Received::all;

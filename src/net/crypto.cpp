@@ -5,6 +5,7 @@
 #include <monocypher.h>
 #include <sys/random.h>
 
+#include "base/interrupted.hpp"
 #include "base/status.hpp"
 
 namespace stretto::net {
@@ -79,10 +80,11 @@ Bytes32 random_bytes() {
     Bytes32 bytes;
     std::size_t got = 0;
     while (got < bytes.size()) {
-        const ssize_t more = getrandom(bytes.data() + got, bytes.size() - got, 0);
-        if (more < 0 && errno != EINTR)
+        const ssize_t more =
+            uninterrupted([&] { return getrandom(bytes.data() + got, bytes.size() - got, 0); });
+        if (more < 0)
             throw_errno("the kernel gives no random numbers");
-        got += more > 0 ? static_cast<std::size_t>(more) : 0;
+        got += static_cast<std::size_t>(more);
     }
     return bytes;
 }

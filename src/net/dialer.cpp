@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/interrupted.hpp"
 
 namespace stretto::net {
 
@@ -68,7 +69,7 @@ void Dialer::start(std::uint64_t now) {
 void Dialer::go_on(std::uint64_t now) {
     if (connecting_) {
         pollfd entry{connecting_->descriptor(), POLLOUT, 0};
-        if (poll(&entry, 1, 0) <= 0 && now < try_ends_)
+        if (poll_for({&entry, 1}, 0) <= 0 && now < try_ends_)
             return;
         if (entry.revents == 0)
             return again(Refusal::unreachable, ETIMEDOUT, now);

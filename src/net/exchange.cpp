@@ -4,17 +4,19 @@
 #include <cerrno>
 #include <sys/socket.h>
 
+#include "base/interrupted.hpp"
+
 namespace stretto::net {
 
 Progress exchange(int socket, Handshake &handshake) {
     while (!handshake.over()) {
         const auto out = handshake.outgoing();
         const auto in = handshake.wanted();
-        const ssize_t moved =
-            !out.empty() ? ::send(socket, out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT)
-                         : recv(socket, in.data(), in.size(), MSG_DONTWAIT);
-        if (moved < 0 && errno == EINTR)
-            continue;
+        const ssize_t moved = uninterrupted([&] {
+            return !out.empty()
+                       ? ::send(socket, out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT)
+                       : recv(socket, in.data(), in.size(), MSG_DONTWAIT);
+        });
         if (moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return Progress::waiting;
         if (moved <= 0)

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/interrupted.hpp"
 #include "base/status.hpp"
 #include "net/sockets.hpp"
 
@@ -59,7 +60,9 @@ std::uint64_t Listener::wake_at() const {
 void Listener::progress(std::uint64_t now) {
     if (rests_until_ != 0 && now >= rests_until_)
         go_on();
-    const int count = epoll_wait(poll_.get(), events_.data(), static_cast<int>(events_.size()), 0);
+    const int count = uninterrupted([&] {
+        return epoll_wait(poll_.get(), events_.data(), static_cast<int>(events_.size()), 0);
+    });
     bool knocks = false;
     for (int i = 0; i < count; ++i) {
         auto *const stranger =
@@ -155,7 +158,8 @@ void Listener::accept_all(std::uint64_t now) {
 }
 
 Listener::Accepted Listener::accept_one(std::uint64_t now) {
-    Descriptor socket(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Descriptor socket(uninterrupted(
+        [&] { return accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
     if (!socket.open()) {
         switch (errno) {
         case EAGAIN: return Accepted::none;
@@ -192,7 +196,9 @@ Listener::Accepted Listener::turn_one_away() {
     sockaddr_storage from{};
     socklen_t size = sizeof(from);
     auto *const raw = reinterpret_cast<sockaddr *>(&from);
-    const bool turned = Descriptor(accept4(socket_.get(), raw, &size, SOCK_CLOEXEC)).open();
+    const bool turned = Descriptor(uninterrupted([&] {
+                            return accept4(socket_.get(), raw, &size, SOCK_CLOEXEC);
+                        })).open();
     const bool nobody = !turned && errno == EAGAIN; // who has no descriptor left is not told before
     spare_ = open_spare();
     if (turned)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "base/interrupted.hpp"
 #include "base/spelling.hpp"
 #include "base/status.hpp"
 #include "net/secret.hpp"
@@ -77,7 +78,8 @@ std::string private_text(const std::string &path) {
     check_folders(path, real_path(folder_of(path)));
     check_folders(path, folder_of(real));
     // Not blocking: a pipe would have us wait for its writer.
-    const Descriptor file(open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    const Descriptor file(uninterrupted(
+        [&] { return open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }));
     struct stat status{};
     if (!file.open() || fstat(file.get(), &status) != 0)
         cannot_read(path);
@@ -92,9 +94,8 @@ std::string private_text(const std::string &path) {
     std::string text(Secret::kMost + sizeof("\r\n"), '\0');
     std::size_t size = 0;
     while (size < text.size()) {
-        const ssize_t more = read(file.get(), text.data() + size, text.size() - size);
-        if (more < 0 && errno == EINTR)
-            continue;
+        const ssize_t more =
+            uninterrupted([&] { return read(file.get(), text.data() + size, text.size() - size); });
         if (more < 0)
             cannot_read(path);
         if (more == 0)

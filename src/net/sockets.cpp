@@ -9,6 +9,7 @@
 #include <poll.h>
 
 #include "base/clock.hpp"
+#include "base/interrupted.hpp"
 #include "base/status.hpp"
 #include "net/interfaces.hpp"
 
@@ -115,10 +116,7 @@ Descriptor connect_until(std::uint64_t deadline, const Address &to, const Addres
         const std::uint64_t now = now_ns();
         const std::uint64_t left = deadline > now ? (deadline - now + 999'999) / 1'000'000 : 0;
         pollfd entry{connecting.descriptor(), POLLOUT, 0};
-        const int ready = poll(&entry, 1, static_cast<int>(std::min<std::uint64_t>(left, INT_MAX)));
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready > 0)
+        if (poll_for({&entry, 1}, static_cast<int>(std::min<std::uint64_t>(left, INT_MAX))) > 0)
             break;
         if (left == 0)
             throw Error(Status::timeout,

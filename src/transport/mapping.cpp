@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/interrupted.hpp"
 #include "base/memory.hpp"
 #include "base/status.hpp"
 
@@ -48,7 +49,7 @@ Descriptor anonymous_file(const char *name, std::size_t bytes) {
     Descriptor file(memfd_create(name, MFD_CLOEXEC));
     if (!file.open())
         throw_errno("cannot create the shared segment (memfd_create)");
-    if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+    if (uninterrupted([&] { return ftruncate(file.get(), static_cast<off_t>(bytes)); }) != 0)
         throw_errno("cannot size the shared segment to " + std::to_string(bytes) + " bytes");
     return file;
 }
@@ -78,7 +79,7 @@ std::shared_ptr<Mapping> Mapping::create(const SegmentHeader &shape) {
     Descriptor heap = anonymous_file("stretto-heap", shape.heap_bytes * shape.ranks);
     std::shared_ptr<Mapping> mapping(new Mapping(std::move(file), std::move(heap)));
     // Room is taken now: later a full memory would be a SIGBUS in the middle of a collective.
-    if (posix_fallocate(mapping->fd(), 0, static_cast<off_t>(bytes)) != 0)
+    if (take_room(mapping->fd(), 0, bytes) != 0)
         throw no_room();
     mapping->map(shape);
     SegmentHeader &shared = mapping->header();
@@ -224,8 +225,7 @@ std::byte *Mapping::mailbox(int from, int to) {
 
 void Mapping::open_mailbox(int from, int to) {
     if (kMailboxBytes > available_memory() ||
-        posix_fallocate(fd(), static_cast<off_t>(mail_offset() + offset_of(from, to)),
-                        static_cast<off_t>(kMailboxBytes)) != 0)
+        take_room(fd(), mail_offset() + offset_of(from, to), kMailboxBytes) != 0)
         throw Error(Status::memory, "no memory for messages from rank " + std::to_string(from) +
                                         " to rank " + std::to_string(to) + " (" +
                                         std::to_string(kMailboxBytes >> 10) + " KiB); free memory");

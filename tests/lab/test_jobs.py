@@ -160,7 +160,7 @@ def test_a_host_that_is_cut_off_gives_up_by_itself(four):
     finally:
         four("link", "h2", "restore")
     assert job.returncode == 0, err
-    for rank, says in ((0, "have not come to"), (2, "rank 0"), (3, "rank 0")):
+    for rank, says in ((0, "nothing was heard of"), (2, "rank 0"), (3, "rank 0")):
         (answer,) = re.findall(rf"\[{rank} h\d\] (TimeoutError .*)", out)
         assert says in answer
 

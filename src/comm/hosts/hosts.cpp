@@ -43,14 +43,15 @@ Descriptor door_of(const Identity &me) {
 
 // Launchers name jobs differently on each host, and ranks may disagree on how many there are, which
 // they are to be told: so neither is part of the key.
-HostMeeting::HostMeeting(const Identity &me, int instance)
-    : me_(me), key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))),
+HostMeeting::HostMeeting(const Identity &me, int instance, Patience &patience)
+    : me_(me), patience_(patience),
+      key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))),
       socket_(net::listen_everywhere(0)), port_(net::local_address(socket_.get()).port()),
       meeting_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
     try {
         if (me.rank == 0)
             rendezvous_ = std::make_unique<Rendezvous>(me, key_, door_of(me),
-                                                       table_of(shape_for(me.size, 1)));
+                                                       table_of(shape_for(me.size, 1)), patience);
         find_neighbours(instance);
     } catch (const Error &error) {
         failed(error);
@@ -76,8 +77,9 @@ Mesh HostMeeting::connect() {
                                            static_cast<int>(table_.sockets));
     reach_.ranks.resize(table_.addresses.size());
     std::iota(reach_.ranks.begin(), reach_.ranks.end(), 0);
-    return connect_all(me_, reach_, table_.key, placement_, Kinds::data_and_control,
-                       [this] { watch(); });
+    return connect_all(
+        me_, reach_, table_.key, placement_, Kinds::data_and_control, [this] { watch(); },
+        patience_);
 }
 
 void HostMeeting::watch() {

@@ -2,8 +2,10 @@
 // Joining a job whose ranks may be on several hosts.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "comm/bootstrap.hpp"
@@ -28,7 +30,7 @@ namespace stretto::comm {
 class HostMeeting {
 public:
     // `instance`: how often this rank has joined the job before.
-    HostMeeting(const Identity &me, int instance);
+    HostMeeting(const Identity &me, int instance, Patience &patience);
 
     const Meeting &meeting() const { return meeting_; }
     // Connects to the others; empty if all are on this host.
@@ -47,12 +49,13 @@ private:
     // neighbours.cpp: the ranks of this host find one another, and where all are.
     void find_neighbours(int instance);
     void speak(Descriptor listener);
-    void admit(Descriptor caller);
-    void follow(Descriptor socket);
-    void take_handed(int fd);
+    void admit(Descriptor caller, std::span<const std::byte> greeting);
+    bool follow(Descriptor socket);
+    void take_handed(int fd, Handed handed);
     Seat own_seat() const;
 
     const Identity me_;
+    Patience &patience_;
     net::Key key_;
     Descriptor socket_; // where other hosts reach this rank
     std::uint16_t port_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/interrupted.hpp"
 #include "base/warning.hpp"
 #include "net/bytes.hpp"
 
@@ -36,8 +37,9 @@ net::Station station(int rank, std::size_t size) {
 // Whoever gives up the making of a communicator closes its connections.
 bool is_over(const net::Opened &opened) {
     char byte;
-    const ssize_t got = recv(opened.socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    const ssize_t got =
+        uninterrupted([&] { return recv(opened.socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT); });
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
 } // namespace

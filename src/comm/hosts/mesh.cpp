@@ -160,9 +160,8 @@ std::string host_named(int rank) {
 
 Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
                  const transport::Placement &placement, Kinds kinds,
-                 const std::function<void()> &watch) {
+                 const std::function<void()> &watch, const Patience &patience) {
     Weaver weaver(me, reach, epoch, placement, kinds);
-    const Patience patience(nullptr);
     for (;;) {
         weaver.go_on();
         const std::vector<int> missing = weaver.missing();

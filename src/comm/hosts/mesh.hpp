@@ -23,14 +23,15 @@ struct Mesh {
     // others do.
     Connections control;
 };
+class Patience;
 enum class Kinds { data, data_and_control };
 
 // Of two ranks the higher one calls.  `epoch`: the key of the communicator; `watch`, called again
-// and again, throws if somebody will not come.  Throws Error(timeout) that names who has not, after
-// STRETTO_INIT_TIMEOUT.
+// and again, throws if somebody will not come.  Throws Error(timeout) that says which connections
+// to what addresses this rank lacks, and why, when `patience` has ended.
 Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
                  const transport::Placement &placement, Kinds kinds,
-                 const std::function<void()> &watch);
+                 const std::function<void()> &watch, const Patience &patience);
 
 // What STRETTO_HOSTS says of a rank of the job; "" if it says nothing.
 std::string host_named(int rank);

@@ -7,7 +7,8 @@
 #include <unistd.h>
 #include <utility>
 
-#include "base/settings.hpp"
+#include "base/interrupted.hpp"
+#include "comm/callers.hpp"
 #include "comm/cores.hpp"
 #include "comm/hosts/hosts.hpp"
 #include "comm/hosts/mesh.hpp"
@@ -42,15 +43,17 @@ Place find_place(const Identity &me, const std::string &name, Patience &patience
             throw_errno("cannot bind the socket of this host's ranks");
         place.listener = Descriptor();
         place.socket = open_socket();
-        if (::connect(place.socket.get(), at, length) == 0)
+        if (uninterrupted([&] { return ::connect(place.socket.get(), at, length); }) == 0)
             return place;
-        // It is bound, but nobody listens yet, or any more.
-        if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
+        // It is bound, but nobody listens yet, or any more, or its queue is full.
+        if (errno != ECONNREFUSED && errno != EAGAIN)
             throw_errno("cannot reach the ranks of this host");
         if (patience.ended())
-            throw Error(Status::timeout, "rank " + std::to_string(me.rank) +
+            throw Error(Status::timeout, rank_here(me.rank) +
                                              " found no rank that speaks for its host within " +
-                                             patience.seconds());
+                                             patience.seconds() +
+                                             ": a process has its socket and takes no calls; is it "
+                                             "stopped?");
         usleep(200);
     }
 }
@@ -71,15 +74,17 @@ transport::SegmentShape shape_of(const Table &table, const transport::Placement 
 } // namespace
 
 void HostMeeting::find_neighbours(int instance) {
-    Patience patience(nullptr);
     // Jobs without a name, started by hand, are told apart by where they meet.
     const std::string name = me_.job + "-" + std::to_string(instance) + " at " + me_.address +
                              " of host " + host_named(me_.rank);
-    Place place = find_place(me_, name, patience);
-    if (place.listener.open())
-        speak(std::move(place.listener));
-    else
-        follow(std::move(place.socket));
+    for (;;) {
+        Place place = find_place(me_, name, patience_);
+        if (place.listener.open())
+            return speak(std::move(place.listener));
+        if (follow(std::move(place.socket)))
+            return;
+        usleep(1000);
+    }
 }
 
 Seat HostMeeting::own_seat() const {
@@ -94,6 +99,7 @@ Seat HostMeeting::own_seat() const {
 // This rank names the others of its host to rank 0, makes the segment and hands it out.
 void HostMeeting::speak(Descriptor listener) {
     meeting_.founder = me_.rank;
+    Callers callers(listener, me_.rank, kMostSeatBytes);
     const auto tell_neighbours = [&](Status status, std::string_view why,
                                      std::span<const int> descriptors = {}) {
         for (const Descriptor &peer : meeting_.sockets)
@@ -101,7 +107,7 @@ void HostMeeting::speak(Descriptor listener) {
                 send_answer(peer.get(), status, why, descriptors);
     };
     try {
-        spokesman_ = std::make_unique<Spokesman>(me_, key_);
+        spokesman_ = std::make_unique<Spokesman>(me_, key_, patience_);
         Seat mine = own_seat();
         cores_ = mine.cores;
         mine.cores_here = cores_worth(cores_);
@@ -109,12 +115,11 @@ void HostMeeting::speak(Descriptor listener) {
         while (!spokesman_->table()) {
             spokesman_->progress();
             constexpr int kMilliseconds = 2;
-            if (readable(listener.get(), kMilliseconds))
-                admit(Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)));
-            for (std::size_t rank = 0; rank < meeting_.sockets.size(); ++rank)
-                if (const Descriptor &peer = meeting_.sockets[rank];
-                    peer.open() && readable(peer.get(), 0))
-                    throw refusal_of(static_cast<int>(rank), peer.get());
+            callers.hear(kMilliseconds, [this](Descriptor caller, auto greeting) {
+                admit(std::move(caller), greeting);
+            });
+            if (const int rank = heard_from(meeting_.sockets); rank >= 0)
+                throw refusal_of(rank, meeting_.sockets[static_cast<std::size_t>(rank)].get());
         }
         take_table(*spokesman_->table());
         meeting_.segment = Segment::create(shape_of(table_, placement_));
@@ -123,19 +128,18 @@ void HostMeeting::speak(Descriptor listener) {
         const std::vector<std::byte> bytes = write(table_);
         for (const Descriptor &peer : meeting_.sockets)
             if (peer.open())
-                (void)send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+                (void)uninterrupted(
+                    [&] { return send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); });
     } catch (const Error &error) {
         tell_neighbours(error.status(), error.what());
-        answer_callers(listener.get(), error.status(), error.what());
+        callers.answer(error.status(), error.what(), 0, me_.size);
         throw;
     }
 }
 
 // A rank of this host has called.  Who is none of ours is turned away without harm.
-void HostMeeting::admit(Descriptor caller) {
-    std::array<std::byte, kMostSeatBytes> bytes;
-    const std::size_t size = receive_greeting(caller.get(), bytes).size;
-    auto seat = parse_seat(std::span(bytes).first(std::min(size, bytes.size())));
+void HostMeeting::admit(Descriptor caller, std::span<const std::byte> greeting) {
+    auto seat = parse_seat(greeting);
     if (!seat)
         return;
     const auto refuse = [&](const std::string &why) {
@@ -154,43 +158,36 @@ void HostMeeting::admit(Descriptor caller) {
     CPU_OR(&cores_, &cores_, &seat->cores);
     seat->cores_here = cores_worth(cores_);
     spokesman_->name(*seat);
+    send_answer(caller.get(), Status::ok, kWelcome);
     meeting_.sockets[static_cast<std::size_t>(seat->rank)] = std::move(caller);
 }
 
-// Another rank speaks for this host.
-void HostMeeting::follow(Descriptor socket) {
-    const std::vector<std::byte> seat = write(own_seat());
-    if (send(socket.get(), seat.data(), seat.size(), MSG_NOSIGNAL) !=
-        static_cast<ssize_t>(seat.size()))
-        throw_errno("cannot talk to the rank that speaks for this host");
+// Another rank speaks for this host.  False: it has gone before it has let this rank in.
+bool HostMeeting::follow(Descriptor socket) {
     try {
-        take_handed(socket.get());
+        const std::string speaker = "the rank that speaks for " + net::host_name();
+        auto handed = greet(socket.get(), write(own_seat()), me_, speaker, patience_);
+        if (!handed)
+            return false;
+        take_handed(socket.get(), std::move(*handed));
     } catch (const Error &error) {
         send_answer(socket.get(), error.status(), error.what());
         throw;
     }
     meeting_.sockets[static_cast<std::size_t>(meeting_.founder)] = std::move(socket);
+    return true;
 }
 
-// What the rank that speaks for this host hands out, or why it does not.  It gives up first, even
-// if rank 0 comes as late as it may and then has the job wait as long as it may.
-void HostMeeting::take_handed(int fd) {
+// What the rank that speaks for this host hands out: memory, and then where all ranks are.
+void HostMeeting::take_handed(int fd, Handed handed) {
     const std::string speaker = "the rank that speaks for " + net::host_name();
-    const std::uint64_t limit = nanoseconds(Setting::init_timeout);
-    const std::uint64_t give_up = limit == 0 ? UINT64_MAX : now_ns() + 2 * limit + 2 * kHearsay;
-    const auto wait = [&] {
-        constexpr int kMilliseconds = 100;
-        while (!readable(fd, kMilliseconds))
-            if (now_ns() > give_up)
-                throw Error(Status::timeout, "rank " + std::to_string(me_.rank) +
-                                                 " heard nothing of " + speaker + " within " +
-                                                 in_seconds(2 * limit + 2 * kHearsay) +
-                                                 "; is that one stopped?");
-    };
-    wait();
-    Handed handed = receive_handed(fd, me_.job, speaker);
     std::vector<std::byte> bytes(most_table_bytes(me_.size));
-    wait();
+    constexpr int kMilliseconds = 100;
+    while (!readable(fd, kMilliseconds))
+        if (patience_.ended_for_word())
+            throw Error(Status::timeout, "rank " + std::to_string(me_.rank) +
+                                             " heard nothing more of " + speaker + " within " +
+                                             patience_.seconds() + "; is that one stopped?");
     const std::size_t size = receive(fd, bytes).size;
     const auto table = parse_table(std::span(bytes).first(std::min(size, bytes.size())));
     if (!table)

@@ -16,8 +16,9 @@
 namespace stretto::comm {
 
 Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
-                       const Table &shape)
-    : me_(me), table_(shape), listener_(std::move(socket), key, {0, UINT32_MAX, 0}, only_guests()),
+                       const Table &shape, const Patience &patience)
+    : me_(me), patience_(patience), table_(shape),
+      listener_(std::move(socket), key, {0, UINT32_MAX, 0}, only_guests()),
       named_(static_cast<std::size_t>(me.size)) {
     table_.host_of.assign(named_.size(), 0);
     table_.addresses.assign(named_.size(), {});
@@ -54,7 +55,6 @@ net::ListenerOptions Rendezvous::only_guests() {
 }
 
 void Rendezvous::run() {
-    const Patience patience(nullptr);
     try {
         while (!over_) {
             round();
@@ -63,8 +63,8 @@ void Rendezvous::run() {
                 fail(*why_);
             else if (stopped && !over_)
                 fail({Status::peer, "rank 0 has given up before the job was complete"});
-            else if (patience.ended() && !over_)
-                fail({Status::timeout, "after " + patience.seconds() + missing()});
+            else if (too_late() && !over_)
+                fail({Status::timeout, "after " + patience_.seconds() + missing()});
         }
         // What was said last must reach them.
         const std::uint64_t start = now_ns();
@@ -79,6 +79,12 @@ void Rendezvous::run() {
         // They see their connections close.
     }
     told_.store(true, std::memory_order_release);
+}
+
+// Those who lack a connection know to whom, and tell before they give up: once all are named they
+// are given time for that.
+bool Rendezvous::too_late() const {
+    return number_ == me_.size ? patience_.ended_for_reports() : patience_.ended();
 }
 
 void Rendezvous::round() {
@@ -183,18 +189,20 @@ void Rendezvous::fail(const Error &why) {
 }
 
 std::string Rendezvous::missing() const {
-    std::string absent;
-    for (std::size_t rank = 0; rank < named_.size(); ++rank)
-        if (!named_[rank])
-            absent += " " + std::to_string(rank);
+    std::vector<int> absent;
+    for (int rank = 0; rank < me_.size; ++rank)
+        if (!named_[static_cast<std::size_t>(rank)])
+            absent.push_back(rank);
     if (!absent.empty())
-        return " rank(s)" + absent + " of job '" + me_.job +
-               "' have not come to stretto_init; are they running, and can they reach " +
-               me_.address + " (STRETTO_ADDR)?" + turned_away_;
+        return " nothing was heard of rank(s)" + listed(absent) + " of job '" + me_.job +
+               "'; do they run, do they come to stretto_init, and can they reach " + me_.address +
+               " (STRETTO_ADDR)?" + turned_away_;
+    std::string late;
     for (const auto &guest : guests_)
         if (!guest->complete && !guest->ranks.empty())
-            absent += (absent.empty() ? " " : ", ") + in_words(*guest);
-    return absent + " could not join the others of job '" + me_.job + "'";
+            late += (late.empty() ? " " : ", ") + in_words(*guest);
+    return late + " have come, and have not said that they are connected to all others of job '" +
+           me_.job + "', nor why; are they stopped, or cut off?";
 }
 
 std::string Rendezvous::in_words(const Guest &guest) const {

@@ -12,6 +12,7 @@
 #include "comm/environment.hpp"
 #include "comm/hosts/table.hpp"
 #include "comm/hosts/talk.hpp"
+#include "comm/meeting.hpp"
 #include "net/listener.hpp"
 
 namespace stretto::comm {
@@ -22,7 +23,8 @@ namespace stretto::comm {
 class Rendezvous {
 public:
     // `socket` listens at the address that all ranks know.  `shape` is the table without its ranks.
-    Rendezvous(const Identity &me, const net::Key &key, Descriptor socket, const Table &shape);
+    Rendezvous(const Identity &me, const net::Key &key, Descriptor socket, const Table &shape,
+               const Patience &patience);
     ~Rendezvous();
     Rendezvous(const Rendezvous &) = delete;
     Rendezvous &operator=(const Rendezvous &) = delete;
@@ -44,6 +46,7 @@ private:
 
     net::ListenerOptions only_guests();
     void run();
+    bool too_late() const;
     void round();
     void hear(Guest &guest);
     void seat(Guest &guest, const Word &word);
@@ -53,6 +56,7 @@ private:
     std::string in_words(const Guest &guest) const;
 
     const Identity me_;
+    const Patience patience_;
     Table table_;
     std::string turned_away_; // who knocked and was not let in, for messages
     net::Listener listener_;

@@ -13,21 +13,13 @@
 
 namespace stretto::comm {
 
-namespace {
-
-std::uint64_t in_time(std::uint64_t limit, std::uint64_t grace) {
-    return limit == 0 ? UINT64_MAX : now_ns() + limit + grace;
-}
-
-} // namespace
-
-Spokesman::Spokesman(const Identity &me, const net::Key &key)
-    : rank_(me.rank), size_(me.size), address_(me.address),
+Spokesman::Spokesman(const Identity &me, const net::Key &key, const Patience &patience)
+    : rank_(me.rank), size_(me.size), address_(me.address), patience_(patience),
       dialer_(key,
               {net::ConnectionKind::rendezvous, 0, static_cast<std::uint32_t>(me.rank), 0, 0,
                net::kProtocol},
               net::resolve(net::parse_endpoint("STRETTO_ADDR", me.address)),
-              {.deadline = in_time(nanoseconds(Setting::init_timeout), 0)}) {}
+              {.deadline = patience.deadline()}) {}
 
 void Spokesman::name(Seat seat) {
     unsaid_.push_back(std::move(seat));
@@ -76,12 +68,12 @@ void Spokesman::progress() {
     if (!whole && !may_go_)
         throw Error(Status::peer, "rank 0 has gone before the job was complete (" + talk_->why() +
                                       "); look at its output");
-    if (!may_go_ && now_ns() > give_up_)
+    if (!may_go_ && patience_.ended_for_word())
         throw Error(Status::timeout, "rank " + std::to_string(rank_) + " on " + net::host_name() +
-                                         " has heard nothing more of rank 0 at " + address_ +
-                                         " for " +
-                                         in_seconds(nanoseconds(Setting::init_timeout) + kHearsay) +
-                                         "; is rank 0 stopped, or its host cut off?");
+                                         " has a connection to rank 0 at " + address_ +
+                                         " and has not heard within " + patience_.seconds() +
+                                         " that the job is complete; is rank 0 stopped, or its "
+                                         "host cut off?");
 }
 
 void Spokesman::begin_talk() {
@@ -89,7 +81,6 @@ void Spokesman::begin_talk() {
     const net::Address peer = opened.peer;
     // First of all: what goes wrong from now on can be told.
     talk_.emplace(std::move(opened), 0u, size_);
-    give_up_ = in_time(nanoseconds(Setting::init_timeout), kHearsay);
     // Who reaches rank 0 by a loopback address may be reached by one as well.
     const net::Place place = peer.is_loopback() ? net::Place::anywhere : net::Place::other_host;
     try {

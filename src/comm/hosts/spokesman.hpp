@@ -10,17 +10,15 @@
 #include "comm/environment.hpp"
 #include "comm/hosts/table.hpp"
 #include "comm/hosts/talk.hpp"
+#include "comm/meeting.hpp"
 #include "net/dialer.hpp"
 
 namespace stretto::comm {
 
-// How much longer than rank 0 the others wait: it knows who is missing, and tells them.
-inline constexpr std::uint64_t kHearsay = 5'000'000'000; // ns
-
 class Spokesman {
 public:
-    // Calls rank 0 until it answers, for STRETTO_INIT_TIMEOUT at most.
-    Spokesman(const Identity &me, const net::Key &key);
+    // Calls rank 0 until it answers, or `patience`, which outlives this, has ended.
+    Spokesman(const Identity &me, const net::Key &key, const Patience &patience);
 
     // A rank of this host, itself among them.
     void name(Seat seat);
@@ -42,13 +40,13 @@ private:
 
     const int rank_, size_;
     const std::string address_; // of the rendezvous
+    const Patience &patience_;
     net::Dialer dialer_;
     std::optional<Talk> talk_;
     net::Address own_; // by which other hosts reach this one
     std::vector<Seat> unsaid_;
     std::optional<Table> table_;
     bool may_go_ = false;
-    std::uint64_t give_up_ = UINT64_MAX; // of now_ns(): when rank 0 should have decided
 };
 
 } // namespace stretto::comm

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ranks that start slowly, are interrupted, or lack what the start takes.
+#include "doctest.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <memory>
+#include <string>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <vector>
+
+#include "support/environment.hpp"
+#include "support/processes.hpp"
+#include "support/text.hpp"
+
+using test::contains;
+using test::With;
+
+// How long this process is held up after a connection to another rank of its host, in microseconds.
+static unsigned held_up = 0;
+
+// Stands before that of libc, in libstretto as well.
+extern "C" int connect(int socket, const sockaddr *address, socklen_t length) {
+    const long result = syscall(SYS_connect, socket, address, length);
+    if (result == 0 && address->sa_family == AF_UNIX && held_up != 0)
+        for (unsigned tenths = 0; tenths < held_up / 100'000; ++tenths)
+            usleep(100'000);
+    return static_cast<int>(result);
+}
+
+namespace {
+
+constexpr int kRight = 7, kWrong = 8; // exit codes
+
+// Runs in a child, where doctest does not.
+int wrong(int rank) {
+    std::fprintf(stderr, "rank %d: %s\n", rank, stretto_last_error());
+    return kWrong;
+}
+
+// A signal every so many microseconds, none of which is to restart a system call.
+void interrupt_every(suseconds_t microseconds) {
+    struct sigaction action{};
+    action.sa_handler = [](int) {};
+    sigaction(SIGALRM, &action, nullptr);
+    const itimerval timer{{0, microseconds}, {0, microseconds}};
+    setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+// Where ranks meet that are to share no memory; nothing: they are on one host.
+struct Hosts {
+    explicit Hosts(bool several) {
+        if (!several)
+            return;
+        addr = std::make_unique<With>("STRETTO_ADDR", "127.0.0.1:29471");
+        hosts = std::make_unique<With>("STRETTO_HOSTS", "a,b");
+        secret = std::make_unique<With>("STRETTO_SECRET", "of-tests-only-0123456789abcdef-0123");
+    }
+    std::unique_ptr<With> addr, hosts, secret;
+};
+
+} // namespace
+
+TEST_CASE("timer signals interrupt neither the start nor the making of communicators") {
+    for (const bool several : {false, true}) {
+        CAPTURE(several);
+        const Hosts hosts(several);
+        const std::string job = test::fresh_job();
+        const auto codes = test::on_bare_processes(4, [&](int rank) {
+            interrupt_every(1000);
+            stretto_comm comm = nullptr;
+            if (stretto_init_explicit(rank, 4, job.c_str(), &comm) != STRETTO_OK)
+                return wrong(rank);
+            for (int round = 0; round < 10; ++round) {
+                stretto_comm half = nullptr;
+                long mine = rank + round, sum = 0;
+                if (stretto_comm_split(comm, rank % 2, rank, &half) != STRETTO_OK ||
+                    stretto_allreduce(half, &mine, &sum, 1, STRETTO_INT64, STRETTO_SUM) !=
+                        STRETTO_OK ||
+                    sum != 2 * round + 2 * (rank % 2) + 2 || stretto_finalize(&half) != STRETTO_OK)
+                    return wrong(rank);
+            }
+            return stretto_finalize(&comm) == STRETTO_OK ? kRight : wrong(rank);
+        });
+        CHECK(codes == std::vector<int>(4, kRight));
+    }
+}
+
+TEST_CASE("a rank that is held up between its call and its greeting is waited for") {
+    for (const bool several : {false, true}) {
+        CAPTURE(several);
+        const Hosts hosts(several);
+        const std::string job = test::fresh_job();
+        const auto codes = test::on_bare_processes(4, [&](int rank) {
+            held_up = rank == 2 ? 1'500'000 : rank == 3 ? 1'200'000 : 0;
+            stretto_comm comm = nullptr;
+            if (stretto_init_explicit(rank, 4, job.c_str(), &comm) != STRETTO_OK)
+                return wrong(rank);
+            return stretto_finalize(&comm) == STRETTO_OK ? kRight : wrong(rank);
+        });
+        CHECK(codes == std::vector<int>(4, kRight));
+    }
+}
+
+TEST_CASE("who lets the others in and has no descriptor left tells all of them") {
+    constexpr int kRanks = 24;
+    const std::string job = test::fresh_job();
+    const auto codes = test::on_bare_processes(kRanks, [&](int rank) {
+        if (rank == 0) {
+            struct rlimit few{};
+            getrlimit(RLIMIT_NOFILE, &few);
+            few.rlim_cur = static_cast<rlim_t>(open("/dev/null", O_RDONLY)) + 8;
+            setrlimit(RLIMIT_NOFILE, &few);
+        }
+        stretto_comm comm = nullptr;
+        const stretto_status status = stretto_init_explicit(rank, kRanks, job.c_str(), &comm);
+        return status == STRETTO_ERR_SYSTEM && contains(stretto_last_error(), "rank 0 on ") &&
+                       contains(stretto_last_error(), "ulimit -n")
+                   ? kRight
+                   : wrong(rank);
+    });
+    CHECK(codes == std::vector<int>(kRanks, kRight));
+}
+
+TEST_CASE("who has not been heard of is named, by the one that knows") {
+    const With limit("STRETTO_INIT_TIMEOUT", "1");
+    const std::string job = test::fresh_job();
+    const auto codes = test::on_bare_processes(3, [&](int rank) {
+        if (rank == 1)
+            return kRight; // never starts
+        stretto_comm comm = nullptr;
+        const stretto_status status = stretto_init_explicit(rank, 3, job.c_str(), &comm);
+        return status == STRETTO_ERR_TIMEOUT &&
+                       contains(stretto_last_error(), "nothing was heard of rank(s) 1 of job")
+                   ? kRight
+                   : wrong(rank);
+    });
+    CHECK(codes == std::vector<int>(3, kRight));
+}
