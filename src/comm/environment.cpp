@@ -2,6 +2,7 @@
 #include "comm/environment.hpp"
 
 #include <charconv>
+#include <fcntl.h>
 #include <optional>
 #include <unistd.h>
 
@@ -13,7 +14,10 @@ namespace stretto::comm {
 
 namespace {
 
+enum class Kind { own, torchrun, open_mpi, pmi, slurm };
+
 struct Launcher {
+    Kind kind;
     const char *name, *rank, *size;
     const char *local_size; // how many of its ranks share this host; null: it does not say
     const char *hand_out;   // how its ranks are given a variable
@@ -22,8 +26,8 @@ struct Launcher {
 // One look at the environment and the processes above this one.
 class Surroundings {
 public:
-    Surroundings(const Environment &environment, const ProcessText &process)
-        : environment_(environment), process_(process) {}
+    Surroundings(const Environment &environment, const ProcessText &process, const IsOpen &is_open)
+        : environment_(environment), process_(process), is_open_(is_open) {}
 
     std::optional<std::string> get(const char *name) const {
         const char *value = environment_(name);
@@ -43,51 +47,133 @@ public:
                                           "launcher, or unset it");
     }
 
-    // STRETTO_ADDR; or torchrun's, if it says that there are other hosts.  There is a store of
-    // torchrun's own at its port, so the next one is taken.  Without an address, ranks on other
-    // hosts would be waited for in vain.
+    // What a launcher says of this process.  Nothing, if it has not started it: variables of an
+    // allocation, or of a step in which something else started this process, stay in the
+    // environment.
+    std::optional<Identity> said_by(const Launcher &launcher) const {
+        if (!get(launcher.rank) || !get(launcher.size))
+            return std::nullopt;
+        if (launcher.kind == Kind::slurm && !in_step())
+            return std::nullopt;
+        Identity me{integer(launcher.rank), integer(launcher.size), "", launcher.name};
+        if (launcher.kind == Kind::slurm && get("SLURM_STEP_NUM_TASKS"))
+            me.size = integer("SLURM_STEP_NUM_TASKS"); // that of the allocation may be another
+        if (me.size < 1 || me.rank < 0 || me.rank >= me.size)
+            throw Error(Status::argument, in_words(launcher) +
+                                              " make no sense together: a rank lies in 0 ... "
+                                              "size - 1");
+        return me;
+    }
+
+    // Whether a launcher may say something else than `inner`, which counts, since it started the
+    // processes that started this one.
+    bool surrounds(const Launcher &outer, const Launcher &inner) const {
+        if (inner.kind == Kind::own)
+            return true;
+        if (inner.kind == Kind::torchrun) // or what sets its variables, on each host
+            return get("TORCHELASTIC_RUN_ID") || (integer(inner.size) != integer(outer.size) &&
+                                                  (get("LOCAL_WORLD_SIZE") || get("LOCAL_RANK")));
+        return outer.kind == Kind::slurm; // mpirun starts its daemons by srun
+    }
+
+    std::string in_words(const Launcher &launcher) const {
+        return said(launcher.rank) + " and " + said(launcher.size);
+    }
+
+    // PMI is a conversation with the process that started this one: without it there is nobody who
+    // has started the other ranks as well.
+    bool is_reachable(const Launcher &launcher) const {
+        return launcher.kind != Kind::pmi || integer(launcher.size) == 1 || get("PMI_PORT") ||
+               (get("PMI_FD") && is_open_(integer("PMI_FD"))) || in_step() ||
+               ancestor_like("hydra_pmi_prox");
+    }
+    Error unreachable(const Launcher &launcher) const {
+        return Error(
+            Status::argument,
+            in_words(launcher) +
+                " are set, but this process has not been started by the launcher that "
+                "they are from: " +
+                (get("PMI_FD") ? said("PMI_FD") + " is no open file here" : "PMI_FD is not set") +
+                "; unset them to run it alone, or start its ranks by that launcher or by "
+                "`stretto run`");
+    }
+
+    // STRETTO_ADDR; or where torch.distributed meets (env://), unless all ranks are on this host.
+    // There is a store of torch's own at its port, so the next one is taken.  Without an address,
+    // ranks on other hosts would be waited for in vain.
     std::string address_of(const Launcher &launcher) const {
         if (const auto address = get("STRETTO_ADDR"))
             return *address;
+        if (launcher.kind == Kind::torchrun && get("MASTER_ADDR") && get("MASTER_PORT") &&
+            (!get(launcher.local_size) ? integer(launcher.size) > 1 && !loopback("MASTER_ADDR")
+                                       : !others_of(launcher).empty()))
+            return after_master();
         const std::string others = others_of(launcher);
         if (others.empty())
             return "";
-        if (std::string_view(launcher.name) != "torchrun" || !get("MASTER_ADDR") ||
-            !get("MASTER_PORT"))
-            throw Error(Status::argument,
-                        std::string(launcher.name) +
-                            " says that the job has ranks on several "
-                            "hosts (" +
-                            others +
-                            "), which need to know where to meet: set "
-                            "STRETTO_ADDR to an address of rank 0's host and a port that is free "
-                            "there, as node1:29400, on all ranks (" +
-                            launcher.hand_out + ")");
-        const std::string host = *get("MASTER_ADDR");
-        const bool v6 = host.find(':') != std::string::npos;
-        return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(integer("MASTER_PORT") + 1);
+        throw Error(Status::argument,
+                    std::string(launcher.name) + " says that the job has ranks on several hosts (" +
+                        others +
+                        "), which need to know where to meet: set STRETTO_ADDR to an address of "
+                        "rank 0's host and a port that is free there, as node1:29400, on all "
+                        "ranks (" +
+                        launcher.hand_out + ")");
     }
 
     std::string job_of(const Launcher &launcher) const {
-        const std::string name = launcher.name;
-        if (name == "stretto run")
+        if (launcher.kind == Kind::own)
             return get("STRETTO_JOB").value_or(std::string(info(Setting::job).fallback));
-        if (name == "torchrun")
+        if (launcher.kind == Kind::torchrun)
             return "torch-" + get("TORCHELASTIC_RUN_ID").value_or("") + "-" +
                    get("MASTER_PORT").value_or("") + "-" +
                    get("TORCHELASTIC_RESTART_COUNT").value_or("");
-        if (name == "Open MPI")
+        if (launcher.kind == Kind::open_mpi)
             return "ompi-" +
                    get("PMIX_NAMESPACE")
                        .value_or(
                            get("OMPI_MCA_ess_base_jobid").value_or(std::to_string(getppid())));
-        if (name == "PMI")
-            return "pmi-" + get("PMI_JOBID").value_or(nearest_ancestor_like("hydra_pmi_prox"));
+        if (launcher.kind == Kind::pmi)
+            return "pmi-" + get("PMI_JOBID")
+                                .value_or(std::to_string(
+                                    ancestor_like("hydra_pmi_prox").value_or(getppid())));
         return "slurm-" + get("SLURM_JOB_ID").value_or("") + "." +
                get("SLURM_STEP_ID").value_or("");
     }
 
 private:
+    // A task of a step that srun has started.  In an allocation without one (a batch script, or
+    // salloc) only the variables of the allocation are set; the shell of an interactive one is a
+    // step of its own kind, whose number is one of the highest.
+    bool in_step() const {
+        constexpr unsigned kLeastSpecial = 0xffff'fff0;
+        for (const char *name : {"SLURM_STEP_ID", "SLURM_STEPID"})
+            if (const auto step = get(name)) {
+                unsigned number = 0;
+                const auto [rest, error] =
+                    std::from_chars(step->data(), step->data() + step->size(), number);
+                return error == std::errc() && number < kLeastSpecial;
+            }
+        return get("SLURM_STEP_NUM_TASKS").has_value() || get("SLURM_STEP_NUM_NODES").has_value();
+    }
+
+    bool loopback(const char *name) const {
+        const std::string host = get(name).value_or("");
+        return host == "localhost" || host == "::1" || host.starts_with("127.");
+    }
+
+    std::string after_master() const {
+        constexpr int kMostPort = 65535;
+        const int port = integer("MASTER_PORT");
+        if (port < 1 || port >= kMostPort)
+            throw Error(Status::argument,
+                        "MASTER_PORT is " + std::to_string(port) +
+                            ", and the ranks meet at the port after it, of which there are those "
+                            "from 2 to 65535; choose another MASTER_PORT, or set STRETTO_ADDR");
+        const std::string host = *get("MASTER_ADDR");
+        const bool v6 = host.find(':') != std::string::npos;
+        return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port + 1);
+    }
+
     // How the launcher says that ranks are on other hosts; "" if it does not.
     std::string others_of(const Launcher &launcher) const {
         const char *const local = launcher.local_size;
@@ -96,8 +182,7 @@ private:
                        ? said(local) + ", " + said(launcher.size)
                        : "";
         constexpr char kNodes[] = "SLURM_STEP_NUM_NODES"; // srun's, whose ranks may use its PMI
-        const std::string_view name = launcher.name;
-        const bool by_srun = name == "Slurm" || name == "PMI";
+        const bool by_srun = launcher.kind == Kind::slurm || launcher.kind == Kind::pmi;
         return by_srun && get(kNodes) && integer(kNodes) > 1 ? said(kNodes) : "";
     }
     std::string said(const char *name) const {
@@ -106,7 +191,7 @@ private:
 
     // MPICH and Intel MPI give their ranks no name of the job, but one process per host starts
     // them all.
-    std::string nearest_ancestor_like(const std::string &part) const {
+    std::optional<int> ancestor_like(const std::string &part) const {
         constexpr int kMostGenerations = 256;
         int pid = getpid();
         for (int i = 0; i < kMostGenerations && pid > 1; ++i) {
@@ -114,14 +199,15 @@ private:
             if (!process)
                 break;
             if (process->name.find(part) != std::string::npos)
-                return std::to_string(pid);
+                return pid;
             pid = process->parent;
         }
-        return std::to_string(getppid());
+        return std::nullopt;
     }
 
     const Environment &environment_;
     const ProcessText &process_;
+    const IsOpen &is_open_;
 };
 
 } // namespace
@@ -130,32 +216,52 @@ std::string process_text(int pid) {
     return contents("/proc/" + std::to_string(pid) + "/stat");
 }
 
-Identity identify(const Environment &environment, const ProcessText &process) {
-    const Surroundings here(environment, process);
+bool is_open(int descriptor) {
+    return fcntl(descriptor, F_GETFD) >= 0;
+}
+
+Identity identify(const Environment &environment, const ProcessText &process,
+                  const IsOpen &is_open) {
+    const Surroundings here(environment, process, is_open);
+    // The innermost first.
     static constexpr Launcher launchers[] = {
-        {"stretto run", "STRETTO_RANK", "STRETTO_SIZE", "STRETTO_LOCAL_SIZE",
+        {Kind::own, "stretto run", "STRETTO_RANK", "STRETTO_SIZE", "STRETTO_LOCAL_SIZE",
          "by whatever starts them"},
-        {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "or MASTER_ADDR and MASTER_PORT"},
-        {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-         "mpirun -x STRETTO_ADDR"},
-        {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "mpiexec -genvlist STRETTO_ADDR"},
-        {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", nullptr, "srun --export=ALL"},
+        {Kind::torchrun, "torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+         "or MASTER_ADDR and MASTER_PORT"},
+        {Kind::open_mpi, "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+         "OMPI_COMM_WORLD_LOCAL_SIZE", "mpirun -x STRETTO_ADDR"},
+        {Kind::pmi, "PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS",
+         "mpiexec -genvlist STRETTO_ADDR"},
+        {Kind::slurm, "Slurm", "SLURM_PROCID", "SLURM_NTASKS", nullptr, "srun --export=ALL"},
     };
     // Others set a rank alone; ours sets both, so that half of it is a slip.
     if (here.get("STRETTO_RANK").has_value() != here.get("STRETTO_SIZE").has_value())
         throw Error(Status::argument, "one of STRETTO_RANK and STRETTO_SIZE is set without the "
                                       "other; start the program by `stretto run`, or set both");
+    std::optional<Identity> found;
+    const Launcher *by = nullptr;
     for (const Launcher &launcher : launchers) {
-        if (!here.get(launcher.rank) || !here.get(launcher.size))
-            continue;
-        Identity me{here.integer(launcher.rank), here.integer(launcher.size), here.job_of(launcher),
-                    launcher.name, here.address_of(launcher)};
-        if (me.size < 1 || me.rank < 0 || me.rank >= me.size)
+        const std::optional<Identity> said = here.said_by(launcher);
+        if (said && !found) {
+            found = said;
+            by = &launcher;
+        } else if (said && (said->rank != found->rank || said->size != found->size) &&
+                   here.is_reachable(launcher) && !here.surrounds(launcher, *by)) {
             throw Error(Status::argument,
-                        std::string(launcher.rank) + "=" + std::to_string(me.rank) + " and " +
-                            launcher.size + "=" + std::to_string(me.size) +
-                            " make no sense together: a rank lies in 0 ... size - 1");
-        return me;
+                        "two launchers say different things of this process: " +
+                            here.in_words(*by) + " are of " + by->name + ", " +
+                            here.in_words(launcher) + " of " + launcher.name +
+                            "; unset those of the launcher that did not start it, or set "
+                            "STRETTO_RANK and STRETTO_SIZE");
+        }
+    }
+    if (found) {
+        if (!here.is_reachable(*by))
+            throw here.unreachable(*by);
+        found->job = here.job_of(*by);
+        found->address = here.address_of(*by);
+        return *found;
     }
     return {0, 1, "alone-" + std::to_string(getpid()), "none"};
 }

@@ -26,9 +26,15 @@ struct Identity {
 using ProcessText = std::function<std::string(int pid)>;
 std::string process_text(int pid);
 
+// Whether this process has such a descriptor.
+using IsOpen = std::function<bool(int descriptor)>;
+bool is_open(int descriptor);
+
 // Tries `stretto run`, torchrun, Open MPI, MPICH and Intel MPI (PMI), Slurm; a process that none of
-// them started is a job of its own.  Throws Error(argument) if what they say makes no sense.
+// them started is a job of its own.  Variables of a launcher count if it started this process:
+// those of a Slurm allocation do not outside of a step.  Throws Error(argument) if what they say
+// makes no sense, and if two launchers disagree of which neither started the other.
 Identity identify(const Environment &environment = from_process,
-                  const ProcessText &process = process_text);
+                  const ProcessText &process = process_text, const IsOpen &open = is_open);
 
 } // namespace stretto::comm

@@ -33,7 +33,21 @@ class Options:
 
 def in_job() -> bool:
     """Whether this process is a rank of a job already."""
-    return any(os.environ.get(rank) and os.environ.get(size) for rank, size in LAUNCHERS)
+    return any(
+        os.environ.get(rank)
+        and os.environ.get(size)
+        and (rank != "SLURM_PROCID" or in_slurm_step())
+        for rank, size in LAUNCHERS
+    )
+
+
+def in_slurm_step() -> bool:
+    """Whether srun started this process: a batch script has the variables of its allocation, and
+    the shell of an interactive one is a step with one of the highest numbers."""
+    step = os.environ.get("SLURM_STEP_ID") or os.environ.get("SLURM_STEPID")
+    if step:
+        return step.isdecimal() and int(step) < 0xFFFFFFF0
+    return any(os.environ.get(f"SLURM_STEP_NUM_{what}") for what in ("TASKS", "NODES"))
 
 
 def launch_again(subcommand: str, options: Options) -> int:

@@ -5,10 +5,12 @@
 #include <map>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
 #include "comm/environment.hpp"
+#include "support/text.hpp"
 
 using namespace stretto;
 using comm::identify;
@@ -24,7 +26,7 @@ Identity among(const Variables &variables, const comm::ProcessText &process = co
             const auto found = variables.find(name);
             return found == variables.end() ? nullptr : found->second.c_str();
         },
-        process);
+        process, [](int descriptor) { return descriptor == 7; });
 }
 
 std::string refusal(const Variables &variables) {
@@ -60,7 +62,8 @@ TEST_CASE("each launcher is understood") {
                  {"OMPI_COMM_WORLD_SIZE", "4"},
                  {"PMIX_NAMESPACE", "n"}}),
           3, 4, "ompi-n", "Open MPI");
-    check(among({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "p"}}), 0, 2, "pmi-p", "PMI");
+    check(among({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_FD", "7"}, {"PMI_JOBID", "p"}}), 0, 2,
+          "pmi-p", "PMI");
     check(among({{"SLURM_PROCID", "6"},
                  {"SLURM_NTASKS", "7"},
                  {"SLURM_JOB_ID", "8"},
@@ -84,7 +87,7 @@ TEST_CASE("what makes no sense is refused") {
 }
 
 TEST_CASE("the processes above give a name to a job that has none") {
-    const Variables pmi = {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
+    const Variables pmi = {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_FD", "7"}};
     // This process, its parent 40, whose parent is the proxy 30.
     const auto family = [](int pid) -> std::string {
         if (pid == getpid())
@@ -115,7 +118,7 @@ TEST_CASE("ranks on several hosts need to know where to meet") {
           {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}},
          "Open MPI",
          "mpirun -x STRETTO_ADDR"},
-        {{{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "2"}},
+        {{{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"PMI_FD", "7"}, {"MPI_LOCALNRANKS", "2"}},
          "PMI",
          "mpiexec -genvlist STRETTO_ADDR"},
         {{{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"SLURM_STEP_NUM_NODES", "2"}},
@@ -145,6 +148,7 @@ TEST_CASE("ranks that are all on one host need no address") {
     // MPICH's own word counts, not that of an allocation around it.
     CHECK(among({{"PMI_RANK", "0"},
                  {"PMI_SIZE", "4"},
+                 {"PMI_FD", "7"},
                  {"MPI_LOCALNRANKS", "4"},
                  {"SLURM_STEP_NUM_NODES", "2"}})
               .address.empty());
@@ -172,4 +176,100 @@ TEST_CASE("torchrun says where ranks on several hosts meet") {
     Variables ours = several;
     ours["STRETTO_ADDR"] = "node2:7";
     CHECK(among(ours).address == "node2:7");
+    Variables last = several;
+    last["MASTER_PORT"] = "65534";
+    CHECK(among(last).address == "node1:65535");
+    for (const char *port : {"65535", "65536", "0", "-1"}) {
+        CAPTURE(port);
+        last["MASTER_PORT"] = port;
+        CHECK(refusal(last).starts_with("MASTER_PORT is " + std::string(port)));
+    }
+}
+
+TEST_CASE(
+    "what sets torch's variables and says nothing of hosts has its ranks meet at MASTER_ADDR") {
+    Variables env = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "29500"}};
+    CHECK(among(env).address.empty());
+    for (const char *host : {"node1", "10.0.0.1"}) {
+        env["MASTER_ADDR"] = host;
+        CHECK(among(env).address == std::string(host) + ":29501");
+    }
+    for (const char *host : {"localhost", "127.0.0.1", "::1"}) { // nobody else gets there
+        env["MASTER_ADDR"] = host;
+        CHECK(among(env).address.empty());
+    }
+    env["MASTER_ADDR"] = "node1";
+    env["RANK"] = "0";
+    env["WORLD_SIZE"] = "1";
+    CHECK(among(env).address.empty());
+}
+
+TEST_CASE("in a Slurm allocation a process is a rank if srun started it") {
+    const auto alone = [](const Variables &more) {
+        Variables all = {{"SLURM_JOB_ID", "7"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}};
+        all.insert(more.begin(), more.end());
+        return among(all).launcher == "none";
+    };
+    CHECK(alone({})); // a batch script
+    CHECK(alone({{"SLURM_JOB_NUM_NODES", "2"}, {"SLURM_TASK_PID", std::to_string(getpid())}}));
+    for (const char *step : {"4294967290", "4294967291", "4294967292", "batch"})
+        CHECK(alone({{"SLURM_STEP_ID", step}}));
+    CHECK_FALSE(alone({{"SLURM_STEP_ID", "0"}}));
+    CHECK_FALSE(alone({{"SLURM_STEPID", "12"}}));
+    // A step of fewer tasks than the allocation.
+    CHECK(among({{"SLURM_PROCID", "1"},
+                 {"SLURM_NTASKS", "4"},
+                 {"SLURM_STEP_ID", "3"},
+                 {"SLURM_STEP_NUM_TASKS", "2"}})
+              .size == 2);
+}
+
+TEST_CASE("PMI counts where there is somebody to talk to") {
+    const Variables inherited = {{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"PMI_JOBID", "7.0"}};
+    CHECK(refusal(inherited).starts_with("PMI_RANK=0 and PMI_SIZE=4 are set, but this process"));
+    CHECK(test::contains(refusal(inherited), "PMI_FD is not set"));
+    const auto with = [&](const char *name, const char *value) {
+        Variables all = inherited;
+        all[name] = value;
+        return all;
+    };
+    CHECK(test::contains(refusal(with("PMI_FD", "8")), "PMI_FD=8 is no open file here"));
+    for (const auto &[name, value] :
+         Variables{{"PMI_FD", "7"}, {"PMI_PORT", "node1:4321"}, {"SLURM_STEP_ID", "0"}})
+        CHECK(among(with(name.c_str(), value.c_str())).size == 4);
+    CHECK(among(with("PMI_SIZE", "1")).size == 1); // waits for nobody
+}
+
+TEST_CASE("two launchers that disagree are named, unless one started the other") {
+    using Pair = std::pair<std::string, std::string>;
+    const Pair torch{"RANK", "WORLD_SIZE"},
+        open_mpi{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, pmi{"PMI_RANK", "PMI_SIZE"},
+        slurm{"SLURM_PROCID", "SLURM_NTASKS"};
+    const auto both = [](const Pair &a, const Pair &b, Variables more) {
+        more.insert({{a.first, "0"}, {a.second, "2"}, {b.first, "1"}, {b.second, "4"}});
+        more.insert({{"PMI_FD", "7"}, {"SLURM_STEP_ID", "0"}});
+        return more;
+    };
+    for (const auto &[a, b] : {std::pair(torch, open_mpi), std::pair(torch, pmi),
+                               std::pair(open_mpi, pmi), std::pair(torch, slurm)}) {
+        const std::string why = refusal(both(a, b, {}));
+        CHECK(why.starts_with("two launchers say different things of this process: " + a.first +
+                              "=0 and " + a.second + "=2 are of "));
+        CHECK(test::contains(why, b.first + "=1 and " + b.second + "=4 of "));
+        // Ours is the last word.
+        CHECK(among(both(a, b, {{"STRETTO_RANK", "3"}, {"STRETTO_SIZE", "5"}})).rank == 3);
+    }
+    // mpirun starts its daemons by srun; so may torchrun be started, on each host.
+    CHECK(among(both(open_mpi, slurm, {})).size == 2);
+    CHECK(among(both(pmi, slurm, {})).size == 2);
+    for (const Pair &outer : {open_mpi, pmi, slurm}) {
+        CHECK(among(both(torch, outer, {{"LOCAL_RANK", "0"}})).size == 2);
+        CHECK(among(both(torch, outer, {{"TORCHELASTIC_RUN_ID", "x"}})).size == 2);
+    }
+    // Inherited from where nobody listens any more.
+    CHECK(among({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "4"}}).rank ==
+          1);
+    // Of one mind.
+    CHECK(among({{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}).size ==
+          4);
 }
