@@ -40,9 +40,10 @@ int allreduce(const void *send, void *recv, std::int64_t count, Handle datatype,
                 return Reason::served; // on all ranks
             // MPI does not allow one buffer as both, but programs do it.
             const bool in_place = is_in_place(send) || send == recv;
-            const Dense in =
-                in_place ? Dense() : Dense(type, elements, readable(send), Dense::Use::read);
+            Dense in = in_place ? Dense() : Dense(type, elements, readable(send), Dense::Use::read);
             const Dense out(type, elements, recv, in_place ? Dense::Use::both : Dense::Use::write);
+            if (!in_place)
+                in.keep_from(elements * type.size, out.data(), elements * type.size);
             check(stretto_allreduce(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(),
                                     out.data(), elements, reduction.dtype(), reduction.op()));
             out.unpack(elements);
@@ -70,11 +71,12 @@ int reduce(const void *send, void *recv, std::int64_t count, Handle datatype, Ha
                 return Reason::served; // on all ranks
             const bool is_root = call.rank() == root;
             const bool in_place = is_root && (is_in_place(send) || send == recv);
-            const Dense in =
-                in_place ? Dense() : Dense(type, elements, readable(send), Dense::Use::read);
+            Dense in = in_place ? Dense() : Dense(type, elements, readable(send), Dense::Use::read);
             const Dense out = is_root ? Dense(type, elements, recv,
                                               in_place ? Dense::Use::both : Dense::Use::write)
                                       : Dense();
+            if (is_root && !in_place)
+                in.keep_from(elements * type.size, out.data(), elements * type.size);
             check(stretto_reduce(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(), out.data(),
                                  elements, reduction.dtype(), reduction.op(), root));
             out.unpack(elements);
@@ -130,11 +132,13 @@ int allgather(const void *send, std::int64_t send_count, Handle send_datatype, v
                 return reason;
             if (ranks * bytes == 0)
                 return Reason::served; // on all ranks
-            const Dense in = in_place ? Dense()
-                                      : Dense(send_type, static_cast<std::size_t>(send_count),
-                                              readable(send), Dense::Use::read);
+            Dense in = in_place ? Dense()
+                                : Dense(send_type, static_cast<std::size_t>(send_count),
+                                        readable(send), Dense::Use::read);
             const Dense out(recv_type, ranks * elements, recv,
                             in_place ? Dense::Use::both : Dense::Use::write);
+            if (!in_place)
+                in.keep_from(bytes, out.data(), ranks * bytes);
             check(stretto_allgather(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(),
                                     out.data(), bytes, STRETTO_UINT8));
             out.unpack(ranks * elements);
@@ -162,10 +166,11 @@ int reduce_scatter_block(const void *send, void *recv, std::int64_t count, Handl
             if (all * type.size == 0)
                 return Reason::served; // on all ranks
             const bool in_place = is_in_place(send);
-            const Dense in =
-                in_place ? Dense() : Dense(type, all, readable(send), Dense::Use::read);
+            Dense in = in_place ? Dense() : Dense(type, all, readable(send), Dense::Use::read);
             const Dense out(type, in_place ? all : elements, recv,
                             in_place ? Dense::Use::both : Dense::Use::write);
+            if (!in_place)
+                in.keep_from(all * type.size, out.data(), elements * type.size);
             check(stretto_reduce_scatter(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(),
                                          out.data(), elements, reduction.dtype(), reduction.op()));
             out.unpack(elements);
@@ -197,10 +202,11 @@ int reduce_scatter(const void *send, void *recv, const Count *counts, Handle dat
             if (all * type.size == 0)
                 return Reason::served; // on all ranks
             const bool in_place = is_in_place(send);
-            const Dense in =
-                in_place ? Dense() : Dense(type, all, readable(send), Dense::Use::read);
+            Dense in = in_place ? Dense() : Dense(type, all, readable(send), Dense::Use::read);
             const Dense out(type, in_place ? all : own, recv,
                             in_place ? Dense::Use::both : Dense::Use::write);
+            if (!in_place)
+                in.keep_from(all * type.size, out.data(), own * type.size);
             check(stretto_reduce_scatterv(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(),
                                           out.data(), shares.data(), reduction.dtype(),
                                           reduction.op()));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstring>
 #include <new>
 
 #include "failure.hpp"
@@ -133,6 +134,17 @@ Dense::Dense(const Datatype &datatype, std::size_t count, void *buffer, Use use)
     data_ = copy_.get();
     if (use != Use::write)
         pack(datatype_, buffer_, count, data_);
+}
+
+void Dense::keep_from(std::size_t bytes, const void *result, std::size_t result_bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(data_);
+    const auto other = reinterpret_cast<std::uintptr_t>(result);
+    if (copy_ != nullptr ||
+        (first <= other ? other - first >= bytes : first - other >= result_bytes))
+        return;
+    copy_.reset(new std::byte[std::max<std::size_t>(1, bytes)]);
+    std::memcpy(copy_.get(), data_, bytes);
+    data_ = copy_.get();
 }
 
 void Dense::unpack(std::size_t count) const {

@@ -34,6 +34,10 @@ public:
     Dense(const Datatype &datatype, std::size_t count, void *buffer, Use use);
 
     void *data() const { return data_; }
+    // For a contribution of `bytes`: makes a copy of it if it shares memory with the `result_bytes`
+    // at `result`.  MPI does not allow that, but libraries that store the result last give the
+    // right one, and programs are used to it.
+    void keep_from(std::size_t bytes, const void *result, std::size_t result_bytes);
     // The first `count` elements are results, which go to where the program wants them.
     void unpack(std::size_t count) const;
 

@@ -23,6 +23,7 @@ struct Pending {
     stretto_comm apart = nullptr;
     stretto_request own = nullptr;
     Token token;
+    Dense contribution; // a copy of it, where it shares memory with the result
     bool running = false;
 
     bool persistent() const { return kind == Kind::allreduce_init; }
@@ -116,12 +117,19 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
         return reason;
     Team &team = call.team();
     const Host &host = Host::get();
-    const void *const input = is_in_place(send) || send == recv ? STRETTO_IN_PLACE : send;
+    const void *input = is_in_place(send) || send == recv ? STRETTO_IN_PLACE : send;
     auto pending = std::make_unique<Pending>();
     pending->comm = team.comm;
     pending->team = team.shared_from_this();
     pending->kind = persistent ? Kind::allreduce_init : Kind::iallreduce;
     pending->running = !persistent;
+    if (input != STRETTO_IN_PLACE && !persistent) {
+        const std::size_t bytes = elements * reduction.datatype().size;
+        pending->contribution =
+            Dense(reduction.datatype(), elements, readable(send), Dense::Use::read);
+        pending->contribution.keep_from(bytes, recv, bytes);
+        input = pending->contribution.data();
+    }
     if (persistent) {
         check(stretto_comm_dup(team.blocking, &pending->apart));
         check(stretto_allreduce_init(pending->apart, input, recv, elements, reduction.dtype(),

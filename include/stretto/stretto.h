@@ -106,7 +106,10 @@ typedef enum stretto_op {
     STRETTO_OP_CREATED = 0x40000000 /* and beyond: what stretto_op_create... gave */
 } stretto_op;
 
-/* Pass as `send` to say that the contribution lies in `recv`. */
+/* Pass as `send` to say that the contribution lies in `recv`.  Without it what a call reads and what
+ * it writes share no memory: not one byte, and not the same buffer either; it is
+ * STRETTO_ERR_ARGUMENT, as are parts of two ranks in a receive buffer that share memory.  A buffer
+ * that a rank does not use, such as recv of a reduce elsewhere than on the root, may be anywhere. */
 #define STRETTO_IN_PLACE ((const void *)(intptr_t)-1)
 
 /* ---- life ------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include "base/types.hpp"
 #include "handles.hpp"
+#include "overlap.hpp"
 #include "schedule/layout.hpp"
 
 namespace stretto::api {
@@ -57,12 +58,27 @@ void place_scattered(Request &request, Buffers held, void *recv) {
     }
 }
 
+// Elements of a whole vector, and of this rank's part of it.
+struct Sizes {
+    std::size_t whole, own;
+
+    std::size_t of(Holds holds) const {
+        return holds == Holds::whole ? whole : holds == Holds::own ? own : 0;
+    }
+};
+
 // Checks the buffers that this rank has and says which is which.  What has no elements needs no
 // buffer.
-void place(Request &request, bool nothing_sent, bool nothing_received, int rank) {
+void place(Request &request, const Sizes &sizes, int rank) {
     const Layout where = schedule::layout(request.collective);
     const Buffers held = rank == request.root ? where.root : where.others;
     const bool in_place = request.input == STRETTO_IN_PLACE;
+    const bool nothing_sent = sizes.of(where.root.input) == 0;
+    const bool nothing_received = sizes.of(where.root.output) == 0;
+    const std::size_t element = size_of(request.dtype);
+    const Range sent{request.input, sizes.of(held.input) * element};
+    const Range received{request.output, sizes.of(held.output) * element};
+    const bool same = request.input == request.output && sent.bytes != 0 && received.bytes != 0;
     require(nothing_received || request.output != nullptr || held.output == Holds::nothing,
             "the receive buffer is NULL");
     require(nothing_sent || request.input != nullptr || held.input == Holds::nothing,
@@ -70,8 +86,9 @@ void place(Request &request, bool nothing_sent, bool nothing_received, int rank)
     if (where.in_place == InPlace::kept) {
         require(!in_place || held.input == Holds::nothing,
                 "in a scatter STRETTO_IN_PLACE stands for recv, of the root");
-        require(nothing_sent || request.input != request.output || held.input == Holds::nothing,
-                "send and receive buffer are the same; pass STRETTO_IN_PLACE to say so");
+        require(!same, "send and receive buffer are the same; pass STRETTO_IN_PLACE to say so");
+        if (request.output != STRETTO_IN_PLACE)
+            keep_apart(sent, received);
         return place_scattered(request, held, request.output);
     }
     if (in_place) {
@@ -80,8 +97,8 @@ void place(Request &request, bool nothing_sent, bool nothing_received, int rank)
         require(nothing_sent || request.output != nullptr, "the receive buffer is NULL");
         request.input = nullptr;
     } else {
-        require(nothing_sent || request.input != request.output,
-                "send and receive buffer are the same; pass STRETTO_IN_PLACE to say so");
+        require(!same, "send and receive buffer are the same; pass STRETTO_IN_PLACE to say so");
+        keep_apart(sent, received);
     }
     if (held.output == Holds::nothing)
         request.output = nullptr;
@@ -97,7 +114,9 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
     request.count = count;
     request.input = send;
     request.output = recv;
-    place(request, count == 0, count == 0, comm->communicator.rank());
+    const auto size = static_cast<std::size_t>(comm->communicator.size());
+    place(request, {schedule::in_parts(collective) ? count * size : count, count},
+          comm->communicator.rank());
     return request;
 }
 
@@ -114,10 +133,9 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
     }
     const int rank = comm->communicator.rank();
     const std::size_t own = shares[static_cast<std::size_t>(rank)];
-    const bool scatters = schedule::layout(collective).root.input == Holds::whole;
     request.input = send;
     request.output = recv;
-    place(request, (scatters ? whole : own) == 0, (scatters ? own : whole) == 0, rank);
+    place(request, {whole, own}, rank);
     comm->communicator.share(request, shares);
     return request;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/types.hpp"
 #include "handles.hpp"
+#include "overlap.hpp"
 
 using stretto::comm::Exchange;
 using stretto::schedule::Collective;
@@ -56,6 +57,17 @@ Exchange exchange(stretto_comm comm, Collective collective, const char *name, in
     return what;
 }
 
+Range range(const Exchange::Part &part) {
+    return {part.data, part.bytes};
+}
+
+std::vector<Range> ranges(const Parts &parts) {
+    std::vector<Range> result;
+    for (const Exchange::Part &part : parts)
+        result.push_back(range(part));
+    return result;
+}
+
 // This rank's part, from itself to itself.
 void keep_own(const Exchange::Part &from, const Exchange::Part &to) {
     require(from.bytes == to.bytes,
@@ -84,8 +96,12 @@ Exchange gather(stretto_comm comm, const void *send, std::size_t count, void *re
         return what;
     }
     const Parts all = parts(comm, recv, counts, displacements, what.dtype);
-    if (send != STRETTO_IN_PLACE)
-        keep_own(whole(root, send, count, what.dtype), all[static_cast<std::size_t>(rank)]);
+    if (send != STRETTO_IN_PLACE) {
+        const Exchange::Part own = whole(root, send, count, what.dtype);
+        keep_apart({range(own)}, ranges(all));
+        keep_own(own, all[static_cast<std::size_t>(rank)]);
+    } else
+        keep_apart({}, ranges(all));
     what.receives = to_others(all, rank);
     return what;
 }
@@ -103,8 +119,11 @@ Exchange scatter(stretto_comm comm, const void *send, const std::size_t *counts,
     }
     require(send != STRETTO_IN_PLACE, "in a scatter STRETTO_IN_PLACE stands for recv, of the root");
     const Parts all = parts(comm, send, counts, displacements, what.dtype);
-    if (recv != STRETTO_IN_PLACE)
-        keep_own(all[static_cast<std::size_t>(rank)], whole(root, recv, count, what.dtype));
+    if (recv != STRETTO_IN_PLACE) {
+        const Exchange::Part own = whole(root, recv, count, what.dtype);
+        keep_apart(ranges(all), {range(own)});
+        keep_own(all[static_cast<std::size_t>(rank)], own);
+    }
     what.sends = to_others(all, rank);
     return what;
 }
@@ -118,6 +137,7 @@ Exchange alltoall(stretto_comm comm, std::vector<std::byte> &aside, const void *
     const Parts received = parts(comm, recv, recv_counts, recv_displacements, what.dtype);
     what.receives = to_others(received, rank);
     if (send == STRETTO_IN_PLACE) {
+        keep_apart({}, ranges(received));
         std::size_t bytes = 0, next = 0;
         for (const Exchange::Part &part : what.receives)
             bytes += part.bytes;
@@ -132,6 +152,7 @@ Exchange alltoall(stretto_comm comm, std::vector<std::byte> &aside, const void *
         }
     } else {
         const Parts sent = parts(comm, send, send_counts, send_displacements, what.dtype);
+        keep_apart(ranges(sent), ranges(received));
         keep_own(sent[static_cast<std::size_t>(rank)], received[static_cast<std::size_t>(rank)]);
         what.sends = to_others(sent, rank);
     }

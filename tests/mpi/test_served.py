@@ -51,6 +51,13 @@ def test_results_after_a_while(mpi: Mpi, ranks: int) -> None:
     assert "stretto" not in done.err
 
 
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_contributions_that_share_memory_with_results(mpi: Mpi, ranks: int) -> None:
+    done = mpi.run("aliased", ranks, STRETTO_MPI_WARMUP="0", STRETTO_MPI_REPORT="1")
+    assert done.out == "right\n"
+    assert {*BLOCKING, "MPI_Iallreduce"} - done.served().keys() == {"MPI_Bcast", "MPI_Barrier"}
+
+
 def test_communicators_are_the_librarys_first(mpi: Mpi) -> None:
     done = mpi.run("served", 3, "collectives", STRETTO_MPI_REPORT="1")
     assert done.checks > 10_000
