@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstdint>
 #include <fstream>
+#include <sys/stat.h>
 
 namespace stretto {
 
@@ -67,6 +68,11 @@ std::vector<std::string> control_groups(std::string_view cgroup) {
         group.resize(group.empty() ? 0 : group.rfind('/') + 1);
     }
     return groups;
+}
+
+std::uint64_t pid_namespace() {
+    struct stat space{};
+    return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
 }
 
 std::optional<std::size_t> room_of(std::string_view memory_max, std::string_view memory_current) {

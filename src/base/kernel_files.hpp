@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,10 @@ namespace stretto {
 
 // The whole file; "" if it cannot be read.
 std::string contents(const std::string &path);
+
+// Another number in each PID namespace, whose process numbers have nothing to do with those of
+// others; 0 if it cannot be found out.
+std::uint64_t pid_namespace();
 
 // Of /proc/meminfo: bytes that the machine has available.
 std::optional<std::size_t> available_of(std::string_view meminfo);

@@ -306,7 +306,9 @@ Alert Engine::alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longe
 
 // As the kernel says of its process; false if that cannot be seen from here.
 bool Engine::stopped(int rank) const {
-    const auto pid = segment_->lines(rank).pid.load(std::memory_order_relaxed);
+    const int pid = segment_->process(rank);
+    if (pid == 0)
+        return false;
     const auto process = process_of(contents("/proc/" + std::to_string(pid) + "/stat"));
     return process && (process->state == 'T' || process->state == 't');
 }

@@ -17,7 +17,7 @@
 
 namespace stretto::transport {
 
-static constexpr std::uint64_t kMagic = 0x6f74746572747306; // "\6strett o" and the layout's version
+static constexpr std::uint64_t kMagic = 0x6f74746572747307; // "\6strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
     return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
@@ -46,7 +46,15 @@ Descriptor anonymous_file(const char *name, std::size_t bytes) {
                                         " bytes exceeds this process's limit of file sizes, " +
                                         std::to_string(limit.rlim_cur) +
                                         "; raise it (ulimit -f), or lower STRETTO_HEAP_BYTES");
-    Descriptor file(memfd_create(name, MFD_CLOEXEC));
+    // vm.memfd_noexec=2 allows only files that are never executable; kernels before 6.3 know no
+    // such files.
+#if !defined(MFD_NOEXEC_SEAL)
+    constexpr unsigned MFD_NOEXEC_SEAL = 8; // older headers
+#endif
+    int number = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    if (number < 0 && errno == EINVAL)
+        number = memfd_create(name, MFD_CLOEXEC);
+    Descriptor file(number);
     if (!file.open())
         throw_errno("cannot create the shared segment (memfd_create)");
     if (uninterrupted([&] { return ftruncate(file.get(), static_cast<off_t>(bytes)); }) != 0)
@@ -128,6 +136,7 @@ void Mapping::map(const SegmentHeader &shape) {
     ring_bytes_ = shape.ring_bytes;
     heap_bytes_ = shape.heap_bytes;
     heaps_ = std::make_unique<std::atomic<std::byte *>[]>(ranks_);
+    lifeline_ = std::make_unique<Lifeline>(fd(), ranks_);
 
     void *head = mmap(nullptr, head_bytes(ranks_), PROT_READ | PROT_WRITE, MAP_SHARED, fd(), 0);
     if (head == MAP_FAILED)

@@ -14,6 +14,7 @@
 
 #include "base/descriptor.hpp"
 #include "transport/layout.hpp"
+#include "transport/lifeline.hpp"
 #include "transport/rings.hpp"
 
 namespace stretto::transport {
@@ -21,9 +22,8 @@ namespace stretto::transport {
 // A file of memory without a name, which processes share by its descriptor.  Throws Error.
 Descriptor anonymous_file(const char *name, std::size_t bytes);
 
-// Threads of one process that are ranks have one mapping: locks of the memory's file are the
-// process's and go with any descriptor of it that is closed, and a thread sanitizer knows memory by
-// its address.
+// Threads of one process that are ranks have one mapping: a thread sanitizer knows memory by its
+// address.
 class Mapping {
 public:
     // By the rank that founds the job.  Throws Error(memory) if there is no room, before use.
@@ -44,6 +44,8 @@ public:
     // Of the ranks here, in their order.
     const Rings &rings() const { return *rings_; }
 
+    Lifeline &lifeline() const { return *lifeline_; }
+
     // The mailbox of a pair; all are mapped on the first use of one.
     std::byte *mailbox(int from, int to);
     // Takes the memory of a mailbox before the first write.  Throws Error(memory).
@@ -58,7 +60,7 @@ private:
     std::size_t offset_of(int from, int to) const;
 
     Descriptor fd_, heap_fd_;
-    std::vector<Descriptor> duplicates_; // closing them would give up the locks of this process
+    std::vector<Descriptor> duplicates_; // where /proc is missing, a close would drop the locks
     SegmentHeader *header_ = nullptr;
     LineBlock *lines_ = nullptr;
     std::atomic<std::uint64_t> *news_ = nullptr;
@@ -66,6 +68,7 @@ private:
     // As the header said when it was mapped.
     std::size_t ranks_ = 0, here_ = 0, ring_bytes_ = 0, heap_bytes_ = 0;
     std::unique_ptr<Rings> rings_;
+    std::unique_ptr<Lifeline> lifeline_;
     std::atomic<std::byte *> mail_{nullptr};
     std::unique_ptr<std::atomic<std::byte *>[]> heaps_;
 };

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fcntl.h>
 #include <random>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
 
+#include "base/kernel_files.hpp"
 #include "transport/bridge.hpp"
 #include "transport/doorbell.hpp"
 
@@ -75,35 +75,27 @@ void Segment::open_mailbox(int from, int to) {
         bridge_->open_mailbox(to);
 }
 
-// A record lock on byte `rank` of the segment belongs to the process and goes with it, whatever
-// ends it; a child made by fork does not inherit it.
-static struct flock life(int rank, short type) {
-    struct flock lock{};
-    lock.l_type = type;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = rank;
-    lock.l_len = 1;
-    return lock;
-}
-
 void Segment::hold_life(int rank) {
-    struct flock lock = life(rank, F_WRLCK);
-    if (fcntl(fd(), F_SETLK, &lock) != 0)
-        throw_errno("cannot lock the shared segment");
-    lines(rank).pid.store(getpid(), std::memory_order_release);
+    mapping_->lifeline().hold(rank);
+    LineBlock &line = lines(rank);
+    line.pid_namespace.store(pid_namespace(), std::memory_order_relaxed);
+    line.pid.store(getpid(), std::memory_order_release);
 }
 
 void Segment::leave(int rank) noexcept {
     lines(rank).left.store(1, std::memory_order_release);
-    struct flock lock = life(rank, F_UNLCK);
-    (void)fcntl(fd(), F_SETLK, &lock); // at the latest it goes with the process
+    mapping_->lifeline().release(rank);
 }
 
 bool Segment::alive(int rank) const {
-    if (lines_[rank].pid.load(std::memory_order_acquire) == getpid())
-        return true; // a thread of this process: its locks look like ours
-    struct flock lock = life(rank, F_WRLCK);
-    return fcntl(fd(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    return mapping_->lifeline().held(rank);
+}
+
+int Segment::process(int rank) const {
+    const LineBlock &line = lines_[rank];
+    const int pid = line.pid.load(std::memory_order_acquire);
+    const auto where = line.pid_namespace.load(std::memory_order_relaxed);
+    return here(rank) && where != 0 && where == pid_namespace() ? pid : 0;
 }
 
 Presence Segment::presence(int rank) const {

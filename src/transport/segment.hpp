@@ -103,6 +103,8 @@ public:
     // The rank takes part no more; whoever waits for it learns that.
     void leave(int rank) noexcept;
     bool alive(int rank) const;
+    // The number that its process has here, or 0 if it has none or another PID namespace.
+    int process(int rank) const;
     Presence presence(int rank) const;
 
     // Posts the first failure; later ones are dropped.  Wakes everybody.
