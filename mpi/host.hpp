@@ -48,6 +48,7 @@ namespace stretto::mpi {
     X(Irecv, void *, int, Handle, int, int, Handle, Handle *)                                      \
     X(Recv_init, void *, int, Handle, int, int, Handle, Handle *)                                  \
     X(Send, const void *, int, Handle, int, int, Handle)                                           \
+    X(Recv, void *, int, Handle, int, int, Handle, void *)                                         \
     X(Start, void *)                                                                               \
     X(Startall, int, void *)                                                                       \
     X(Wait, void *, void *)                                                                        \

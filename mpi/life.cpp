@@ -7,6 +7,7 @@
 #include "failure.hpp"
 #include "front.hpp"
 #include "host.hpp"
+#include "launcher.hpp"
 #include "tools.hpp"
 #include "world.hpp"
 
@@ -17,10 +18,20 @@ namespace {
 // Whether MPI_Init has come here by either name, and whether it has come as PMPI_Init.
 std::atomic<bool> reached{false}, came_as_pmpi{false};
 
+// Ranks without Stretto, or with an MPI library that it does not know, do not publish themselves.
+template<class Library>
+int call_init(Library &&library) {
+    reached.store(true, std::memory_order_relaxed);
+    if (Host::get().mpi().known)
+        Launcher::begin();
+    const int code = library();
+    Launcher::end();
+    return code;
+}
+
 template<class Library>
 int start(Library &&library) {
-    reached.store(true, std::memory_order_relaxed);
-    const int code = library();
+    const int code = call_init(library);
     if (code == 0)
         World::start("");
     return code;
@@ -30,8 +41,7 @@ int start(Library &&library) {
 // here, and will not come with its collectives and its waits either.
 template<class Tool>
 int start_by_tool(void *function, Tool &&tool) {
-    reached.store(true, std::memory_order_relaxed);
-    const int code = tool();
+    const int code = call_init(tool);
     if (code == 0 && !came_as_pmpi.load(std::memory_order_relaxed))
         World::start(file_of(function));
     return code;

@@ -68,4 +68,12 @@ std::uint64_t warmup_asked_for() {
     return setting("STRETTO_MPI_WARMUP").number;
 }
 
+bool is_told_that_all_ranks_have_it() {
+    try {
+        return setting("STRETTO_MPI_ALL_RANKS").number != 0;
+    } catch (const Failure &) {
+        return false;
+    }
+}
+
 } // namespace stretto::mpi

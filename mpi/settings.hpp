@@ -13,4 +13,7 @@ bool report_asked_for();
 // STRETTO_MPI_WARMUP, in ns.  Throws Failure.
 std::uint64_t warmup_asked_for();
 
+// STRETTO_MPI_ALL_RANKS, of this rank; false if its value is wrong.
+bool is_told_that_all_ranks_have_it();
+
 } // namespace stretto::mpi

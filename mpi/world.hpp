@@ -77,6 +77,7 @@ public:
 
 private:
     World();
+    void check_presence() const;
     void agree_on_settings(const std::string &past);
     bool all_well(Handle comm, int size, bool well) const;
     std::shared_ptr<Team> make(Handle comm) const;

@@ -50,6 +50,7 @@ enum class Setting {
     mpi,
     mpi_report,
     mpi_warmup,
+    mpi_all_ranks,
     rank,
     size,
     job,

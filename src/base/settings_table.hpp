@@ -258,6 +258,13 @@ inline constexpr std::array kSettings{
                            "one of its own for it; 0: at once; rank 0's counts",
                 .most = kLongest,
                 .unit = "s"},
+    SettingInfo{.setting = Setting::mpi_all_ranks,
+                .variable = "STRETTO_MPI_ALL_RANKS",
+                .kind = SettingKind::boolean,
+                .fallback = "0",
+                .meaning = "whether every rank of the MPI program is known to have the preload, so "
+                           "that ranks do not ask the launcher (docs/mpi.md): for launchers whose "
+                           "key-value space Stretto does not know; set it on all ranks"},
     SettingInfo{.setting = Setting::rank,
                 .variable = "STRETTO_RANK",
                 .kind = SettingKind::count,

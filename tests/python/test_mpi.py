@@ -94,7 +94,7 @@ def test_the_library_is_where_it_is_said_to_be(stretto, library):
     # It finds libstretto beside it, and stands in front of MPI's functions, for Fortran as well.
     code = (
         "import ctypes, sys\nlibrary = ctypes.CDLL(sys.argv[1])\n"
-        "library.MPI_Allreduce, library.mpi_allreduce_"
+        "library.MPI_Allreduce, library.PMPI_Allreduce"
     )
     subprocess.run([sys.executable, "-c", code, library], cwd="/", check=True)
 

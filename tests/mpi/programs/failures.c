@@ -6,8 +6,7 @@
  *   fatal      the same, as programs are by default
  *   killed     a rank is killed while the others wait for it
  *   survivors  the same where the launcher lets the others live: the code comes back
- *   abort      a rank calls MPI_Abort while the others wait for it
- *   forgotten  a rank without Stretto does nothing for a while */
+ *   abort      a rank calls MPI_Abort while the others wait for it */
 #include "check.h"
 
 #include <signal.h>
@@ -84,8 +83,6 @@ static int survive(bool later, bool has_handler) {
 int main(int argc, char **argv) {
     start(&argc, &argv);
     const char *const what = argc > 1 ? argv[1] : "";
-    if (strcmp(what, "forgotten") == 0 && getenv("LD_PRELOAD") == NULL)
-        sleep(14);
     for (int i = 0; i < 10; ++i)
         sum_of_all(MPI_COMM_WORLD);
     if (strcmp(what, "return") == 0)

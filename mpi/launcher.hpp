@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The key-value space of the launcher that has started the job, in which each rank may publish that
+// it has Stretto.
+#pragma once
+
+#include <memory>
+
+namespace stretto::mpi {
+
+class Launcher {
+public:
+    virtual ~Launcher() = default;
+    enum class Ask { briefly, thoroughly };
+    // Whether a rank has published.  A launcher may take seconds to say no; a brief question gives
+    // a no at once, which may be wrong.
+    virtual bool has(int rank, Ask ask = Ask::thoroughly) = 0;
+
+    // Before the MPI library's own MPI_Init, and after it.
+    static void begin();
+    static void end();
+    // Null: this rank could not publish.
+    static std::unique_ptr<Launcher> find();
+};
+
+} // namespace stretto::mpi

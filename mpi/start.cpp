@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How Stretto's side of MPI_COMM_WORLD begins, after MPI_Init.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "failure.hpp"
+#include "presence.hpp"
+#include "settings.hpp"
+#include "stretto/communicators.h"
+#include "world.hpp"
+
+namespace stretto::mpi {
+
+namespace {
+
+// No copy goes to a duplicate: it makes its own when it needs one.
+int copy_nothing(Handle, int, void *, void *, void *, int *flag) {
+    *flag = 0;
+    return 0;
+}
+
+// Says after a while what the ranks wait for, since it would be hard to guess: where LD_PRELOAD has
+// not come, nobody answers.
+class Watchdog {
+public:
+    explicit Watchdog(int rank)
+        : thread_([this, rank] {
+              std::unique_lock lock(mutex_);
+              if (!done_.wait_for(lock, std::chrono::seconds(10), [this] { return over_; }))
+                  say("rank " + std::to_string(rank) +
+                      " has waited 10 s in MPI_Init for all ranks to load libstretto_mpi.so; is "
+                      "LD_PRELOAD set for all of them? (stretto mpi mpirun ... sets it)");
+          }) {}
+    ~Watchdog() {
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+        }
+        done_.notify_one();
+        thread_.join();
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable done_;
+    bool over_ = false;
+    std::thread thread_;
+};
+
+// A launcher of another MPI starts each rank as a job of one, all of which do the same work.
+void warn_of_strange_launcher() {
+    for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})
+        if (const char *value = std::getenv(name); value != nullptr && std::atoi(value) > 1) {
+            say(std::string(name) + "=" + value +
+                ", but MPI_COMM_WORLD has one rank: does mpirun belong to another MPI library than "
+                "the program?");
+            return;
+        }
+}
+
+// In place of a reason that another rank says.
+constexpr const char *kAnotherRank = "another rank cannot";
+
+// What a rank shows of itself; the settings are those of rank 0.
+struct Greeting {
+    char version[32] = "";
+    std::uint32_t kinds = 0, reports = 0, wrong_settings = 0;
+    std::uint32_t past = 0; // a tool makes calls past Stretto
+    std::uint64_t warmup = 0;
+};
+
+struct GatherContext {
+    const World *world;
+    Handle comm;
+};
+
+int gather_for_stretto(const void *mine, void *all, std::size_t bytes, void *context) {
+    const auto *where = static_cast<const GatherContext *>(context);
+    try {
+        where->world->gather(where->comm, mine, all, bytes);
+        return 0;
+    } catch (const Failure &) {
+        return 1;
+    }
+}
+
+} // namespace
+
+void World::start(const std::string &past) noexcept {
+    const Host &host = Host::get();
+    if (started_.exchange(true, std::memory_order_acq_rel))
+        return;
+    if (!host.mpi().known) {
+        say("nothing is served: this process is no MPI program that Stretto can serve: " +
+            host.mpi().why);
+        return;
+    }
+    // An MPI program may let ranks wait for as long as it likes; that one has died is still
+    // noticed.
+    setenv("STRETTO_TIMEOUT", "0", 0);
+    std::unique_ptr<World> world(new World);
+    if (world->size_ == 1)
+        return warn_of_strange_launcher();
+    std::string why;
+    try {
+        const Handle all = host.abi().comm_world;
+        world->check_presence();
+        world->agree_on_settings(past);
+        host.Comm_create_keyval(reinterpret_cast<void *>(copy_nothing),
+                                reinterpret_cast<void *>(forget), &world->keyval_, world.get());
+        host.Comm_group(all, &world->group_);
+        auto own = std::make_shared<Team>();
+        own->comm = all;
+        own->rank = world->rank_;
+        own->size = world->size_;
+        GatherContext context{world.get(), all};
+        bool well = stretto_init_by_exchange(world->rank_, world->size_, gather_for_stretto,
+                                             &context, &own->blocking) == STRETTO_OK;
+        if (!well)
+            why = stretto_last_error();
+        well = world->all_well(all, world->size_, well);
+        if (well && world->takes(Kind::iallreduce)) {
+            well = stretto_comm_dup(own->blocking, &own->overlapping) == STRETTO_OK;
+            if (!well)
+                why = stretto_last_error();
+            well = world->all_well(all, world->size_, well);
+        }
+        if (!well)
+            throw Failure(STRETTO_ERR_SYSTEM, why.empty() ? kAnotherRank : why);
+        if (host.Comm_set_attr(all, world->keyval_, own.get()) != 0)
+            throw Failure(STRETTO_ERR_SYSTEM, "MPI_COMM_WORLD takes no attribute");
+        world->own_ = own.get();
+        world->teams_.push_back(std::move(own));
+    } catch (const std::exception &error) {
+        why = error.what();
+        if (why != kAnotherRank)
+            say("rank " + std::to_string(world->rank_) +
+                ": nothing is served, the MPI library does all: " + why);
+        return;
+    }
+    // It stays until the process ends: attributes may be deleted after MPI_Finalize.
+    active_.store(world.release(), std::memory_order_release);
+}
+
+// Nothing goes to another rank before all are known to have Stretto: a rank without it would take
+// the message for one of the program's.
+void World::check_presence() const {
+    if (is_told_that_all_ranks_have_it())
+        return;
+    const Presence::Found found = Presence::agree(host_, rank_, size_);
+    switch (found.answer) {
+    case Presence::Answer::all: return;
+    case Presence::Answer::told: throw Failure(STRETTO_ERR_MISMATCH, kAnotherRank);
+    case Presence::Answer::some:
+        throw Failure(STRETTO_ERR_MISMATCH,
+                      "rank " + std::to_string(found.missing) +
+                          " has not loaded libstretto_mpi.so, or for another MPI library; set "
+                          "LD_PRELOAD for all ranks, as `stretto mpi mpirun ...` does");
+    case Presence::Answer::no_launcher:
+        throw Failure(STRETTO_ERR_SYSTEM,
+                      rank_ != 0 ? kAnotherRank
+                                 : "whether all ranks have loaded libstretto_mpi.so cannot be told "
+                                   "under this launcher, which has neither PMIx nor PMI 1 of "
+                                   "Hydra; if they have, set STRETTO_MPI_ALL_RANKS=1 on all");
+    }
+}
+
+void World::agree_on_settings(const std::string &past) {
+    Greeting mine;
+    mine.past = past.empty() ? 0 : 1;
+    std::strncpy(mine.version, stretto_version(), sizeof mine.version - 1);
+    std::string wrong;
+    try {
+        mine.kinds = kinds_asked_for();
+        mine.reports = report_asked_for() ? 1 : 0;
+        mine.warmup = warmup_asked_for();
+    } catch (const Failure &failure) {
+        mine.wrong_settings = 1;
+        wrong = failure.what();
+    }
+    std::vector<Greeting> greetings;
+    {
+        const Watchdog watchdog(rank_);
+        greetings = gather(host_.abi().comm_world, mine, size_);
+    }
+    for (const Greeting &each : greetings)
+        if (std::strcmp(each.version, greetings[0].version) != 0)
+            throw Failure(STRETTO_ERR_MISMATCH, "ranks have loaded Stretto " +
+                                                    std::string(greetings[0].version) + " and " +
+                                                    each.version);
+    const auto with_tool = std::find_if(greetings.begin(), greetings.end(),
+                                        [](const Greeting &each) { return each.past != 0; });
+    if (with_tool != greetings.end())
+        throw Failure(STRETTO_ERR_ARGUMENT,
+                      with_tool - greetings.begin() != rank_
+                          ? kAnotherRank
+                          : past + " stands behind Stretto and calls the MPI library by other "
+                                   "names than PMPI_..., so calls of the program do not come to "
+                                   "Stretto; put it before libstretto_mpi.so in LD_PRELOAD");
+    if (greetings[0].wrong_settings != 0)
+        throw Failure(STRETTO_ERR_ARGUMENT, rank_ == 0 ? wrong : kAnotherRank);
+    kinds_ = greetings[0].kinds;
+    reports_ = greetings[0].reports != 0;
+    warmup_ = greetings[0].warmup;
+}
+
+} // namespace stretto::mpi
