@@ -16,7 +16,8 @@
  * differs in what, at the latest in the next call in which ranks wait for one another.
  * What is wrong in the arguments of one rank alone is its own error; the others wait for it.  Any
  * other failure, also of a message, ends the calls of all ranks, and the communicator: those who
- * are left can go on by stretto_comm_shrink, and it can be finalized.
+ * are left can go on by stretto_comm_shrink, and it can be finalized.  In a child that a rank has
+ * forked nothing can be called but stretto_finalize (STRETTO_ERR_UNSUPPORTED; docs/fork.md).
  */
 #ifndef STRETTO_H
 #define STRETTO_H

@@ -14,6 +14,8 @@ struct Handle::Block {
 };
 
 void Handle::enter(bool alone) {
+    if (in_child())
+        throw used_in_child("rank " + std::to_string(rank_), pid_);
     if (finalized_ || comm_ == nullptr)
         throw Error(Status::argument, "the communicator is finalized");
     if (alone && busy_)
@@ -75,8 +77,8 @@ nb::object Handle::allocate(std::size_t bytes) {
 
 void Handle::release(void *memory) {
     --blocks_;
-    if (comm_ == nullptr)
-        return; // it went with the communicator
+    if (comm_ == nullptr || in_child())
+        return; // it went with the communicator, or is the parent's
     released_.push_back(memory);
     if (!busy_) {
         free_released();
@@ -94,6 +96,10 @@ void Handle::free_released() {
 void Handle::finalize() {
     if (finalized_ || comm_ == nullptr)
         return;
+    if (in_child()) {
+        exit();
+        return;
+    }
     if (inside_ != 0)
         throw Error(Status::argument, "another thread is inside this communicator, which cannot be "
                                       "finalized before it is out");
@@ -113,6 +119,12 @@ void Handle::finalize() {
 
 void Handle::exit() {
     finalized_ = true;
+    if (in_child()) {
+        if (blocks_ == 0 && comm_ != nullptr)
+            (void)stretto_finalize(&comm_);
+        comm_ = nullptr;
+        return;
+    }
     if (auto unfinished = running(); !unfinished.empty()) {
         // Nobody waits for what the process has given up, but its buffers are still written to.
         (void)new auto(std::move(unfinished));
@@ -130,6 +142,8 @@ std::vector<std::shared_ptr<Pending>> Handle::running() const {
 }
 
 void Handle::leave() {
+    if (in_child())
+        return exit();
     if (comm_ == nullptr || inside_ != 0)
         return;
     for (const std::weak_ptr<Pending> &weak : tracked_)

@@ -6,9 +6,11 @@
 #include <list>
 #include <memory>
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
+#include "base/process.hpp"
 #include "errors.hpp"
 #include "invocation.hpp"
 
@@ -31,7 +33,8 @@ struct Pending {
 class Handle : public std::enable_shared_from_this<Handle> {
 public:
     explicit Handle(stretto_comm comm)
-        : comm_(comm), rank_(stretto_rank(comm)), size_(stretto_size(comm)) {}
+        : comm_(comm), rank_(stretto_rank(comm)), size_(stretto_size(comm)), pid_(getpid()),
+          process_(process_mark()) {}
     ~Handle() { leave(); }
     Handle(const Handle &) = delete;
     Handle &operator=(const Handle &) = delete;
@@ -96,7 +99,11 @@ private:
     std::vector<std::shared_ptr<Pending>> running() const;
 
     stretto_comm comm_;
-    const int rank_, size_;
+    // In a child that was forked everything below is as it was in the parent at that moment.
+    bool in_child() const { return process_ != process_mark(); }
+
+    const int rank_, size_, pid_;
+    const std::uint32_t process_;
     bool busy_ = false, finalized_ = false; // busy: with a collective, or what counts as one
     int inside_ = 0;                        // callers
     int blocks_ = 0;                        // shared arrays that live

@@ -12,7 +12,8 @@ the type has it (docs/data.md), or an operation that `stretto.Op` or `stretto.pr
 What does not fit is refused with an ArgumentError before anything is sent.  All ranks call the same
 collectives in the same order with the same number and type of elements, operation and root; one
 thread at a time may use a communicator, but for messages: those are sent and received by any number
-of threads.  Calls let other Python threads run while they wait.
+of threads.  Calls let other Python threads run while they wait.  In a child that a rank has forked
+every call but `finalize` raises UnsupportedError (docs/fork.md).
 """
 
 from __future__ import annotations

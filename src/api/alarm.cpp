@@ -10,7 +10,7 @@ extern "C" {
 
 stretto_status stretto_set_alarm(stretto_comm comm, stretto_alarm_function function, void *context,
                                  double factor, double floor_seconds) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         if (function == nullptr) {
             comm->communicator.set_alarm({}, 0, 0);

@@ -11,7 +11,7 @@ namespace {
 template<class Size>
 stretto_status play(stretto_comm comm, Collective collective, const void *send, void *recv,
                     Size size, int dtype, int op, int root = 0) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         const auto go = [&](const stretto::reduce::Operation *made) {
             const auto request = checked(comm, collective, send, recv, size, dtype, op, root, made);
             comm->communicator.play(request);
@@ -78,7 +78,7 @@ stretto_status stretto_reduce_scatterv(stretto_comm comm, const void *send, void
 }
 
 stretto_status stretto_barrier(stretto_comm comm) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         comm->communicator.barrier();
     });

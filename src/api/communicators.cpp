@@ -48,7 +48,7 @@ void check(stretto_comm comm, stretto_comm *result) {
 extern "C" {
 
 stretto_status stretto_comm_split(stretto_comm comm, int color, int key, stretto_comm *result) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         check(comm, result);
         require(color >= 0 || color == STRETTO_UNDEFINED,
                 "a color is not negative, or is STRETTO_UNDEFINED");
@@ -58,7 +58,7 @@ stretto_status stretto_comm_split(stretto_comm comm, int color, int key, stretto
 }
 
 stretto_status stretto_comm_dup(stretto_comm comm, stretto_comm *result) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         check(comm, result);
         *result = join(comm, stretto::comm::duplicate(comm->communicator));
     });
@@ -66,7 +66,7 @@ stretto_status stretto_comm_dup(stretto_comm comm, stretto_comm *result) {
 
 stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int count, int tag,
                                    stretto_comm *result) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         check(comm, result);
         require(ranks != nullptr && count > 0, "the list of ranks is empty");
         require(tag >= 0, "a tag lies in 0 ... INT_MAX");
@@ -76,7 +76,7 @@ stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int cou
 }
 
 stretto_status stretto_comm_shrink(stretto_comm comm, uint64_t *completed, stretto_comm *result) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         check(comm, result);
         require(!comm->shrunk, "the communicator has shrunk already; go on with what came of it");
         std::unique_ptr<stretto_comm_s> made;

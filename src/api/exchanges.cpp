@@ -174,7 +174,7 @@ stretto_request start(stretto_comm comm, const Describe &describe) {
 // Runs it to its end.
 template<class Describe>
 stretto_status blocking(stretto_comm comm, Collective collective, const Describe &describe) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         const std::uint64_t came = stretto::now_ns();
         finish(start(comm, describe));
         comm->communicator.spent(collective, came);
@@ -183,7 +183,7 @@ stretto_status blocking(stretto_comm comm, Collective collective, const Describe
 
 template<class Describe>
 stretto_status nonblocking(stretto_comm comm, stretto_request *request, const Describe &describe) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
         *request = start(comm, describe);

@@ -10,9 +10,11 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <unistd.h>
 #include <vector>
 
 #include "base/inline_vector.hpp"
+#include "base/process.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "comm/communicator.hpp"
@@ -29,12 +31,15 @@ struct stretto_comm_s {
                             const stretto::comm::Origin *origin = nullptr)
         : communicator(identity, origin),
           settings(stretto::api::settings_of(identity, communicator)) {}
+    const std::uint32_t process = stretto::process_mark(); // that it belongs to
+    const int pid = getpid();
     stretto::comm::Communicator communicator;
     std::vector<stretto::SettingState> settings; // that it goes by
     std::set<std::string> told;                  // JSON that callers have been given
-    std::vector<int> parent_ranks; // of a communicator made of another, by its own ranks
-    bool shrunk = false;           // another one is in its place
-    std::mutex mutex;              // of requests
+    std::vector<int> parent_ranks;           // of a communicator made of another, by its own ranks
+    bool shrunk = false;                     // another one is in its place
+    stretto_comm_s *let_go_before = nullptr; // in a child that was forked
+    std::mutex mutex;                        // of requests
     std::set<stretto_request_s *> requests;
     stretto::comm::Stats shown; // keeps the names of the last stretto_stats alive
 };
@@ -87,6 +92,20 @@ stretto_status guarded(Body &&body) {
         last_error = error.what();
         return STRETTO_ERR_INTERNAL;
     }
+}
+
+// life.cpp: throws what is told in a child that was forked.
+[[noreturn]] void refuse_child(const stretto_comm_s &parents);
+
+// The same for a function that uses `comm`, which may be NULL: in a child that was forked none does
+// anything.
+template<class Body>
+stretto_status guarded_in(stretto_comm comm, Body &&body) {
+    return guarded([&] {
+        if (comm != nullptr && comm->process != process_mark()) [[unlikely]]
+            refuse_child(*comm);
+        body();
+    });
 }
 
 inline void require(bool condition, const char *message) {

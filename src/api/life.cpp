@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: joining and leaving a job, memory, errors.
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <unistd.h>
+#include <utility>
 
 #include "base/settings.hpp"
 #include "base/warning.hpp"
@@ -23,8 +26,43 @@ void warn_of_unknown_settings(int rank) {
         stretto::warn(unknown.sentence);
 }
 
+// Jobs that this process has joined, or one that it was forked from.  A child has its parent's
+// environment, but must not come in its place.
+class Joined {
+public:
+    void add(const stretto::comm::Identity &me) {
+        const std::lock_guard lock(mutex_);
+        const auto &[mark, pid] =
+            by_rank_.try_emplace({me.job, me.rank}, stretto::process_mark(), getpid())
+                .first->second;
+        if (mark != stretto::process_mark())
+            throw stretto::used_in_child(in_words(me.rank, me.job), pid);
+    }
+    static std::string in_words(int rank, const std::string &job) {
+        return "rank " + std::to_string(rank) + " of job '" + job + "'";
+    }
+
+private:
+    stretto::ProcessLock<std::mutex> mutex_;
+    std::map<std::pair<std::string, int>, std::pair<std::uint32_t, int>> by_rank_;
+};
+
+Joined &joined() {
+    static Joined *const all = new Joined; // threads may outlive main()
+    return *all;
+}
+
+// Of a communicator that a child cannot use: what it maps is given back, all else is the parent's,
+// or private memory that may have been in use by another thread when it was copied.
+void let_go(stretto_comm parents) {
+    static std::atomic<stretto_comm> last{nullptr};
+    parents->communicator.segment()->unmap_in_child();
+    parents->let_go_before = last.exchange(parents); // so that it is reachable, not lost
+}
+
 stretto_comm open(const stretto::comm::Identity &me) {
     stretto::check_settings();
+    joined().add(me);
     if (const auto most = stretto::info(stretto::Setting::size).most;
         static_cast<std::uint64_t>(me.size) > most)
         throw stretto::Error(Status::argument, "a job of " + std::to_string(me.size) +
@@ -53,6 +91,11 @@ void end(stretto_request request) {
 }
 
 } // namespace
+
+void stretto::api::refuse_child(const stretto_comm_s &parents) {
+    const stretto::comm::Communicator &communicator = parents.communicator;
+    throw used_in_child(Joined::in_words(communicator.rank(), communicator.job()), parents.pid);
+}
 
 extern "C" {
 
@@ -96,6 +139,8 @@ stretto_status stretto_init_by_exchange(int rank, int size, stretto_allgather_fu
 stretto_status stretto_finalize(stretto_comm *comm) {
     return guarded([&] {
         require(comm != nullptr && *comm != nullptr, "the communicator is NULL");
+        if ((*comm)->process != stretto::process_mark())
+            return let_go(std::exchange(*comm, nullptr));
         const std::unique_ptr<stretto_comm_s> owned(*comm);
         *comm = nullptr;
         while (!owned->requests.empty())
@@ -129,14 +174,14 @@ const char *stretto_version(void) {
 }
 
 stretto_status stretto_alloc(stretto_comm comm, size_t bytes, void **memory) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr && memory != nullptr, "the communicator or the result is NULL");
         *memory = comm->communicator.heap().allocate(bytes);
     });
 }
 
 stretto_status stretto_free(stretto_comm comm, void *memory) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         if (memory != nullptr)
             comm->communicator.heap().free(memory);

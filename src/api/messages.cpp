@@ -98,7 +98,7 @@ extern "C" {
 
 stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
                             stretto_dtype dtype, int dest, int tag) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
         check_dest(comm, dest, tag);
         call(comm, [&](Messenger &messenger) { messenger.send(buffer, bytes, dest, tag); });
@@ -107,7 +107,7 @@ stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
 
 stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count, stretto_dtype dtype,
                             int source, int tag, stretto_message *message) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
         check_source(comm, source, tag);
         call(comm, [&](Messenger &messenger) {
@@ -122,7 +122,7 @@ stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count, stret
 
 stretto_status stretto_isend(stretto_comm comm, const void *buffer, size_t count,
                              stretto_dtype dtype, int dest, int tag, stretto_request *request) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
         const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
@@ -135,7 +135,7 @@ stretto_status stretto_isend(stretto_comm comm, const void *buffer, size_t count
 stretto_status stretto_irecv(stretto_comm comm, void *buffer, size_t count, stretto_dtype dtype,
                              int source, int tag, stretto_message *message,
                              stretto_request *request) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
         const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
@@ -147,7 +147,7 @@ stretto_status stretto_irecv(stretto_comm comm, void *buffer, size_t count, stre
 }
 
 stretto_status stretto_probe(stretto_comm comm, int source, int tag, stretto_message *message) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         check_source(comm, source, tag);
         call(comm, [&](Messenger &messenger) { tell(message, messenger.wait_for(source, tag)); });
@@ -156,7 +156,7 @@ stretto_status stretto_probe(stretto_comm comm, int source, int tag, stretto_mes
 
 stretto_status stretto_iprobe(stretto_comm comm, int source, int tag, int *found,
                               stretto_message *message) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr && found != nullptr, "the communicator or the result is NULL");
         check_source(comm, source, tag);
         call(comm, [&](Messenger &messenger) {

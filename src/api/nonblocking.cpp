@@ -27,8 +27,8 @@ stretto_request start(stretto_comm comm, const Request &what, Kind kind,
 
 // Hands out the request that `body` makes.
 template<class Body>
-stretto_status make(stretto_request *request, Body &&body) {
-    return guarded([&] {
+stretto_status make(stretto_comm comm, stretto_request *request, Body &&body) {
+    return guarded_in(comm, [&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
         *request = body();
@@ -39,7 +39,7 @@ stretto_status make(stretto_request *request, Body &&body) {
 template<class Size>
 stretto_status start(stretto_comm comm, stretto_request *request, Collective collective,
                      const void *send, void *recv, Size size, int dtype, int op, int root = 0) {
-    return make(request, [&] {
+    return make(comm, request, [&] {
         const OperationPointer operation = created_or_null(op);
         return start(comm,
                      checked(comm, collective, send, recv, size, dtype, op, root, operation.get()),
@@ -107,7 +107,7 @@ stretto_status stretto_ireduce_scatterv(stretto_comm comm, const void *send, voi
 }
 
 stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request) {
-    return make(request, [&] {
+    return make(comm, request, [&] {
         require(comm != nullptr, "the communicator is NULL");
         return start(comm, comm->communicator.barrier_request(), Kind::nonblocking);
     });
@@ -116,7 +116,7 @@ stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request) {
 stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void *recv, size_t count,
                                       stretto_dtype dtype, stretto_op op,
                                       stretto_request *request) {
-    return make(request, [&] {
+    return make(comm, request, [&] {
         const OperationPointer operation = created_or_null(op);
         return start(
             comm,

@@ -51,7 +51,7 @@ private:
                                       "that stretto_op_create gave and nobody has freed");
     }
 
-    std::shared_mutex mutex_;
+    stretto::ProcessLock<std::shared_mutex> mutex_;
     std::unordered_map<int, OperationPointer> by_number_;
     int last_ = STRETTO_OP_CREATED - 1;
 };

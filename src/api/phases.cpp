@@ -7,14 +7,14 @@ using namespace stretto::api;
 extern "C" {
 
 stretto_status stretto_phase_begin(stretto_comm comm) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         comm->communicator.begin_phase();
     });
 }
 
 stretto_status stretto_edge(stretto_comm comm, double fraction) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         comm->communicator.edge(fraction);
     });

@@ -43,7 +43,7 @@ const char *kept(stretto_comm comm, std::string text) {
 extern "C" {
 
 stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         const std::string_view wanted = algorithm == nullptr ? "auto" : algorithm;
         comm->communicator.force(wanted, "the program");
@@ -52,7 +52,7 @@ stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm)
 }
 
 stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible mode) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         require(mode >= STRETTO_REPRODUCIBLE_OFF && mode <= STRETTO_REPRODUCIBLE_FULL,
                 "unknown mode; see stretto_reproducible in stretto.h");
@@ -64,7 +64,7 @@ stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible 
 
 stretto_status stretto_stats(stretto_comm comm, stretto_stat *lines, size_t capacity,
                              size_t *count) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr && count != nullptr, "the communicator or the count is NULL");
         require(capacity == 0 || lines != nullptr, "the lines are NULL");
         comm->shown = comm->communicator.stats();
@@ -86,7 +86,7 @@ stretto_status stretto_stats(stretto_comm comm, stretto_stat *lines, size_t capa
 }
 
 stretto_status stretto_stats_reset(stretto_comm comm) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         comm->communicator.reset_stats();
     });
@@ -94,7 +94,7 @@ stretto_status stretto_stats_reset(stretto_comm comm) {
 
 stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collective, size_t count,
                                         stretto_dtype dtype, const char **algorithm) {
-    return guarded([&, type = static_cast<int>(dtype)] {
+    return guarded_in(comm, [&, type = static_cast<int>(dtype)] {
         require(comm != nullptr && collective != nullptr && algorithm != nullptr,
                 "an argument is NULL");
         const Request request = call_of(comm, collective, count, type);
@@ -103,7 +103,7 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
 }
 
 stretto_status stretto_network_profile(stretto_comm comm, const char **json) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr && json != nullptr, "an argument is NULL");
         *json = kept(comm, stretto::select::to_json(comm->communicator.profile_and_trials(),
                                                     STRETTO_VERSION_TEXT));
@@ -111,7 +111,7 @@ stretto_status stretto_network_profile(stretto_comm comm, const char **json) {
 }
 
 stretto_status stretto_clock_offset(stretto_comm comm, int64_t *nanoseconds, int *known) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr && nanoseconds != nullptr && known != nullptr,
                 "an argument is NULL");
         const auto offset = comm->communicator.clock_offset();
@@ -123,14 +123,14 @@ stretto_status stretto_clock_offset(stretto_comm comm, int64_t *nanoseconds, int
 
 stretto_status stretto_contenders(stretto_comm comm, const char *collective, size_t count,
                                   stretto_dtype dtype, const char **json) {
-    return guarded([&, type = static_cast<int>(dtype)] {
+    return guarded_in(comm, [&, type = static_cast<int>(dtype)] {
         require(comm != nullptr && collective != nullptr && json != nullptr, "an argument is NULL");
         *json = kept(comm, comm->communicator.contenders(call_of(comm, collective, count, type)));
     });
 }
 
 stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(comm != nullptr && nanoseconds_per_line != nullptr, "an argument is NULL");
         *nanoseconds_per_line = comm->communicator.probe();
     });

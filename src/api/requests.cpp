@@ -8,6 +8,13 @@ using namespace stretto::api;
 
 namespace {
 
+stretto_comm comm_of(stretto_request request) {
+    return request == nullptr ? nullptr : request->comm;
+}
+stretto_comm comm_of(const stretto_request *request) {
+    return request == nullptr ? nullptr : comm_of(*request);
+}
+
 bool has_ended(stretto_request_s &request) {
     for (stretto::messages::Transfer *transfer : request.transfers)
         if (!request.comm->communicator.messenger().test(*transfer))
@@ -20,7 +27,7 @@ bool has_ended(stretto_request_s &request) {
 extern "C" {
 
 stretto_status stretto_start(stretto_request request) {
-    return guarded([&] {
+    return guarded_in(comm_of(request), [&] {
         require(request != nullptr && request->persistent, "the request is not a persistent one");
         require(request->flight == nullptr, "the request runs already; wait for it first");
         request->flight = request->comm->communicator.start(request->request);
@@ -28,7 +35,7 @@ stretto_status stretto_start(stretto_request request) {
 }
 
 stretto_status stretto_wait(stretto_request *request) {
-    return guarded([&] {
+    return guarded_in(comm_of(request), [&] {
         require(request != nullptr, "the request is NULL");
         stretto_request_s *what = *request;
         if (what == nullptr || (what->persistent && what->flight == nullptr))
@@ -48,7 +55,7 @@ stretto_status stretto_wait(stretto_request *request) {
 }
 
 stretto_status stretto_test(stretto_request *request, int *done) {
-    const stretto_status status = guarded([&] {
+    const stretto_status status = guarded_in(comm_of(request), [&] {
         require(request != nullptr && done != nullptr, "the request or the result is NULL");
         *done = *request == nullptr || has_ended(**request);
     });
@@ -56,7 +63,7 @@ stretto_status stretto_test(stretto_request *request, int *done) {
 }
 
 stretto_status stretto_request_free(stretto_request *request) {
-    return guarded([&] {
+    return guarded_in(comm_of(request), [&] {
         require(request != nullptr, "the request is NULL");
         if (*request == nullptr)
             return;

@@ -124,7 +124,7 @@ extern "C" {
 
 stretto_status stretto_settings(stretto_comm comm, stretto_setting *lines, size_t capacity,
                                 size_t *count) {
-    return guarded([&] {
+    return guarded_in(comm, [&] {
         require(count != nullptr, "the count is NULL");
         require(capacity == 0 || lines != nullptr, "the lines are NULL");
         static thread_local std::vector<SettingState> now;

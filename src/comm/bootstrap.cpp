@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/process.hpp"
 #include "comm/hosts/hosts.hpp"
 #include "comm/hosts/mesh.hpp"
 #include "comm/hosts/tcp_carrier.hpp"
@@ -26,8 +27,8 @@ namespace {
 
 // Which of this rank's inits this is: a job may join again.
 int instance(const Identity &me) {
-    static std::mutex mutex;
-    static std::map<std::pair<std::string, int>, int> joined;
+    static auto &mutex = *new ProcessLock<std::mutex>; // threads may outlive main()
+    static auto &joined = *new std::map<std::pair<std::string, int>, int>;
     const std::lock_guard lock(mutex);
     return joined[{me.job, me.rank}]++;
 }

@@ -13,6 +13,7 @@
 
 #include "base/interrupted.hpp"
 #include "base/memory.hpp"
+#include "base/process.hpp"
 #include "base/status.hpp"
 
 namespace stretto::transport {
@@ -63,8 +64,9 @@ Descriptor anonymous_file(const char *name, std::size_t bytes) {
 }
 
 // The mappings of this process, by file identity.
-static std::mutex registry_mutex;
-static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>> registry;
+using Registry = std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>>;
+static auto &registry_mutex = *new ProcessLock<std::mutex>; // threads may outlive main()
+static auto &registry = *new Registry;
 
 static std::weak_ptr<Mapping> &registered(int fd) {
     struct stat status{};
@@ -156,6 +158,10 @@ void Mapping::map(const SegmentHeader &shape) {
 }
 
 Mapping::~Mapping() {
+    unmap();
+}
+
+void Mapping::unmap() noexcept {
     // Perhaps half made, if there was no room for the rest.
     for (std::size_t rank = 0; rank < ranks_ && heaps_ != nullptr; ++rank)
         if (std::byte *heap = heaps_[rank].load(); heap != nullptr)
@@ -164,6 +170,7 @@ Mapping::~Mapping() {
         munmap(mail, mail_bytes(ranks_));
     if (header_ != nullptr)
         munmap(header_, head_bytes(ranks_));
+    rings_.reset();
 }
 
 // Address space that begins at the boundary of a huge page; null if there is none.

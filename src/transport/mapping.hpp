@@ -53,6 +53,9 @@ public:
     // The heap window of a rank, mapped on first use, at the boundary of a huge page.
     std::byte *heap(int rank);
 
+    // Nothing else may be done any more.  Writes nothing.
+    void unmap() noexcept;
+
 private:
     Mapping(Descriptor fd, Descriptor heap_fd) : fd_(std::move(fd)), heap_fd_(std::move(heap_fd)) {}
     void map(const SegmentHeader &shape);

@@ -98,6 +98,12 @@ public:
     void open_mailbox(int from, int to);
     std::byte *heap(int rank) { return mapping_->heap(rank); }
 
+    // In a child that was forked, which shares this memory as well: gives back what is mapped.
+    void unmap_in_child() noexcept {
+        if (mapping_.use_count() == 1)
+            mapping_->unmap();
+    }
+
     // Marks `rank`, which is here, as alive until its process ends or leaves.
     void hold_life(int rank);
     // The rank takes part no more; whoever waits for it learns that.

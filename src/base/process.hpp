@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Programs that fork: which process this is, and what a child must not keep of its parent.
+//
+// A child has a copy of all memory, but none of the threads, and it shares the descriptors.  So
+// nothing that the parent has made can be used there: whoever made something asks for the mark.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace stretto {
+
+namespace process_detail {
+extern std::atomic<std::uint32_t> *const mark; // 0 in a child that has not asked yet
+std::uint32_t new_mark() noexcept;
+} // namespace process_detail
+
+// Of this process: another one in every child that it forks, in whatever way.  Costs two loads.
+inline std::uint32_t process_mark() noexcept {
+    const std::uint32_t mark = process_detail::mark->load(std::memory_order_relaxed);
+    return mark != 0 ? mark : process_detail::new_mark();
+}
+
+// What a child is told that uses what its parent has made.  `parent`: "rank 3 of job 'x'".
+Error used_in_child(const std::string &parent, int parent_process);
+
+// A descriptor that fork() closes in the child: a socket that stays open there would hide the end
+// of the parent.  Also between these two calls, by whichever thread.
+void close_in_children(int descriptor) noexcept;
+// The caller closes it now.  False in a child that has closed it already.
+bool forget_descriptor(int descriptor) noexcept;
+
+// From now on fork() waits until nobody holds this lock, so that it is free in the child.  For
+// locks that are held shortly, and live as long as the process.
+void hold_at_fork(void *mutex, void (*lock)(void *), void (*unlock)(void *)) noexcept;
+
+// A lock of the whole process, which is free in a child.
+template<class Mutex>
+class ProcessLock : public Mutex {
+public:
+    ProcessLock() {
+        hold_at_fork(
+            this, [](void *self) { static_cast<ProcessLock *>(self)->lock(); },
+            [](void *self) { static_cast<ProcessLock *>(self)->unlock(); });
+    }
+};
+
+} // namespace stretto
