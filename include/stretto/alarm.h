@@ -33,13 +33,14 @@ typedef void (*stretto_alarm_function)(const stretto_alarm *alarm, void *context
  * `factor` times the longest wait in earlier calls of the same kind (collective, type, count,
  * operation) and `floor_seconds` on top: once for each call, by the thread that waits.  The call
  * goes on, and ends as if nothing had been said; STRETTO_TIMEOUT is what ends it.  `function` may
- * take as long as it likes, but meanwhile this rank gets nothing done; it must not throw, nor call
- * Stretto with comm but for stretto_rank and stretto_size.  It may be called until another is set
- * or comm is finalized, and is changed while no other thread is in a call of comm.  It takes the
- * place of the line on standard error that STRETTO_ALARM asks for.  NULL: no alarm.  Waits of less
- * than 2 ms within a host, 20 ms between hosts, are not looked at; messages, and collectives that
- * are made of messages, neither.  Communicators made of comm have alarms of their own.  Local.
- * STRETTO_ERR_ARGUMENT for a factor below 0, a floor that is not above 0, or what is no number. */
+ * take as long as it likes, but meanwhile this rank gets nothing done; what it throws is dropped;
+ * it must not call Stretto with comm but for stretto_rank and stretto_size.  It may be called until
+ * another is set or comm is finalized, and is changed while no other thread is in a call of comm.
+ * It takes the place of the line on standard error that STRETTO_ALARM asks for.  NULL: no alarm.
+ * Waits of less than 2 ms within a host, 20 ms between hosts, are not looked at; messages, and
+ * collectives that are made of messages, neither.  Communicators made of comm have alarms of their
+ * own.  Local. STRETTO_ERR_ARGUMENT for a factor below 0, a floor that is not above 0, or what is
+ * no number. */
 STRETTO_API stretto_status stretto_set_alarm(stretto_comm comm, stretto_alarm_function function,
                                              void *context, double factor, double floor_seconds);
 

@@ -4,10 +4,12 @@
 
 #include <bit>
 #include <cstring>
+#include <cxxabi.h>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <pthread.h>
 #include <set>
 #include <system_error>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "comm/communicator.hpp"
+#include "engine/failure.hpp"
 #include "stretto/stretto.h"
 
 namespace stretto::api {
@@ -73,9 +76,22 @@ private:
 };
 inline thread_local LastError last_error;
 
+// No call ends in the middle because somebody cancels its thread: the thread ends when it leaves.
+class Uncancelled {
+public:
+    Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    ~Uncancelled() { pthread_setcancelstate(before_, nullptr); }
+    Uncancelled(const Uncancelled &) = delete;
+    Uncancelled &operator=(const Uncancelled &) = delete;
+
+private:
+    int before_ = 0;
+};
+
 // Runs `body` and turns what it throws into a status and a message.
 template<class Body>
 stretto_status guarded(Body &&body) {
+    const Uncancelled uncancelled;
     try {
         body();
         return STRETTO_OK;
@@ -91,6 +107,11 @@ stretto_status guarded(Body &&body) {
     } catch (const std::exception &error) {
         last_error = error.what();
         return STRETTO_ERR_INTERNAL;
+    } catch (const abi::__forced_unwind &) { // pthread_exit in a function of the program
+        throw;
+    } catch (...) {
+        last_error = engine::kNoStandardException;
+        return STRETTO_ERR_OPERATION;
     }
 }
 

@@ -28,6 +28,8 @@ static Error classified(int rank, const Error &exhausted) {
             return exhausted;
         } catch (const std::exception &error) {
             return on_this_rank(Status::internal, error.what());
+        } catch (...) { // only the program's own functions throw such things
+            return on_this_rank(Status::operation, kNoStandardException);
         }
     } catch (const std::bad_alloc &) { // while the message was made
         return exhausted;

@@ -30,6 +30,9 @@ public:
 Interrupted interrupted(const Error &failure, const std::string &who,
                         const std::function<std::string()> &at);
 
+inline constexpr const char *kNoStandardException =
+    "a function of the program threw an exception that is no std::exception";
+
 // The failure that was posted, or `exhausted` if there is no memory for it.
 Error posted(const transport::Segment &segment, const Error &exhausted);
 

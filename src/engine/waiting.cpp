@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Waking those who wait, waiting, and what a rank that waits long finds out.
 #include <algorithm>
-#include <new>
+#include <cxxabi.h>
 
 #include "base/clock.hpp"
 #include "base/kernel_files.hpp"
@@ -274,12 +274,14 @@ std::string Engine::missing(const Run &run) const {
            details;
 }
 
-// Tells of a wait that is longer than others explain; the call goes on.
+// Tells of a wait that is longer than others explain; the call goes on, whatever is thrown.
 void Engine::consider_alarm(const Run &run, std::uint64_t waited_ns) {
     try {
         if (const auto due = alarm_.due(run.sequence, run.call->said, waited_ns))
             due->raise(alert(run, waited_ns, due->longest_ns));
-    } catch (const std::bad_alloc &) { // then nobody hears of it
+    } catch (const abi::__forced_unwind &) { // the thread ends
+        throw;
+    } catch (...) { // no memory, so that nobody hears of it; or what the program's function threw
     }
 }
 
