@@ -69,6 +69,14 @@ public:
     // call that waits; whoever waits beside the caller gives up the core sooner than the caller.
     void wait(Run &run, const std::function<bool()> &attempt, bool caller);
 
+    // For a caller that tests calls in place of waiting: nothing has moved since the last time, or
+    // something has.  `run` is the oldest call; it is looked into as in a wait.
+    void look_into(Run &run);
+    void moved() {
+        if (still_.since != 0) [[unlikely]]
+            end_stillness();
+    }
+
     // Ends the communicator if some rank made another call than this one, or in another way, where
     // we made call `sequence`.
     void judge(std::uint64_t sequence);
@@ -132,6 +140,8 @@ private:
     int push(const Run &run, const Step &step, void **outs);
     bool released(const Run &run, const Step &step) const;
 
+    void end_stillness();
+
     // waiting.cpp
     void ring_readers(Run &run, const Step &step);
     void ship(Run &run, const Step &step, const StepReader &reader);
@@ -185,6 +195,13 @@ private:
     const transport::Heap &heap_;
     const Describe describe_;
     Alarm alarm_;
+    // How long nothing has moved, by now_ns(), where callers test.
+    struct Stillness {
+        std::uint64_t since = 0, looked = 0; // 0: something has
+        std::uint64_t asks_at = 0;           // as in a wait
+        bool stands = false;
+        Said said;
+    } still_;
     Companion *const companion_; // null: none
 };
 

@@ -127,8 +127,12 @@ bool Queue::test(Flight &flight) {
     } catch (...) { // no memory for what came
         fail_all();
     }
-    if (!flight.complete)
-        drive();
+    if (!flight.complete && !drive())
+        try {
+            engine_.look_into(active_.front()->run);
+        } catch (...) {
+            fail_all();
+        }
     return flight.complete;
 }
 
@@ -205,6 +209,8 @@ bool Queue::drive() {
             flight.error = post_exception(segment_, rank_, exhausted_);
         }
     }
+    if (moved)
+        engine_.moved();
     return moved;
 }
 

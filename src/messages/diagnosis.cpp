@@ -21,7 +21,7 @@ int Messenger::awaited_by(const Transfer &transfer) {
     return receive.matched ? receive.taken.source : receive.envelope.source;
 }
 
-void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns) {
+void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns, By by) {
     int awaited = matching::kAny;
     std::string words;
     {
@@ -30,7 +30,7 @@ void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns) {
             return;
         words = progress_of(transfer);
         awaited = awaited_by(transfer);
-        if (quiet_ns != 0) // else its owner only tests
+        if (by == By::waits)
             stand(transfer.is_receive ? Standing::incoming : Standing::outgoing, awaited);
     }
     look_for(awaited, words, quiet_ns, [&] { return transfer.ended(); });
@@ -79,6 +79,19 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
                               engine::where_others_wait(*segment_, rank_) +
                               "; each send needs its receive, and each receive its send; raise "
                               "STRETTO_TIMEOUT if that is not too long (0: for ever)");
+}
+
+// Nobody waits for a message, but one asks whether it is there: who is asked about must live.  Who
+// has left may have had nothing to say.
+void Messenger::look_for_death(int source, int tag) {
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        if (rank != rank_ && (source == matching::kAny || rank == source) &&
+            segment_->presence(rank) == transport::Presence::dead)
+            look_for(rank, "iprobe(" + from(source, tag) + ")", 0, [&] {
+                const std::lock_guard lock(mutex_);
+                check_alive();
+                return find(source, tag).has_value();
+            });
 }
 
 void Messenger::fail(Status status, const std::string &message) {

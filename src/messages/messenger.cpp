@@ -85,6 +85,7 @@ bool Messenger::test(Transfer &transfer) {
         return true;
     carry();
     bool due = false;
+    std::uint64_t still_ns = 0;
     {
         const std::lock_guard lock(mutex_);
         attendant_.arrives();
@@ -94,10 +95,15 @@ bool Messenger::test(Transfer &transfer) {
         due = transfer.looked != 0 && now - transfer.looked > kLook;
         if (due || transfer.looked == 0)
             transfer.looked = now;
+        if (transfer.still_since == 0 || transfer.moved != transfer.moved_before) {
+            transfer.still_since = now;
+            transfer.moved_before = transfer.moved;
+        }
+        still_ns = now - transfer.still_since;
     }
     if (!transfer.ended() && due)
         try {
-            look_into(transfer);
+            look_into(transfer, still_ns, By::tests);
         } catch (...) { // what is wrong ends all transfers, this one as well
             const std::lock_guard lock(mutex_);
             abandon_all(engine::post_exception(*segment_, rank_, exhausted_));

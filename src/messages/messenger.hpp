@@ -170,7 +170,9 @@ private:
     // diagnosis.cpp
     void stand(transport::Standing::Kind kind, int awaited);
     static int awaited_by(const Transfer &transfer);
-    void look_into(const Transfer &transfer, std::uint64_t quiet_ns = 0);
+    enum class By { waits, tests };
+    void look_into(const Transfer &transfer, std::uint64_t quiet_ns, By by = By::waits);
+    void look_for_death(int source, int tag);
     void look_for(int awaited, const std::string &words, std::uint64_t quiet_ns,
                   const std::function<bool()> &over);
     [[noreturn]] void fail(Status status, const std::string &message);
@@ -186,6 +188,7 @@ private:
     std::mutex mutex_;
     std::atomic<bool> output_{false}; // some peer has output
     bool others_may_wait_ = false;    // for what has happened since advance() began
+    std::uint64_t probed_ = 0;        // when somebody who only probes looked for what is wrong
     int probing_ = 0;                 // threads that wait for a message to arrive
     std::size_t own_stored_ = 0;      // eager bytes from this rank to itself
     std::optional<Error> failure_;    // everything has ended by it

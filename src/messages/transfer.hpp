@@ -46,9 +46,10 @@ struct Transfer {
     const bool is_receive;
     std::atomic<bool> complete{false};
     std::optional<Error> error;
-    std::uint64_t moved = 0;  // bytes so far, of those that travel piece by piece
-    bool unattended = false;  // nobody may be waiting for it: the attendant sees to it
-    std::uint64_t looked = 0; // when somebody who only tests looked for what is wrong
+    std::uint64_t moved = 0; // bytes so far, of those that travel piece by piece
+    bool unattended = false; // nobody may be waiting for it: the attendant sees to it
+    // For those who only test: when they looked for what is wrong, and since when nothing moves.
+    std::uint64_t looked = 0, still_since = 0, moved_before = 0;
 };
 
 struct Send : Transfer {

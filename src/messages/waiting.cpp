@@ -126,12 +126,21 @@ void Messenger::close() {
 }
 
 std::optional<Taken> Messenger::probe(int source, int tag) {
+    constexpr std::uint64_t kLook = 10 * transport::kSuspicious;
     carry();
-    const std::lock_guard lock(mutex_);
-    check_alive();
-    advance();
-    check_alive();
-    return find(source, tag);
+    {
+        const std::lock_guard lock(mutex_);
+        check_alive();
+        advance();
+        check_alive();
+        const std::optional<Taken> found = find(source, tag);
+        const std::uint64_t now = now_ns();
+        if (found || now - probed_ < kLook)
+            return found;
+        probed_ = now;
+    }
+    look_for_death(source, tag);
+    return std::nullopt;
 }
 
 std::optional<Taken> Messenger::find(int source, int tag) {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Callers that test a call again and again, with anything in between.  For them the engine does now
+// and then what a wait does, as if all tests were one wait.
+#include "base/clock.hpp"
+#include "engine/engine.hpp"
+#include "transport/bridge.hpp"
+#include "transport/ladder.hpp"
+
+namespace stretto::engine {
+
+void Engine::look_into(Run &run) {
+    if (segment_->failed())
+        interrupt(run);
+    const std::uint64_t now = now_ns();
+    if (still_.since == 0)
+        still_ = {now, now, 0, false, run.call->said};
+    const transport::Bridge *const bridge = segment_->bridge();
+    if (now - still_.looked <
+        (bridge != nullptr ? bridge->suspicious_ns() : transport::kSuspicious))
+        return;
+    still_.looked = now;
+    still_.stands = true;
+    const std::uint64_t waited = now - still_.since;
+    stand(run);
+    if (waited >= still_.asks_at) {
+        inquire(run, waited);
+        still_.asks_at = 2 * waited;
+    }
+    diagnose(run, waited);
+    consider_alarm(run, waited);
+}
+
+void Engine::end_stillness() {
+    if (still_.stands) {
+        mine_.standing.store(0, std::memory_order_relaxed);
+        alarm_.learn(still_.said, now_ns() - still_.since);
+    }
+    still_ = {};
+}
+
+} // namespace stretto::engine
