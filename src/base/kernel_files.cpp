@@ -108,4 +108,20 @@ std::optional<ProcessStat> process_of(std::string_view stat) {
     return ProcessStat{std::string(stat.substr(open + 1, close - open - 1)), state, *parent};
 }
 
+// The 22nd field; the state behind the name is the third.
+std::string start_of(std::string_view stat) {
+    const std::size_t close = stat.rfind(')');
+    std::string_view rest = close == std::string_view::npos ? "" : stat.substr(close + 1);
+    const auto next = [&rest] {
+        rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(" \n")));
+        const std::string_view word = rest.substr(0, rest.find_first_of(" \n"));
+        rest.remove_prefix(word.size());
+        return word;
+    };
+    for (int field = 3; field < 22; ++field)
+        (void)next();
+    const std::string_view start = next();
+    return start.empty() ? "?" : std::string(start);
+}
+
 } // namespace stretto

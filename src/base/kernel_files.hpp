@@ -39,5 +39,7 @@ struct ProcessStat {
     int parent = 0;
 };
 std::optional<ProcessStat> process_of(std::string_view stat);
+// When the process started, in ticks since the machine did; "?" if the text does not say.
+std::string start_of(std::string_view stat);
 
 } // namespace stretto

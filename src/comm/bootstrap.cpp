@@ -202,7 +202,8 @@ Joined join(const Identity &me, const Origin *origin) {
     net::check_congestion();
     if (!me.address.empty() && me.size > 1)
         return join_hosts(me);
-    return join_here(me, origin, me.job + "-" + std::to_string(instance(me)));
+    return join_here(me, origin,
+                     (me.launch.empty() ? me.job : me.launch) + "-" + std::to_string(instance(me)));
 }
 
 } // namespace stretto::comm

@@ -120,6 +120,27 @@ public:
                         launcher.hand_out + ")");
     }
 
+    // What tells this job from others of the same name.  A name that the user has given is as
+    // good as any that could be found.
+    void tell_launch(const Launcher &launcher, const Processes &all, Identity &me) const {
+        if (const auto name = get("STRETTO_JOB")) {
+            me.launch = launcher.kind == Kind::own ? "" : *name + " " + me.job;
+            return;
+        }
+        switch (launcher.kind) {
+        case Kind::own: me.launch = launcher_mark(launcher.rank, all); break;
+        case Kind::torchrun: me.launch = torch_launch(environment_, all); break;
+        case Kind::open_mpi: me.launch = open_mpi_launch(environment_, all); break;
+        case Kind::pmi: me.launch = pmi_launch(environment_, all); break;
+        case Kind::slurm: return; // the numbers of the job and its step are given once
+        }
+        // But for PMI's, whose name may be a process number that differs from rank to rank.
+        if (launcher.kind != Kind::pmi || get("PMI_JOBID"))
+            me.launch += " " + me.job;
+        me.by_process = launcher.kind == Kind::own ||
+                        (launcher.kind == Kind::torchrun && !get("TORCHELASTIC_RUN_ID"));
+    }
+
     std::string job_of(const Launcher &launcher) const {
         if (launcher.kind == Kind::own)
             return get("STRETTO_JOB").value_or(std::string(info(Setting::job).fallback));
@@ -220,8 +241,8 @@ bool is_open(int descriptor) {
     return fcntl(descriptor, F_GETFD) >= 0;
 }
 
-Identity identify(const Environment &environment, const ProcessText &process,
-                  const IsOpen &is_open) {
+Identity identify(const Environment &environment, const ProcessText &process, const IsOpen &is_open,
+                  const Processes &all) {
     const Surroundings here(environment, process, is_open);
     // The innermost first.
     static constexpr Launcher launchers[] = {
@@ -261,6 +282,7 @@ Identity identify(const Environment &environment, const ProcessText &process,
             throw here.unreachable(*by);
         found->job = here.job_of(*by);
         found->address = here.address_of(*by);
+        here.tell_launch(*by, all, *found);
         return *found;
     }
     return {0, 1, "alone-" + std::to_string(getpid()), "none"};

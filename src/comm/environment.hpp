@@ -8,6 +8,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/settings.hpp"
+#include "comm/launch.hpp"
 
 namespace stretto::comm {
 
@@ -18,6 +19,9 @@ struct Identity {
     std::string launcher; // for messages: "stretto run", "torchrun", "Open MPI", ...
     std::string address = ""; // where the ranks of several hosts meet; "": all are on this host
     std::string secret = "";  // of those hosts; "": what the settings say
+    // What only this launch of the job has, the same on all ranks of this host; "": `job` is that.
+    std::string launch = "";
+    bool by_process = false; // that is the process that has started the ranks
     // Of rank 0, if it listens at the address already.
     std::shared_ptr<Descriptor> door = nullptr;
 };
@@ -35,6 +39,7 @@ bool is_open(int descriptor);
 // those of a Slurm allocation do not outside of a step.  Throws Error(argument) if what they say
 // makes no sense, and if two launchers disagree of which neither started the other.
 Identity identify(const Environment &environment = from_process,
-                  const ProcessText &process = process_text, const IsOpen &open = is_open);
+                  const ProcessText &process = process_text, const IsOpen &open = is_open,
+                  const Processes &all = processes());
 
 } // namespace stretto::comm

@@ -42,10 +42,12 @@ Descriptor call_founder(const Identity &me, const std::string &who, const std::s
                                               "call; is it stopped?"
                                             : ": no process of this host listens at its socket; "
                                               "does it run, on this host, in the same network "
-                                              "namespace and under the same user?"));
+                                              "namespace and under the same user?") +
+                            launch_hint(me));
         usleep(nap);
         nap = std::min(2 * nap, 2000u);
     }
+    check_listener(socket.get(), me.job);
     return socket;
 }
 
@@ -117,6 +119,10 @@ Meeting follow(const Identity &me, const Origin *origin, const std::string &name
         while (!handed) {
             socket = call_founder(me, who, name, patience);
             handed = greet(socket.get(), hello, me, who, patience);
+            if (!handed && patience.ended())
+                throw Error(Status::timeout, who + " of job '" + me.job + "' has turned rank " +
+                                                 std::to_string(me.rank) + " away for " +
+                                                 patience.seconds());
             if (!handed)
                 usleep(1000); // whoever was there has gone: not the founder, or before it was one
         }

@@ -70,7 +70,8 @@ Error too_late(const Identity &me, const Origin *origin, const std::vector<int> 
     return Error(Status::timeout,
                  text + (origin == nullptr
                              ? " on this host; see whether they run, on this host and under this "
-                               "user, and come to stretto_init"
+                               "user, and come to stretto_init" +
+                                   launch_hint(me)
                              : "; all of its ranks must call " + me.launcher));
 }
 
@@ -79,10 +80,14 @@ Descriptor listen_for_others(const Identity &me, const std::string &name) {
     const socklen_t length = address(name, where);
     Descriptor listener = open_socket();
     if (bind(listener.get(), reinterpret_cast<sockaddr *>(&where), length) != 0) {
-        if (errno == EADDRINUSE)
+        if (errno == EADDRINUSE) {
+            const Descriptor other = open_socket();
+            if (connect(other.get(), reinterpret_cast<sockaddr *>(&where), length) == 0)
+                check_listener(other.get(), me.job);
             throw Error(Status::argument, "another process is rank " + std::to_string(me.rank) +
                                               " of job '" + me.job +
                                               "'; give every job a name of its own");
+        }
         throw_errno("cannot bind the job's socket");
     }
     if (listen(listener.get(), me.size) != 0)
@@ -135,6 +140,12 @@ Error refusal_of(int rank, int fd) {
     const std::string who = rank_here(rank);
     return answer ? Error(answer->status, who + " could not join the job: " + answer->message)
                   : Error(Status::peer, who + " died while the job was starting");
+}
+
+std::string launch_hint(const Identity &me) {
+    return me.by_process ? "; if different shells or scripts start the ranks of this job, set "
+                           "STRETTO_JOB to the same name for all of them"
+                         : "";
 }
 
 std::string listed(const std::vector<int> &ranks) {

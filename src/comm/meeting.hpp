@@ -82,6 +82,8 @@ int heard_from(const std::vector<Descriptor> &peers);
 Error refusal_of(int rank, int fd);
 // founding.cpp: how a rank of this host is called in errors.
 std::string rank_here(int rank);
+// founding.cpp: what else may be wrong if the ranks of a job do not find one another; "": nothing.
+std::string launch_hint(const Identity &me);
 // founding.cpp: " 3 5 7", and of many the first.
 std::string listed(const std::vector<int> &ranks);
 

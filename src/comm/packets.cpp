@@ -5,13 +5,13 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <functional>
 #include <poll.h>
 #include <unistd.h>
 #include <utility>
 
 #include "base/interrupted.hpp"
 #include "comm/wire.hpp"
+#include "net/crypto.hpp"
 
 namespace stretto::comm {
 
@@ -23,16 +23,41 @@ Descriptor open_socket() {
 }
 
 socklen_t address(const std::string &job, sockaddr_un &result) {
-    std::string name = "stretto-" + std::to_string(getuid()) + "-" + job;
-    const std::size_t most = sizeof(result.sun_path) - 1;
-    if (name.size() > most) // long names keep their hash
-        name =
-            name.substr(0, most - 17) + "-" + std::to_string(std::hash<std::string>{}(name) >> 11);
+    constexpr std::size_t kHashBytes = 16;
+    const std::string user = std::to_string(geteuid());
+    const net::Bytes32 hash = net::KeyedHash("stretto local socket")
+                                  .add(std::string_view(user))
+                                  .add(std::string_view(job))
+                                  .finish();
+    std::string name = "stretto-" + user + "-";
+    for (const std::byte each : std::span(hash).first<kHashBytes>())
+        for (const int digit : {std::to_integer<int>(each) >> 4, std::to_integer<int>(each) & 15})
+            name += "0123456789abcdef"[digit];
     result = {};
     result.sun_family = AF_UNIX;
     // The leading zero byte keeps it out of the file system.
     std::memcpy(result.sun_path + 1, name.data(), name.size());
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+// The kernel keeps with a connection who has called listen() and who has called connect().
+std::optional<uid_t> stranger(int fd) {
+    ucred credentials{};
+    socklen_t length = sizeof(credentials);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+        return static_cast<uid_t>(-1);
+    return credentials.uid == geteuid() ? std::nullopt : std::optional(credentials.uid);
+}
+
+void check_listener(int fd, const std::string &job) {
+    if (const auto owner = stranger(fd))
+        throw Error(
+            Status::system,
+            "a process of another user (" + std::to_string(*owner) +
+                ") has the socket at which the ranks of job '" + job + "' of user " +
+                std::to_string(geteuid()) +
+                " meet on this host; nothing was said to it. Start the job again by a launcher, "
+                "or by another name (STRETTO_JOB), and ask who that user is");
 }
 
 bool readable(int fd, int milliseconds) {
@@ -69,10 +94,7 @@ Taken accept_call(int listener) noexcept {
             taken.error = errno;
         return taken;
     }
-    ucred credentials{};
-    socklen_t length = sizeof(credentials);
-    if (getsockopt(taken.caller.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0 ||
-        credentials.uid != getuid())
+    if (stranger(taken.caller.get()))
         taken.caller = Descriptor();
     return taken;
 }

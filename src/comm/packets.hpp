@@ -5,10 +5,12 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include "base/descriptor.hpp"
@@ -19,8 +21,15 @@ namespace stretto::comm {
 // Does not block: waiting is readable()'s.
 Descriptor open_socket();
 
-// A name in the abstract namespace, of which the file system knows nothing.
+// A name in the abstract namespace, of which the file system knows nothing.  It shows a hash of the
+// job's: all users can read it in /proc/net/unix.
 socklen_t address(const std::string &job, sockaddr_un &result);
+
+// Any process of the machine can listen at such a name, or connect to it.  The user at the other
+// end of a socket; nothing if that is the one of this process.
+std::optional<uid_t> stranger(int fd);
+// Throws Error(system) if another user listens where `fd` is connected to.
+void check_listener(int fd, const std::string &job);
 
 // Whether there is a packet, or the other side has closed, within so many milliseconds.
 bool readable(int fd, int milliseconds);

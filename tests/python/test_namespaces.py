@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,85 @@ def test_memory_that_may_not_be_executable(stretto):
     done = start(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh", *job])
     out, _ = done.communicate(timeout=TIMEOUT)
     assert done.returncode == 0, out
+
+
+@pytest.mark.parametrize("launcher", ["env", "pmi"])
+@pytest.mark.parametrize("apart", [True, False], ids=["PID namespaces", "one PID namespace"])
+def test_jobs_do_not_mix(launcher, apart):
+    """Jobs of one name: the same port, or the same process numbers."""
+    before = UNSHARE if apart else ()
+    command = [*before, sys.executable, JOBS / "launcher.py", launcher, sys.executable]
+    jobs = [start([*command, JOBS / "own.py", str(number)]) for number in range(3)]
+    for number, job in enumerate(jobs):
+        out, _ = job.communicate(timeout=TIMEOUT)
+        assert (job.returncode, out) == (0, f"job {number} has 2 ranks")
+
+
+@pytest.mark.parametrize("launcher", ["env", "pmi"])
+def test_jobs_do_not_mix_where_proc_is_hidden(launcher):
+    """Nothing can be read of processes, and the parent of each rank is another one."""
+    script = 'mount -t tmpfs none /proc && exec "$@"'
+    hidden = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
+    command = [*hidden, sys.executable, JOBS / "launcher.py", launcher, sys.executable]
+    # Then two jobs in one PID namespace can be told apart by a launcher's socket only.
+    number_of_jobs = 1 if launcher == "env" else 2
+    jobs = [start([*command, JOBS / "own.py", str(number)]) for number in range(number_of_jobs)]
+    for number, job in enumerate(jobs):
+        out, _ = job.communicate(timeout=TIMEOUT)
+        assert (job.returncode, out) == (0, f"job {number} has 2 ranks")
+
+
+def socket_of(process: subprocess.Popen[str], known: set[str]) -> str:
+    """The abstract name that the ranks of this user have bound since then."""
+    end = time.monotonic() + TIMEOUT
+    while time.monotonic() < end and process.poll() is None:
+        if found := sockets() - known:
+            return found.pop()
+        time.sleep(0.01)
+    raise AssertionError(process.communicate()[0])
+
+
+def sockets() -> set[str]:
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return {line.split()[-1] for line in lines if f" @stretto-{os.geteuid()}-" in line}
+
+
+SQUATTER = """
+import os, socket, sys
+os.setuid(54321)
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+    listener.bind("\\0" + sys.argv[1])
+    listener.listen()
+    print("ready", flush=True)
+    caller = listener.accept()[0]
+    print(len(caller.recv(4096)), flush=True)
+    input()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+@pytest.mark.parametrize("rank", [0, 1])
+def test_another_user_who_listens_where_the_ranks_meet_is_told_nothing(where, rank):
+    job = {"STRETTO_JOB": f"squatted-{os.getpid()}", "STRETTO_SIZE": "2", **where}
+    command = [sys.executable, "-c", "import stretto; stretto.init()"]
+    known = sockets()
+    first = start(command, STRETTO_RANK=str(rank if where else 0), **job)
+    name = socket_of(first, known)
+    first.kill()
+    first.wait()
+    squatter = subprocess.Popen(
+        [sys.executable, "-c", SQUATTER, name.removeprefix("@")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert squatter.stdout.readline() == "ready\n"
+        victim = start(command, STRETTO_RANK=str(rank), **job)
+        out, _ = victim.communicate(timeout=TIMEOUT)
+        assert victim.returncode != 0
+        assert "a process of another user (54321) has the socket" in out
+        assert squatter.stdout.readline() == "0\n"  # the connection was closed without a word
+    finally:
+        squatter.kill()
+        squatter.communicate()

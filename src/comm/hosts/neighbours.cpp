@@ -43,8 +43,10 @@ Place find_place(const Identity &me, const std::string &name, Patience &patience
             throw_errno("cannot bind the socket of this host's ranks");
         place.listener = Descriptor();
         place.socket = open_socket();
-        if (uninterrupted([&] { return ::connect(place.socket.get(), at, length); }) == 0)
+        if (uninterrupted([&] { return ::connect(place.socket.get(), at, length); }) == 0) {
+            check_listener(place.socket.get(), me.job);
             return place;
+        }
         // It is bound, but nobody listens yet, or any more, or its queue is full.
         if (errno != ECONNREFUSED && errno != EAGAIN)
             throw_errno("cannot reach the ranks of this host");

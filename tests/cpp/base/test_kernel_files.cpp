@@ -56,5 +56,12 @@ TEST_CASE("the parent of a process, whatever it is called") {
     for (const char *bad : {"", "17", "17 (a", "17 a)", ")(", "17 (a)", "17 (a) S", "17 (a) S x"})
         CHECK_FALSE(process_of(bad));
     CHECK(process_of(contents("/proc/self/stat")));
+
+    CHECK(
+        start_of("17 (a) S 3 (x) R 5 17 0 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 77 99") ==
+        "19");
+    CHECK(start_of("17 (a) R 5 17 0") == "?");
+    CHECK(start_of("") == "?");
+    CHECK(start_of(contents("/proc/self/stat")) != "?");
     CHECK(contents("/no/such/file") == "");
 }
