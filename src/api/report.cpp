@@ -98,7 +98,7 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
         require(comm != nullptr && collective != nullptr && algorithm != nullptr,
                 "an argument is NULL");
         const Request request = call_of(comm, collective, count, type);
-        *algorithm = comm->communicator.chosen(request).c_str();
+        *algorithm = kept(comm, comm->communicator.chosen(request));
     });
 }
 

@@ -11,7 +11,10 @@ namespace stretto {
 template<class Key, class Value, class Hash>
 class Memo {
 public:
-    // `make()` gives the value of a key that is new; it may clear() all others before it does.
+    bool has(const Key &key) const {
+        return (last_ != nullptr && key == last_key_) || values_.contains(key);
+    }
+    // `make()` gives the value of a key that is new.  Values stay where they are until clear().
     template<class Make>
     Value &get(const Key &key, Make &&make) {
         if (last_ != nullptr && key == last_key_) [[likely]]

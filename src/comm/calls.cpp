@@ -202,14 +202,21 @@ Communicator::Key Communicator::key_of(const Request &request) const {
 }
 
 Communicator::Site &Communicator::site(const Request &request) {
-    return sites_.get(key_of(request), [&] {
-        if (plan_bytes_ > most_plan_bytes_)
-            forget();
-        return make_site(request);
-    });
+    return sites_.get(key_of(request), [&] { return make_site(request); });
+}
+
+void Communicator::make_room(const Request &request) {
+    if (plan_bytes_ > most_plan_bytes_ && !sites_.has(key_of(request))) [[unlikely]]
+        forget();
+}
+
+std::string Communicator::chosen(const Request &request) {
+    make_room(request);
+    return site(request).plan->algorithm;
 }
 
 Communicator::Site &Communicator::site_of_call(const Request &request) {
+    make_room(request);
     try {
         return site(request);
     } catch (const select::Unfit &) {
@@ -279,7 +286,10 @@ void Communicator::play_at(const Request &request, Site &where) {
 }
 
 void Communicator::prepare(const Request &request) {
-    together([&] { site(request); });
+    together([&] {
+        make_room(request);
+        site(request);
+    });
 }
 
 engine::Queue::Flight *Communicator::start(const Request &request) {

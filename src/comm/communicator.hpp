@@ -153,7 +153,7 @@ public:
     std::string contenders(const Request &request) const;
     // What was set for `other` holds here as well: the algorithm only if asked for.
     void inherit(const Communicator &other, bool algorithm);
-    const std::string &chosen(const Request &request) { return site(request).plan->algorithm; }
+    std::string chosen(const Request &request);
 
     Stats stats();
     void reset_stats();
@@ -287,6 +287,9 @@ private:
     void log_choice(const Request &request, const Chosen &chosen) const;
     Site &site_of_call(const Request &request);
     void announce_refusal(const Request &request);
+    // Sites and their plans are forgotten only where a caller's call begins and nothing of it holds
+    // one yet, and only if the call needs a new one: make_room() comes before everything else.
+    void make_room(const Request &request);
     Site &site(const Request &request);
     Key key_of(const Request &request) const;
     std::uint64_t fingerprint(const Request &request, const Site &site) const;

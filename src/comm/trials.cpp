@@ -85,7 +85,7 @@ void Communicator::conclude(const Request &request, select::Trial &trial) {
         took.times.push_back({situation(request).bytes, algorithm, seconds, 0,
                               select::Trial::kTimes, select::Timing::By::trial});
     select::add(found_, took);
-    Site &here = site(request); // which may have been forgotten for the other
+    Site &here = site(request);
     serve(request, here, {{trial.serve(), trial.why(), true}, nullptr});
     here.tries = false;
     if (logs_choices_)

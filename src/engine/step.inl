@@ -92,7 +92,7 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
         if (step.length >= kLeastDirect && run.pushed != 0) {
             where = transport::at(transport::Where::delivered);
             if (streaming != 0)
-                streaming = (2u << run.pushed) - 1;
+                streaming = reduce::first_outputs(run.pushed + 1);
             count += run.pushed;
         } else {
             outs[count] = own->payload();

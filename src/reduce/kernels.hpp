@@ -29,6 +29,11 @@ namespace stretto::reduce {
 using Pass = void (*)(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
                       std::uint32_t streaming);
 
+// For `streaming`: the first `outs` outputs.  Those beyond its bits are never streamed.
+constexpr std::uint32_t first_outputs(int outs) {
+    return outs < 32 ? (std::uint32_t{1} << outs) - 1 : ~std::uint32_t{0};
+}
+
 // out[i] = f(in[i]); `out` may be `in`.
 using Map = void (*)(void *out, const void *in, std::size_t count, const void *constant);
 enum class Mapping : std::uint8_t {

@@ -43,8 +43,7 @@ struct Layout {
     const auto within_line = [&](int j) {
         return reinterpret_cast<std::uintptr_t>(out[j]) % kLine;
     };
-    if (outs < 32)
-        streaming &= (std::uint32_t{1} << outs) - 1;
+    streaming &= first_outputs(outs);
     const std::size_t lead = within_line(streaming != 0 ? __builtin_ctz(streaming) : 0);
     const std::size_t begin = (kLine - lead) % kLine;
     if (begin % element != 0 || begin > size)

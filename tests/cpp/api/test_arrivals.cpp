@@ -191,17 +191,20 @@ TEST_CASE("a reduce and a broadcast are made for arrivals, which no call carries
 TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten come back") {
     const test::With known("STRETTO_PROFILE", "assumed");
     const test::With no_trials("STRETTO_TRIALS", "0");
-    const test::With tiny("STRETTO_PLAN_BYTES", "1K");
-    test::with_ranks(3, [](stretto_comm comm) {
-        check(stretto_stats_reset(comm));
-        constexpr int kCalls = 30;
-        for (int turn = 0; turn < kCalls; ++turn) {
-            if (stretto_rank(comm) == 2)
-                come_late(10);
-            CHECK(wrong_after_long_sum(comm, turn) == 0);
-        }
-        CHECK(test::calls_in_statistics(comm) == kCalls);
-    });
+    // With no memory at all for plans, what is told was planned for its call alone.
+    for (const char *const bytes : {"1K", "0"}) {
+        const test::With tiny("STRETTO_PLAN_BYTES", bytes);
+        test::with_ranks(3, [](stretto_comm comm) {
+            check(stretto_stats_reset(comm));
+            constexpr int kCalls = 30;
+            for (int turn = 0; turn < kCalls; ++turn) {
+                if (stretto_rank(comm) == 2)
+                    come_late(10);
+                CHECK(wrong_after_long_sum(comm, turn) == 0);
+            }
+            CHECK(test::calls_in_statistics(comm) == kCalls);
+        });
+    }
 }
 
 TEST_CASE("what is told of arrivals needs no thread to move calls") {

@@ -180,6 +180,45 @@ TEST_CASE("a name is that of all collectives that have such an algorithm, and of
     });
 }
 
+// Each rank stores its part of the result into the outputs of 33 others, past the caches.
+TEST_CASE("34 ranks store results into one another's memory") {
+    constexpr int kRanks = 34;
+    constexpr std::size_t kCount = 290'000; // 2 * 34 * 1.2 MB are more than caches hold
+    test::with_ranks(kRanks, [](stretto_comm comm) {
+        check(stretto_force_algorithm(comm, "allreduce=direct"));
+        const int rank = stretto_rank(comm);
+        void *memory = nullptr;
+        check(stretto_alloc(comm, 2 * kCount * sizeof(std::int32_t), &memory));
+        auto *const sent = static_cast<std::int32_t *>(memory), *const got = sent + kCount;
+        for (std::size_t i = 0; i < kCount; ++i)
+            sent[i] = rank + static_cast<std::int32_t>(i);
+        check(stretto_allreduce(comm, sent, got, kCount, STRETTO_INT32, STRETTO_SUM));
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < kCount; ++i)
+            wrong += got[i] != kRanks * (kRanks - 1) / 2 + kRanks * static_cast<std::int32_t>(i);
+        CHECK(wrong == 0);
+    });
+}
+
+TEST_CASE("the name of an algorithm outlives its plan") {
+    const test::With none("STRETTO_PLAN_BYTES", "0");
+    test::with_ranks(2, [](stretto_comm comm) {
+        const char *first = nullptr;
+        check(stretto_chosen_algorithm(comm, "allreduce", 5000, STRETTO_INT8, &first));
+        const std::string was = first;
+        for (std::size_t count = 1; count < 100; ++count) // its plan is forgotten
+            (void)allreduce_algorithm(comm, count);
+        check(stretto_force_algorithm(comm, "ring"));
+        use(comm);
+        CHECK(allreduce_algorithm(comm) == "ring");
+        CHECK(first == was);
+        const char *again = nullptr;
+        check(stretto_force_algorithm(comm, nullptr));
+        check(stretto_chosen_algorithm(comm, "allreduce", 5000, STRETTO_INT8, &again));
+        CHECK(again == first); // no text is kept twice
+    });
+}
+
 TEST_CASE("by collective and by size") {
     const char *rules = "allreduce:4K-8K=segmented_ring(segments=3),allreduce:-100=auto,"
                         "allgather=bruck,chain";

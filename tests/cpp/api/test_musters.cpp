@@ -85,7 +85,7 @@ TEST_CASE("calls that are in flight, messages and small calls go on beside it") 
 
 TEST_CASE(
     "by itself it serves or not, and the sums are right; also with plans that are forgotten") {
-    for (const char *bytes : {"64M", "1K"}) {
+    for (const char *bytes : {"64M", "1K", "0"}) {
         const test::With plans("STRETTO_PLAN_BYTES", bytes);
         test::with_ranks(3, [](stretto_comm comm) {
             for (int turn = 0; turn < 60; ++turn) {

@@ -52,15 +52,19 @@ TEST_CASE("what was forgotten is made again") {
     const auto get = [&](int key) {
         return memo.get(key, [&] { return std::to_string(key) + "." + std::to_string(++made); });
     };
+    CHECK_FALSE(memo.has(1));
     CHECK(get(1) == "1.1");
+    CHECK(get(5) == "5.2");
+    CHECK((memo.has(1) && memo.has(5) && !memo.has(2)));
     memo.clear();
+    CHECK_FALSE((memo.has(1) || memo.has(5)));
     CHECK(memo.begin() == memo.end());
-    CHECK(get(1) == "1.2");
+    CHECK(get(1) == "1.3");
     CHECK(memo.get(2, [&] {
         memo.clear(); // to make room
         return std::string("2");
     }) == "2");
-    CHECK(get(1) == "1.3");
+    CHECK(get(1) == "1.4");
     CHECK(get(2) == "2");
 }
 

@@ -200,6 +200,14 @@ void walk(ReduceOp op, reduce::Rounding rounding) {
 
 } // namespace
 
+TEST_CASE("outputs beyond the bits of the mask leave it full") {
+    CHECK(reduce::first_outputs(0) == 0);
+    CHECK(reduce::first_outputs(1) == 1);
+    CHECK(reduce::first_outputs(31) == 0x7fffffff);
+    for (const int outs : {32, 33, 34, 64, 1000})
+        CHECK(reduce::first_outputs(outs) == 0xffffffff);
+}
+
 TEST_CASE("every reduction, in every shape, on every instruction set") {
     for (int d = 0; d < kDtypes; ++d)
         for (const ReduceOp op : ops_of(static_cast<Dtype>(d)))
