@@ -88,7 +88,7 @@ inline constexpr std::array kSettings{
                 .fallback = "",
                 .meaning = "each of the two rings of a rank in shared memory, a power of two; by "
                            "default 512K to 2M by number of ranks, 512K to 8M between hosts",
-                .least = 4096,
+                .least = 8192, // the least in which the largest record has room
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::slice_bytes,
                 .variable = "STRETTO_SLICE_BYTES",

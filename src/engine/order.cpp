@@ -153,10 +153,12 @@ private:
             state.in_ring.pop_front();
         }
         // New data fills half a ring at most: what passes a message on frees a cell elsewhere, and
-        // must find room for it, or all ranks of a ring could wait for one another.
+        // must find room for it, or all ranks of a ring could wait for one another.  A granted cell
+        // waits for nobody.
         const bool passes_on = std::any_of(what.operands.begin(), what.operands.end(),
                                            [](const Operand &each) { return each.owner >= 0; });
-        const std::size_t capacity = passes_on ? options_.ring_bytes : options_.ring_bytes / 2;
+        const std::size_t capacity =
+            passes_on || options_.granted ? options_.ring_bytes : options_.ring_bytes / 2;
         const auto publish = static_cast<std::size_t>(what.publish);
         const Extent end = state.head + extent(lowered_.publishes[p][publish].length);
         return end.cells <= state.tail.cells + capacity && end.bulk <= state.tail.bulk + capacity;

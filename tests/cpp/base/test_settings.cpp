@@ -62,8 +62,8 @@ TEST_CASE("sizes") {
     CHECK(bytes_in("64 KiB") == 65536);
     CHECK_FALSE(bytes_in("64 km").has_value());
     CHECK_FALSE(bytes_in("").has_value());
-    CHECK(read(bytes, "4095") == -1); // below the least
-    CHECK(read(bytes, "4096") == 4096);
+    CHECK(read(bytes, "8191") == -1); // below the least
+    CHECK(read(bytes, "8192") == 8192);
     for (const char *bad : {"K", "64X", "64KK", "0x10", "-4096", "+4096", " 4096", "1e6",
                             "18446744073709551616", "18446744073709551615G", "65T", "1.5M", "iB"})
         CHECK(read(bytes, bad) == -1);
