@@ -41,6 +41,7 @@ enum class Setting {
     addr,
     iface,
     hosts,
+    ports,
     sockets,
     congestion,
     delay,

@@ -193,7 +193,15 @@ inline constexpr std::array kSettings{
                 .fallback = "",
                 .meaning =
                     "names, by turns of ranks 0, 1, ..., as a,a,b: ranks with different ones "
-                    "share no memory even if they could; to try several hosts on one"},
+                    "share no memory even if they could; to try several hosts on one.  With "
+                    "`stretto run`, which chooses an address and a secret, or with STRETTO_ADDR"},
+    SettingInfo{.setting = Setting::ports,
+                .variable = "STRETTO_PORTS",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "TCP ports at which ranks of a job on several hosts listen, as "
+                           "29401-29420, for firewalls; each rank of a host takes one, beside that "
+                           "of STRETTO_ADDR; by default the kernel chooses"},
     SettingInfo{.setting = Setting::sockets,
                 .variable = "STRETTO_SOCKETS",
                 .kind = SettingKind::count,

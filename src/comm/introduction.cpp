@@ -154,7 +154,8 @@ Identity introduce(int rank, int size, const Allgather &allgather) {
                 if (given(Setting::addr)) {
                     invitation.address = text(Setting::addr);
                 } else {
-                    me.door = std::make_shared<Descriptor>(net::listen_everywhere(0));
+                    me.door =
+                        std::make_shared<Descriptor>(net::listen_within(net::port_range(), 0));
                     const std::uint16_t port = net::local_address(me.door->get()).port();
                     invitation.address =
                         address_toward(cards[static_cast<std::size_t>(other)], other)

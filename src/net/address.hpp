@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <netinet/in.h>
 #include <optional>
 #include <string>
@@ -61,6 +62,27 @@ struct Endpoint {
 // "node7:29400", "10.0.0.1:29400", "[::1]:29400".  Throws Error(argument) that names `variable`,
 // where the text is from, and says what it takes.
 Endpoint parse_endpoint(std::string_view variable, std::string_view text);
+
+// Looks an endpoint up again and again, since a name may come into being only when its host starts.
+// Name servers may take long to answer: a thread asks them, which is left to itself if nobody waits
+// for it any more.
+class Resolving {
+public:
+    explicit Resolving(Endpoint endpoint);
+    // The addresses, once they are known.  Never waits.
+    std::optional<std::vector<Address>> progress(std::uint64_t now);
+    // How the last look-up ended, for errors.
+    const std::string &last() const { return last_; }
+
+private:
+    struct LookUp;
+    void start();
+
+    Endpoint endpoint_;
+    std::shared_ptr<LookUp> look_up_; // that is under way; null: none is
+    std::uint64_t next_ = 0, pause_ns_ = 100'000'000;
+    std::string last_ = "no name server has answered";
+};
 
 // The addresses of an endpoint in the order in which the resolver prefers them.  May ask name
 // servers, and so take seconds.  Throws Error(system) that names the host and a remedy.

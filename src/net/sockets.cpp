@@ -46,12 +46,28 @@ Address address_by(int (*ask)(int, sockaddr *, socklen_t *), int socket) {
     return ask(socket, raw, &size) == 0 ? Address(raw, size) : Address();
 }
 
-Descriptor listen_on(Descriptor socket, const Address &at) {
+// Whether it listens; else errno says why not.
+bool listens(const Descriptor &socket, const Address &at) {
     // A job that starts right after another must not wait for that one's last packets to expire.
     enable(socket.get(), SOL_SOCKET, SO_REUSEADDR);
-    if (bind(socket.get(), at.raw(), at.size()) != 0 || listen(socket.get(), SOMAXCONN) != 0)
+    return bind(socket.get(), at.raw(), at.size()) == 0 && listen(socket.get(), SOMAXCONN) == 0;
+}
+
+Descriptor listen_on(Descriptor socket, const Address &at) {
+    if (!listens(socket, at))
         cannot_use(at, "cannot listen at");
     return socket;
+}
+
+// A socket for all addresses of this host, and they.
+std::pair<Descriptor, Address> for_all_addresses(std::uint16_t port) {
+    Descriptor socket(::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket.open() && errno == EAFNOSUPPORT)
+        return {open_socket(AF_INET), Address::any(AF_INET, port)};
+    if (!socket.open())
+        throw_errno("cannot open a TCP socket");
+    enable(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    return {std::move(socket), Address::any(AF_INET6, port)};
 }
 
 } // namespace
@@ -64,13 +80,17 @@ Descriptor listen_at(const Address &at) {
 }
 
 Descriptor listen_everywhere(std::uint16_t port) {
-    Descriptor socket(::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket.open() && errno == EAFNOSUPPORT)
-        return listen_at(Address::any(AF_INET, port));
-    if (!socket.open())
-        throw_errno("cannot open a TCP socket");
-    enable(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    return listen_on(std::move(socket), Address::any(AF_INET6, port));
+    auto [socket, at] = for_all_addresses(port);
+    return listen_on(std::move(socket), at);
+}
+
+Descriptor try_to_listen(std::uint16_t port) {
+    auto [socket, at] = for_all_addresses(port);
+    if (listens(socket, at))
+        return std::move(socket);
+    if (errno != EADDRINUSE)
+        cannot_use(at, "cannot listen at");
+    return Descriptor();
 }
 
 Address local_address(int socket) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/descriptor.hpp"
@@ -15,6 +16,20 @@ namespace stretto::net {
 Descriptor listen_at(const Address &at);
 // At all addresses of this host: IPv6 and IPv4, or IPv4 alone where the kernel has no IPv6.
 Descriptor listen_everywhere(std::uint16_t port);
+// The same, but not open if another process has the port.
+Descriptor try_to_listen(std::uint16_t port);
+
+// The first and the last of a range of ports, as "29401-29420" or "29401".  Throws Error(argument)
+// that names `variable`, where the text is from.
+struct PortRange {
+    std::uint16_t first = 0, last = 0; // 0: any, which the kernel chooses
+};
+PortRange parse_ports(std::string_view variable, std::string_view text);
+// That of STRETTO_PORTS.
+PortRange port_range();
+// At the first port of the range that is free, from the one with the number `turn` in it on; never
+// at `except`, which is another's.
+Descriptor listen_within(const PortRange &range, unsigned turn, std::uint16_t except = 0);
 
 Address local_address(int socket);
 Address remote_address(int socket); // none, if it is not connected any more

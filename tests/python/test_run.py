@@ -163,3 +163,42 @@ def test_64_ranks(stretto):
     done = stretto("run", "-n", 64, "sh", "-c", "echo $STRETTO_RANK")
     assert done.returncode == 0
     assert sorted(int(line.split("]")[1]) for line in done.stdout.splitlines()) == list(range(64))
+
+
+def test_hosts_that_are_tried_on_one_need_no_address(stretto, monkeypatch):
+    """`stretto run` chooses one, and a secret, unless they are given."""
+    for name in ("STRETTO_ADDR", "STRETTO_SECRET", "STRETTO_SECRET_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    code = (
+        "import os, numpy, stretto\n"
+        "with stretto.init() as comm:\n"
+        "    sums = comm.allreduce(numpy.arange(3.0) + comm.rank)\n"
+        "    print(comm.size, *sums, os.environ['STRETTO_ADDR'], len(os.environ['STRETTO_SECRET']))"
+    )
+    monkeypatch.setenv("STRETTO_HOSTS", "a,b")
+    done = stretto("run", "-n", 2, "--no-prefix", *python(code))
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == second
+    *numbers, address, secret = first.split()
+    assert numbers == ["2", "1.0", "3.0", "5.0"]
+    assert address.startswith("127.0.0.1:")
+    assert int(secret) >= 32
+    monkeypatch.setenv("STRETTO_ADDR", "127.0.0.1:29477")
+    monkeypatch.setenv("STRETTO_SECRET", "of-tests-only-0123456789abcdef-0123")
+    given = stretto("run", "-n", 2, "--no-prefix", *python(code))
+    assert given.returncode == 0, given.stderr
+    assert "127.0.0.1:29477 35" in given.stdout
+
+
+@pytest.mark.parametrize("step", [None, "4294967290"])
+def test_an_allocation_without_a_step_is_no_job(stretto, monkeypatch, step):
+    """`stretto bench` starts ranks of its own there, as anywhere else."""
+    for name, value in (("PROCID", "0"), ("NTASKS", "4"), ("JOB_ID", "7"), ("STEP_ID", step)):
+        if value is not None:
+            monkeypatch.setenv(f"SLURM_{name}", value)
+    from stretto.cli.launcher import in_job
+
+    assert not in_job()
+    monkeypatch.setenv("SLURM_STEP_ID", "0")
+    assert in_job()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -59,6 +60,7 @@ def launch(command: Sequence[str], options: Options) -> int:
     """Runs the command once for each rank; the exit status for the shell (see Job.run)."""
     ranks = options.ranks
     job = secrets.token_hex(8)
+    meeting = _meeting()
     cores = sorted(os.sched_getaffinity(0))
 
     def start(rank: int, pipe: int | None) -> subprocess.Popen[bytes]:
@@ -72,7 +74,7 @@ def launch(command: Sequence[str], options: Options) -> int:
             stdin=None if rank == 0 else subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe,
-            env=_environment(rank, ranks, job),
+            env={**_environment(rank, ranks, job), **meeting},
             start_new_session=True,
             preexec_fn=prepare,
         )
@@ -81,6 +83,17 @@ def launch(command: Sequence[str], options: Options) -> int:
     labels = [f"[{rank:{width}}]" for rank in range(ranks)] if options.prefix else None
     names = [f"rank {rank}" for rank in range(ranks)]
     return Job("stretto run", names, start, labels, options.grace, options.keep_going).run()
+
+
+def _meeting() -> dict[str, str]:
+    """Where ranks meet that are to share no memory (STRETTO_HOSTS), if nothing says so."""
+    if not os.environ.get("STRETTO_HOSTS") or os.environ.get("STRETTO_ADDR"):
+        return {}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        chosen = {"STRETTO_ADDR": f"127.0.0.1:{free.getsockname()[1]}"}
+    if not any(os.environ.get(f"STRETTO_SECRET{file}") for file in ("", "_FILE")):
+        chosen["STRETTO_SECRET"] = secrets.token_hex(32)
+    return chosen
 
 
 def _environment(rank: int, ranks: int, job: str) -> dict[str, str]:
