@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/process.hpp"
+#include "base/spelling.hpp"
 #include "comm/hosts/hosts.hpp"
 #include "comm/hosts/mesh.hpp"
 #include "comm/hosts/tcp_carrier.hpp"
@@ -17,6 +18,7 @@
 #include "engine/failure.hpp"
 #include "net/congestion.hpp"
 #include "net/interfaces.hpp"
+#include "net/sockets.hpp"
 #include "transport/doorbell.hpp"
 
 namespace stretto::comm {
@@ -114,6 +116,7 @@ Joined join_here(const Identity &me, const Origin *origin, const std::string &na
         segment.hold_life(me.rank);
         enter(me, meeting, patience);
         Joined joined{meeting.segment, nullptr, origin == nullptr ? Reach() : origin->reach};
+        joined.deadline = patience.deadline();
         watch(joined, me.rank, origin == nullptr ? Ward::Kind::job : origin->kind);
         return joined;
     } catch (...) {
@@ -142,6 +145,7 @@ Joined join_hosts(const Identity &me) {
     const Origin origin{"", 0, [&hosts] { hosts.watch(); }};
     Segment &segment = *hosts.meeting().segment;
     Joined joined{hosts.meeting().segment, nullptr};
+    joined.deadline = patience.deadline();
     try {
         segment.hold_life(me.rank);
         Mesh mesh = hosts.connect();
@@ -199,9 +203,16 @@ Joined join(const Identity &me, const Origin *origin) {
         return join_here(me, origin, origin->place);
     // What makes no sense is told whether it is needed or not.
     (void)net::interface_filter();
+    (void)net::port_range();
     net::check_congestion();
     if (!me.address.empty() && me.size > 1)
         return join_hosts(me);
+    if (given(Setting::hosts) && me.size > 1)
+        throw Error(Status::argument,
+                    "STRETTO_HOSTS is '" + shown(text(Setting::hosts)) +
+                        "', but the ranks have no address to meet at: start them by `stretto run`, "
+                        "which chooses one, or set STRETTO_ADDR (as 127.0.0.1:29400) and "
+                        "STRETTO_SECRET on all of them, or unset STRETTO_HOSTS");
     return join_here(me, origin,
                      (me.launch.empty() ? me.job : me.launch) + "-" + std::to_string(instance(me)));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -44,6 +45,7 @@ struct Joined {
     std::unique_ptr<transport::Carrier> carrier; // null if all ranks are on one host
     Reach reach = {};
     std::unique_ptr<Ward> ward = nullptr; // null if the job is on one host
+    std::uint64_t deadline = UINT64_MAX;  // of now_ns(): when the start is to be over
 };
 
 // Without an address in `me`, or of a communicator that is made of another: rank 0 founds the

@@ -30,6 +30,7 @@ bool is_follower(int rank, const Identity &me, const Origin *origin) {
 // One rank's call.  What cannot be one is turned away without harm.
 void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &me,
            const Origin *origin, std::vector<Descriptor> &peers, cpu_set_t &cores) {
+    throw_refusal(bytes);
     const auto greeting = parse_hello(bytes);
     if (!greeting)
         return;
@@ -62,17 +63,20 @@ std::vector<int> missing(const Identity &me, const Origin *origin,
 
 Error too_late(const Identity &me, const Origin *origin, const std::vector<int> &absent,
                std::size_t silent, const Patience &patience) {
-    std::string text = "after " + patience.seconds() + " nothing was heard of rank(s)" +
-                       listed(absent) + " of job '" + me.job + "'";
-    if (silent != 0)
-        text += "; " + std::to_string(silent) +
-                " process(es) have called and not said which rank they are: are they stopped?";
+    const std::string stuck =
+        silent == 0 ? ""
+                    : "; " + std::to_string(silent) +
+                          " process(es) have called and not said which rank they are: are they "
+                          "stopped?";
     return Error(Status::timeout,
-                 text + (origin == nullptr
-                             ? " on this host; see whether they run, on this host and under this "
-                               "user, and come to stretto_init" +
-                                   launch_hint(me)
-                             : "; all of its ranks must call " + me.launcher));
+                 "after " + patience.seconds() + " nothing was heard of rank(s)" + listed(absent) +
+                     " of job '" + me.job + "'" +
+                     (origin == nullptr
+                          ? " on this host; see whether they run, on this host and under this "
+                            "user, and come to stretto_init" +
+                                launch_hint(me)
+                          : "; all of its ranks must call " + me.launcher) +
+                     stuck);
 }
 
 Descriptor listen_for_others(const Identity &me, const std::string &name) {
@@ -129,6 +133,12 @@ int heard_from(const std::vector<Descriptor> &peers) {
     return static_cast<int>(news - entries.begin());
 }
 
+void throw_refusal(std::span<const std::byte> greeting) {
+    if (const auto answer = parse_answer(greeting); answer && answer->status != Status::ok)
+        throw Error(answer->status, "a rank on " + net::host_name() +
+                                        " could not join the job: " + answer->message);
+}
+
 std::string rank_here(int rank) {
     return "rank " + std::to_string(rank) + " on " + net::host_name();
 }
@@ -161,19 +171,26 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
               Patience &patience) {
     Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), me.rank};
     Descriptor listener;
-    Callers callers(listener, me.rank, kHelloBytes);
+    Callers callers(listener, me.rank, std::max(kHelloBytes, kAnswerBytes));
     // Those who have called and those who call now.  Where this process lacks a descriptor all are
     // expected to call, and each that has been told makes room for the next.
     const auto refuse_all = [&](Status status, std::string_view why) {
-        int absent = static_cast<int>(missing(me, origin, meeting.sockets).size());
+        int absent = 0; // counted without memory, of which there may be none
+        for (int rank = 0; rank < me.size; ++rank)
+            if (is_follower(rank, me, origin) &&
+                !meeting.sockets[static_cast<std::size_t>(rank)].open())
+                ++absent;
         for (Descriptor &peer : meeting.sockets) {
             if (peer.open())
                 send_answer(peer.get(), status, why);
             peer = Descriptor();
         }
-        constexpr int kMilliseconds = 3000;
+        // Those who come a little later are told as well.
+        const int milliseconds = status == Status::timeout  ? 0
+                                 : status == Status::system ? 3000
+                                                            : 500;
         if (listener.open())
-            callers.answer(status, why, status == Status::system ? kMilliseconds : 0, absent);
+            callers.answer(status, why, milliseconds, absent);
     };
     try {
         cpu_set_t cores = affinity();

@@ -32,6 +32,7 @@ public:
     // who wait for such reports give up, after all of it those who wait for the word of another.
     bool ended_for_reports() const { return now_ns() > after(grace() / 2); }
     bool ended_for_word() const { return now_ns() > after(grace()); }
+    std::uint64_t waited() const { return now_ns() - start_; } // ns
     std::string seconds() const { return in_seconds(limit_ns_); }
     // Throws if somebody who is awaited will not come.  To be called as often as one likes.
     void watch() {
@@ -80,6 +81,8 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
 int heard_from(const std::vector<Descriptor> &peers);
 // founding.cpp: what `rank` has said over its socket in place of joining, or that it has died.
 Error refusal_of(int rank, int fd);
+// founding.cpp: throws what a rank says, in place of a greeting, keeps it from joining.
+void throw_refusal(std::span<const std::byte> greeting);
 // founding.cpp: how a rank of this host is called in errors.
 std::string rank_here(int rank);
 // founding.cpp: what else may be wrong if the ranks of a job do not find one another; "": nothing.

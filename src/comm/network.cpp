@@ -73,11 +73,19 @@ void Communicator::learn() {
         return; // nothing to know
     const PlayUnseen play = [this](const std::string &name, const MakeSchedule &make, void *data,
                                    std::size_t bytes) { play_unseen(name, make, data, bytes); };
+    engine_.end_waits_at(
+        joined_.deadline,
+        " at the end of STRETTO_INIT_TIMEOUT (" + text(Setting::init_timeout) +
+            " s).  Connections are open and shorter messages may have come: if this one needs full "
+            "packets, the way between the hosts may carry none that are as large as their "
+            "interfaces allow (look at their MTU; `ip link set DEV mtu 1500` to try); else see "
+            "whether a rank is stopped.  STRETTO_PROFILE=assumed measures nothing");
     try {
         profile_ = told(profile_of_job(*segment_, rank(), play), size(), rank(), play);
     } catch (...) { // also what only this rank can find wrong, such as a file
         tell();
     }
+    engine_.end_waits_as_ever();
     first_call_ = engine_.calls();
     engine_.number_from_here();
 }

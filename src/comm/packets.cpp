@@ -18,7 +18,8 @@ namespace stretto::comm {
 Descriptor open_socket() {
     Descriptor result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!result.open())
-        throw_errno("cannot open a Unix socket");
+        throw_errno("cannot open a Unix socket, by which the ranks of a host find one another; let "
+                    "the container or sandbox allow them");
     return result;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,10 @@ public:
     // Ends the communicator if some rank made another call than this one, or in another way, where
     // we made call `sequence`.
     void judge(std::uint64_t sequence);
+    // Until further notice waits end at a point in time (of now_ns(); UINT64_MAX: never) instead of
+    // after the options' timeout, with an error that ends with `why`.
+    void end_waits_at(std::uint64_t deadline, std::string why);
+    void end_waits_as_ever() { deadline_.reset(); }
     // Calls begun.
     std::uint64_t calls() const { return sequence_; }
     // Errors and traces number calls from the next one on, which is 0; so on all ranks.
@@ -182,6 +187,11 @@ private:
     const bool spins_;          // on what others write: not where a bridge must bring it
     const reduce::Pass copy_;
     const EngineOptions options_;
+    struct Deadline {
+        std::uint64_t end; // of now_ns()
+        std::string why;
+    };
+    std::optional<Deadline> deadline_;
     trace::Recorder *const recorder_; // null: no trace is wanted
     const std::uint64_t patience_ticks_;
     Run own_; // of blocking calls

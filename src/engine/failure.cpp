@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace stretto::engine {
@@ -15,7 +16,8 @@ Error no_memory(int rank) {
 
 static Error classified(int rank, const Error &exhausted) {
     const auto on_this_rank = [&](Status status, const char *what) {
-        return Error(status, "rank " + std::to_string(rank) + ": " + what);
+        const bool named = std::string_view(what).starts_with("rank ");
+        return Error(status, named ? what : "rank " + std::to_string(rank) + ": " + what);
     };
     try {
         try {

@@ -166,14 +166,21 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
                      " and has ended this call, but what it sent is not what is waited for; " +
                      here(run) + "; do all ranks make the same calls with the same arguments?");
     }
-    if (options_.timeout_ns == 0 || waited_ns <= options_.timeout_ns)
+    if (deadline_ ? now_ns() <= deadline_->end
+                  : options_.timeout_ns == 0 || waited_ns <= options_.timeout_ns)
         return;
     ask_where(*segment_);
     const auto mine = transport::Standing::unpacked(mine_.standing.load(std::memory_order_relaxed));
     fail(Status::timeout, here(run) + " waited " + in_seconds(waited_ns) + " for " +
-                              in_words(mine) + missing(run) +
+                              in_words(mine) + (deadline_ ? "" : missing(run)) +
                               where_others_wait(*segment_, rank_, run.sequence) +
-                              "; raise STRETTO_TIMEOUT if that is not too long (0: for ever)");
+                              (deadline_ ? deadline_->why
+                                         : "; raise STRETTO_TIMEOUT if that is not too long (0: "
+                                           "for ever)"));
+}
+
+void Engine::end_waits_at(std::uint64_t deadline, std::string why) {
+    deadline_.emplace(Deadline{deadline, std::move(why)});
 }
 
 // Looks for the first call, as far back as entries reach, in which `rank` said something else.

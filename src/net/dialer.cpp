@@ -137,6 +137,14 @@ void Dialer::fail(Status status, const std::string &why) {
     socket_ = Descriptor();
 }
 
+std::string Dialer::so_far() const {
+    if (tries_ == 0)
+        return connecting_  ? "a call of it has not been taken yet"
+               : handshake_ ? "it has taken a call and not answered yet"
+                            : "it has not been called";
+    return std::to_string(tries_) + (tries_ == 1 ? " try: " : " tries: ") + last_;
+}
+
 pollfd Dialer::waits_for() const {
     if (state_ != State::trying)
         return {-1, 0, 0};

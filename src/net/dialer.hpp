@@ -47,6 +47,9 @@ public:
 
     // The address that it tries, or was the last one.
     const Address &target() const { return addresses_[tries_ % addresses_.size()]; }
+    // While it tries, for errors: how often, and how the last try ended.
+    std::string so_far() const;
+    std::uint64_t failed_tries() const { return tries_; }
     // Once, when it is open.
     Opened take();
     // When it failed: who, whom, where, why, and what to do.

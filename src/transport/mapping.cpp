@@ -57,7 +57,7 @@ Descriptor anonymous_file(const char *name, std::size_t bytes) {
         number = memfd_create(name, MFD_CLOEXEC);
     Descriptor file(number);
     if (!file.open())
-        throw_errno("cannot create the shared segment (memfd_create)");
+        throw_errno("cannot create the shared segment (memfd_create; a sandbox must allow it)");
     if (uninterrupted([&] { return ftruncate(file.get(), static_cast<off_t>(bytes)); }) != 0)
         throw_errno("cannot size the shared segment to " + std::to_string(bytes) + " bytes");
     return file;

@@ -33,10 +33,30 @@ net::Secret secret_of(const Identity &me) {
     return net::Secret(me.secret, net::SecretSource::setting, "the secret of the job");
 }
 
-Descriptor door_of(const Identity &me) {
+// Where rank 0 waits for the others.  If it cannot be there, it tells them so at the next port: who
+// has its own says nothing to them.
+Descriptor door_of(const Identity &me, const net::Key &key, const Table &table,
+                   const Patience &patience) {
     if (me.door != nullptr)
         return std::move(*me.door);
-    return net::listen_everywhere(net::parse_endpoint("STRETTO_ADDR", me.address).port);
+    const std::uint16_t port = net::parse_endpoint("STRETTO_ADDR", me.address).port;
+    try {
+        return net::listen_everywhere(port);
+    } catch (const Error &error) {
+        const bool derived = !given(Setting::addr) && me.launcher == "torchrun";
+        const Error why(error.status(),
+                        rank_here(me.rank) + ": " + error.what() +
+                            (derived ? " (it is the one after MASTER_PORT)" : " (STRETTO_ADDR)"));
+        try {
+            if (port < UINT16_MAX)
+                Rendezvous(Rendezvous::Aside(), me, key,
+                           net::listen_everywhere(static_cast<std::uint16_t>(port + 1)), table,
+                           patience)
+                    .turn_away(why);
+        } catch (const Error &) { // nor can it be there
+        }
+        throw why;
+    }
 }
 
 } // namespace
@@ -46,12 +66,13 @@ Descriptor door_of(const Identity &me) {
 HostMeeting::HostMeeting(const Identity &me, int instance, Patience &patience)
     : me_(me), patience_(patience),
       key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))),
-      socket_(net::listen_everywhere(0)), port_(net::local_address(socket_.get()).port()),
       meeting_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
     try {
-        if (me.rank == 0)
-            rendezvous_ = std::make_unique<Rendezvous>(me, key_, door_of(me),
-                                                       table_of(shape_for(me.size, 1)), patience);
+        if (me.rank == 0) {
+            const Table table = table_of(shape_for(me.size, 1));
+            rendezvous_ = std::make_unique<Rendezvous>(me, key_, door_of(me, key_, table, patience),
+                                                       table, patience);
+        }
         find_neighbours(instance);
     } catch (const Error &error) {
         failed(error);

@@ -52,13 +52,14 @@ private:
     void admit(Descriptor caller, std::span<const std::byte> greeting);
     bool follow(Descriptor socket);
     void take_handed(int fd, Handed handed);
+    void listen();
     Seat own_seat() const;
 
     const Identity me_;
     Patience &patience_;
     net::Key key_;
     Descriptor socket_; // where other hosts reach this rank
-    std::uint16_t port_;
+    std::uint16_t port_ = 0;
     std::unique_ptr<Rendezvous> rendezvous_; // rank 0
     std::unique_ptr<Spokesman> spokesman_;   // one rank of each host
     cpu_set_t cores_{};                      // of all ranks of this host so far

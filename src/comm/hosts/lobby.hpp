@@ -51,6 +51,11 @@ public:
     void progress();
     // The last connection that `rank` has opened for that, if it has.
     std::optional<net::Opened> take(Line line, int rank, std::uint64_t epoch);
+    // Calls that were turned away for that.
+    std::uint64_t refused(net::Refusal why) {
+        const std::lock_guard lock(mutex_);
+        return listener_.refused(why);
+    }
     // Readable when there is something to let in.
     int descriptor() const { return listener_.descriptor(); }
 

@@ -2,6 +2,7 @@
 #include "comm/hosts/mesh.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <poll.h>
 #include <sstream>
 #include <string>
@@ -61,15 +62,45 @@ public:
         (void)poll(descriptors.data(), descriptors.size(), milliseconds);
     }
 
-    std::vector<int> missing() {
-        std::vector<int> ranks;
-        for (int rank = 0; rank < me_.size; ++rank)
-            if (std::any_of(lines_.begin(), lines_.end(), [&](Line line) {
-                    return wanted(line, rank) &&
-                           of(line)[static_cast<std::size_t>(rank)] == nullptr;
-                }))
-                ranks.push_back(rank);
-        return ranks;
+    bool complete() const { return calls_.empty() && awaited().empty(); }
+    // If others could not connect to this rank, which had no descriptor for them, it will not come
+    // about by itself.
+    void check_descriptors(const Patience &patience) {
+        constexpr std::uint64_t kLongEnough = 2'000'000'000; // ns
+        if (reach_.lobby->refused(net::Refusal::descriptors) == 0 || awaited().empty())
+            return;
+        if (short_since_ == 0)
+            short_since_ = now_ns();
+        if (now_ns() - short_since_ < kLongEnough && !patience.ended())
+            return;
+        errno = EMFILE;
+        throw_errno(rank_here(me_.rank) + " cannot let in rank(s)" + listed(awaited()));
+    }
+    // What this rank lacks, and what it knows of why.
+    Error too_late(const Patience &patience) const {
+        constexpr int kMost = 3; // ranks of which the sentence speaks
+        std::string lacks;
+        int number = 0, last = -1;
+        for (const Call &call : calls_) {
+            if (call.rank != std::exchange(last, call.rank) && ++number <= kMost)
+                lacks += (number > 1 ? ", " : "to rank(s) ") + std::to_string(call.rank) + " at " +
+                         address(call.rank).text() + " (" + call.dialer->so_far() + ")";
+        }
+        if (number > kMost)
+            lacks += " and " + std::to_string(number - kMost) + " more";
+        const std::vector<int> others = awaited();
+        if (!others.empty())
+            lacks += (lacks.empty() ? "from" : "; from") + std::string(" rank(s)") +
+                     listed(others) + " (no call has come to " + address(me_.rank).text() + ")";
+        const int first = calls_.empty() ? others.front() : calls_.front().rank;
+        return Error(Status::timeout,
+                     rank_here(me_.rank) + " lacks connections after " + patience.seconds() + ": " +
+                         lacks + from_here(address(first)) +
+                         (me_.address.empty()
+                              ? "; all ranks of the new communicator must call " + me_.launcher
+                              : "; does a firewall keep the hosts from one another (STRETTO_PORTS "
+                                "keeps the ranks' ports in a range that it can let through), or is "
+                                "another interface needed (STRETTO_IFACE)?"));
     }
     const net::Address &address(int rank) const { return reach_.lobby->address(in_job(rank)); }
 
@@ -85,6 +116,20 @@ private:
     int in_job(int rank) const { return reach_.ranks[static_cast<std::size_t>(rank)]; }
     Connections &of(Line line) {
         return line.kind == ConnectionKind::data ? mesh_.data[line.channel] : mesh_.control;
+    }
+    const Connections &of(Line line) const {
+        return line.kind == ConnectionKind::data ? mesh_.data[line.channel] : mesh_.control;
+    }
+    // Ranks whose calls have not come.
+    std::vector<int> awaited() const {
+        std::vector<int> ranks;
+        for (int rank = me_.rank + 1; rank < me_.size; ++rank)
+            if (std::any_of(lines_.begin(), lines_.end(), [&](Line line) {
+                    return wanted(line, rank) &&
+                           of(line)[static_cast<std::size_t>(rank)] == nullptr;
+                }))
+                ranks.push_back(rank);
+        return ranks;
     }
     bool wanted(Line line, int rank) const {
         return rank != me_.rank && (line.kind == ConnectionKind::control || !placement_.here(rank));
@@ -129,22 +174,9 @@ private:
     const transport::Placement &placement_;
     std::vector<Line> lines_;
     std::vector<Call> calls_;
+    std::uint64_t short_since_ = 0; // of descriptors; 0: it is not
     Mesh mesh_;
 };
-
-Error too_late(const Identity &me, const Weaver &weaver, const std::vector<int> &missing,
-               const std::string &seconds) {
-    std::string who;
-    for (const int rank : missing)
-        who += " " + std::to_string(rank) + " at " + weaver.address(rank).text();
-    return Error(Status::timeout,
-                 "rank " + std::to_string(me.rank) + " has no connection to rank(s)" + who +
-                     " after " + seconds + from_here(weaver.address(missing.front())) +
-                     (me.address.empty()
-                          ? "; all ranks of the new communicator must call " + me.launcher
-                          : "; does a firewall keep the hosts from one another, or is another "
-                            "interface needed (STRETTO_IFACE)?"));
-}
 
 } // namespace
 
@@ -164,12 +196,12 @@ Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
     Weaver weaver(me, reach, epoch, placement, kinds);
     for (;;) {
         weaver.go_on();
-        const std::vector<int> missing = weaver.missing();
-        if (missing.empty())
+        if (weaver.complete())
             return weaver.take();
         watch();
+        weaver.check_descriptors(patience);
         if (patience.ended())
-            throw too_late(me, weaver, missing, patience.seconds());
+            throw weaver.too_late(patience);
         constexpr int kMilliseconds = 5;
         weaver.wait(kMilliseconds);
     }

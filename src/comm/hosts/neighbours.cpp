@@ -89,6 +89,14 @@ void HostMeeting::find_neighbours(int instance) {
     }
 }
 
+// Where other hosts reach this rank.  What keeps it from that can be told already.
+void HostMeeting::listen() {
+    const auto turn = static_cast<unsigned>(me_.rank);
+    const std::uint16_t meeting = net::parse_endpoint("STRETTO_ADDR", me_.address).port;
+    socket_ = net::listen_within(net::port_range(), turn, meeting);
+    port_ = net::local_address(socket_.get()).port();
+}
+
 Seat HostMeeting::own_seat() const {
     Seat seat;
     seat.rank = me_.rank;
@@ -101,7 +109,7 @@ Seat HostMeeting::own_seat() const {
 // This rank names the others of its host to rank 0, makes the segment and hands it out.
 void HostMeeting::speak(Descriptor listener) {
     meeting_.founder = me_.rank;
-    Callers callers(listener, me_.rank, kMostSeatBytes);
+    Callers callers(listener, me_.rank, std::max(kMostSeatBytes, kAnswerBytes));
     const auto tell_neighbours = [&](Status status, std::string_view why,
                                      std::span<const int> descriptors = {}) {
         for (const Descriptor &peer : meeting_.sockets)
@@ -110,6 +118,7 @@ void HostMeeting::speak(Descriptor listener) {
     };
     try {
         spokesman_ = std::make_unique<Spokesman>(me_, key_, patience_);
+        listen();
         Seat mine = own_seat();
         cores_ = mine.cores;
         mine.cores_here = cores_worth(cores_);
@@ -141,6 +150,7 @@ void HostMeeting::speak(Descriptor listener) {
 
 // A rank of this host has called.  Who is none of ours is turned away without harm.
 void HostMeeting::admit(Descriptor caller, std::span<const std::byte> greeting) {
+    throw_refusal(greeting);
     auto seat = parse_seat(greeting);
     if (!seat)
         return;
@@ -168,6 +178,8 @@ void HostMeeting::admit(Descriptor caller, std::span<const std::byte> greeting) 
 bool HostMeeting::follow(Descriptor socket) {
     try {
         const std::string speaker = "the rank that speaks for " + net::host_name();
+        if (!socket_.open())
+            listen();
         auto handed = greet(socket.get(), write(own_seat()), me_, speaker, patience_);
         if (!handed)
             return false;

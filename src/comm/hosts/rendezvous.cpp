@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <poll.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -15,19 +16,53 @@
 
 namespace stretto::comm {
 
-Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
+Rendezvous::Rendezvous(Aside, const Identity &me, const net::Key &key, Descriptor socket,
                        const Table &shape, const Patience &patience)
     : me_(me), patience_(patience), table_(shape),
       listener_(std::move(socket), key, {0, UINT32_MAX, 0}, only_guests()),
       named_(static_cast<std::size_t>(me.size)) {
     table_.host_of.assign(named_.size(), 0);
     table_.addresses.assign(named_.size(), {});
-    thread_ = named_thread("stretto-meeting", [this] { run(); });
+}
+
+Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
+                       const Table &shape, const Patience &patience)
+    : Rendezvous(Aside(), me, key, std::move(socket), shape, patience) {
+    try {
+        thread_ = named_thread("stretto-meeting", [this] { run(); });
+    } catch (const std::system_error &error) {
+        const Error why(Status::system,
+                        rank_here(me_.rank) + " cannot start a thread, by which the others meet: " +
+                            error.what() + "; raise the limit of processes (ulimit -u)");
+        turn_away(why);
+        throw why;
+    }
 }
 
 Rendezvous::~Rendezvous() {
     stop_.store(true, std::memory_order_release);
-    thread_.join();
+    if (thread_.joinable())
+        thread_.join();
+}
+
+void Rendezvous::turn_away(const Error &why) noexcept {
+    try {
+        failure_ = why;
+        stay(kStaysAside);
+        for (int rounds = 0; rounds < 5; ++rounds) // what was said last
+            round();
+    } catch (...) { // they wait for as long as they may, then
+    }
+}
+
+// Until all have been told of the failure.
+void Rendezvous::stay(std::uint64_t nanoseconds) {
+    const std::uint64_t end = now_ns() + nanoseconds;
+    const auto absent = [&] {
+        return std::find(named_.begin() + 1, named_.end(), false) != named_.end();
+    };
+    while (absent() && now_ns() < end && !patience_.ended())
+        round();
 }
 
 void Rendezvous::give_up(const Error &why) noexcept {
@@ -66,6 +101,10 @@ void Rendezvous::run() {
             else if (too_late() && !over_)
                 fail({Status::timeout, "after " + patience_.seconds() + missing()});
         }
+        // Those who come a little later are told as well.
+        constexpr std::uint64_t kStays = 3'000'000'000; // ns
+        if (failure_ && failure_->status() != Status::timeout)
+            stay(kStays);
         // What was said last must reach them.
         const std::uint64_t start = now_ns();
         const auto unsaid = [this] {
@@ -102,7 +141,8 @@ void Rendezvous::round() {
     for (const auto &guest : guests_)
         if (!guest->gone)
             hear(*guest);
-    if (!over_ && std::all_of(named_.begin(), named_.end(), [](bool named) { return named; }) &&
+    if (!over_ && !failure_ &&
+        std::all_of(named_.begin(), named_.end(), [](bool named) { return named; }) &&
         std::all_of(guests_.begin(), guests_.end(),
                     [](const auto &guest) { return guest->complete || guest->ranks.empty(); })) {
         for (const auto &guest : guests_)
@@ -116,7 +156,9 @@ void Rendezvous::hear(Guest &guest) {
     const bool whole = guest.talk.progress();
     Word word;
     while (guest.talk.heard(word)) {
-        if (word.kind == Word::seat && !over_)
+        if (word.kind == Word::seat && failure_)
+            turn_away(guest, word);
+        else if (word.kind == Word::seat && !over_)
             seat(guest, word);
         else if (word.kind == Word::complete)
             guest.complete = true;
@@ -126,8 +168,18 @@ void Rendezvous::hear(Guest &guest) {
     if (whole)
         return;
     guest.gone = true;
-    if (!over_ && !guest.ranks.empty())
+    if (!over_ && !failure_ && !guest.ranks.empty())
         fail({Status::peer, in_words(guest) + " died while the job was starting"});
+}
+
+void Rendezvous::turn_away(Guest &guest, const Word &word) {
+    const auto seat = parse_seat(word.bytes);
+    if (seat && seat->rank > 0 && seat->rank < me_.size &&
+        !named_[static_cast<std::size_t>(seat->rank)]) {
+        named_[static_cast<std::size_t>(seat->rank)] = true;
+        ++number_;
+    }
+    guest.talk.say_failed(failure_->status(), failure_->what());
 }
 
 // One more rank has been named.
@@ -182,6 +234,7 @@ void Rendezvous::send_table() {
 }
 
 void Rendezvous::fail(const Error &why) {
+    failure_ = why;
     for (const auto &guest : guests_)
         if (!guest->gone)
             guest->talk.say_failed(why.status(), why.what());

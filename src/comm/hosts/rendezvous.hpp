@@ -17,6 +17,10 @@
 
 namespace stretto::comm {
 
+// How long the others try before they look at the port after that of rank 0, where it says so if it
+// has none of its own; and how long it stays there.
+inline constexpr std::uint64_t kAside = 1'000'000'000, kStaysAside = 8'000'000'000; // ns
+
 // One process speaks for each host.  When every rank has been named, all hosts are told where all
 // are; when all of them have joined, that they may begin.  Whatever goes wrong anywhere meanwhile
 // is told to all of them.
@@ -25,12 +29,19 @@ public:
     // `socket` listens at the address that all ranks know.  `shape` is the table without its ranks.
     Rendezvous(const Identity &me, const net::Key &key, Descriptor socket, const Table &shape,
                const Patience &patience);
+    // The same without a thread, for turn_away().
+    struct Aside {};
+    Rendezvous(Aside, const Identity &me, const net::Key &key, Descriptor socket,
+               const Table &shape, const Patience &patience);
     ~Rendezvous();
     Rendezvous(const Rendezvous &) = delete;
     Rendezvous &operator=(const Rendezvous &) = delete;
 
     // Rank 0 cannot join: tells all why, instead of that it has given up.
     void give_up(const Error &why) noexcept;
+    // Without a thread: tells all who come why rank 0 cannot be where they look for it, until all
+    // have heard it or a few seconds are over.
+    void turn_away(const Error &why) noexcept;
     // Whether all have been told how it ended.
     bool over() const { return told_.load(std::memory_order_acquire); }
 
@@ -50,6 +61,8 @@ private:
     void round();
     void hear(Guest &guest);
     void seat(Guest &guest, const Word &word);
+    void turn_away(Guest &guest, const Word &word);
+    void stay(std::uint64_t nanoseconds);
     void send_table();
     void fail(const Error &why);
     std::string missing() const;
@@ -64,7 +77,8 @@ private:
     std::vector<bool> named_;
     int number_ = 0; // of ranks named
     bool over_ = false;
-    std::optional<Error> why_; // written before stop_
+    std::optional<Error> failure_; // of the job, of which all who come are told
+    std::optional<Error> why_;     // written before stop_
     std::atomic<bool> stop_{false}, told_{false};
     std::thread thread_; // last: uses all of the above
 };

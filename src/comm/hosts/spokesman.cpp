@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/hosts/spokesman.hpp"
 
-#include <algorithm>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/settings.hpp"
@@ -13,15 +13,21 @@
 
 namespace stretto::comm {
 
+namespace {
+
+net::Purpose to_rank_0(int rank) {
+    return {
+        net::ConnectionKind::rendezvous, 0, static_cast<std::uint32_t>(rank), 0, 0, net::kProtocol};
+}
+
+} // namespace
+
 Spokesman::Spokesman(const Identity &me, const net::Key &key, const Patience &patience)
-    : rank_(me.rank), size_(me.size), address_(me.address), patience_(patience),
-      dialer_(key,
-              {net::ConnectionKind::rendezvous, 0, static_cast<std::uint32_t>(me.rank), 0, 0,
-               net::kProtocol},
-              net::resolve(net::parse_endpoint("STRETTO_ADDR", me.address)),
-              {.deadline = patience.deadline()}) {}
+    : rank_(me.rank), size_(me.size), address_(me.address), patience_(patience), key_(key),
+      resolving_(net::parse_endpoint("STRETTO_ADDR", me.address)) {}
 
 void Spokesman::name(Seat seat) {
+    named_.push_back(seat);
     unsaid_.push_back(std::move(seat));
     say_seats();
 }
@@ -40,9 +46,16 @@ void Spokesman::complete() {
 }
 
 void Spokesman::failed(Status status, const std::string &why) noexcept {
-    if (!talk_)
-        return;
     try {
+        // If there is no connection yet, it is worth a moment.
+        const std::uint64_t start = now_ns();
+        constexpr std::uint64_t kMoment = 2'000'000'000; // ns
+        while (!talk_ && now_ns() - start < kMoment && !patience_.ended()) {
+            call();
+            usleep(1000);
+        }
+        if (!talk_)
+            return;
         talk_->say_failed(status, why);
         for (int tries = 0; tries < 100 && talk_->progress() && talk_->wants_to_send(); ++tries)
             usleep(1000);
@@ -50,17 +63,55 @@ void Spokesman::failed(Status status, const std::string &why) noexcept {
     }
 }
 
-void Spokesman::progress() {
-    if (!talk_) {
-        switch (dialer_.progress(now_ns())) {
-        case net::Dialer::State::trying: return;
-        case net::Dialer::State::failed:
-            throw Error(dialer_.failure().status(),
-                        dialer_.failure().what() + from_here(dialer_.target()));
-        case net::Dialer::State::open: break;
-        }
-        begin_talk();
+// Until there is a connection.
+void Spokesman::call() {
+    if (!dialer_) {
+        auto addresses = resolving_.progress(now_ns());
+        if (!addresses && patience_.ended())
+            throw Error(Status::timeout, rank_here(rank_) + " knows no address of rank 0 after " +
+                                             patience_.seconds() + ": " + resolving_.last());
+        if (!addresses)
+            return;
+        dialer_.emplace(key_, to_rank_0(rank_), std::move(*addresses),
+                        net::DialOptions{.deadline = patience_.deadline()});
     }
+    switch (dialer_->progress(now_ns())) {
+    case net::Dialer::State::trying: return hear_of_failure();
+    case net::Dialer::State::failed:
+        throw Error(dialer_->failure().status(),
+                    dialer_->failure().what() + from_here(dialer_->target()));
+    case net::Dialer::State::open: begin_talk();
+    }
+}
+
+// Whoever has the port of rank 0 need not answer.
+void Spokesman::hear_of_failure() {
+    const net::Address target = dialer_->target();
+    if (!aside_ && patience_.waited() > kAside && target.port() < UINT16_MAX)
+        aside_.emplace(
+            key_, to_rank_0(rank_),
+            std::vector{target.with_port(static_cast<std::uint16_t>(target.port() + 1))});
+    if (aside_ && !aside_talk_ && aside_->progress(now_ns()) == net::Dialer::State::open) {
+        aside_talk_.emplace(aside_->take(), 0u, size_);
+        for (const Seat &seat : named_)
+            aside_talk_->say(Word::seat, 0, write(seat));
+    }
+    if (!aside_talk_)
+        return; // neither is who has that port a rank, if it is there at all
+    const bool whole = aside_talk_->progress();
+    Word word;
+    while (aside_talk_->heard(word))
+        if (word.kind == Word::failed)
+            throw Talk::failure(word);
+    if (!whole)
+        aside_talk_.reset();
+}
+
+void Spokesman::progress() {
+    if (!talk_)
+        call();
+    if (!talk_)
+        return;
     const bool whole = talk_->progress();
     Word word;
     while (talk_->heard(word))
@@ -77,7 +128,7 @@ void Spokesman::progress() {
 }
 
 void Spokesman::begin_talk() {
-    net::Opened opened = dialer_.take();
+    net::Opened opened = dialer_->take();
     const net::Address peer = opened.peer;
     // First of all: what goes wrong from now on can be told.
     talk_.emplace(std::move(opened), 0u, size_);

@@ -33,6 +33,8 @@ public:
     bool may_go() const { return may_go_; }
 
 private:
+    void call();
+    void hear_of_failure();
     void begin_talk();
     void hear(const Word &word);
     void take_table(const Word &word);
@@ -41,10 +43,15 @@ private:
     const int rank_, size_;
     const std::string address_; // of the rendezvous
     const Patience &patience_;
-    net::Dialer dialer_;
+    const net::Key key_;
+    net::Resolving resolving_;
+    std::optional<net::Dialer> dialer_; // once the address is known
+    // To where rank 0 says why it cannot be at its address (rendezvous.hpp).
+    std::optional<net::Dialer> aside_;
+    std::optional<Talk> aside_talk_;
     std::optional<Talk> talk_;
     net::Address own_; // by which other hosts reach this one
-    std::vector<Seat> unsaid_;
+    std::vector<Seat> unsaid_, named_;
     std::optional<Table> table_;
     bool may_go_ = false;
 };

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <functional>
 #include <memory>
+#include <netinet/in.h>
 #include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -56,7 +58,7 @@ void interrupt_every(suseconds_t microseconds) {
 
 // Where ranks meet that are to share no memory; nothing: they are on one host.
 struct Hosts {
-    explicit Hosts(bool several) {
+    explicit Hosts(bool several = true) {
         if (!several)
             return;
         addr = std::make_unique<With>("STRETTO_ADDR", "127.0.0.1:29471");
@@ -143,4 +145,80 @@ TEST_CASE("who has not been heard of is named, by the one that knows") {
                    : wrong(rank);
     });
     CHECK(codes == std::vector<int>(3, kRight));
+}
+
+TEST_CASE("ranks of several hosts listen in the range of ports that they are given") {
+    const Hosts hosts;
+    const auto start = [](int ranks, const std::function<bool(stretto_status)> &right) {
+        const std::string job = test::fresh_job();
+        return test::on_bare_processes(ranks, [&, job](int rank) {
+            stretto_comm comm = nullptr;
+            const stretto_status status = stretto_init_explicit(rank, ranks, job.c_str(), &comm);
+            if (!right(status))
+                return wrong(rank);
+            return comm == nullptr || stretto_finalize(&comm) == STRETTO_OK ? kRight : wrong(rank);
+        });
+    };
+    const auto joined = [](stretto_status status) { return status == STRETTO_OK; };
+    {
+        // Four of five: the fifth is that of STRETTO_ADDR.
+        const With ports("STRETTO_PORTS", "29471-29475");
+        CHECK(start(4, joined) == std::vector<int>(4, kRight));
+    }
+    {
+        // One too few: who has none tells the others.
+        const With ports("STRETTO_PORTS", "29472-29473");
+        CHECK(start(3, [](stretto_status status) {
+                  return status == STRETTO_ERR_SYSTEM &&
+                         contains(stretto_last_error(), "STRETTO_PORTS=29472-29473 is free");
+              }) == std::vector<int>(3, kRight));
+    }
+    const With ports("STRETTO_PORTS", "29473-29472");
+    CHECK(start(2, [](stretto_status status) {
+              return status == STRETTO_ERR_ARGUMENT &&
+                     contains(stretto_last_error(), "STRETTO_PORTS is '29473-29472'");
+          }) == std::vector<int>(2, kRight));
+}
+
+TEST_CASE("rank 0 whose port another process has tells the others") {
+    const Hosts hosts;
+    const int other = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in6 any{};
+    any.sin6_family = AF_INET6;
+    any.sin6_port = htons(29471);
+    const int on = 1;
+    setsockopt(other, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    REQUIRE(bind(other, reinterpret_cast<const sockaddr *>(&any), sizeof any) == 0);
+    REQUIRE(listen(other, 8) == 0); // and never says anything
+    const std::string job = test::fresh_job();
+    const auto codes = test::on_bare_processes(3, [&](int rank) {
+        stretto_comm comm = nullptr;
+        const stretto_status status = stretto_init_explicit(rank, 3, job.c_str(), &comm);
+        return status == STRETTO_ERR_SYSTEM &&
+                       contains(stretto_last_error(), "cannot listen at [::]:29471")
+                   ? kRight
+                   : wrong(rank);
+    });
+    close(other);
+    CHECK(codes == std::vector<int>(3, kRight));
+}
+
+TEST_CASE("ranks that are to share no memory need an address") {
+    const With hosts("STRETTO_HOSTS", "a,b");
+    stretto_comm comm = nullptr;
+    CHECK(stretto_init_explicit(0, 2, test::fresh_job().c_str(), &comm) == STRETTO_ERR_ARGUMENT);
+    CHECK(contains(stretto_last_error(), "STRETTO_HOSTS is 'a,b'"));
+    CHECK(contains(stretto_last_error(), "STRETTO_ADDR"));
+    CHECK(stretto_init_explicit(0, 1, test::fresh_job().c_str(), &comm) == STRETTO_OK);
+    CHECK(stretto_finalize(&comm) == STRETTO_OK);
+}
+
+TEST_CASE("a name that nobody knows is asked for until the time is over") {
+    const Hosts hosts;
+    const With addr("STRETTO_ADDR", "no-such-host.invalid:29471"),
+        limit("STRETTO_INIT_TIMEOUT", "1");
+    stretto_comm comm = nullptr;
+    CHECK(stretto_init_explicit(1, 2, test::fresh_job().c_str(), &comm) == STRETTO_ERR_TIMEOUT);
+    CHECK(contains(stretto_last_error(), "knows no address of rank 0 after 1 s"));
+    CHECK(contains(stretto_last_error(), "no-such-host.invalid"));
 }
