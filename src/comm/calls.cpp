@@ -5,17 +5,21 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "base/memory.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
 #include "reduce/kernels.hpp"
+#include "transport/turn.hpp"
 
 namespace stretto::comm {
 
 // A plan is made of the steps of all ranks, of which each takes one to two KB meanwhile: from so
 // many on they are given back.
 static constexpr std::size_t kManySteps = 8192;
+// So many ranks on a host make their plans by turns: 200 at once took 30 GB for one of 400 kB.
+static constexpr int kManyRanks = 32;
 
 // An address `by` bytes on, modulo 2^64: it may lie before any memory, or start from none.
 static void *shifted(const void *memory, std::size_t by) {
@@ -85,6 +89,24 @@ std::shared_ptr<const engine::Plan> Communicator::known_plan(const Request &requ
     return found == plans_.end() ? nullptr : found->second;
 }
 
+// Steps of all ranks with all ranks, of which most algorithms have fewer.  A rank that the kernel
+// ends for want of memory could not say why.
+static void check_room(const Recipe &recipe) {
+    constexpr std::size_t kStep = 2048; // bytes
+    const auto ranks = static_cast<std::size_t>(recipe.ranks);
+    const engine::PlanOptions &options = recipe.options;
+    const std::size_t block = options.count * options.element / ranks;
+    const std::size_t steps = ranks * ranks * (1 + block / std::max<std::size_t>(1, options.slice));
+    if (const std::size_t room = available_memory(); steps * kStep > room)
+        throw Error(Status::memory,
+                    "rank " + std::to_string(recipe.rank) + " has no memory to plan a call of " +
+                        std::to_string(recipe.ranks) + " ranks: it may take " +
+                        std::to_string(steps * kStep >> 20) + " MiB for a moment, and " +
+                        std::to_string(room >> 20) +
+                        " MiB are free; free memory, raise STRETTO_SLICE_BYTES, or start fewer "
+                        "ranks on a host");
+}
+
 // `prepared`: the plan, if it has been made.
 const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen,
                                        std::unique_ptr<const engine::Plan> prepared) {
@@ -92,7 +114,13 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
     std::shared_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
+    const bool many = segment_->placement().ranks_here(size()) >= kManyRanks;
+    std::optional<transport::Turn> turn;
     try {
+        if (many) {
+            turn.emplace(*segment_, rank());
+            check_room(recipe(request));
+        }
         if (prepared != nullptr) {
             slot = std::move(prepared);
         } else if (chosen.imported == nullptr) {
@@ -114,8 +142,9 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
         plans_.erase(key);
         throw;
     }
-    if (slot->steps.size() * static_cast<std::size_t>(size()) > kManySteps)
+    if (many || slot->steps.size() * static_cast<std::size_t>(size()) > kManySteps)
         give_back_freed_memory();
+    turn.reset();
     plan_bytes_ += slot->footprint();
     if (logs_choices_ && !request.own && logged_.insert(key).second)
         log_choice(request, chosen);
