@@ -26,7 +26,7 @@ python_sources := $(shell find python -type f -not -name '*.pyc')
 c_files := $(shell find src include mpi python tests bench examples lab -type f \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
 	-not -path '*/.venv/*' -not -path '*/.build/*')
-python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak
+python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
 .PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-asan test-tsan \
 	reliability bench format format-check lint install clean
