@@ -107,11 +107,8 @@ typedef enum stretto_op {
     STRETTO_OP_CREATED = 0x40000000 /* and beyond: what stretto_op_create... gave */
 } stretto_op;
 
-/* Pass as `send` to say that the contribution lies in `recv`.  Without it what a call reads and
- * what it writes share no memory: not one byte, and not the same buffer either; it is
- * STRETTO_ERR_ARGUMENT, as are parts of two ranks in a receive buffer that share memory.  A buffer
- * that a rank does not use, such as recv of a reduce elsewhere than on the root, may be anywhere.
- */
+/* Pass as `send` to say that the contribution lies in `recv`.  Without it, if what a call reads and
+ * what it writes share memory, it is STRETTO_ERR_ARGUMENT (docs/data.md). */
 #define STRETTO_IN_PLACE ((const void *)(intptr_t)-1)
 
 /* ---- life ------------------------------------------------------------------------------- */
@@ -384,8 +381,8 @@ STRETTO_API stretto_status stretto_stats(stretto_comm comm, stretto_stat *lines,
                                          size_t *count);
 STRETTO_API stretto_status stretto_stats_reset(stretto_comm comm);
 
-/* The algorithm that a call of this collective ("allreduce", ...) and size would use.  The text is
- * valid as long as the communicator. */
+/* The algorithm that a call of this collective ("allreduce", ...) and size would use; the text
+ * lasts as long as the communicator. */
 STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collective,
                                                     size_t count, stretto_dtype dtype,
                                                     const char **algorithm);
