@@ -37,5 +37,6 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/include/stretto/machine.h
   ${PROJECT_SOURCE_DIR}/include/stretto/alarm.h
   ${PROJECT_SOURCE_DIR}/include/stretto/phases.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/waiting.h
   ${PROJECT_SOURCE_DIR}/include/stretto/stretto.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stretto)

@@ -17,8 +17,7 @@
  * What is wrong in the arguments of one rank alone is its own error; the others wait for it.  Any
  * other failure, also of a message, ends the calls of all ranks, and the communicator: those who
  * are left can go on by stretto_comm_shrink, and it can be finalized.  In a child that a rank has
- * forked nothing can be called but stretto_finalize (STRETTO_ERR_UNSUPPORTED; docs/fork.md).
- */
+ * forked nothing can be called but stretto_finalize (STRETTO_ERR_UNSUPPORTED; docs/fork.md). */
 #ifndef STRETTO_H
 #define STRETTO_H
 
@@ -55,7 +54,8 @@ typedef enum stretto_status {
     STRETTO_ERR_INTERNAL = 9,    /* a bug in Stretto */
     STRETTO_ERR_TRUNCATED = 10,  /* a message is longer than the buffer; its beginning is there */
     STRETTO_ERR_OPERATION = 11,  /* a user-defined operation failed */
-    STRETTO_ERR_EXCLUDED = 12    /* others go on without this rank, or may: stretto_comm_shrink */
+    STRETTO_ERR_EXCLUDED = 12,   /* others go on without this rank, or may: stretto_comm_shrink */
+    STRETTO_ERR_INTERRUPTED = 13 /* a rank was told to stop, as by Ctrl-C: stretto_set_interrupt */
 } stretto_status;
 
 typedef enum stretto_dtype {
@@ -117,8 +117,7 @@ typedef enum stretto_op {
  * Intel MPI) or srun; a process that none of them started is a job of one rank.  Collective. */
 STRETTO_API stretto_status stretto_init(stretto_comm *comm);
 
-/* Joins job `job` (a name that all its ranks on this host share) as `rank` of `size`. Collective.
- */
+/* Joins job `job` (a name that its ranks on this host share) as `rank` of `size`.  Collective. */
 STRETTO_API stretto_status stretto_init_explicit(int rank, int size, const char *job,
                                                  stretto_comm *comm);
 
@@ -192,13 +191,11 @@ STRETTO_API stretto_status stretto_allgather(stretto_comm comm, const void *send
 STRETTO_API stretto_status stretto_gather(stretto_comm comm, const void *send, void *recv,
                                           size_t count, stretto_dtype dtype, int root);
 /* send of `root`: size * count elements, rank r's from r * count on; not read elsewhere.  recv:
- * count elements.  In place: the root passes (void *)STRETTO_IN_PLACE as recv, and keeps its part.
- */
+ * count elements.  In place: the root passes (void *)STRETTO_IN_PLACE as recv, keeps its part. */
 STRETTO_API stretto_status stretto_scatter(stretto_comm comm, const void *send, void *recv,
                                            size_t count, stretto_dtype dtype, int root);
 /* send, recv: size * count elements.  What this rank has for rank r lies from r * count on in send;
- * what rank r has for this one comes to r * count in recv.  In place: recv holds the contribution.
- */
+ * what rank r has for this one comes to r * count in recv.  In place: recv has the contribution. */
 STRETTO_API stretto_status stretto_alltoall(stretto_comm comm, const void *send, void *recv,
                                             size_t count, stretto_dtype dtype);
 
@@ -396,4 +393,5 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
 #include "hosting.h"
 #include "machine.h"
 #include "phases.h"
+#include "waiting.h"
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // _core.Communicator: what stretto/communicator.py builds upon.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <string>
@@ -15,33 +16,38 @@ namespace stretto::python {
 
 namespace {
 
-Communicator adopt(stretto_status status, const stretto_comm &comm) {
-    check(status);
-    return {std::make_shared<Handle>(comm)};
+template<class Join>
+Communicator joined(const Join &join) {
+    stretto_comm comm = nullptr;
+    stretto_status status;
+    std::string message;
+    Signals signals;
+    {
+        const nb::gil_scoped_release released;
+        status = join(&comm);
+        if (status != STRETTO_OK)
+            message = stretto_last_error();
+    }
+    std::shared_ptr<Handle> handle;
+    if (status == STRETTO_OK)
+        handle = std::make_shared<Handle>(comm);
+    signals.rethrow();
+    if (status != STRETTO_OK)
+        throw Error(static_cast<Status>(status), message);
+    return {std::move(handle)};
 }
 
 Communicator init() {
-    stretto_comm comm = nullptr;
-    stretto_status status;
-    {
-        const nb::gil_scoped_release released;
-        status = stretto_init(&comm);
-    }
-    return adopt(status, comm);
+    return joined([](stretto_comm *comm) { return stretto_init(comm); });
 }
 
 Communicator init_explicit(int rank, int size, const char *job) {
-    stretto_comm comm = nullptr;
-    stretto_status status;
-    {
-        const nb::gil_scoped_release released;
-        status = stretto_init_explicit(rank, size, job, &comm);
-    }
-    return adopt(status, comm);
+    return joined([&](stretto_comm *comm) { return stretto_init_explicit(rank, size, job, comm); });
 }
 
 void play(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
-          nb::handle op, int root, Counts counts) {
+          nb::handle op, int root, Counts counts, std::optional<double> timeout) {
+    const Limit limit(timeout);
     const Invocation what(collective, send, recv, op, root, self.handle->rank(),
                           self.handle->size(), std::move(counts));
     self.handle->call([&](stretto_comm comm) { return what.call(comm); });
@@ -146,7 +152,7 @@ void bind_communicator(nb::module_ &module) {
     communicator.def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
         .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
         .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
-             "counts"_a = Counts{})
+             "counts"_a = Counts{}, "timeout"_a = nb::none())
         .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
              "counts"_a = Counts{})
         .def("plan", &plan, "send"_a.none(), "recv"_a, "op"_a)
@@ -175,6 +181,13 @@ void bind_communicator(nb::module_ &module) {
                 self.handle->share([&](stretto_comm comm) { return stretto_edge(comm, fraction); });
             },
             "fraction"_a)
+        .def(
+            "set_timeout",
+            [](const Communicator &self, double seconds) {
+                self.handle->share(
+                    [&](stretto_comm comm) { return stretto_set_timeout(comm, seconds); });
+            },
+            "seconds"_a)
         .def("set_alarm", &set_alarm, "function"_a.none(), "factor"_a, "floor"_a)
         .def("force_algorithm", &force_algorithm, "name"_a)
         .def("set_reproducible", &set_reproducible, "mode"_a)

@@ -104,6 +104,7 @@ void Handle::finalize() {
         throw Error(Status::argument, "another thread is inside this communicator, which cannot be "
                                       "finalized before it is out");
     enter(true);
+    Signals signals;
     for (const auto &pending : running()) {
         if (pending->of_messages)
             continue; // what nothing has matched is given up when we leave
@@ -115,6 +116,7 @@ void Handle::finalize() {
     finalized_ = true;
     if (blocks_ == 0)
         leave();
+    signals.rethrow();
 }
 
 void Handle::exit() {

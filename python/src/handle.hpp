@@ -13,6 +13,7 @@
 #include "base/process.hpp"
 #include "errors.hpp"
 #include "invocation.hpp"
+#include "signals.hpp"
 
 namespace stretto::python {
 
@@ -79,6 +80,7 @@ private:
     void run(bool alone, Body &&body) {
         stretto_status status;
         std::string message;
+        Signals signals;
         {
             const nanobind::gil_scoped_release released;
             status = body(comm_);
@@ -86,6 +88,7 @@ private:
                 message = stretto_last_error();
         }
         quit(alone);
+        signals.rethrow();
         if (status != STRETTO_OK)
             throw Error(static_cast<Status>(status), message);
     }

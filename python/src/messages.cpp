@@ -29,14 +29,18 @@ nb::tuple tuple_of(const stretto_message &message) {
     return nb::make_tuple(message.source, message.tag, message.bytes);
 }
 
-void send(const Communicator &self, nb::handle array, int dest, int tag) {
+void send(const Communicator &self, nb::handle array, int dest, int tag,
+          std::optional<double> timeout) {
+    const Limit limit(timeout);
     const Buffer buffer(array, Buffer::Use::read, "buffer");
     self.handle->share([&](stretto_comm comm) {
         return stretto_send(comm, buffer.data(), buffer.count(), buffer.dtype(), dest, tag);
     });
 }
 
-nb::tuple recv(const Communicator &self, nb::handle array, int source, int tag) {
+nb::tuple recv(const Communicator &self, nb::handle array, int source, int tag,
+               std::optional<double> timeout) {
+    const Limit limit(timeout);
     const Buffer buffer(array, Buffer::Use::write, "buffer");
     stretto_message message{};
     self.handle->share([&](stretto_comm comm) {
@@ -64,7 +68,8 @@ Request irecv(const Communicator &self, nb::handle array, int source, int tag) {
     });
 }
 
-nb::tuple probe(const Communicator &self, int source, int tag) {
+nb::tuple probe(const Communicator &self, int source, int tag, std::optional<double> timeout) {
+    const Limit limit(timeout);
     stretto_message message{};
     self.handle->share(
         [&](stretto_comm comm) { return stretto_probe(comm, source, tag, &message); });
@@ -235,11 +240,11 @@ void bind_messages(nb::module_ &module, nb::class_<Communicator> &communicator) 
     module.attr("ANY_SOURCE") = STRETTO_ANY_SOURCE;
     module.attr("ANY_TAG") = STRETTO_ANY_TAG;
     module.attr("UNDEFINED") = STRETTO_UNDEFINED;
-    communicator.def("send", &send, "buffer"_a, "dest"_a, "tag"_a)
-        .def("recv", &recv, "buffer"_a, "source"_a, "tag"_a)
+    communicator.def("send", &send, "buffer"_a, "dest"_a, "tag"_a, "timeout"_a = nb::none())
+        .def("recv", &recv, "buffer"_a, "source"_a, "tag"_a, "timeout"_a = nb::none())
         .def("isend", &isend, "buffer"_a, "dest"_a, "tag"_a)
         .def("irecv", &irecv, "buffer"_a, "source"_a, "tag"_a)
-        .def("probe", &probe, "source"_a, "tag"_a)
+        .def("probe", &probe, "source"_a, "tag"_a, "timeout"_a = nb::none())
         .def("iprobe", &iprobe, "source"_a, "tag"_a)
         .def("gatherv", &gatherv, "own"_a.none(), "all"_a.none(), "counts"_a.none(),
              "displacements"_a.none(), "root"_a)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "request.hpp"
 
+#include <nanobind/stl/optional.h>
+
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace stretto::python {
 
@@ -49,7 +52,8 @@ void Request::start() {
     pending_->running = true;
 }
 
-void Request::wait() {
+void Request::wait(std::optional<double> timeout) {
+    const Limit limit(timeout);
     if (!pending_->running)
         return;
     call([](Pending &pending) {
@@ -79,7 +83,7 @@ nb::object Request::message() const {
 void bind_request(nb::module_ &module) {
     nb::class_<Request>(module, "Request")
         .def("start", &Request::start)
-        .def("wait", &Request::wait)
+        .def("wait", &Request::wait, "timeout"_a = nb::none())
         .def("test", &Request::test)
         .def("message", &Request::message);
 }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nanobind/nanobind.h>
+#include <optional>
 #include <utility>
 
 #include "handle.hpp"
@@ -18,7 +19,7 @@ public:
     ~Request();
 
     void start();
-    void wait();
+    void wait(std::optional<double> timeout);
     bool test();
     // (source, tag, bytes) of what a receive took; None of anything else.
     nanobind::object message() const;

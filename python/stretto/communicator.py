@@ -9,6 +9,12 @@ DLPack), float32, float64, complex64, complex128 and bool.
 op: "sum", "prod", "min", "max", "band", "bor", "bxor", "land", "lor", "lxor" or "avg", as far as
 the type has it (docs/data.md), or an operation that `stretto.Op` or `stretto.premul_sum` made.
 
+timeout: seconds after which a call that has not ended raises TimeoutError (also of `Request.wait`,
+from then on); None: the limit of `set_timeout`, and STRETTO_TIMEOUT.  The communicator has failed
+then, on all ranks, as they would wait for this one.  Handlers of signals run while the main thread
+waits; what they raise, such as KeyboardInterrupt, ends the call, and the communicator fails with an
+InterruptedError on the other ranks (docs/fork.md).
+
 What does not fit is refused with an ArgumentError before anything is sent.  All ranks call the same
 collectives in the same order with the same number and type of elements, operation and root; one
 thread at a time may use a communicator, but for messages: those are sent and received by any number
@@ -97,7 +103,12 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
     # ---- collectives
 
     def allreduce(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
+        self,
+        send: np.ndarray | InPlace,
+        recv: np.ndarray | None = None,
+        op: AnyOp = "sum",
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray:
         """Reduces the ranks' arrays element by element; every rank gets the result.
 
@@ -107,7 +118,7 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
         Returns recv.
         """
         recv = like(send, recv)
-        self._core.play("allreduce", given(send), recv, op, 0)
+        self._core.play("allreduce", given(send), recv, op, 0, timeout=timeout)
         return recv
 
     def reduce(
@@ -116,20 +127,24 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
         recv: np.ndarray | None = None,
         op: AnyOp = "sum",
         root: int = 0,
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray | None:
         """As `allreduce`, but only `root` gets the result (and looks at `recv`); None elsewhere."""
         recv = like(send, recv) if self.rank == root else None
-        self._core.play("reduce", given(send), recv, op, root)
+        self._core.play("reduce", given(send), recv, op, root, timeout=timeout)
         return recv
 
-    def broadcast(self, buffer: np.ndarray, root: int = 0) -> np.ndarray:
+    def broadcast(
+        self, buffer: np.ndarray, root: int = 0, *, timeout: float | None = None
+    ) -> np.ndarray:
         """Copies `buffer` of `root` into `buffer` of all.  Returns it."""
-        self._core.play("broadcast", None, buffer, "sum", root)
+        self._core.play("broadcast", None, buffer, "sum", root, timeout=timeout)
         return buffer
 
-    def barrier(self) -> None:
+    def barrier(self, *, timeout: float | None = None) -> None:
         """Returns when all ranks have called it."""
-        self._core.play("barrier", None, None, "sum", 0)
+        self._core.play("barrier", None, None, "sum", 0, timeout=timeout)
 
     # ---- phases of computation, between collectives
 
@@ -265,6 +280,13 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
         of what a short message takes there and back.
         """
         return self._core.clock_offset()
+
+    def set_timeout(self, seconds: float | None) -> None:
+        """The limit of each later call of this rank here, in place of `timeout`; None: no limit.
+
+        Local.
+        """
+        self._core.set_timeout(seconds or 0)
 
     def finalize(self) -> None:
         """Waits for requests in flight and leaves the job; the communicator takes no more calls.

@@ -61,6 +61,10 @@ class ExcludedError(Error):
     """Others go on without this rank, or may: `Communicator.shrink`."""
 
 
+class InterruptedError(Error, builtins.InterruptedError):
+    """Another rank was interrupted, as by Ctrl-C."""
+
+
 BY_STATUS: dict[int, type[Error]] = dict(
     enumerate(
         (
@@ -76,6 +80,7 @@ BY_STATUS: dict[int, type[Error]] = dict(
             TruncatedError,
             OperationError,
             ExcludedError,
+            InterruptedError,
         ),
         start=1,
     )

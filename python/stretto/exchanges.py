@@ -35,6 +35,8 @@ class Exchanges:
         recv: np.ndarray | None = None,
         displacements: Counts | None = None,
         root: int = 0,
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray | None:
         """Puts the ranks' arrays, of any sizes, into one array of `root`.
 
@@ -42,7 +44,7 @@ class Exchanges:
         sum(counts) elements.  IN_PLACE (root): its part lies in recv already.
         Returns recv; None on other ranks.
         """
-        return self.igatherv(send, counts, recv, displacements, root).wait()
+        return self.igatherv(send, counts, recv, displacements, root).wait(timeout)
 
     def igatherv(
         self,
@@ -69,13 +71,15 @@ class Exchanges:
         recv: np.ndarray | InPlace,
         displacements: Counts | None = None,
         root: int = 0,
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray | None:
         """Gives each rank its part of an array of `root`, in `recv`, whose size is the part's.
 
         Only `root` looks at send, counts and displacements.  IN_PLACE as recv (root): it keeps its
         part where it is.  Returns recv; None in place.
         """
-        return self.iscatterv(send, counts, recv, displacements, root).wait()
+        return self.iscatterv(send, counts, recv, displacements, root).wait(timeout)
 
     def iscatterv(
         self,
@@ -103,6 +107,8 @@ class Exchanges:
         recv: np.ndarray | None = None,
         send_displacements: Counts | None = None,
         recv_displacements: Counts | None = None,
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray:
         """Sends each rank a part of `send` and receives a part from each.
 
@@ -113,7 +119,7 @@ class Exchanges:
         request = self.ialltoallv(
             send, send_counts, recv_counts, recv, send_displacements, recv_displacements
         )
-        return request.wait()
+        return request.wait(timeout)
 
     def ialltoallv(
         self,

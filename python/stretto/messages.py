@@ -24,21 +24,28 @@ class Messages:
 
     _core: _core.Communicator
 
-    def send(self, buffer: Any, dest: int, tag: int = 0) -> None:
+    def send(self, buffer: Any, dest: int, tag: int = 0, *, timeout: float | None = None) -> None:
         """Sends an array to rank `dest`; returns when the array may be changed again.
 
         Some KiB are usually stored until they are received; of longer messages, and of more than a
         receiver stores, the send waits for the receive.
         """
-        self._core.send(buffer, dest, tag)
+        self._core.send(buffer, dest, tag, timeout)
 
-    def recv(self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Message:
+    def recv(
+        self,
+        buffer: Any,
+        source: int = ANY_SOURCE,
+        tag: int = ANY_TAG,
+        *,
+        timeout: float | None = None,
+    ) -> Message:
         """Receives a message into an array, which may be larger.  Returns who sent it, and what.
 
         Raises TruncatedError if the message is longer than the array, which then holds its
         beginning; the communicator stays whole.
         """
-        return Message(*self._core.recv(buffer, source, tag))
+        return Message(*self._core.recv(buffer, source, tag, timeout))
 
     def isend(self, buffer: Any, dest: int, tag: int = 0) -> MessageRequest:
         """Starts a `send`."""
@@ -48,9 +55,11 @@ class Messages:
         """Starts a `recv`."""
         return MessageRequest(self._core.irecv(buffer, source, tag))
 
-    def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Message:
+    def probe(
+        self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, timeout: float | None = None
+    ) -> Message:
         """Waits until `recv` would find a message, and tells which, without receiving it."""
-        return Message(*self._core.probe(source, tag))
+        return Message(*self._core.probe(source, tag, timeout))
 
     def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Message | None:
         """The message that `recv` would find now; None if there is none."""

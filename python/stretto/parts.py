@@ -24,7 +24,12 @@ class Parts:
     size: int
 
     def reduce_scatter(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
+        self,
+        send: np.ndarray | InPlace,
+        recv: np.ndarray | None = None,
+        op: AnyOp = "sum",
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray:
         """Reduces the ranks' arrays and gives each rank its part of the result.
 
@@ -34,7 +39,7 @@ class Parts:
         recv is a NumPy array; else recv).
         """
         recv, result = self._scattered(send, recv)
-        self._core.play("reduce_scatter", given(send), recv, op, 0)
+        self._core.play("reduce_scatter", given(send), recv, op, 0, timeout=timeout)
         return result
 
     def ireduce_scatter(
@@ -50,6 +55,8 @@ class Parts:
         counts: Sequence[int],
         recv: np.ndarray | None = None,
         op: AnyOp = "sum",
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray:
         """As `reduce_scatter`, with parts of different sizes.
 
@@ -57,7 +64,7 @@ class Parts:
         IN_PLACE: recv holds sum(counts) elements, the result is its first counts[rank].
         """
         counts, recv, result = self._scattered_by(send, counts, recv)
-        self._core.play("reduce_scatter", given(send), recv, op, 0, counts)
+        self._core.play("reduce_scatter", given(send), recv, op, 0, counts, timeout=timeout)
         return result
 
     def ireduce_scatterv(
@@ -72,7 +79,13 @@ class Parts:
         core = self._core.start("reduce_scatter", given(send), recv, op, 0, counts)
         return Request(core, result)
 
-    def allgather(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> np.ndarray:
+    def allgather(
+        self,
+        send: np.ndarray | InPlace,
+        recv: np.ndarray | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> np.ndarray:
         """Puts the ranks' arrays one after another; every rank gets them all.
 
         send: n elements.  recv: size * n elements, those of rank r from r * n on; without it, a new
@@ -80,7 +93,7 @@ class Parts:
         Returns recv.
         """
         recv = self._gathered(send, recv)
-        self._core.play("allgather", given(send), recv, "sum", 0)
+        self._core.play("allgather", given(send), recv, "sum", 0, timeout=timeout)
         return recv
 
     def iallgather(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> Request:
@@ -89,7 +102,12 @@ class Parts:
         return Request(self._core.start("allgather", given(send), recv, "sum", 0), recv)
 
     def allgatherv(
-        self, send: np.ndarray | InPlace, counts: Sequence[int], recv: np.ndarray | None = None
+        self,
+        send: np.ndarray | InPlace,
+        counts: Sequence[int],
+        recv: np.ndarray | None = None,
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray:
         """As `allgather`, with parts of different sizes.
 
@@ -97,7 +115,7 @@ class Parts:
         dimension.  IN_PLACE: this rank's part already lies there.  Returns recv.
         """
         counts, recv = _gathered_by(send, counts, recv)
-        self._core.play("allgather", given(send), recv, "sum", 0, counts)
+        self._core.play("allgather", given(send), recv, "sum", 0, counts, timeout=timeout)
         return recv
 
     def iallgatherv(
@@ -108,11 +126,16 @@ class Parts:
         return Request(self._core.start("allgather", given(send), recv, "sum", 0, counts), recv)
 
     def gather(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, root: int = 0
+        self,
+        send: np.ndarray | InPlace,
+        recv: np.ndarray | None = None,
+        root: int = 0,
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray | None:
         """As `allgather`, but only `root` gets the arrays (and looks at `recv`); None elsewhere."""
         recv = self._gathered(send, recv) if self.rank == root else None
-        self._core.play("gather", given(send), recv, "sum", root)
+        self._core.play("gather", given(send), recv, "sum", root, timeout=timeout)
         return recv
 
     def igather(
@@ -123,7 +146,12 @@ class Parts:
         return Request(self._core.start("gather", given(send), recv, "sum", root), recv)
 
     def scatter(
-        self, send: np.ndarray | None, recv: np.ndarray | InPlace | None = None, root: int = 0
+        self,
+        send: np.ndarray | None,
+        recv: np.ndarray | InPlace | None = None,
+        root: int = 0,
+        *,
+        timeout: float | None = None,
     ) -> np.ndarray:
         """Gives each rank its part of an array of `root`.
 
@@ -133,7 +161,7 @@ class Parts:
         returned.  Returns recv.
         """
         send, recv, result = self._dealt(send, recv, root)
-        self._core.play("scatter", send, recv, "sum", root)
+        self._core.play("scatter", send, recv, "sum", root, timeout=timeout)
         return result
 
     def iscatter(
@@ -143,7 +171,13 @@ class Parts:
         send, recv, result = self._dealt(send, recv, root)
         return Request(self._core.start("scatter", send, recv, "sum", root), result)
 
-    def alltoall(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> np.ndarray:
+    def alltoall(
+        self,
+        send: np.ndarray | InPlace,
+        recv: np.ndarray | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> np.ndarray:
         """Sends each rank a part of `send` and gets a part from each.
 
         send: size * n elements, those for rank r from r * n on.  recv: as many, those from rank r
@@ -151,7 +185,7 @@ class Parts:
         contribution.  Returns recv.
         """
         recv = like(send, recv)
-        self._core.play("alltoall", given(send), recv, "sum", 0)
+        self._core.play("alltoall", given(send), recv, "sum", 0, timeout=timeout)
         return recv
 
     def ialltoall(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> Request:

@@ -28,12 +28,12 @@ class Request:
         self._core = core
         self._result = result
 
-    def wait(self) -> np.ndarray | None:
+    def wait(self, timeout: float | None = None) -> np.ndarray | None:
         """Waits for the end; the result, as the blocking call returns it.
 
-        Raises what the blocking call raises.
+        timeout: as of blocking calls, from now on.  Raises what the blocking call raises.
         """
-        self._core.wait()
+        self._core.wait(timeout)
         return self._result
 
     def test(self) -> bool:
@@ -68,12 +68,12 @@ class MessageRequest:
     def __init__(self, core: _core.Request):
         self._core = core
 
-    def wait(self) -> Message | None:
+    def wait(self, timeout: float | None = None) -> Message | None:
         """Waits for the end; what was received, or None of a send.
 
-        Raises what the blocking call raises.
+        timeout: as of blocking calls, from now on.  Raises what the blocking call raises.
         """
-        self._core.wait()
+        self._core.wait(timeout)
         return self.message
 
     def test(self) -> bool:

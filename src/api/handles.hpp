@@ -2,6 +2,7 @@
 // What stands behind the handles of the C API, and how exceptions become statuses.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <cxxabi.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/call_scope.hpp"
+#include "base/clock.hpp"
 #include "base/inline_vector.hpp"
 #include "base/process.hpp"
 #include "base/settings.hpp"
@@ -38,6 +41,7 @@ struct stretto_comm_s {
     const int pid = getpid();
     stretto::comm::Communicator communicator;
     std::vector<stretto::SettingState> settings; // that it goes by
+    std::atomic<std::uint64_t> limit_ns{0};      // of each call; 0: none
     std::set<std::string> told;                  // JSON that callers have been given
     std::vector<int> parent_ranks;           // of a communicator made of another, by its own ranks
     bool shrunk = false;                     // another one is in its place
@@ -51,6 +55,7 @@ struct stretto_request_s {
     stretto_comm_s *comm;
     stretto::comm::Request request = {};
     bool persistent = false;
+    std::uint64_t tested_since = 0;                   // and had not ended; 0: not tested
     stretto::engine::Queue::Flight *flight = nullptr; // null when not running
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::messages::Transfer *, 1> transfers = {};
@@ -118,6 +123,9 @@ stretto_status guarded(Body &&body) {
 // life.cpp: throws what is told in a child that was forked.
 [[noreturn]] void refuse_child(const stretto_comm_s &parents);
 
+// waiting.cpp: what may end the call that this thread begins.
+void enter_scope(const stretto_comm_s &comm);
+
 // The same for a function that uses `comm`, which may be NULL: in a child that was forked none does
 // anything.
 template<class Body>
@@ -125,6 +133,8 @@ stretto_status guarded_in(stretto_comm comm, Body &&body) {
     return guarded([&] {
         if (comm != nullptr && comm->process != process_mark()) [[unlikely]]
             refuse_child(*comm);
+        if (comm != nullptr && scopes_in_use.load(std::memory_order_relaxed))
+            enter_scope(*comm);
         body();
     });
 }

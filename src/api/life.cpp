@@ -63,6 +63,7 @@ void let_go(stretto_comm parents) {
 stretto_comm open(const stretto::comm::Identity &me) {
     stretto::check_settings();
     joined().add(me);
+    stretto::call_scope() = {me.rank};
     if (const auto most = stretto::info(stretto::Setting::size).most;
         static_cast<std::uint64_t>(me.size) > most)
         throw stretto::Error(Status::argument, "a job of " + std::to_string(me.size) +

@@ -16,6 +16,12 @@ stretto_comm comm_of(const stretto_request *request) {
 }
 
 bool has_ended(stretto_request_s &request) {
+    if (stretto::scopes_in_use.load(std::memory_order_relaxed)) {
+        stretto::CallScope &scope = stretto::call_scope();
+        if (request.tested_since == 0)
+            request.tested_since = stretto::now_ns();
+        scope.since = request.tested_since;
+    }
     for (stretto::messages::Transfer *transfer : request.transfers)
         if (!request.comm->communicator.messenger().test(*transfer))
             return false;
@@ -30,6 +36,7 @@ stretto_status stretto_start(stretto_request request) {
     return guarded_in(comm_of(request), [&] {
         require(request != nullptr && request->persistent, "the request is not a persistent one");
         require(request->flight == nullptr, "the request runs already; wait for it first");
+        request->tested_since = 0;
         request->flight = request->comm->communicator.start(request->request);
     });
 }

@@ -22,6 +22,7 @@ const char *name(Status status) {
     case Status::truncated: return "message truncated";
     case Status::operation: return "operation failed";
     case Status::excluded: return "excluded";
+    case Status::interrupted: return "interrupted";
     }
     return "unknown status";
 }

@@ -21,8 +21,9 @@ enum class Status {
     truncated = 10,
     operation = 11,
     excluded = 12,
+    interrupted = 13,
 };
-inline constexpr Status kLastStatus = Status::excluded;
+inline constexpr Status kLastStatus = Status::interrupted;
 
 const char *name(Status status);
 

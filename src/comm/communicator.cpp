@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unistd.h>
 
+#include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
@@ -165,6 +166,7 @@ void Communicator::settle(const Origin &origin) {
         const std::uint64_t start = now_ns();
         while (error.status() == Status::peer && now_ns() - start < kPatience) {
             origin.watch();
+            interruption_point();
             usleep(1000);
         }
         throw;

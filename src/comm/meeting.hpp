@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/settings.hpp"
@@ -36,6 +37,7 @@ public:
     std::string seconds() const { return in_seconds(limit_ns_); }
     // Throws if somebody who is awaited will not come.  To be called as often as one likes.
     void watch() {
+        interruption_point();
         constexpr std::uint64_t kEvery = 50'000'000; // ns
         if (origin_ == nullptr || now_ns() - watched_ < kEvery)
             return;

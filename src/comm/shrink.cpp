@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/call_scope.hpp"
 #include "base/settings.hpp"
 #include "comm/hosts/peer_watch.hpp"
 #include "transport/roll_call.hpp"
@@ -71,6 +72,9 @@ std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
             if (roll->confirm())
                 return list.completed;
             throw Error(Status::peer, "another rank was lost during " + std::string(kCall));
+        } catch (const Interruption &) {
+            (void)roll->give_up();
+            throw;
         } catch (...) {
             if (!roll->give_up())
                 throw; // the others have it, without this rank
@@ -129,6 +133,9 @@ std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
             };
             join(child);
             return *least;
+        } catch (const Interruption &interruption) {
+            watch->fail(epoch, interruption);
+            throw;
         } catch (...) {
             failure = current_error();
             watch->fail(epoch, failure);

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/call_scope.hpp"
 #include "base/status.hpp"
 #include "base/thread.hpp"
 
@@ -74,7 +75,12 @@ action::Shrunk Agent::shrink(std::uint64_t completed) {
     shrunk_.reset();
     inbox_.emplace_back(std::in_place_type<Event>, event::Shrink{completed});
     links_.wake();
-    answers_.wait(lock, [this] { return shrunk_ || collapsed_; });
+    constexpr std::chrono::milliseconds kNowAndThen{20};
+    while (!answers_.wait_for(lock, kNowAndThen, [this] { return shrunk_ || collapsed_; })) {
+        lock.unlock();
+        interruption_point();
+        lock.lock();
+    }
     return shrunk_ ? *shrunk_ : action::Shrunk{action::Outcome::no_majority, view_};
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/call_scope.hpp"
+
 namespace stretto::engine {
 
 Error no_memory(int rank) {
@@ -22,6 +24,8 @@ static Error classified(int rank, const Error &exhausted) {
     try {
         try {
             throw;
+        } catch (const Interruption &interruption) { // it names the rank
+            return interruption;
         } catch (const Error &error) {
             return on_this_rank(error.status(), error.what());
         } catch (const std::system_error &error) { // no thread, for instance

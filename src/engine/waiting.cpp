@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cxxabi.h>
 
+#include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/kernel_files.hpp"
 #include "engine/engine.hpp"
@@ -85,6 +86,8 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
         transport::wait(*segment_, rank_, waiting,
                         caller ? transport::caller(options_.spin_ns, run.plan->vector_bytes)
                                : transport::kHelper);
+    } catch (const Interruption &interruption) {
+        throw Interruption(interruption.what() + (" " + at(run)));
     } catch (const Error &) {
         if (segment_->failed())
             interrupt(run);
@@ -166,11 +169,17 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
                      " and has ended this call, but what it sent is not what is waited for; " +
                      here(run) + "; do all ranks make the same calls with the same arguments?");
     }
-    if (deadline_ ? now_ns() <= deadline_->end
-                  : options_.timeout_ns == 0 || waited_ns <= options_.timeout_ns)
+    const bool over = call_scope().over(now_ns());
+    const bool late = deadline_ ? now_ns() > deadline_->end
+                                : options_.timeout_ns != 0 && waited_ns > options_.timeout_ns;
+    if (!over && !late)
         return;
     ask_where(*segment_);
     const auto mine = transport::Standing::unpacked(mine_.standing.load(std::memory_order_relaxed));
+    if (over)
+        fail(Status::timeout, here(run) + " " + call_scope().exceeded() + ": it waits for " +
+                                  in_words(mine) + missing(run) +
+                                  where_others_wait(*segment_, rank_, run.sequence));
     fail(Status::timeout, here(run) + " waited " + in_seconds(waited_ns) + " for " +
                               in_words(mine) + (deadline_ ? "" : missing(run)) +
                               where_others_wait(*segment_, rank_, run.sequence) +

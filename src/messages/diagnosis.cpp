@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Why does a message not come?
+#include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "engine/whereabouts.hpp"
 #include "messages/messenger.hpp"
@@ -70,9 +71,15 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
                                " left the communicator; " + here +
                                "; each send needs its receive, and each receive its send");
     }
-    if (options_.timeout_ns == 0 || quiet_ns <= options_.timeout_ns)
+    const bool limited = call_scope().over(now_ns());
+    if (!limited && (options_.timeout_ns == 0 || quiet_ns <= options_.timeout_ns))
         return;
     engine::ask_where(*segment_);
+    if (limited)
+        fail(Status::timeout, here + " " + call_scope().exceeded() + ": it waits for " +
+                                  (awaited == matching::kAny ? std::string("any rank")
+                                                             : "rank " + std::to_string(awaited)) +
+                                  engine::where_others_wait(*segment_, rank_));
     fail(Status::timeout, here + " waited " + in_seconds(quiet_ns) + " for " +
                               (awaited == matching::kAny ? std::string("any rank")
                                                          : "rank " + std::to_string(awaited)) +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sched.h>
 
+#include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "transport/bridge.hpp"
 #include "transport/doorbell.hpp"
@@ -60,6 +61,7 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
             return;
         if (segment.failed())
             throw segment.failure();
+        interruption_point();
         if (idling.wanted())
             idling.turn(now_ns());
         if (waited() - looked >= suspicious) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <unistd.h>
 
+#include "base/call_scope.hpp"
 #include "base/clock.hpp"
 
 namespace stretto::transport {
@@ -68,6 +69,7 @@ RollCall::List RollCall::hold(std::uint64_t patience_ns) {
             propose(now);
             continue;
         }
+        interruption_point();
         usleep(nap);
         nap = std::min(2 * nap, 1000u);
     }

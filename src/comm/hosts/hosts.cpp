@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/call_scope.hpp"
 #include "base/settings.hpp"
 #include "comm/shape.hpp"
 #include "net/bytes.hpp"
@@ -104,6 +105,7 @@ Mesh HostMeeting::connect() {
 }
 
 void HostMeeting::watch() {
+    interruption_point();
     if (spokesman_ != nullptr)
         spokesman_->progress();
     if (meeting_.segment->failed())

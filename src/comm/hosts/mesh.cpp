@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "comm/hosts/whereabouts.hpp"
@@ -199,6 +200,7 @@ Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
         if (weaver.complete())
             return weaver.take();
         watch();
+        interruption_point();
         weaver.check_descriptors(patience);
         if (patience.ended())
             throw weaver.too_late(patience);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/call_scope.hpp"
 #include "base/interrupted.hpp"
 #include "comm/callers.hpp"
 #include "comm/cores.hpp"
@@ -56,6 +57,7 @@ Place find_place(const Identity &me, const std::string &name, Patience &patience
                                              patience.seconds() +
                                              ": a process has its socket and takes no calls; is it "
                                              "stopped?");
+        interruption_point();
         usleep(200);
     }
 }
@@ -125,6 +127,7 @@ void HostMeeting::speak(Descriptor listener) {
         spokesman_->name(mine);
         while (!spokesman_->table()) {
             spokesman_->progress();
+            interruption_point();
             constexpr int kMilliseconds = 2;
             callers.hear(kMilliseconds, [this](Descriptor caller, auto greeting) {
                 admit(std::move(caller), greeting);
@@ -197,7 +200,7 @@ void HostMeeting::take_handed(int fd, Handed handed) {
     const std::string speaker = "the rank that speaks for " + net::host_name();
     std::vector<std::byte> bytes(most_table_bytes(me_.size));
     constexpr int kMilliseconds = 100;
-    while (!readable(fd, kMilliseconds))
+    for (; !readable(fd, kMilliseconds); interruption_point())
         if (patience_.ended_for_word())
             throw Error(Status::timeout, "rank " + std::to_string(me_.rank) +
                                              " heard nothing more of " + speaker + " within " +

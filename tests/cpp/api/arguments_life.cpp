@@ -3,6 +3,7 @@
 #include "doctest.h"
 
 #include <climits>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,15 @@ TEST_CASE("life, memory and reports") {
         int known = 0;
         refused(
             comm,
-            {{"alloc", [&] { return stretto_alloc(nullptr, 8, &memory); }, "NULL"},
+            {{"limit of none", [] { return stretto_set_timeout(nullptr, 1); }, "NULL"},
+             {"limit", [&] { return stretto_set_timeout(comm, -1); }, "a time from 0"},
+             {"limit", [&] { return stretto_set_timeout(comm, NAN); }, "a time from 0"},
+             {"limit", [&] { return stretto_set_timeout(comm, INFINITY); }, "a time from 0"},
+             {"limit of the thread", [] { return stretto_set_thread_timeout(-1); },
+              "a time from 0"},
+             {"limited wait", [] { return stretto_wait_for(nullptr, 1); }, "NULL"},
+             {"limited wait", [] { return stretto_wait_for(nullptr, NAN); }, "a time from 0"},
+             {"alloc", [&] { return stretto_alloc(nullptr, 8, &memory); }, "NULL"},
              {"alloc", [&] { return stretto_alloc(comm, 8, nullptr); }, "NULL"},
              {"free", [&] { return stretto_free(nullptr, &local); }, "NULL"},
              {"free of other memory", [&] { return stretto_free(comm, &local); }, "did not give"},

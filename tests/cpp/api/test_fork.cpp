@@ -117,12 +117,14 @@ Calls calls_of(Parent &parent) {
         {"contenders", [=] { return stretto_contenders(comm, "allreduce", 1, type, &text); }},
         {"phase_begin", [=] { return stretto_phase_begin(comm); }},
         {"edge", [=] { return stretto_edge(comm, 0.5); }},
+        {"set_timeout", [=] { return stretto_set_timeout(comm, 1); }},
         {"set_alarm", [=] { return stretto_set_alarm(comm, nullptr, nullptr, 0, 1); }},
     };
     if (parent.request != nullptr)
         calls.insert(calls.end(),
                      {{"start", [&parent] { return stretto_start(parent.request); }},
                       {"wait", [&parent] { return stretto_wait(&parent.request); }},
+                      {"wait_for", [&parent] { return stretto_wait_for(&parent.request, 1); }},
                       {"test", [&parent] { return stretto_test(&parent.request, &known); }},
                       {"free", [&parent] { return stretto_request_free(&parent.request); }}});
     for (const test::CallKind &kind : test::call_kinds())

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "signals.hpp"
+
+#include <nanobind/nanobind.h>
+#include <utility>
+
+#include "errors.hpp"
+#include "operation.hpp"
+
+namespace nb = nanobind;
+
+namespace stretto::python {
+
+static thread_local Signals *current = nullptr;
+
+Signals::Signals() : before_(current) {
+    current = this;
+    stretto_set_interrupt(&run_handlers, this);
+}
+
+Signals::~Signals() {
+    current = before_;
+    stretto_set_interrupt(before_ != nullptr ? &run_handlers : nullptr, before_);
+}
+
+// By the thread that waits, which has let go of the GIL.  Only the main thread finds signals.
+int Signals::run_handlers(void *self) {
+    if (python_ends())
+        return 0;
+    const nb::gil_scoped_acquire acquired;
+    if (PyErr_CheckSignals() == 0)
+        return 0;
+    try {
+        throw nb::python_error();
+    } catch (...) {
+        static_cast<Signals *>(self)->raised_ = std::current_exception();
+    }
+    return 1;
+}
+
+void Signals::rethrow() {
+    if (raised_ != nullptr)
+        std::rethrow_exception(std::exchange(raised_, nullptr));
+}
+
+Limit::Limit(std::optional<double> seconds) : set_(seconds.has_value()) {
+    if (!set_)
+        return;
+    if (!(*seconds > 0))
+        throw Error(Status::argument, "timeout: a time above 0 in seconds, or None");
+    check(stretto_set_thread_timeout(*seconds));
+}
+
+Limit::~Limit() {
+    if (set_)
+        (void)stretto_set_thread_timeout(0);
+}
+
+} // namespace stretto::python

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/call_scope.hpp"
+
+#include "base/clock.hpp"
+
+namespace stretto {
+
+std::atomic<bool> scopes_in_use{false};
+
+CallScope &call_scope() {
+    static thread_local CallScope own;
+    return own;
+}
+
+Interrupt &interrupt() {
+    static thread_local Interrupt own;
+    return own;
+}
+
+std::string CallScope::exceeded() const {
+    return "has not ended within " + in_seconds(limit_ns) +
+           ", the limit of this call (timeout in Python, stretto_set_timeout, stretto_wait_for)";
+}
+
+void interruption_point() {
+    constexpr std::uint64_t kEvery = 50'000'000; // ns
+    if (!scopes_in_use.load(std::memory_order_relaxed))
+        return;
+    Interrupt &own = interrupt();
+    if (own.function == nullptr)
+        return;
+    const std::uint64_t now = now_ns();
+    if (now - own.asked < kEvery)
+        return;
+    own.asked = now;
+    if (own.function(own.context) == 0)
+        return;
+    const int rank = call_scope().rank;
+    throw Interruption((rank < 0 ? std::string("this rank") : "rank " + std::to_string(rank)) +
+                       " was interrupted (by Ctrl-C, or a signal's handler that raised)");
+}
+
+} // namespace stretto
