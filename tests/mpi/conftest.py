@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,14 @@ def library() -> Path:
             returncode=1,
         )
     return found.resolve()
+
+
+@pytest.fixture(scope="session")
+def stretto_command() -> str:
+    command = Path(sys.executable).with_name("stretto")
+    if not command.exists():
+        pytest.skip("the package is not installed")
+    return str(command)
 
 
 @dataclass(frozen=True)
@@ -142,7 +151,7 @@ class Mpi:
         self.folder = folder
         self.environment = {**clean_environment(), **host.environment}
 
-    def build(self, name: str) -> Path:
+    def build(self, name: str, *more: object) -> Path:
         program = self.folder / name
         if program.exists():
             return program
@@ -155,7 +164,7 @@ class Mpi:
             compiler, *flags = self.host.compiler
             strict = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
             words = [compiler, *strict, *flags, "-o", program, *sources, *self.host.linking]
-            words.append("-pthread")
+            words += ["-pthread", *more]
         run(words, clean_environment())
         return program
 

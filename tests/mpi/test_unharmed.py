@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Mpi, clean_environment, run
+from conftest import PROGRAMS, Mpi, clean_environment, run
 
 
 def test_no_mpi_program(library: Path) -> None:
@@ -70,3 +70,41 @@ def test_a_launcher_that_cannot_be_asked(mpi: Mpi) -> None:
     done = mpi.run("halves", 3, I_MPI_PMI="pmi2", **settings)
     assert done.checks > 500
     assert done.served()["MPI_Barrier"] == 3
+
+
+def test_it_needs_nothing_beyond_libc_and_shows_nothing_but_mpi(library: Path) -> None:
+    found = run(["readelf", "-d", library], clean_environment()).out
+    needed = set(re.findall(r"\(NEEDED\).*\[(.+?)\]", found))
+    libc = re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux[-\w]*)\.so\.\d+")
+    assert all(libc.fullmatch(each) for each in needed), needed
+    symbols = run(["nm", "-D", "--defined-only", library], clean_environment()).out.split()[2::3]
+    others = {"PMIx_Commit", "OPAL_MCA_PMIX3X_PMIx_Commit"}
+    assert all(each.startswith(("MPI_", "PMPI_")) for each in set(symbols) - others)
+
+
+def test_another_c_plus_plus_runtime_is_found_first(mpi: Mpi, tmp_path: Path) -> None:
+    """One that has nothing of what Stretto is built with."""
+    for name in ("libstdc++.so.6", "libgcc_s.so.1"):
+        words = ["cc", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{name}"]
+        run([*words, "-o", tmp_path / name], clean_environment())
+    settings = {"LD_LIBRARY_PATH": str(tmp_path)}
+    without = [*mpi.launch(2), "env", f"LD_LIBRARY_PATH={tmp_path}", mpi.build("halves")]
+    if run(without, mpi.environment, status=None, cwd=mpi.folder).status != 0:
+        pytest.skip("the MPI library itself needs the system's")
+    done = mpi.run("halves", 2, STRETTO_MPI_REPORT="1", **settings)
+    assert done.checks > 100
+    assert done.served()["MPI_Barrier"] == 2
+
+
+def test_a_program_with_address_sanitizer(mpi: Mpi, stretto_command: str) -> None:
+    """`stretto mpi` preloads its run-time library, which has to be the first, for it alone."""
+    if mpi.name != "openmpi4":
+        pytest.skip("once is enough")
+    program = mpi.folder / "profiled_asan"
+    compiler, *flags = mpi.host.compiler
+    words = [compiler, *flags, "-fsanitize=address", PROGRAMS / "profiled.c", "-o", program]
+    if run(words, clean_environment(), status=None).status != 0:
+        pytest.skip("the compiler has no AddressSanitizer")
+    environment = {**mpi.environment, "ASAN_OPTIONS": "detect_leaks=0", "STRETTO_MPI_REPORT": "1"}
+    done = run([stretto_command, "mpi", *mpi.launch(2), program], environment, cwd=mpi.folder)
+    assert done.served() == {"MPI_Allreduce": 20, "MPI_Iallreduce": 20}

@@ -161,6 +161,22 @@ def test_other_preloads_come_after(stretto, library, launcher):
         assert told(stretto, program, LD_PRELOAD=already).environment["LD_PRELOAD"] == already
 
 
+def test_the_runtime_of_address_sanitizer_stays_first(stretto, library, launcher):
+    found = told(stretto, launcher("program", ""), LD_PRELOAD=f"libasan.so.none:{OTHER}")
+    assert found.environment["LD_PRELOAD"] == f"libasan.so.none:{library}:{OTHER}"
+
+
+def test_a_program_with_address_sanitizer_gets_its_runtime(stretto, library, launcher, tmp_path):
+    path = launcher("mpiexec", HYDRA)
+    program = tmp_path / "sanitized"
+    program.write_bytes(b"\x7fELF...\0libasan.so.8\0libc.so.6\0")
+    program.chmod(0o755)
+    found = told(stretto, path, "-n", "2", "plain", ":", "-n", "1", program, "word")
+    alone = ["env", f"LD_PRELOAD=libasan.so.8:{library}", str(program)]
+    assert found.arguments == ["-n", "2", "plain", ":", "-n", "1", *alone, "word"]
+    assert found.environment["LD_PRELOAD"] == library  # the launcher does without
+
+
 def test_options_are_settings(stretto, launcher):
     program = launcher("program", "")
 

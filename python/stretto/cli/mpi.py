@@ -33,6 +33,11 @@ ANYONES = {"mpirun", "mpiexec"}
 # "mpirun (Open MPI) 5.0.11"; "mpirun.openmpi (OpenRTE) 4.1.4" under a name that it does not know.
 OPEN_MPI_ANSWER = re.compile(r"\((Open MPI|OpenRTE|PRRTE)\)")
 ANSWER_SECONDS = 20.0
+# Run-time libraries of AddressSanitizer refuse to come after another library: their files, and how
+# a program names the one that it needs.
+ASAN = re.compile(r"lib(hw)?asan\.so[.0-9]*$")
+ASAN_NEEDED = re.compile(rb"\0(lib(?:hw)?asan\.so\.[0-9]+)\0")
+ELF = b"\x7fELF"
 
 
 def parse_calls(text: str) -> str:
@@ -106,7 +111,9 @@ def mpi(
         changes["STRETTO_MPI_REPORT"] = "1"
     refuse_contradictions(command, changes)
     program = find_program(command[0])
-    if takes_x(program, command[0]):
+    open_mpi = takes_x(program, command[0])
+    command = with_runtimes(command, changes[PRELOAD])
+    if open_mpi:
         settings = {name for name in {**os.environ, **changes} if name.startswith("STRETTO_")}
         command = handing_on(command, [PRELOAD, *sorted(settings)])
     if dry_run:
@@ -131,10 +138,38 @@ def find_library() -> str:
 
 
 def preloaded(library: str, others: str) -> str:
-    """Before the others, since whoever comes first serves a call."""
-    if library in SEPARATORS.split(others):
+    """Before the others, since whoever comes first serves a call; but ASan's comes first itself."""
+    words = [word for word in SEPARATORS.split(others) if word]
+    if library in words:
         return others
-    return f"{library}:{others}" if others else library
+    at = 0
+    while at < len(words) and ASAN.search(words[at]):
+        at += 1
+    return ":".join([*words[:at], library, *words[at:]])
+
+
+def with_runtimes(command: tuple[str, ...], preload: str) -> tuple[str, ...]:
+    """Programs that need ASan's run-time library have it preloaded first, and they alone."""
+    made = [command[0]]
+    for word in command[1:]:
+        runtime = asan_runtime(word)
+        if runtime is not None and not ASAN.search(SEPARATORS.split(preload)[0]):
+            made += ["env", f"{PRELOAD}={runtime}:{preload}"]
+        made.append(word)
+    return tuple(made)
+
+
+def asan_runtime(name: str) -> str | None:
+    """Which one a program is linked with; None: it is none, or has no need of one."""
+    path = shutil.which(name)
+    if path is None:
+        return None
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return None
+    found = ASAN_NEEDED.search(content) if content.startswith(ELF) else None
+    return found[1].decode() if found else None
 
 
 def find_program(name: str) -> str:
