@@ -124,12 +124,18 @@ int allgather(const void *send, std::int64_t send_count, Handle send_datatype, v
                 return Reason::argument;
             const auto elements = static_cast<std::size_t>(recv_count);
             const std::size_t bytes = elements * recv_type.size;
-            if (!in_place && (send_count < 0 || !examine(send_datatype, send_type) ||
-                              static_cast<std::size_t>(send_count) * send_type.size != bytes))
+            if (!in_place && (send_count < 0 || !examine(send_datatype, send_type)))
                 return Reason::argument;
             const auto ranks = static_cast<std::size_t>(call.size());
             if (const Reason reason = call.begin(ranks * bytes); reason != Reason::served)
                 return reason;
+            // The other ranks cannot know: this one does not leave them waiting.
+            const auto sent = static_cast<std::size_t>(send_count) * send_type.size;
+            if (!in_place && sent != bytes)
+                throw Failure(STRETTO_ERR_MISMATCH,
+                              "rank " + std::to_string(call.rank()) + " sends " +
+                                  std::to_string(sent) + " bytes and receives blocks of " +
+                                  std::to_string(bytes) + ", which must be the same");
             if (ranks * bytes == 0)
                 return Reason::served; // on all ranks
             Dense in = in_place ? Dense()

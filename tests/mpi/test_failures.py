@@ -48,3 +48,11 @@ def test_survivors_hear_who_died(mpi: Mpi) -> None:
             f"rank {rank}: code some, a class: MPI_Allreduce, served by Stretto: rank 1 has died"
         )
         assert words in done.out, str(done)
+
+
+def test_a_rank_that_sends_less_than_it_receives_leaves_nobody_waiting(mpi: Mpi) -> None:
+    done = mpi.run("failures", RANKS, "short")
+    said = "code some, a class: MPI_Allgather, served by Stretto: rank 1"
+    for rank in range(RANKS):
+        words = "sends 4 bytes and receives blocks of 40" if rank == 1 else "has left"
+        assert f"rank {rank}: {said} {words}" in done.out, str(done)

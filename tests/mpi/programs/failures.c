@@ -6,7 +6,8 @@
  *   fatal      the same, as programs are by default
  *   killed     a rank is killed while the others wait for it
  *   survivors  the same where the launcher lets the others live: the code comes back
- *   abort      a rank calls MPI_Abort while the others wait for it */
+ *   abort      a rank calls MPI_Abort while the others wait for it
+ *   short      a rank sends one element of an allgather and receives ten of each */
 #include "check.h"
 
 #include <signal.h>
@@ -91,6 +92,13 @@ int main(int argc, char **argv) {
         return survive(true, false);
     if (strcmp(what, "handler") == 0)
         return survive(false, true);
+    if (strcmp(what, "short") == 0) {
+        int mine[10] = {0}, all[80];
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        tell(MPI_Allgather(mine, world.rank == 1 ? 1 : 10, MPI_INT, all, 10, MPI_INT,
+                           MPI_COMM_WORLD));
+        return finish();
+    }
     if (strcmp(what, "fatal") == 0)
         disagree(MPI_COMM_WORLD, false);
     const bool survivors = strcmp(what, "survivors") == 0;
