@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "device.hpp"
 #include "failure.hpp"
 
 namespace stretto::mpi {
@@ -126,13 +127,19 @@ bool examine(Handle handle, Datatype &datatype) {
 }
 
 Dense::Dense(const Datatype &datatype, std::size_t count, void *buffer, Use use)
-    : datatype_(datatype), buffer_(buffer), data_(buffer) {
-    if (datatype.dense)
+    : datatype_(datatype), buffer_(buffer), data_(buffer), on_device_(device::holds(buffer)) {
+    if (datatype.dense && !on_device_) [[likely]]
         return;
+    if (!datatype.dense && on_device_)
+        throw Failure(STRETTO_ERR_ARGUMENT,
+                      "a buffer in device memory has a datatype with gaps, which Stretto takes in "
+                      "host memory only; STRETTO_MPI=none leaves all calls to the MPI library");
     // Never null: that would be no buffer.
     copy_.reset(new std::byte[std::max<std::size_t>(1, count * datatype.size)]);
     data_ = copy_.get();
-    if (use != Use::write)
+    if (use != Use::write && on_device_)
+        device::copy(data_, buffer_, count * datatype.size);
+    else if (use != Use::write)
         pack(datatype_, buffer_, count, data_);
 }
 
@@ -148,7 +155,9 @@ void Dense::keep_from(std::size_t bytes, const void *result, std::size_t result_
 }
 
 void Dense::unpack(std::size_t count) const {
-    if (copy_ != nullptr)
+    if (on_device_)
+        device::copy(buffer_, data_, count * datatype_.size);
+    else if (copy_ != nullptr)
         mpi::unpack(datatype_, data_, count, buffer_);
 }
 

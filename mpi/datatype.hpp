@@ -24,7 +24,7 @@ struct Datatype {
 // False if the library has no such type; then a call is left to it, which says so.
 bool examine(Handle handle, Datatype &datatype);
 
-// A buffer of the program as dense memory: itself, or a packed copy.
+// A buffer of the program as dense host memory: itself, or a packed copy.
 class Dense {
 public:
     enum class Use { read, write, both };
@@ -45,6 +45,7 @@ private:
     Datatype datatype_;
     void *buffer_ = nullptr, *data_ = nullptr;
     std::unique_ptr<std::byte[]> copy_;
+    bool on_device_ = false; // the program's buffer
 };
 
 // Elements of `datatype` at `buffer` to dense memory at `packed`, and back.

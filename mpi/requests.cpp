@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collectives.hpp"
+#include "device.hpp"
 #include "tokens.hpp"
 
 namespace stretto::mpi {
@@ -117,6 +118,11 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
         return reason;
     Team &team = call.team();
     const Host &host = Host::get();
+    if (device::holds(recv) || (!is_in_place(send) && device::holds(send)))
+        throw Failure(STRETTO_ERR_ARGUMENT,
+                      "a buffer of a nonblocking call is in device memory, which Stretto takes in "
+                      "blocking calls only; STRETTO_MPI=^iallreduce,allreduce_init leaves these to "
+                      "the MPI library");
     const void *input = is_in_place(send) || send == recv ? STRETTO_IN_PLACE : send;
     auto pending = std::make_unique<Pending>();
     pending->comm = team.comm;

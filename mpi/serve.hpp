@@ -86,7 +86,8 @@ int serve(Kind kind, Handle comm_as_given, Attempt &&attempt, Library &&library)
         if (!team->failure.empty())
             return raise(comm, call_name(kind), "it failed before: " + team->failure);
         Call call(*world, kind, *team);
-        const Reason reason = attempt(call);
+        // Before the arguments are looked at: those of an intercommunicator are others.
+        const Reason reason = team->why_not != Reason::served ? team->why_not : attempt(call);
         const int code = reason == Reason::served ? 0 : library();
         if (World::has_windows.load(std::memory_order_relaxed)) [[unlikely]]
             world->progress();

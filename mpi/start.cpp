@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "device.hpp"
 #include "failure.hpp"
 #include "presence.hpp"
 #include "settings.hpp"
@@ -102,6 +103,9 @@ void World::start(const std::string &past) noexcept {
     // An MPI program may let ranks wait for as long as it likes; that one has died is still
     // noticed.
     setenv("STRETTO_TIMEOUT", "0", 0);
+    device::look_for_driver();
+    // The program knows nothing of STRETTO_ALGORITHM.
+    stretto_set_forced_fallback(1);
     std::unique_ptr<World> world(new World);
     if (world->size_ == 1)
         return warn_of_strange_launcher();

@@ -30,6 +30,12 @@ STRETTO_API stretto_status stretto_init_by_exchange(int rank, int size,
 typedef void (*stretto_idle_function)(void *context);
 STRETTO_API void stretto_set_idle(stretto_idle_function function, void *context);
 
+/* Whether a communicator that is made of another lets the library choose where STRETTO_ALGORITHM
+ * names an algorithm that cannot run on so few ranks; one warning of the process says so.  0, the
+ * default: such a communicator is not made.  For programs that do not know of the setting.  Holds
+ * for the process, and has to be the same on all ranks. */
+STRETTO_API void stretto_set_forced_fallback(int enabled);
+
 #ifdef __cplusplus
 }
 #endif

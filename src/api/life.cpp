@@ -9,6 +9,7 @@
 
 #include "base/settings.hpp"
 #include "base/warning.hpp"
+#include "comm/child.hpp"
 #include "comm/introduction.hpp"
 #include "handles.hpp"
 #include "transport/idling.hpp"
@@ -149,6 +150,10 @@ stretto_status stretto_finalize(stretto_comm *comm) {
         owned->communicator.messenger().close();
         owned->communicator.finish_trace();
     });
+}
+
+void stretto_set_forced_fallback(int enabled) {
+    stretto::comm::children_fall_back = enabled != 0;
 }
 
 void stretto_set_idle(stretto_idle_function function, void *context) {

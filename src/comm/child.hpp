@@ -2,6 +2,7 @@
 // A communicator that is made of another, before it is joined.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "comm/communicator.hpp"
 
 namespace stretto::comm {
+
+// Whether STRETTO_ALGORITHM holds for communicators that are made of others only where it can.
+inline std::atomic<bool> children_fall_back{false};
 
 // All that a rank needs to join it.
 struct Child {

@@ -9,6 +9,7 @@
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "base/warning.hpp"
+#include "comm/child.hpp"
 #include "net/sockets.hpp"
 
 namespace stretto::comm {
@@ -52,7 +53,7 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
       logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
       exhausted_(engine::no_memory(identity.rank)) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
-    force(text(Setting::algorithm), "STRETTO_ALGORITHM");
+    force(text(Setting::algorithm), "STRETTO_ALGORITHM", origin != nullptr && children_fall_back);
     constexpr std::uint64_t kFloor = 1'000'000'000; // ns
     if (const std::uint64_t factor = number(Setting::alarm); factor != 0)
         set_alarm(
@@ -142,9 +143,16 @@ void Communicator::admit() {
         throw refusal(engine::posted(*segment_, exhausted_));
 }
 
-void Communicator::force(std::string_view rules, std::string by) {
+void Communicator::force(std::string_view rules, std::string by, bool where_possible) {
     Terms wanted = terms();
     wanted.forced = select::parse_forced(rules);
+    std::string obstacle;
+    if (where_possible)
+        wanted.forced = select::rules_that_run(wanted.forced, size(), obstacle);
+    static std::atomic<bool> said{false};
+    if (!obstacle.empty() && rank() == 0 && !said.exchange(true))
+        warn("on a communicator of " + std::to_string(size()) +
+             " of the ranks the library chooses the algorithm: " + by + ": " + obstacle);
     try { // each rank may have another file there
         select::import_files(wanted.forced, size());
     } catch (const Error &error) {

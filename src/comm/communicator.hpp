@@ -134,9 +134,9 @@ public:
 
     // Rules as of select/forced.hpp; empty or "auto": the library chooses.  Throws
     // Error(argument) for what does not exist, Error(unsupported) for what cannot run here.  `by`
-    // is who wants it, in words.
+    // is who wants it, in words.  `where_possible`: the library chooses for those.
     // Files that they name are read, and proved, now.
-    void force(std::string_view rules, std::string by);
+    void force(std::string_view rules, std::string by, bool where_possible = false);
     // How far results repeat, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
     // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.

@@ -214,6 +214,39 @@ void require(std::span<const ForcedRule> rules, int ranks) {
         });
 }
 
+std::vector<ForcedRule> rules_that_run(const std::vector<ForcedRule> &rules, int ranks,
+                                       std::string &obstacle) {
+    std::vector<ForcedRule> made;
+    // Adds the rule, or the library's choice for the same calls.
+    const auto add = [&](ForcedRule rule) {
+        try {
+            import_files({&rule, 1}, ranks);
+            require(std::span<const ForcedRule>{&rule, 1}, ranks);
+        } catch (const Error &error) {
+            if (error.status() != Status::unsupported)
+                throw;
+            if (obstacle.empty())
+                obstacle = error.what();
+            if (!rule.collective) // of a file that was not read: it matches no call
+                return;
+            rule.algorithm = "auto";
+        }
+        made.push_back(std::move(rule));
+    };
+    for (const ForcedRule &rule : rules) {
+        if (rule.collective || rule.automatic() || rule.of_file()) {
+            add(rule);
+            continue;
+        }
+        each_named(rule, [&](const Algorithm &algorithm) { // one of them may run alone
+            ForcedRule one = rule;
+            one.collective = algorithm.collective;
+            add(std::move(one));
+        });
+    }
+    return made;
+}
+
 void require(const ForcedRule &rule, const Situation &situation, schedule::Position root,
              std::size_t count) {
     if (rule.imported != nullptr) // and as it is, for ranks that may not agree

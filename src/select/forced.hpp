@@ -56,6 +56,12 @@ void import_files(std::span<ForcedRule> rules, int ranks);
 // ranks, whatever is called.
 void require(std::span<const ForcedRule> rules, int ranks);
 
+// The rules that can run on so many ranks, files read.  Where an algorithm cannot, the library
+// chooses.  `obstacle` is what the first of these is refused with, or empty.  Throws for files that
+// will not do on any number of ranks.
+std::vector<ForcedRule> rules_that_run(const std::vector<ForcedRule> &rules, int ranks,
+                                       std::string &obstacle);
+
 // Throws as select::require does, for one call; of a rule that matches it and is not automatic.
 // The root, and the elements of the vector, are for files.
 void require(const ForcedRule &rule, const Situation &situation, schedule::Position root,

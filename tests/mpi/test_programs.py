@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Mpi
+from conftest import PROGRAMS, Mpi, clean_environment, run
+from test_served import BLOCKING
 
 WARMUPS = pytest.mark.parametrize("settings", [{}, {"STRETTO_MPI_WARMUP": "0"}], ids=str)
 
@@ -33,6 +34,9 @@ def test_communicators_of_all_kinds(mpi: Mpi, ranks: int, settings: dict[str, st
     assert done.checks > 0
     reasons = {line.reason for line in done.report}
     assert {"a communicator of one rank", "an intercommunicator"} <= reasons
+    between = {line.call for line in done.report if line.reason == "an intercommunicator"}
+    # Also those whose arguments an ordinary communicator does not take, as MPI_ROOT.
+    assert between == {"MPI_Allreduce", "MPI_Allgather", "MPI_Bcast", "MPI_Barrier"}
 
 
 @pytest.mark.parametrize(
@@ -79,3 +83,28 @@ def test_the_end(mpi: Mpi) -> None:
     assert done.checks > 0
     cleaned = [line for line in done.out.splitlines() if "cleaned up" in line]
     assert sorted(cleaned) == [f"rank {rank}: attribute, cleaned up well" for rank in range(3)]
+
+
+def test_buffers_in_device_memory(mpi: Mpi) -> None:
+    """Of a driver in place of CUDA's, whose device memory nobody can touch."""
+    driver = mpi.folder / "libcuda.so.1"
+    compiler = ["cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", PROGRAMS / "cuda.c"]
+    run([*compiler, "-o", driver], clean_environment())
+    flags = (driver, f"-Wl,-rpath,{mpi.folder}")
+    mpi.build("device", *flags)
+    settings = {"STRETTO_MPI_WARMUP": "0", "STRETTO_MPI_REPORT": "1"}
+    done = mpi.run("device", 3, **settings)
+    assert done.checks > 5000
+    assert {line.call for line in done.report if line.reason is None} >= set(BLOCKING)
+    assert done.err.count("a buffer of a nonblocking call is in device memory") == 3
+
+
+def test_a_forced_algorithm_falls_back_where_it_cannot_run(mpi: Mpi) -> None:
+    settings = {"STRETTO_MPI_WARMUP": "0", "STRETTO_MPI_REPORT": "1"}
+    done = mpi.run("forced", 4, STRETTO_ALGORITHM="allreduce=hybrid", **settings)
+    assert done.checks > 1000
+    assert done.served() == {"MPI_Allreduce": 4 * 10 + 2 * 3 * 10}
+    said = [line for line in done.err.splitlines() if "STRETTO_ALGORITHM" in line]
+    assert len(said) == 1, str(done)
+    assert "on a communicator of 3 of the ranks the library chooses the algorithm" in said[0]
+    assert "hybrid cannot run on 3 ranks" in said[0]

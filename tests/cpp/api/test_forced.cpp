@@ -122,6 +122,27 @@ TEST_CASE("a child has the ranks that it needs, or is not made") {
     });
 }
 
+TEST_CASE("a child lets the library choose where the program does not know of the setting") {
+    const test::With setting("STRETTO_ALGORITHM", "allreduce:-1K=hybrid,ring");
+    stretto_set_forced_fallback(1);
+    test::with_ranks(4, [](stretto_comm comm) {
+        CHECK(allreduce_algorithm(comm, 100) == "hybrid");
+        stretto_comm child = nullptr, copy = nullptr;
+        const bool alone = stretto_rank(comm) == 3;
+        check(stretto_comm_split(comm, alone ? 1 : 0, 0, &child));
+        const std::string small = allreduce_algorithm(child, 100);
+        CHECK((small == "hybrid") == alone);
+        CHECK(allreduce_algorithm(child, 100'000) == "ring"); // it follows the other rule
+        check(stretto_comm_dup(child, &copy));
+        use(copy);
+        use(child);
+        check(stretto_finalize(&copy));
+        check(stretto_finalize(&child));
+        use(comm);
+    });
+    stretto_set_forced_fallback(0);
+}
+
 TEST_CASE("for an operation whose order it does not keep") {
     const auto keep_last = [](const void *, void *, std::size_t, stretto_dtype, void *) {};
     stretto_op in_order = STRETTO_SUM, any_order = STRETTO_SUM;
