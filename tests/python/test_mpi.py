@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from stretto.cli.mpi import preloaded
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = "libm.so.6"  # something to preload that is there
@@ -161,9 +162,12 @@ def test_other_preloads_come_after(stretto, library, launcher):
         assert told(stretto, program, LD_PRELOAD=already).environment["LD_PRELOAD"] == already
 
 
-def test_the_runtime_of_address_sanitizer_stays_first(stretto, library, launcher):
-    found = told(stretto, launcher("program", ""), LD_PRELOAD=f"libasan.so.none:{OTHER}")
-    assert found.environment["LD_PRELOAD"] == f"libasan.so.none:{library}:{OTHER}"
+def test_the_runtime_of_address_sanitizer_stays_first():
+    for runtime in ("libasan.so.8", "/usr/lib/libhwasan.so.0"):
+        assert preloaded("/a/stretto.so", f"{runtime}:{OTHER}") == (
+            f"{runtime}:/a/stretto.so:{OTHER}"
+        )
+    assert preloaded("/a/stretto.so", "") == "/a/stretto.so"
 
 
 def test_a_program_with_address_sanitizer_gets_its_runtime(stretto, library, launcher, tmp_path):
