@@ -9,6 +9,8 @@
 #include "base/kernel_files.hpp"
 #include "base/spelling.hpp"
 #include "base/status.hpp"
+#include "net/bytes.hpp"
+#include "net/crypto.hpp"
 
 namespace stretto::comm {
 
@@ -118,6 +120,13 @@ public:
                         "rank 0's host and a port that is free there, as node1:29400, on all "
                         "ranks (" +
                         launcher.hand_out + ")");
+    }
+
+    // Whether other jobs may meet at this job's address as well: nobody has said that it has ranks
+    // on other hosts, nor chosen an address for it.
+    bool may_be_taken(const Launcher &launcher) const {
+        return launcher.kind == Kind::torchrun && !get("STRETTO_ADDR") &&
+               !get(launcher.local_size) && !get("TORCHELASTIC_RUN_ID");
     }
 
     // What tells this job from others of the same name.  A name that the user has given is as
@@ -233,6 +242,14 @@ private:
 
 } // namespace
 
+std::uint64_t launch_hash(const Identity &me) {
+    if (me.launch.empty())
+        return 0;
+    const net::Bytes32 hash =
+        net::KeyedHash("stretto launch").add(std::string_view(me.launch)).finish();
+    return net::get<std::uint64_t>(hash, 0) | 1;
+}
+
 std::string process_text(int pid) {
     return contents("/proc/" + std::to_string(pid) + "/stat");
 }
@@ -282,7 +299,8 @@ Identity identify(const Environment &environment, const ProcessText &process, co
             throw here.unreachable(*by);
         found->job = here.job_of(*by);
         found->address = here.address_of(*by);
-        here.tell_launch(*by, all, *found);
+        if (found->address.empty() || here.may_be_taken(*by))
+            here.tell_launch(*by, all, *found);
         return *found;
     }
     return {0, 1, "alone-" + std::to_string(getpid()), "none"};

@@ -2,6 +2,7 @@
 // Who am I?  What the launcher says in the environment.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,12 +20,16 @@ struct Identity {
     std::string launcher; // for messages: "stretto run", "torchrun", "Open MPI", ...
     std::string address = ""; // where the ranks of several hosts meet; "": all are on this host
     std::string secret = "";  // of those hosts; "": what the settings say
-    // What only this launch of the job has, the same on all ranks of this host; "": `job` is that.
+    // What only this launch of the job has, the same on all ranks of this host; "": `job` is that,
+    // or an address that belongs to one job at a time.
     std::string launch = "";
     bool by_process = false; // that is the process that has started the ranks
     // Of rank 0, if it listens at the address already.
     std::shared_ptr<Descriptor> door = nullptr;
 };
+
+// Of `launch`, for comparisons; 0 if there is none.
+std::uint64_t launch_hash(const Identity &me);
 
 // The text of /proc/<pid>/stat.
 using ProcessText = std::function<std::string(int pid)>;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -27,9 +28,12 @@ def namespaces() -> None:
         pytest.skip(f"cannot unshare: {done.stderr}")
 
 
-def start(command: list[object], **settings: str) -> subprocess.Popen[str]:
+def start(
+    command: list[object], stdin: int | None = None, **settings: str
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         list(map(str, command)),
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -94,6 +98,45 @@ def test_jobs_do_not_mix_where_proc_is_hidden(launcher):
     for number, job in enumerate(jobs):
         out, _ = job.communicate(timeout=TIMEOUT)
         assert (job.returncode, out) == (0, f"job {number} has 2 ranks")
+
+
+def own_address() -> str:
+    """An address of this host that is no loopback address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.77", 9))  # sends nothing
+        except OSError as error:
+            pytest.skip(f"needs a network: {error}")
+        return probe.getsockname()[0]
+
+
+def test_jobs_do_not_mix_over_the_network():
+    """env:// with an address of this host: the port is taken for that of the job by two."""
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+    settings = {
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": own_address(),
+        "MASTER_PORT": str(port - 1),
+        "STRETTO_SECRET": "of-tests-only-0123456789abcdef-0123",
+    }
+    rank = f"{sys.executable} {JOBS / 'own.py'}"
+    # Its rank 1 starts when that of the other job has ended.
+    mine = start(
+        ["/bin/sh", "-c", f"RANK=0 {rank} 1 & read line; RANK=1 {rank} 1; wait $!"],
+        stdin=subprocess.PIPE,
+        **settings,
+    )
+    try:
+        other = start(["/bin/sh", "-c", f"RANK=1 {rank} 2; true"], **settings)
+        out, _ = other.communicate(timeout=TIMEOUT)
+        assert "another job meets at" in out
+        out, _ = mine.communicate("\n", timeout=TIMEOUT)
+        assert (mine.returncode, out) == (0, "job 1 has 2 ranks")
+    finally:
+        mine.kill()
+        mine.wait()
 
 
 def socket_of(process: subprocess.Popen[str], known: set[str]) -> str:

@@ -80,7 +80,7 @@ transport::SegmentShape shape_of(const Table &table, const transport::Placement 
 void HostMeeting::find_neighbours(int instance) {
     // Jobs without a name, started by hand, are told apart by where they meet.
     const std::string name = me_.job + "-" + std::to_string(instance) + " at " + me_.address +
-                             " of host " + host_named(me_.rank);
+                             " of host " + host_named(me_.rank) + " " + me_.launch;
     for (;;) {
         Place place = find_place(me_, name, patience_);
         if (place.listener.open())
@@ -105,6 +105,7 @@ Seat HostMeeting::own_seat() const {
     seat.size = me_.size;
     seat.port = port_;
     seat.cores = affinity();
+    seat.launch = launch_hash(me_);
     return seat;
 }
 

@@ -12,6 +12,7 @@
 #include "base/thread.hpp"
 #include "base/warning.hpp"
 #include "comm/meeting.hpp"
+#include "net/sockets.hpp"
 #include "select/select.hpp"
 
 namespace stretto::comm {
@@ -156,6 +157,8 @@ void Rendezvous::hear(Guest &guest) {
     const bool whole = guest.talk.progress();
     Word word;
     while (guest.talk.heard(word)) {
+        if (guest.refused)
+            continue;
         if (word.kind == Word::seat && failure_)
             turn_away(guest, word);
         else if (word.kind == Word::seat && !over_)
@@ -182,6 +185,14 @@ void Rendezvous::turn_away(Guest &guest, const Word &word) {
     guest.talk.say_failed(failure_->status(), failure_->what());
 }
 
+// Launches can be compared within a host: what started ranks there, started all of them.  Who calls
+// from the very address that it has called is on this host.
+bool Rendezvous::is_of_other_job(const Guest &guest, const Seat &seat) const {
+    const std::uint64_t mine = launch_hash(me_);
+    return mine != 0 && seat.launch != 0 && mine != seat.launch &&
+           guest.talk.peer().address.host() == net::local_address(guest.talk.descriptor()).host();
+}
+
 // One more rank has been named.
 void Rendezvous::seat(Guest &guest, const Word &word) {
     const auto seat = parse_seat(word.bytes);
@@ -189,6 +200,14 @@ void Rendezvous::seat(Guest &guest, const Word &word) {
         return fail({Status::mismatch, "the hosts of this job run different versions of Stretto; "
                                        "install one version"});
     const std::string who = "rank " + std::to_string(seat->rank);
+    if (is_of_other_job(guest, *seat)) {
+        guest.refused = true;
+        return guest.talk.say_failed(
+            Status::mismatch, "another job meets at " + me_.address + ": " + who +
+                                  " and its rank 0 are on one host, and different processes have "
+                                  "started them; give each job a MASTER_PORT of its own, or set "
+                                  "STRETTO_JOB to the same name on all ranks of one job");
+    }
     if (seat->size != me_.size)
         return fail({Status::mismatch, who + " says that job '" + me_.job + "' has " +
                                            std::to_string(seat->size) + " ranks, rank 0 says " +

@@ -53,6 +53,7 @@ private:
         std::vector<int> ranks;
         std::uint32_t cores = 0;
         bool complete = false, gone = false;
+        bool refused = false; // it is of another job: what it says is not heard
     };
 
     net::ListenerOptions only_guests();
@@ -63,6 +64,7 @@ private:
     void seat(Guest &guest, const Word &word);
     void turn_away(Guest &guest, const Word &word);
     void stay(std::uint64_t nanoseconds);
+    bool is_of_other_job(const Guest &guest, const Seat &seat) const;
     void send_table();
     void fail(const Error &why);
     std::string missing() const;

@@ -12,9 +12,9 @@ namespace stretto::comm {
 
 namespace {
 
-constexpr std::uint32_t kSeat = 0x53545331, kTable = 0x53545432; // and the layout's version
+constexpr std::uint32_t kSeat = 0x53545332, kTable = 0x53545432; // and the layout's version
 constexpr std::size_t kAddressBytes = 20;                        // family 2, port 2, address 16
-constexpr std::size_t kSeatBytes = 20 + kAddressBytes + sizeof(cpu_set_t);
+constexpr std::size_t kSeatBytes = 28 + kAddressBytes + sizeof(cpu_set_t);
 constexpr std::size_t kTableHead = 56, kEntryBytes = 4 + kAddressBytes;
 static_assert(kSeatBytes <= kMostSeatBytes);
 
@@ -75,15 +75,16 @@ std::vector<std::byte> write(const Seat &seat) {
     net::put(all, 8, static_cast<std::uint32_t>(seat.size));
     net::put(all, 12, seat.cores_here);
     net::put(all, 16, seat.port);
-    put_address(all.subspan(20), seat.address);
-    std::memcpy(bytes.data() + 20 + kAddressBytes, &seat.cores, sizeof(seat.cores));
+    net::put(all, 20, seat.launch);
+    put_address(all.subspan(28), seat.address);
+    std::memcpy(bytes.data() + 28 + kAddressBytes, &seat.cores, sizeof(seat.cores));
     return bytes;
 }
 
 std::optional<Seat> parse_seat(std::span<const std::byte> bytes) {
     if (bytes.size() != kSeatBytes || net::get<std::uint32_t>(bytes, 0) != kSeat)
         return std::nullopt;
-    const auto address = get_address(bytes.subspan(20));
+    const auto address = get_address(bytes.subspan(28));
     if (!address)
         return std::nullopt;
     Seat seat;
@@ -91,8 +92,9 @@ std::optional<Seat> parse_seat(std::span<const std::byte> bytes) {
     seat.size = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 8));
     seat.cores_here = net::get<std::uint32_t>(bytes, 12);
     seat.port = net::get<std::uint16_t>(bytes, 16);
+    seat.launch = net::get<std::uint64_t>(bytes, 20);
     seat.address = *address;
-    std::memcpy(&seat.cores, bytes.data() + 20 + kAddressBytes, sizeof(seat.cores));
+    std::memcpy(&seat.cores, bytes.data() + 28 + kAddressBytes, sizeof(seat.cores));
     return seat;
 }
 

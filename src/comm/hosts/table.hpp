@@ -21,6 +21,7 @@ struct Seat {
     cpu_set_t cores{};            // that it may use
     net::Address address;         // filled in by who speaks for the host
     std::uint32_t cores_here = 0; // what the cores of its host's ranks so far are worth, together
+    std::uint64_t launch = 0;     // a hash of Identity's; 0: there is none
 };
 
 inline constexpr std::uint32_t kMostSockets = 16;

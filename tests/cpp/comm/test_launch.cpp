@@ -125,6 +125,21 @@ TEST_CASE("jobs of one name differ by what each launcher gives once") {
                     others) == "prterun-vm-7@0.0;tcp4://127.0.0.1:42265 ompi-prterun-vm-7@1");
 }
 
+TEST_CASE("an address belongs to one job, unless it is one that many scripts have") {
+    const Processes all = those({{40, {30, "HOME=/;"}}});
+    const Variables away = with(kTorch, "MASTER_ADDR", "node1");
+    CHECK(launch_of(away, all) == "mark 40 torch--29500-");
+    CHECK(launch_of(with(away, "LOCAL_WORLD_SIZE", "1"), all) == "");
+    CHECK(launch_of(with(away, "STRETTO_ADDR", "node1:7"), all) == "");
+    CHECK(launch_of(with(away, "TORCHELASTIC_RUN_ID", "x"), all) == "");
+    comm::Identity me;
+    CHECK(comm::launch_hash(me) == 0);
+    me.launch = "a";
+    const auto hash = comm::launch_hash(me);
+    me.launch = "b";
+    CHECK(comm::launch_hash(me) != hash);
+}
+
 TEST_CASE("a name that the user gives to a job is enough") {
     const Variables mine = {{"STRETTO_RANK", "0"}, {"STRETTO_SIZE", "2"}};
     CHECK(launch_of(mine, those({{40, {30, ""}}})) == "mark 40 default");
