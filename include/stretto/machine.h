@@ -65,13 +65,15 @@ typedef struct stretto_machine {
     const char *kernels_able;  /* those of them that this processor has */
     const char *kernels;       /* the one in use: the widest that STRETTO_ISA allowed when the
                                   process first needed it; "" if that cannot be read */
-    unsigned cores;            /* what Stretto counts with: the least of the next three */
-    unsigned cores_online;     /* of the machine */
-    unsigned cores_allowed;    /* by the affinity of the calling thread (taskset, cpusets) */
+    unsigned cores;        /* what Stretto counts with: the least of the next three that is known */
+    unsigned cores_online; /* of the machine; 0: not known */
+    unsigned cores_allowed;    /* by the affinity of the calling thread (taskset, cpusets); 0: not
+                                  known, as where sched_getaffinity is forbidden */
     unsigned cores_quota;      /* what the CPU quota of the control groups is worth, rounded up; 0:
                                   there is none */
     uint64_t memory_available; /* bytes that shared memory can take now: what the machine has
-                                  available and the control groups leave */
+                                  available and the control groups (v1 and v2) leave, where page
+                                  cache counts as free; UINT64_MAX: not known */
     int asymmetric_barrier;    /* 1: the kernel has membarrier(2), so that publishing costs no
                                   fence; 0: it costs one */
     int string_copies;         /* 1: the processor's string instruction is a fast one, and copies

@@ -22,9 +22,14 @@ nb::list settings_now() {
 nb::tuple machine() {
     stretto_machine found{};
     check(stretto_examine(&found));
+    // What is not known is None.
+    const auto known = [](auto value, auto unknown) {
+        return value == unknown ? nb::none() : nb::object(nb::int_(value));
+    };
     return nb::make_tuple(found.build, found.kernels_built, found.kernels_able, found.kernels,
-                          found.cores, found.cores_online, found.cores_allowed, found.cores_quota,
-                          found.memory_available, found.asymmetric_barrier != 0,
+                          found.cores, known(found.cores_online, 0u),
+                          known(found.cores_allowed, 0u), found.cores_quota,
+                          known(found.memory_available, UINT64_MAX), found.asymmetric_barrier != 0,
                           found.string_copies != 0);
 }
 

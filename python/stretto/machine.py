@@ -49,15 +49,17 @@ class Machine(NamedTuple):
     """The one in use: the widest that STRETTO_ISA allowed when the process first needed it; "" if
     that cannot be read."""
     cores: int
-    """What Stretto counts with: the least of the next three."""
-    cores_online: int
-    """Of the machine."""
-    cores_allowed: int
-    """By the affinity of the calling thread (taskset, cpusets)."""
+    """What Stretto counts with: the least of the next three that is known."""
+    cores_online: int | None
+    """Of the machine; None: not known."""
+    cores_allowed: int | None
+    """By the affinity of the calling thread (taskset, cpusets); None: not known, as where
+    sched_getaffinity is forbidden."""
     cores_quota: int
     """What the CPU quota of the control groups is worth, rounded up; 0: there is none."""
-    memory_available: int
-    """Bytes that shared memory can take now."""
+    memory_available: int | None
+    """Bytes that shared memory can take now: what the machine has available and the control groups
+    (v1 and v2) leave, where page cache counts as free; None: not known."""
     asymmetric_barrier: bool
     """The kernel has membarrier(2), so that publishing costs no fence."""
     string_copies: bool

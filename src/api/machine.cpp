@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <climits>
 #include <string>
-#include <unistd.h>
 
 #include "base/memory.hpp"
 #include "comm/cores.hpp"
@@ -54,18 +53,17 @@ extern "C" stretto_status stretto_examine(stretto_machine *machine) {
         require(machine != nullptr, "the place for the machine is NULL");
         static const std::string built = names_of(stretto::reduce::built);
         static const std::string able = names_of(stretto::reduce::available);
-        const long online = sysconf(_SC_NPROCESSORS_ONLN);
-        const cpu_set_t allowed = stretto::comm::affinity();
+        const stretto::comm::CoreSet allowed = stretto::comm::affinity();
         const unsigned quota = stretto::comm::quota();
         machine->build = kBuild;
         machine->kernels_built = built.c_str();
         machine->kernels_able = able.c_str();
         machine->kernels = kernels_in_use();
-        machine->cores_online = online > 0 ? static_cast<unsigned>(online) : 1;
-        machine->cores_allowed = static_cast<unsigned>(CPU_COUNT(&allowed));
+        machine->cores_online = stretto::comm::online();
+        machine->cores_allowed = allowed.count();
         machine->cores_quota = quota == UINT_MAX ? 0 : quota;
         machine->cores = stretto::comm::cores_worth(allowed);
-        machine->memory_available = stretto::available_memory();
+        machine->memory_available = stretto::available_memory().value_or(UINT64_MAX);
         machine->string_copies = copies_by_strings() ? 1 : 0;
         machine->asymmetric_barrier = stretto::transport::register_for_barrier() ? 1 : 0;
     });

@@ -2,29 +2,12 @@
 #include "base/kernel_files.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <climits>
 #include <cstdint>
 #include <fstream>
 #include <sys/stat.h>
 
 namespace stretto {
 
-namespace {
-
-// The number that stands next, after spaces; what follows it stays in `text`.
-template<class Number>
-std::optional<Number> next_number(std::string_view &text) {
-    text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\n")));
-    Number number{};
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc())
-        return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
-    return number;
-}
-
-// What stands behind `key` at the beginning of a line.
 std::optional<std::string_view> line_after(std::string_view text, std::string_view key) {
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
@@ -34,8 +17,6 @@ std::optional<std::string_view> line_after(std::string_view text, std::string_vi
     }
     return std::nullopt;
 }
-
-} // namespace
 
 std::string contents(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
@@ -55,41 +36,9 @@ std::optional<std::size_t> available_of(std::string_view meminfo) {
     return *kibibytes << 10;
 }
 
-std::vector<std::string> control_groups(std::string_view cgroup) {
-    std::vector<std::string> groups;
-    const auto line = line_after(cgroup, "0::/");
-    if (!line)
-        return groups;
-    std::string group = "/" + std::string(*line);
-    while (!group.empty()) {
-        if (group.back() == '/')
-            group.pop_back();
-        groups.push_back(group);
-        group.resize(group.empty() ? 0 : group.rfind('/') + 1);
-    }
-    return groups;
-}
-
 std::uint64_t pid_namespace() {
     struct stat space{};
     return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
-}
-
-std::optional<std::size_t> room_of(std::string_view memory_max, std::string_view memory_current) {
-    const auto limit = next_number<std::size_t>(memory_max); // "max" is none
-    const auto used = next_number<std::size_t>(memory_current);
-    if (!limit || !used)
-        return std::nullopt;
-    return *limit > *used ? *limit - *used : 0;
-}
-
-std::optional<unsigned> cores_of(std::string_view cpu_max) {
-    const auto quota = next_number<std::uint64_t>(cpu_max); // "max 100000" has none
-    const auto period = next_number<std::uint64_t>(cpu_max);
-    if (!quota || !period || *period == 0)
-        return std::nullopt;
-    const std::uint64_t cores = *quota / *period + (*quota % *period != 0 ? 1 : 0);
-    return static_cast<unsigned>(std::min<std::uint64_t>(cores, UINT_MAX));
 }
 
 // "pid (name) state parent ...": the name may hold anything, so its end is the last parenthesis.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel says in files of /proc and of control groups.  Taking the text apart stands apart
+// What the kernel says in files of /proc.  Taking the text apart stands apart
 // from reading it, so that any text can be tried; none of these functions throws.
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <system_error>
 
 namespace stretto {
 
@@ -22,15 +24,20 @@ std::uint64_t pid_namespace();
 // Of /proc/meminfo: bytes that the machine has available.
 std::optional<std::size_t> available_of(std::string_view meminfo);
 
-// Of /proc/<pid>/cgroup: the group (v2) and those above it, the innermost first, each as a path
-// below the file system of control groups: "/a/b", "/a", "".
-std::vector<std::string> control_groups(std::string_view cgroup);
+// What stands behind `key` at the beginning of a line; nothing if no line begins so.
+std::optional<std::string_view> line_after(std::string_view text, std::string_view key);
 
-// Of memory.max and memory.current: bytes that the group may still take; nothing without a limit.
-std::optional<std::size_t> room_of(std::string_view memory_max, std::string_view memory_current);
-
-// Of cpu.max: cores that the quota is worth, rounded up; nothing without a quota.
-std::optional<unsigned> cores_of(std::string_view cpu_max);
+// The number that stands next, after spaces; what follows it stays in `text`.
+template<class Number>
+std::optional<Number> next_number(std::string_view &text) {
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\n")));
+    Number number{};
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc())
+        return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+    return number;
+}
 
 // Of /proc/<pid>/stat.
 struct ProcessStat {

@@ -2,25 +2,25 @@
 #include "base/memory.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib> // defines __GLIBC__
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
+#include "base/control_groups.hpp"
 #include "base/kernel_files.hpp"
 
 namespace stretto {
 
-std::size_t available_memory() {
-    std::size_t room = available_of(contents("/proc/meminfo")).value_or(SIZE_MAX);
-    for (const std::string &group : control_groups(contents("/proc/self/cgroup"))) {
-        const std::string folder = "/sys/fs/cgroup" + group;
-        if (const auto left =
-                room_of(contents(folder + "/memory.max"), contents(folder + "/memory.current")))
-            room = std::min(room, *left);
-    }
-    return room;
+std::optional<std::size_t> available_memory(const std::string &root) {
+    const auto machine = available_of(contents(root + "/proc/meminfo"));
+    const auto groups = memory_left_by_groups(root);
+    return machine && groups ? std::min(machine, groups) : machine ? machine : groups;
+}
+
+bool has_room(std::size_t bytes) {
+    const auto available = available_memory();
+    return !available || bytes <= *available;
 }
 
 void give_back_freed_memory() {

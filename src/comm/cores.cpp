@@ -2,31 +2,60 @@
 #include "comm/cores.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cerrno>
 #include <climits>
-#include <string>
+#include <memory>
+#include <unistd.h>
 
-#include "base/kernel_files.hpp"
+#include "base/control_groups.hpp"
 
 namespace stretto::comm {
 
-cpu_set_t affinity() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set) != 0)
-        CPU_SET(0, &set);
+unsigned CoreSet::count() const {
+    unsigned sum = 0;
+    for (const std::uint64_t word : words_)
+        sum += static_cast<unsigned>(std::popcount(word));
+    return sum;
+}
+
+CoreSet affinity(int (*ask)(pid_t, std::size_t, cpu_set_t *)) {
+    struct Free {
+        void operator()(cpu_set_t *mask) const { CPU_FREE(mask); }
+    };
+    constexpr std::size_t kLargest = std::size_t{1} << 20;
+    CoreSet set;
+    // The kernel refuses a mask that is shorter than its own, and does not say how long that is.
+    for (std::size_t most = CPU_SETSIZE; most <= kLargest; most *= 2) {
+        const std::unique_ptr<cpu_set_t, Free> mask(CPU_ALLOC(most));
+        if (mask == nullptr)
+            break;
+        const std::size_t bytes = CPU_ALLOC_SIZE(most);
+        CPU_ZERO_S(bytes, mask.get());
+        if (ask(0, bytes, mask.get()) == 0) {
+            for (std::size_t processor = 0; processor < most; ++processor)
+                if (CPU_ISSET_S(processor, bytes, mask.get()))
+                    set.add(processor);
+            break;
+        }
+        if (errno != EINVAL)
+            break;
+    }
     return set;
 }
 
-unsigned quota() {
-    unsigned cores = UINT_MAX;
-    for (const std::string &group : control_groups(contents("/proc/self/cgroup")))
-        if (const auto worth = cores_of(contents("/sys/fs/cgroup" + group + "/cpu.max")))
-            cores = std::min(cores, *worth);
-    return cores;
+unsigned online() {
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors > 0 ? static_cast<unsigned>(processors) : 0;
 }
 
-unsigned cores_worth(const cpu_set_t &allowed) {
-    return std::max(1u, std::min(static_cast<unsigned>(CPU_COUNT(&allowed)), quota()));
+unsigned quota() {
+    return cores_left_by_groups().value_or(UINT_MAX);
+}
+
+unsigned cores_worth(const CoreSet &allowed) {
+    const unsigned known = allowed.count();
+    return std::max(1u, std::min(known != 0 ? known : online(), quota()));
 }
 
 } // namespace stretto::comm

@@ -29,7 +29,7 @@ bool is_follower(int rank, const Identity &me, const Origin *origin) {
 
 // One rank's call.  What cannot be one is turned away without harm.
 void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &me,
-           const Origin *origin, std::vector<Descriptor> &peers, cpu_set_t &cores) {
+           const Origin *origin, std::vector<Descriptor> &peers, CoreSet &cores) {
     throw_refusal(bytes);
     const auto greeting = parse_hello(bytes);
     if (!greeting)
@@ -47,7 +47,7 @@ void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &
         peers[static_cast<std::size_t>(hello.rank)].open())
         refuse("two processes of job '" + me.job + "' say that they are rank " +
                std::to_string(hello.rank) + "; give every job a name of its own");
-    CPU_OR(&cores, &cores, &hello.cores);
+    cores.add(hello.cores);
     send_answer(caller.get(), Status::ok, kWelcome);
     peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
 }
@@ -100,9 +100,9 @@ Descriptor listen_for_others(const Identity &me, const std::string &name) {
 }
 
 // Waits for all others to call.
-cpu_set_t gather(const Identity &me, const Origin *origin, Callers &callers,
-                 std::vector<Descriptor> &peers, Patience &patience) {
-    cpu_set_t cores = affinity();
+CoreSet gather(const Identity &me, const Origin *origin, Callers &callers,
+               std::vector<Descriptor> &peers, Patience &patience) {
+    CoreSet cores = affinity();
     const auto take = [&](Descriptor caller, std::span<const std::byte> greeting) {
         admit(std::move(caller), greeting, me, origin, peers, cores);
     };
@@ -193,7 +193,7 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
             callers.answer(status, why, milliseconds, absent);
     };
     try {
-        cpu_set_t cores = affinity();
+        CoreSet cores = affinity();
         if (!missing(me, origin, meeting.sockets).empty()) {
             listener = listen_for_others(me, name);
             cores = gather(me, origin, callers, meeting.sockets, patience);

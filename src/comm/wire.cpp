@@ -8,7 +8,7 @@ namespace stretto::comm {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x53545231; // and the protocol's version
+constexpr std::uint32_t kMagic = 0x53545233; // and the protocol's version
 
 //     hello    | magic | rank   | size | 0 | cores ...
 //     answer   | magic | status | message, zeros ...
@@ -16,7 +16,7 @@ struct HelloLayout {
     std::uint32_t magic;
     std::int32_t rank, size;
     std::uint32_t unused;
-    cpu_set_t cores;
+    CoreSet cores;
 };
 static_assert(sizeof(HelloLayout) == kHelloBytes);
 

@@ -7,19 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <sched.h>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/status.hpp"
+#include "comm/cores.hpp"
 
 namespace stretto::comm {
 
 // From a rank to rank 0.
 struct Hello {
     std::int32_t rank = 0, size = 0;
-    cpu_set_t cores{}; // that the rank may use
+    CoreSet cores; // that the rank may use
 };
 
 // From rank 0 to a rank.  The last one is a failure, or ok with two descriptors; before, a rank
@@ -31,7 +31,7 @@ struct Answer {
 
 inline constexpr std::string_view kWelcome = "welcome";
 inline constexpr std::size_t kMostMessage = 1024;
-inline constexpr std::size_t kHelloBytes = 16 + sizeof(cpu_set_t);
+inline constexpr std::size_t kHelloBytes = 16 + sizeof(CoreSet);
 inline constexpr std::size_t kAnswerBytes = 8 + kMostMessage;
 
 std::array<std::byte, kHelloBytes> write(const Hello &hello);

@@ -50,8 +50,8 @@ void *Heap::allocate(std::size_t bytes) {
                                         " bytes is full; raise STRETTO_HEAP_BYTES");
     std::byte *base = segment_->heap(rank_);
     const std::size_t file = size_ * static_cast<std::size_t>(rank_) + offset;
-    if (bytes > available_memory() || posix_fallocate(segment_->heap_fd(), static_cast<off_t>(file),
-                                                      static_cast<off_t>(bytes)) != 0)
+    if (!has_room(bytes) || posix_fallocate(segment_->heap_fd(), static_cast<off_t>(file),
+                                            static_cast<off_t>(bytes)) != 0)
         throw Error(Status::memory,
                     "no memory for stretto_alloc of " + std::to_string(bytes) + " bytes");
     make_huge(base + offset, bytes);

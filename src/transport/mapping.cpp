@@ -83,7 +83,7 @@ std::shared_ptr<Mapping> Mapping::create(const SegmentHeader &shape) {
                      "no room for the shared segment of " + std::to_string(bytes >> 20) +
                          " MiB; free memory, or make it smaller by STRETTO_RING_BYTES");
     };
-    if (bytes > available_memory())
+    if (!has_room(bytes))
         throw no_room();
     Descriptor file = anonymous_file("stretto", bytes + mail_bytes(shape.ranks));
     Descriptor heap = anonymous_file("stretto-heap", shape.heap_bytes * shape.ranks);
@@ -240,7 +240,7 @@ std::byte *Mapping::mailbox(int from, int to) {
 }
 
 void Mapping::open_mailbox(int from, int to) {
-    if (kMailboxBytes > available_memory() ||
+    if (!has_room(kMailboxBytes) ||
         take_room(fd(), mail_offset() + offset_of(from, to), kMailboxBytes) != 0)
         throw Error(Status::memory, "no memory for messages from rank " + std::to_string(from) +
                                         " to rank " + std::to_string(to) + " (" +

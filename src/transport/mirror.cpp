@@ -27,7 +27,7 @@ bool Mirror::open(std::size_t place, std::size_t first, std::size_t bytes) {
         const std::size_t page = next % pages; // perhaps over the end
         if (taken[page])
             continue;
-        if (granted_ == 0 && available_memory() >= kGrant)
+        if (granted_ == 0 && has_room(kGrant))
             granted_ = kGrant;
         if (granted_ == 0 ||
             posix_fallocate(file_.get(), static_cast<off_t>(ring_bytes_ * place + page_ * page),

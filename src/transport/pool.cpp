@@ -62,9 +62,9 @@ Pool::Extents::iterator Pool::add_free(Extents::node_type extent) noexcept {
 
 Pool::Extents::iterator Pool::grow(std::size_t bytes) {
     bytes = round_up(bytes, kHuge);
-    void *const memory = bytes > available_memory() ? MAP_FAILED
-                                                    : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *const memory = !has_room(bytes) ? MAP_FAILED
+                                          : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         throw Error(Status::memory, "no memory for what comes from other hosts (" +
                                         std::to_string(bytes >> 10) +

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Files of the kernel: memory, control groups, processes.
+#include "base/control_groups.hpp"
 #include "base/kernel_files.hpp"
 #include "fuzz.hpp"
 
@@ -13,14 +14,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     if (const auto cores = cores_of(text))
         must(*cores > 0 || text.find('0') != std::string_view::npos, "a quota is worth something");
     const auto parts = fuzz::split(text, '|');
-    if (const auto room = room_of(parts[0], parts.back()); room && parts.size() == 1)
+    if (const auto room = room_of(parts[0], parts.back(), parts.back()); room && parts.size() == 1)
         must(*room == 0, "a group that holds its limit has no room");
+    (void)reclaimable_of(text);
     if (size <= kLongestPath) {
-        const auto groups = control_groups(text);
-        for (std::size_t i = 1; i < groups.size(); ++i)
-            must(groups[i - 1].starts_with(groups[i]) && groups[i - 1].size() > groups[i].size(),
-                 "each group lies above the one before");
-        must(groups.empty() || groups.back().empty(), "the last is the root");
+        // Before a bar what /proc/self/cgroup says, behind it what mountinfo does.
+        for (const ControlGroup &group : control_groups(parts[0], parts.back(), "cpu"))
+            must(group.version == 1 || group.version == 2, "there are two versions");
+        constexpr char kMounts[] =
+            "1 0 0:1 / /g rw - cgroup2 c rw\n2 0 0:2 /a /m rw - cgroup c cpu\n";
+        for (const ControlGroup &group : control_groups(text, kMounts, "cpu"))
+            must(group.folder.starts_with(group.version == 1 ? "/m" : "/g") &&
+                     !group.folder.ends_with('/'),
+                 "a group lies below its mount");
     }
     if (const auto process = process_of(text))
         must(text.find(process->name) != std::string_view::npos, "the name is part of the text");

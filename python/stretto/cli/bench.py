@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from datetime import datetime, timezone
@@ -15,7 +14,7 @@ from click.core import ParameterSource
 import stretto
 from stretto import _core
 from stretto.cli.catalog import DTYPES, REDUCING
-from stretto.cli.cpus import processor
+from stretto.cli.cpus import allowed_cores, processor
 from stretto.cli.launcher import Options, in_job, launch_again
 from stretto.cli.measure import BUS_FACTOR, Case, measure
 from stretto.cli.plot import plot
@@ -178,7 +177,7 @@ def refuse_options(context: click.Context) -> None:
 def surroundings() -> dict[str, Any]:
     """Where and when it is measured."""
     return {
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": len(allowed_cores() or []) or stretto.examine().cores,
         "processor": processor(),
         "system": platform.platform(),
         "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),

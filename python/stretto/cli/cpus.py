@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,15 @@ from typing import Any
 from stretto.cli.units import parse_size, show_ranges
 
 SYSTEM = Path("/sys/devices/system")
+
+
+def allowed_cores() -> list[int] | None:
+    """The cores that this process may use; None where the system does not tell (a sandbox may
+    forbid sched_getaffinity)."""
+    try:
+        return sorted(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return None
 
 
 def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

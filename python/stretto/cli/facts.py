@@ -13,7 +13,7 @@ import numpy as np
 
 import stretto
 from stretto import _core
-from stretto.cli.cpus import processor, topology
+from stretto.cli.cpus import allowed_cores, processor, text, topology
 from stretto.cli.trial import checks
 
 
@@ -35,33 +35,38 @@ def library() -> dict[str, Any]:
 
 def cores() -> dict[str, Any]:
     machine = stretto.examine()
-    allowed = sorted(os.sched_getaffinity(0))
+    allowed = allowed_cores()
     return {
         "cores": machine.cores,
         "online": machine.cores_online,
         "allowed": allowed,
         "quota": machine.cores_quota or None,
         "processor": processor(),
-        **topology(allowed),
+        **topology(allowed or []),
     }
 
 
 def memory() -> dict[str, Any]:
     machine = stretto.examine()
     known = dict(
-        line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines() if ":" in line
+        line.split(":", 1) for line in text(Path("/proc/meminfo")).splitlines() if ":" in line
     )
-    of = {name: int(known.get(name, "0").split()[0]) << 10 for name in ("MemTotal", "MemAvailable")}
+    # What is not known is None.
+    total, free = (
+        int(known[name].split()[0]) << 10 if name in known else None
+        for name in ("MemTotal", "MemAvailable")
+    )
+    available = machine.memory_available
     ranks = max(2, machine.cores)
     need = 2 * ranks * ring_bytes(ranks)
     return {
-        "total_bytes": of["MemTotal"],
-        "machine_bytes": of["MemAvailable"],
-        "available_bytes": machine.memory_available,
-        "limited_by_group": machine.memory_available < 0.9 * of["MemAvailable"],
+        "total_bytes": total,
+        "machine_bytes": free,
+        "available_bytes": available,
+        "limited_by_group": None not in (available, free) and available < 0.9 * free,
         "ranks": ranks,
         "needed_bytes": need,
-        "enough": need <= machine.memory_available,
+        "enough": available is None or need <= available,
         "dev_shm": dev_shm(),
     }
 
@@ -83,7 +88,7 @@ def dev_shm() -> dict[str, int] | None:
 
 
 def transports() -> list[dict[str, Any]]:
-    found = [each._asdict() for each in checks(sorted(os.sched_getaffinity(0)))]
+    found = [each._asdict() for each in checks(allowed_cores() or [])]
     return [
         {
             "name": "shared memory",

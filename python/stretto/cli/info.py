@@ -78,10 +78,11 @@ def show_library(found: dict[str, Any]) -> None:
 
 def show_cores(found: dict[str, Any]) -> None:
     quota = found["quota"]
+    allowed = "not known" if found["allowed"] is None else show_ranges(found["allowed"])
     pairs = {
         "processor": found["processor"],
         "cores": f"{found['cores']}; ranks of a larger job do not spin",
-        "allowed": f"{show_ranges(found['allowed'])}, of {found['online']} (affinity)",
+        "allowed": f"{allowed}, of {found['online'] or 'an unknown number'} (affinity)",
         "quota": f"{quota} (control group)" if quota else "none",
     }
     parts = [
@@ -103,11 +104,14 @@ def show_cores(found: dict[str, Any]) -> None:
 
 
 def show_memory(found: dict[str, Any]) -> None:
+    def size_of(key: str) -> str:
+        return "not known" if found[key] is None else show_size(found[key])
+
     limit = " (the control group limits it)" if found["limited_by_group"] else ""
     needed = f"{show_size(found['needed_bytes'])} for the rings of {found['ranks']} ranks"
     pairs = {
-        "machine": f"{show_size(found['total_bytes'])}, {show_size(found['machine_bytes'])} free",
-        "available": f"{show_size(found['available_bytes'])}{limit}",
+        "machine": f"{size_of('total_bytes')}, {size_of('machine_bytes')} free",
+        "available": f"{size_of('available_bytes')}{limit}",
         "needed": f"{needed}: {'enough' if found['enough'] else 'NOT ENOUGH; free memory'}",
     }
     shm = found["dev_shm"]

@@ -62,7 +62,7 @@ private:
     std::uint16_t port_ = 0;
     std::unique_ptr<Rendezvous> rendezvous_; // rank 0
     std::unique_ptr<Spokesman> spokesman_;   // one rank of each host
-    cpu_set_t cores_{};                      // of all ranks of this host so far
+    CoreSet cores_;                          // of all ranks of this host so far
     Table table_;
     transport::Placement placement_;
     Meeting meeting_;

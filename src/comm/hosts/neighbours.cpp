@@ -171,7 +171,7 @@ void HostMeeting::admit(Descriptor caller, std::span<const std::byte> greeting) 
         meeting_.sockets[static_cast<std::size_t>(seat->rank)].open())
         refuse("two processes say that they are " + who + ", of job '" + me_.job +
                "'; give every job an address of its own");
-    CPU_OR(&cores_, &cores_, &seat->cores);
+    cores_.add(seat->cores);
     seat->cores_here = cores_worth(cores_);
     spokesman_->name(*seat);
     send_answer(caller.get(), Status::ok, kWelcome);

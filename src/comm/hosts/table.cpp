@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kSeat = 0x53545332, kTable = 0x53545432; // and the layout's version
 constexpr std::size_t kAddressBytes = 20;                        // family 2, port 2, address 16
-constexpr std::size_t kSeatBytes = 28 + kAddressBytes + sizeof(cpu_set_t);
+constexpr std::size_t kSeatBytes = 28 + kAddressBytes + sizeof(CoreSet);
 constexpr std::size_t kTableHead = 56, kEntryBytes = 4 + kAddressBytes;
 static_assert(kSeatBytes <= kMostSeatBytes);
 

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <sched.h>
 #include <span>
 #include <vector>
 
+#include "comm/cores.hpp"
 #include "net/address.hpp"
 
 namespace stretto::comm {
@@ -18,7 +18,7 @@ namespace stretto::comm {
 struct Seat {
     std::int32_t rank = 0, size = 0;
     std::uint16_t port = 0;       // at which it listens for other hosts
-    cpu_set_t cores{};            // that it may use
+    CoreSet cores;                // that it may use
     net::Address address;         // filled in by who speaks for the host
     std::uint32_t cores_here = 0; // what the cores of its host's ranks so far are worth, together
     std::uint64_t launch = 0;     // a hash of Identity's; 0: there is none
@@ -43,7 +43,7 @@ std::vector<std::byte> write(const Table &table);
 std::optional<Seat> parse_seat(std::span<const std::byte> bytes);
 std::optional<Table> parse_table(std::span<const std::byte> bytes);
 
-inline constexpr std::size_t kMostSeatBytes = 256;
+inline constexpr std::size_t kMostSeatBytes = 1280;
 constexpr std::size_t most_table_bytes(int ranks) {
     return 64 + 24 * static_cast<std::size_t>(ranks);
 }

@@ -149,9 +149,11 @@ TEST_CASE("the machine is what this thread may use of it") {
     CHECK(able.find(machine.kernels) != std::string::npos);
     CHECK(std::strlen(machine.build) > 0);
     CHECK(machine.cores >= 1);
+    REQUIRE(machine.cores_allowed > 0); // known here
     CHECK(machine.cores <= machine.cores_allowed);
     CHECK(machine.cores_allowed <= machine.cores_online);
     CHECK(machine.memory_available > 0);
+    CHECK(machine.memory_available < UINT64_MAX); // known here
     CHECK((machine.string_copies == 0 || machine.string_copies == 1));
 
     std::thread([] { // on one core

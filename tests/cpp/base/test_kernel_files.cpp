@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "doctest.h"
 
-#include <climits>
-
 #include "base/kernel_files.hpp"
 #include "base/memory.hpp"
 
 using namespace stretto;
-
-using Groups = std::vector<std::string>;
 
 TEST_CASE("available memory") {
     CHECK(available_of("MemTotal:  9 kB\nMemAvailable:   17 kB\nX: 1\n") == 17 << 10);
@@ -24,27 +20,6 @@ TEST_CASE("what cannot be read is empty") {
     CHECK(contents("/proc/self/stat") != "");
     CHECK(contents("/no/such/file") == "");
     CHECK(contents("/proc") == ""); // can be opened, but not read
-}
-
-TEST_CASE("control groups, up to the root") {
-    CHECK(control_groups("0::/a/b.scope\n") == Groups{"/a/b.scope", "/a", ""});
-    CHECK(control_groups("3:cpu:/x\n0::/\n") == Groups{""});
-    CHECK(control_groups("1:memory:/x\n").empty()); // version 1
-    CHECK(control_groups("").empty());
-}
-
-TEST_CASE("limits of a group") {
-    CHECK(room_of("100\n", "30\n") == 70);
-    CHECK(room_of("100\n", "130\n") == 0);
-    CHECK_FALSE(room_of("max\n", "30\n"));
-    CHECK_FALSE(room_of("100\n", ""));
-    CHECK(cores_of("150000 100000\n") == 2);
-    CHECK(cores_of("200000 100000\n") == 2);
-    CHECK(cores_of("1000 100000\n") == 1);
-    CHECK(cores_of("18446744073709551615 1\n") == UINT_MAX);
-    CHECK_FALSE(cores_of("max 100000\n"));
-    CHECK_FALSE(cores_of("100000 0\n"));
-    CHECK_FALSE(cores_of("100000"));
 }
 
 TEST_CASE("the parent of a process, whatever it is called") {

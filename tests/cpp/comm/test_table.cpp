@@ -20,8 +20,8 @@ Seat a_seat() {
     seat.port = 29400;
     seat.cores_here = 12;
     seat.launch = 0x0123456789abcdef;
-    CPU_ZERO(&seat.cores);
-    CPU_SET(5, &seat.cores);
+    seat.cores.add(5);
+    seat.cores.add(8191);
     seat.address = *net::Address::numeric("fd00::7", 0);
     return seat;
 }
@@ -72,7 +72,7 @@ TEST_CASE("a seat is read as it was written, and nothing else is one") {
     CHECK(read->port == 29400);
     CHECK(read->cores_here == 12);
     CHECK(read->launch == 0x0123456789abcdef);
-    CHECK(CPU_EQUAL(&read->cores, &seat.cores));
+    CHECK(read->cores == seat.cores);
     CHECK(read->address == seat.address);
     CHECK(write(seat).size() <= kMostSeatBytes);
     check_frame(write(seat), parse_seat);

@@ -10,14 +10,14 @@ using namespace stretto::comm;
 
 TEST_CASE("a greeting is read as it was written, and nothing else is one") {
     Hello hello{3, 7, {}};
-    CPU_ZERO(&hello.cores);
-    CPU_SET(5, &hello.cores);
+    hello.cores.add(5);
+    hello.cores.add(8191);
     const auto bytes = write(hello);
     const auto read = parse_hello(bytes);
     REQUIRE(read);
     CHECK(read->rank == 3);
     CHECK(read->size == 7);
-    CHECK(CPU_EQUAL(&read->cores, &hello.cores));
+    CHECK(read->cores == hello.cores);
 
     for (std::size_t size = 0; size < bytes.size(); ++size)
         CHECK_FALSE(parse_hello(std::span(bytes).first(size)));

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "doctest.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "comm/cores.hpp"
+
+using namespace stretto::comm;
+
+namespace {
+
+// A kernel whose masks have 4096 processors, of which a process may use 3, 1500 and 4000.
+int large(pid_t, std::size_t bytes, cpu_set_t *mask) {
+    if (bytes < 4096 / CHAR_BIT) {
+        errno = EINVAL;
+        return -1;
+    }
+    for (const std::size_t processor : {3u, 1500u, 4000u})
+        CPU_SET_S(processor, bytes, mask);
+    return 0;
+}
+
+int forbidden(pid_t, std::size_t, cpu_set_t *) {
+    errno = EPERM;
+    return -1;
+}
+
+// However long the mask is.
+int never(pid_t, std::size_t, cpu_set_t *) {
+    errno = EINVAL;
+    return -1;
+}
+
+} // namespace
+
+TEST_CASE("a mask of more than 1024 processors is read") {
+    const CoreSet three = affinity(large);
+    CHECK(three.count() == 3);
+    CHECK(cores_worth(three) == std::min(3u, quota()));
+}
+
+TEST_CASE("processors of several ranks are counted once") {
+    CoreSet all = affinity(large), other;
+    other.add(4000);
+    other.add(8191);
+    other.add(CoreSet::kMost); // Linux has none
+    all.add(other);
+    CHECK(all.count() == 4);
+}
+
+TEST_CASE("an affinity that is not told is not one core") {
+    CHECK(affinity(forbidden).count() == 0);
+    CHECK(affinity(never).count() == 0);
+    CHECK(online() >= 1);
+    CHECK(cores_worth(affinity(forbidden)) == std::min(online(), quota()));
+    CHECK(affinity().count() >= 1);
+}
