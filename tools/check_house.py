@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the house rules that no other tool checks; prints what breaks them.
 
-Every source file says its licence, is no longer than 400 lines (tests may be), and includes nothing
-by way of "../"; each public header compiles alone as C99.
+Every source file says its licence, is no longer than 400 lines (tests may be), includes nothing by
+way of "../", and has no copy of what has one place in the library; each public header compiles
+alone as C99.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ SOURCES = {".c", ".h", ".cpp", ".hpp", ".inl", ".py", ".pyi", ".cmake", ".sh", "
 CODE = SOURCES - {".cmake", ".in"}
 NOT_OURS = {".venv", ".build", "build", "__pycache__", "results"}
 LONGEST = 400
+# What has one place in the library, or none.
+NOT_IN_SRC = (
+    ("std::" + "hash", "its values differ between C++ libraries, ranks compare them; use mix"),
+    ("__builtin_ia32" + "_pause();", "knows one processor; use cpu_pause"),
+    ("__rd" + "tsc();", "may be no clock on this machine; use now_ticks"),
+)
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 
 
@@ -48,12 +55,14 @@ def problems(path: Path) -> Iterator[str]:
     lines = path.read_text().splitlines()
     if lines and not any(LICENCE in line for line in lines[:3]):
         yield f"no licence: the first line should hold '{LICENCE}'"
-    is_test = path.relative_to(ROOT).parts[0] == "tests"
-    if path.suffix in CODE and len(lines) > LONGEST and not is_test:
+    folder = path.relative_to(ROOT).parts[0]
+    if path.suffix in CODE and len(lines) > LONGEST and folder != "tests":
         yield f"{len(lines)} lines; above {LONGEST} it is asking to be two files"
     for number, line in enumerate(lines, 1):
         if re.match(r'\s*#\s*include\s*["<]\.\./', line):
             yield f"line {number}: includes by way of ../; name the layer instead"
+        if folder == "src" and path.parent.name != "base":
+            yield from (f"line {number}: {why}" for what, why in NOT_IN_SRC if what in line)
 
 
 def header_problem(header: Path) -> str | None:

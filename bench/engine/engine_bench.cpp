@@ -20,6 +20,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "base/clock.hpp"
+#include "base/cpu_pause.hpp"
 #include "engine/engine.hpp"
 #include "hand.hpp"
 #include "select/select.hpp"
@@ -43,7 +44,7 @@ struct Meeting {
 void meet(Meeting &meeting, int rank, std::uint64_t &round) {
     meeting.arrived[rank].store(++round, std::memory_order_release);
     while (meeting.arrived[1 - rank].load(std::memory_order_acquire) < round)
-        __builtin_ia32_pause();
+        stretto::cpu_pause();
 }
 
 double probe(Meeting &meeting, int rank, std::uint64_t &round) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/cpu_pause.hpp"
 #include "engine/stream.hpp"
 #include "reduce/kernels.hpp"
 #include "transport/segment.hpp"
@@ -103,7 +104,7 @@ private:
         const std::uint64_t end = head_ + cell_bytes(length);
         while (end > freed_ + segment_.ring_bytes()) {
             freed_ = segment_.lines(1 - rank_).progress.load(std::memory_order_acquire);
-            __builtin_ia32_pause();
+            stretto::cpu_pause();
         }
         return cell(rank_, head_).payload();
     }
@@ -133,7 +134,7 @@ private:
     const void *take(std::size_t length) {
         Cell &header = cell(1 - rank_, tail_);
         while (!stretto::transport::published(header, kKey + tail_))
-            __builtin_ia32_pause();
+            stretto::cpu_pause();
         tail_ += cell_bytes(length);
         return header.payload();
     }

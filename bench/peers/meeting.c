@@ -122,6 +122,8 @@ static void wait_a_little(const Meeting *meeting) {
     else
 #if defined(__x86_64__)
         _mm_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
 #else
         atomic_thread_fence(memory_order_seq_cst);
 #endif

@@ -4,9 +4,39 @@
 #include <array>
 #include <cstdio>
 
+#include "base/kernel_files.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace stretto {
 
+bool tsc_is_steady(unsigned edx, std::string_view clocksource) {
+    while (!clocksource.empty() && clocksource.back() == '\n')
+        clocksource.remove_suffix(1);
+    // That of Hyper-V is the counter on a scale.
+    return (edx >> 8 & 1) != 0 && (clocksource.empty() || clocksource == "tsc" ||
+                                   clocksource == "hyperv_clocksource_tsc_page");
+}
+
+static bool probe_tsc() {
+#if defined(__x86_64__)
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0)
+        return false;
+    return tsc_is_steady(
+        edx, contents("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
+#else
+    return false;
+#endif
+}
+
+const bool kTscIsSteady = probe_tsc();
+
 static double measure_ns_per_tick() {
+    if (!kTscIsSteady)
+        return 1.0;
     constexpr std::uint64_t kSpan = 2'000'000; // long enough for a relative error below 1e-4
     const std::uint64_t start_ns = now_ns();
     const std::uint64_t start = now_ticks();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -19,16 +20,24 @@ inline std::uint64_t now_ns() {
                                           .count());
 }
 
-// The time-stamp counter where it is invariant, else nanoseconds.
+// Whether the time-stamp counter is a clock: it runs at one rate in all states of the processor
+// (`edx` of CPUID 0x80000007, bit 8), and the kernel keeps its own time by it (`clocksource`, as
+// /sys names it; "" if it does not tell).  The kernel drops the counter where cores disagree.
+bool tsc_is_steady(unsigned edx, std::string_view clocksource);
+
+// Asked of this machine, before main.
+extern const bool kTscIsSteady;
+
+// The time-stamp counter where it is a clock, else nanoseconds.
 inline std::uint64_t now_ticks() {
 #if defined(__x86_64__)
-    return __rdtsc();
-#else
-    return now_ns();
+    if (kTscIsSteady) [[likely]]
+        return __rdtsc();
 #endif
+    return now_ns();
 }
 
-// Measured once per process against the steady clock (2 ms).
+// Measured once per process against the steady clock (2 ms); 1 where ticks are nanoseconds.
 double ns_per_tick();
 
 // For messages: "600 s", "0.5 s".

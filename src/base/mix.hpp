@@ -3,7 +3,9 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace stretto {
 
@@ -13,6 +15,20 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
     return x ^ (x >> 31);
+}
+
+// Of a text.  std::hash has other values in every C++ library: ranks may be built with different
+// ones, and compare what they hash.
+constexpr std::uint64_t mix(std::string_view text) {
+    std::uint64_t result = text.size(), word = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        word |= std::uint64_t{static_cast<unsigned char>(text[i])} << 8 * (i % 8);
+        if (i % 8 == 7 || i + 1 == text.size()) {
+            result = mix(result, word);
+            word = 0;
+        }
+    }
+    return result;
 }
 
 } // namespace stretto

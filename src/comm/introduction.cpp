@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/kernel_files.hpp"
+#include "base/mix.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "net/bytes.hpp"
@@ -72,14 +73,10 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
     return text;
 }
 
-std::uint64_t hash(std::string_view text) {
-    return std::hash<std::string_view>{}(text);
-}
-
 Card own_card() {
     check_settings();
     Card card;
-    card.kernel = hash(contents("/proc/sys/kernel/random/boot_id"));
+    card.kernel = mix(contents("/proc/sys/kernel/random/boot_id"));
     struct stat space{};
     if (stat("/proc/self/ns/net", &space) == 0)
         card.network = space.st_ino;

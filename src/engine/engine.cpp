@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "base/cpu_pause.hpp"
 #include "engine/step.inl"
 #include "transport/bridge.hpp"
 
@@ -22,14 +23,6 @@ inline void fetch_to_write(const void *line) {
     asm volatile("prefetchw %0" : : "m"(*static_cast<const char *>(line)));
 #else
     __builtin_prefetch(line, 1);
-#endif
-}
-
-inline void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
 #endif
 }
 
@@ -323,7 +316,7 @@ bool Engine::spin(Run &run) {
             for (int i = 0; i < 64; ++i) {
                 if (ready(run, step))
                     return true;
-                pause();
+                cpu_pause();
             }
             return false;
         };

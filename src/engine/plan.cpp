@@ -2,7 +2,6 @@
 #include "engine/plan.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <type_traits>
@@ -311,7 +310,7 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
         plan->most_ring_bytes = std::max({plan->most_ring_bytes, total.cells, total.bulk});
     plan->reports = plan->reports || 2 * plan->most_ring_bytes > options.ring_bytes;
     plan->streams_output = ranks * 2 * plan->vector_bytes >= kStreamedOutput;
-    plan->identity = mix(std::hash<std::string>{}(schedule.name), options.count);
+    plan->identity = mix(mix(schedule.name), options.count);
     plan->identity = mix(plan->identity, options.element);
     if (options.content != 0)
         plan->identity = mix(plan->identity, options.content);

@@ -6,6 +6,7 @@
 
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
+#include "base/cpu_pause.hpp"
 #include "transport/bridge.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/idling.hpp"
@@ -33,9 +34,7 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
         for (int i = 0; i < 32; ++i) {
             if (attempt())
                 return;
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
+            cpu_pause();
         }
     }
     // 2. Yield: another rank may be waiting for this core.

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a thread does between two looks at a flag while it spins.
+#pragma once
+
+namespace stretto {
+
+// Tells the core that the thread waits: it yields to the other thread of the core, and leaves the
+// loop sooner.  Nothing where the processor has no such instruction.
+inline void cpu_pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+} // namespace stretto
