@@ -21,8 +21,9 @@ namespace stretto::comm {
 
 // What is special about joining a communicator that is made of another.
 struct Origin {
-    std::string place;          // where its ranks meet: derived from what they all know
-    std::size_t ring_bytes = 0; // at most so much for each ring
+    std::string place;            // where its ranks meet: derived from what they all know
+    std::size_t ring_bytes = 0;   // at most so much for each ring
+    std::vector<int> in_job = {}; // the rank in the job, by rank of this communicator
     // Throws if one of those who are awaited will not come.
     std::function<void()> watch;
     Reach reach = {};

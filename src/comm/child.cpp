@@ -80,6 +80,8 @@ Child child_of(const Communicator &parent, std::vector<int> ranks, const std::st
     child.origin.trace = parent.trace();
     child.origin.call_log = parent.call_log();
     child.origin.profile = parent.profile();
+    for (const int rank : ranks)
+        child.origin.in_job.push_back(parent.segment()->names().in_job(rank));
     child.ranks = std::move(ranks);
     if (parent.reach().lobby != nullptr)
         place_on_hosts(parent.reach(), child);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unistd.h>
 
+#include "algorithms/algorithm.hpp"
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/settings.hpp"
@@ -22,7 +23,7 @@ engine::EngineOptions engine_options(const transport::Segment &segment, int rank
     const bool one_host = segment.placement().one_host();
     engine::EngineOptions options;
     options.recorder = recorder;
-    options.who = "rank " + std::to_string(rank);
+    options.who = segment.names().of(rank);
     if (!one_host)
         options.who += " on " + net::host_name();
     // What comes from another host is not there sooner for being looked for, and each look is a
@@ -51,7 +52,7 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
       watches_(number(Setting::arrivals) != 0), muster_(*segment_, identity.rank),
       most_plan_bytes_(number(Setting::plan_bytes)),
       logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
-      exhausted_(engine::no_memory(identity.rank)) {
+      exhausted_(engine::no_memory(segment_->names().of(identity.rank))) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
     force(text(Setting::algorithm), "STRETTO_ALGORITHM", origin != nullptr && children_fall_back);
     constexpr std::uint64_t kFloor = 1'000'000'000; // ns
@@ -74,6 +75,15 @@ Communicator::Membership::~Membership() {
 }
 
 std::string Communicator::describe(const engine::Said &said) const {
+    if (said.by != 0) {
+        const Collective collective = collective_in(said.what);
+        std::string by = "an algorithm from elsewhere";
+        for (const algorithms::Algorithm &each : algorithms::all())
+            if (each.collective == collective &&
+                engine::same_name(said.by, engine::algorithm_code(each.name)))
+                by = each.name;
+        return describe({said.what, said.count}) + " by " + by;
+    }
     const auto collective = collective_in(said.what);
     const auto root = static_cast<std::uint32_t>(said.what >> kRootShift);
     const bool shares = root != 0 && !schedule::rooted(collective); // then it is their mark
@@ -156,7 +166,7 @@ void Communicator::force(std::string_view rules, std::string by, bool where_poss
     try { // each rank may have another file there
         select::import_files(wanted.forced, size());
     } catch (const Error &error) {
-        throw Error(error.status(), "rank " + std::to_string(rank()) + ": " + error.what());
+        throw Error(error.status(), segment_->names().of(rank()) + ": " + error.what());
     }
     select::require(wanted.forced, size());
     wanted.forced_by = wanted.forced.empty() ? "" : std::move(by);

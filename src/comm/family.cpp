@@ -27,10 +27,10 @@ std::function<void()> watch(const Communicator &parent, const std::vector<int> &
                 continue;
             const transport::Presence presence = segment->presence(rank);
             if (presence != transport::Presence::here)
-                gone += "rank " + std::to_string(rank) + " " + words(presence) + "; ";
+                gone += segment->names().of(rank) + " " + words(presence) + "; ";
         }
         if (!gone.empty())
-            throw Error(Status::peer, gone + "rank " + std::to_string(me) + " in " + call +
+            throw Error(Status::peer, gone + segment->names().of(me) + " in " + call +
                                           " waited for all of " + std::to_string(ranks.size()) +
                                           " ranks");
     };

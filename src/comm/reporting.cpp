@@ -16,7 +16,7 @@ std::shared_ptr<CallLog> Communicator::start_call_log(const Origin *origin) cons
     try {
         return CallLog::open(in_files());
     } catch (...) { // the others wait for this rank
-        throw engine::post_exception(*segment_, me_.rank, engine::no_memory(me_.rank));
+        throw engine::post_exception(*segment_, me_.rank, engine::no_memory(segment_->names().of(me_.rank)));
     }
 }
 

@@ -50,8 +50,8 @@ std::function<void()> watch(const std::shared_ptr<transport::Segment> &segment, 
         for (const int rank : members)
             if (const auto presence = segment->presence(rank);
                 rank != me && presence != transport::Presence::here && roll->give_up())
-                throw Error(Status::peer, "rank " + std::to_string(rank) + " " + words(presence) +
-                                              " during " + kCall);
+                throw Error(Status::peer,
+                            segment->names().of(rank) + " " + words(presence) + " during " + kCall);
     };
 }
 

@@ -61,7 +61,8 @@ trace::Recorder *Communicator::start_trace(const Origin *origin) {
         }
         return recorder_.get();
     } catch (...) { // the others wait for this rank
-        throw engine::post_exception(*segment_, me_.rank, engine::no_memory(me_.rank));
+        throw engine::post_exception(*segment_, me_.rank,
+                                     engine::no_memory(segment_->names().of(me_.rank)));
     }
 }
 

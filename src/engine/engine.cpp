@@ -148,8 +148,10 @@ void Engine::announce(const Run &run) {
     stream_.add(*run.plan, {run.bases[rank_], run.bulk_base}, run.sequence, run.call->overlaps);
     const Call &call = *run.call;
     transport::enter(mine_.entries[run.sequence % transport::kEntries],
-                     {run.sequence + 1, run.signature, call.said.count, call.said.what,
-                      call.output_heap, call.in_place});
+                     {run.sequence + 1, run.signature,
+                      (call.said.count & ~(~std::uint64_t{0} << kCodeShift)) |
+                          std::uint64_t{run.plan->code} << kCodeShift,
+                      call.said.what, call.output_heap, call.in_place});
 }
 
 template<bool traced>

@@ -11,15 +11,15 @@
 
 namespace stretto::engine {
 
-Error no_memory(int rank) {
-    return {Status::memory, "rank " + std::to_string(rank) +
-                                " has no memory to go on with a call; the communicator has failed"};
+Error no_memory(const std::string &rank) {
+    return {Status::memory,
+            rank + " has no memory to go on with a call; the communicator has failed"};
 }
 
-static Error classified(int rank, const Error &exhausted) {
+static Error classified(const transport::Segment &segment, int rank, const Error &exhausted) {
     const auto on_this_rank = [&](Status status, const char *what) {
         const bool named = std::string_view(what).starts_with("rank ");
-        return Error(status, named ? what : "rank " + std::to_string(rank) + ": " + what);
+        return Error(status, named ? what : segment.names().of(rank) + ": " + what);
     };
     try {
         try {
@@ -55,7 +55,7 @@ Interrupted interrupted(const Error &failure, const std::string &who,
 
 Error post_exception(transport::Segment &segment, int rank, const Error &exhausted) {
     if (!segment.failed()) {
-        const Error error = classified(rank, exhausted);
+        const Error error = classified(segment, rank, exhausted);
         segment.fail(error.status(), error.what());
     } else {
         try {

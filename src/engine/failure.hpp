@@ -11,7 +11,8 @@
 namespace stretto::engine {
 
 // Made in good times: with no memory left there is none for an error either.
-Error no_memory(int rank);
+// `rank`: as messages name it, "rank 3".
+Error no_memory(const std::string &rank);
 
 // To be called where an exception is handled.  The others wait for this rank, which cannot go on:
 // so its exception is posted as the failure of the communicator, unless that has failed already.

@@ -11,6 +11,7 @@
 #include "base/status.hpp"
 #include "engine/direct.hpp"
 #include "engine/order.hpp"
+#include "engine/run.hpp"
 #include "engine/synchronize.hpp"
 
 namespace stretto::engine {
@@ -264,6 +265,13 @@ std::size_t Plan::footprint() const {
     return sizeof(Plan) + memory_.size() * sizeof(Line);
 }
 
+std::uint16_t algorithm_code(std::string_view algorithm) {
+    const std::string_view name = algorithm.substr(0, algorithm.find('('));
+    const std::uint64_t parameters = mix(algorithm.substr(name.size()));
+    // Never 0.
+    return static_cast<std::uint16_t>((1 + mix(name) % 1023) << 6 | (parameters & 63));
+}
+
 std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
                                     const PlanOptions &options) {
     const auto ranks = static_cast<unsigned>(schedule.ranks);
@@ -303,6 +311,7 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
         Emitter(lowered, *sequence, position, options.count * options.element, options.ring_bytes)
             .emit();
     plan->algorithm = schedule.name;
+    plan->code = algorithm_code(schedule.name);
     plan->element = static_cast<std::uint32_t>(options.element);
     plan->vector_bytes = options.count * options.element;
     plan->synchronizing = synchronizes(lowered, *sequence);

@@ -109,6 +109,7 @@ public:
     std::size_t most_ring_bytes = 0; // of either ring, of whichever rank publishes the most
     std::uint64_t identity = 0;      // hash of what both ends of a message must agree on
     std::string algorithm;           // with parameters
+    std::uint16_t code = 0;          // algorithm_code() of it
     // For the statistics of one call.
     std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
 

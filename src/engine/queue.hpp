@@ -29,8 +29,8 @@ public:
     };
 
     explicit Queue(Engine &engine, transport::Segment &segment, int rank)
-        : engine_(engine), segment_(segment), rank_(rank), exhausted_(no_memory(rank)),
-          plain_(!engine.traced()) {}
+        : engine_(engine), segment_(segment), rank_(rank),
+          exhausted_(no_memory(segment.names().of(rank))), plain_(!engine.traced()) {}
     // Abandons what is still in flight.
     ~Queue();
 

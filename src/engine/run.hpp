@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/inline_vector.hpp"
@@ -18,7 +19,18 @@ namespace stretto::engine {
 struct Said {
     std::uint64_t what = 0; // packed by the communicator: collective, dtype, op, root
     std::uint64_t count = 0;
+    std::uint16_t by = 0; // algorithm_code(); 0: not told
 };
+
+// A short form of an algorithm's name with its parameters: 10 bits of the name, 6 of the rest. Only
+// for messages: other names may have the same.
+std::uint16_t algorithm_code(std::string_view algorithm);
+constexpr bool same_name(std::uint16_t a, std::uint16_t b) {
+    return (a ^ b) < 1 << 6;
+}
+
+// In an entry the code lies in the high bits of the count.
+inline constexpr int kCodeShift = 48;
 
 // What a call does beside the passes of a built-in reduction.
 struct Extra {

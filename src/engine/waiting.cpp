@@ -155,7 +155,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         const transport::Presence presence = segment_->presence(rank);
         if (presence != transport::Presence::here &&
             lines.progress.load(std::memory_order_acquire) < progress_of(run.sequence + 1, 0))
-            fail(Status::peer, "rank " + std::to_string(rank) + " " + words(presence) +
+            fail(Status::peer, segment_->names().of(rank) + " " + words(presence) +
                                    segment_->place(rank) + "; " + here(run) +
                                    "; restart the job, or look in its output for the cause");
         compare(run.sequence, rank);
@@ -165,7 +165,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         if (presence != transport::Presence::here && !segment_->here(rank) &&
             waited_ns > kOnItsWay && awaited(run) == rank)
             fail(Status::peer,
-                 "rank " + std::to_string(rank) + " " + words(presence) + segment_->place(rank) +
+                 segment_->names().of(rank) + " " + words(presence) + segment_->place(rank) +
                      " and has ended this call, but what it sent is not what is waited for; " +
                      here(run) + "; do all ranks make the same calls with the same arguments?");
     }
@@ -181,7 +181,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
                                   in_words(mine) + missing(run) +
                                   where_others_wait(*segment_, rank_, run.sequence));
     fail(Status::timeout, here(run) + " waited " + in_seconds(waited_ns) + " for " +
-                              in_words(mine) + (deadline_ ? "" : missing(run)) +
+                              in_words(mine, segment_->names()) + (deadline_ ? "" : missing(run)) +
                               where_others_wait(*segment_, rank_, run.sequence) +
                               (deadline_ ? deadline_->why
                                          : "; raise STRETTO_TIMEOUT if that is not too long (0: "
@@ -190,6 +190,12 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
 
 void Engine::end_waits_at(std::uint64_t deadline, std::string why) {
     deadline_.emplace(Deadline{deadline, std::move(why)});
+}
+
+// Of an entry.
+static Said said_in(const transport::Entered &entry) {
+    return {entry.what, entry.count & ~(~std::uint64_t{0} << kCodeShift),
+            static_cast<std::uint16_t>(entry.count >> kCodeShift)};
 }
 
 // Looks for the first call, as far back as entries reach, in which `rank` said something else.
@@ -201,11 +207,19 @@ void Engine::compare(std::uint64_t sequence, int rank) {
         if (!ours || !theirs || ours->sequence != call + 1 || theirs->sequence != call + 1 ||
             ours->signature == theirs->signature)
             continue;
-        const Said mine{ours->what, ours->count}, other{theirs->what, theirs->count};
+        Said mine = said_in(*ours), other = said_in(*theirs);
+        const bool same_algorithm = mine.by == other.by;
+        if (same_algorithm)
+            mine.by = other.by = 0;
+        std::string ours_in_words = describe_(mine), theirs_in_words = describe_(other);
+        if (!same_algorithm && same_name(mine.by, other.by))
+            theirs_in_words += " with other parameters";
+        else if (ours_in_words == theirs_in_words)
+            theirs_in_words += " that is cut or laid out otherwise";
         fail(Status::mismatch,
-             "call " + std::to_string(call) + " is " + describe_(mine) + " on rank " +
-                 std::to_string(rank_) + " but " + describe_(other) + " on rank " +
-                 std::to_string(rank) +
+             "call " + std::to_string(segment_->number_of(call)) + " is " + ours_in_words + " on " +
+                 segment_->names().of(rank_) + " but " + theirs_in_words + " on " +
+                 segment_->names().of(rank) +
                  "; all ranks must call the same collectives in the same order with the same "
                  "arguments and the same algorithm");
     }
@@ -279,12 +293,11 @@ std::string Engine::missing(const Run &run) const {
     for (const int rank : culprits)
         if (told < kMostStopped && stopped(rank)) {
             ++told;
-            details += "; process " + std::to_string(segment_->lines(rank).pid.load()) +
-                       " of rank " + std::to_string(rank) +
-                       " is stopped (by a signal or a debugger)";
+            details += "; process " + std::to_string(segment_->lines(rank).pid.load()) + " of " +
+                       segment_->names().of(rank) + " is stopped (by a signal or a debugger)";
         }
     const bool one = culprits.size() == 1;
-    return "; " + ranks_in_words(culprits) + (one ? " has" : " have") +
+    return "; " + segment_->names().of(culprits) + (one ? " has" : " have") +
            (all_came ? " come but " + std::string(one ? "gets" : "get") + " nothing done"
                      : " not come") +
            details;

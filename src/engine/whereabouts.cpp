@@ -15,7 +15,6 @@ using transport::Standing;
 
 namespace {
 
-constexpr std::size_t kMostRanks = 16; // that are named together
 constexpr std::size_t kMostGroups = 8; // of ranks that wait in the same way
 
 bool answered(const Segment &segment, int rank) {
@@ -25,19 +24,9 @@ bool answered(const Segment &segment, int rank) {
 
 } // namespace
 
-std::string ranks_in_words(const std::vector<int> &ranks) {
-    std::string words = ranks.size() == 1 ? "rank " : "ranks ";
-    for (std::size_t i = 0; i < std::min(kMostRanks, ranks.size()); ++i)
-        words += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
-    if (ranks.size() > kMostRanks)
-        words += ", ..., and " + std::to_string(ranks.size() - kMostRanks) + " more";
-    return words;
-}
-
-std::string in_words(const Standing &standing) {
-    const std::string who = standing.awaited == Standing::kAnybody
-                                ? "another rank"
-                                : "rank " + std::to_string(standing.awaited);
+std::string in_words(const Standing &standing, const transport::RankNames &names) {
+    const std::string who =
+        standing.awaited == Standing::kAnybody ? "another rank" : names.of(standing.awaited);
     switch (standing.kind) {
     case Standing::step:
         return who + " in step " + std::to_string(standing.at) + " of " +
@@ -97,8 +86,9 @@ std::string where_others_wait(const Segment &segment, int rank, std::uint64_t ca
     for (std::size_t i = 0; i < std::min(kMostGroups, groups.size()); ++i) {
         const Group &group = groups[i];
         words +=
-            "; " + ranks_in_words(group.ranks) +
-            (group.ranks.size() == 1 ? " waits for " : " wait for ") + in_words(group.standing) +
+            "; " + segment.names().of(group.ranks) +
+            (group.ranks.size() == 1 ? " waits for " : " wait for ") +
+            in_words(group.standing, segment.names()) +
             (group.call != call ? " of call " + std::to_string(segment.number_of(group.call)) : "");
     }
     return words + (groups.size() > kMostGroups ? "; and so on" : "");

@@ -11,11 +11,8 @@
 
 namespace stretto::engine {
 
-// "rank 3", "ranks 3, 5", "ranks 0, 1, ..., and 48 more".
-std::string ranks_in_words(const std::vector<int> &ranks);
-
 // "rank 5 in step 3 of 14", "a message from rank 5", "rank 5 to take a message".
-std::string in_words(const transport::Standing &standing);
+std::string in_words(const transport::Standing &standing, const transport::RankNames &names = {});
 
 // Asks the ranks of other hosts where they stand, and waits for their answers: a moment at most,
 // since a rank that computes does not answer.

@@ -63,11 +63,11 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
         if (over())
             return;
         if (dead >= 0)
-            fail(Status::peer, "rank " + std::to_string(dead) + " has died" +
-                                   segment_->place(dead) + "; " + here +
+            fail(Status::peer, segment_->names().of(dead) + " has died" + segment_->place(dead) +
+                                   "; " + here +
                                    "; restart the job, or look in its output for the cause");
         fail(Status::peer, (awaited == matching::kAny ? std::string("all other ranks have")
-                                                      : "rank " + std::to_string(gone) + " has") +
+                                                      : segment_->names().of(gone) + " has") +
                                " left the communicator; " + here +
                                "; each send needs its receive, and each receive its send");
     }
@@ -78,11 +78,11 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
     if (limited)
         fail(Status::timeout, here + " " + call_scope().exceeded() + ": it waits for " +
                                   (awaited == matching::kAny ? std::string("any rank")
-                                                             : "rank " + std::to_string(awaited)) +
+                                                             : segment_->names().of(awaited)) +
                                   engine::where_others_wait(*segment_, rank_));
     fail(Status::timeout, here + " waited " + in_seconds(quiet_ns) + " for " +
                               (awaited == matching::kAny ? std::string("any rank")
-                                                         : "rank " + std::to_string(awaited)) +
+                                                         : segment_->names().of(awaited)) +
                               engine::where_others_wait(*segment_, rank_) +
                               "; each send needs its receive, and each receive its send; raise "
                               "STRETTO_TIMEOUT if that is not too long (0: for ever)");

@@ -11,7 +11,7 @@ Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
                      const transport::Heap &heap, engine::EngineOptions options,
                      std::function<void(std::uint64_t)> judge)
     : segment_(std::move(segment)), rank_(rank), heap_(heap), options_(options),
-      judge_(std::move(judge)), exhausted_(engine::no_memory(rank)),
+      judge_(std::move(judge)), exhausted_(engine::no_memory(segment_->names().of(rank))),
       peers_(static_cast<std::size_t>(segment_->ranks())), attendant_(*this) {
     idle_.reserve(kMostIdle);
 }

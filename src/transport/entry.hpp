@@ -20,8 +20,8 @@ namespace stretto::transport {
 struct alignas(kLine) Entry {
     std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used, or being written
     std::atomic<std::uint64_t> signature;
-    std::atomic<std::uint64_t> count;
-    std::atomic<std::uint64_t> what; // packed by the engine's owner: collective, dtype, op, root
+    std::atomic<std::uint64_t> count; // below the code of the algorithm, as engine/run.hpp says
+    std::atomic<std::uint64_t> what;  // packed by the engine's owner: collective, dtype, op, root
     std::atomic<std::uint64_t> output_heap; // as the engine's Call says
     std::atomic<bool> in_place;
 };

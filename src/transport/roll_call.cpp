@@ -138,7 +138,7 @@ bool RollCall::given_up() const {
 }
 
 void RollCall::late() const {
-    throw Error(Status::excluded, "rank " + std::to_string(rank_) +
+    throw Error(Status::excluded, segment_.names().of(rank_) +
                                       " is excluded: the others went on without it, since it had "
                                       "not come when they agreed on who is left");
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
@@ -21,6 +22,7 @@
 #include "transport/mapping.hpp"
 #include "transport/mirror.hpp"
 #include "transport/placement.hpp"
+#include "transport/rank_names.hpp"
 #include "transport/standing.hpp"
 
 namespace stretto::transport {
@@ -65,6 +67,9 @@ public:
     std::uint64_t number_of(std::uint64_t sequence) const {
         return sequence - std::min(first_call_, sequence);
     }
+    // For messages.  Set before any other thread uses this.
+    void set_names(RankNames names) { names_ = std::move(names); }
+    const RankNames &names() const { return names_; }
     // For messages: " (node7, 10.0.0.7)" of a rank of another host, else "".
     std::string place(int rank) const;
     int fd() const { return mapping_->fd(); }
@@ -126,6 +131,7 @@ private:
     const Placement placement_;
     std::unique_ptr<Mirror> mirror_; // null if everybody is here
     std::uint64_t first_call_ = 0;
+    RankNames names_;
     Bridge *bridge_ = nullptr;
     // Where things are, for those who look often.
     SegmentHeader *const header_;

@@ -224,7 +224,7 @@ static std::vector<bool> ranks_here(const transport::Segment &segment, std::size
 
 Ward::Ward(const Reach &reach, int rank, transport::Segment &segment, transport::Carrier *carrier)
     : watch_(reach.watch), epoch_(reach.epoch), ranks_(reach.ranks), rank_(rank),
-      exhausted_(engine::no_memory(rank)), segment_(segment), carrier_(carrier),
+      exhausted_(engine::no_memory(segment.names().of(rank))), segment_(segment), carrier_(carrier),
       warming_(std::make_shared<Warming>(ranks_here(segment, ranks_.size()))) {}
 
 // The other constructor is done: whatever is thrown from here on, the destructor runs.

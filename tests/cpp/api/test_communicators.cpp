@@ -317,7 +317,8 @@ TEST_CASE("a member of a child that dies is an error there and wherever it is aw
         // On several hosts all learn of it, those of another child as well, perhaps before they are
         // through; then the rank is called as in the job.
         const bool named = status == STRETTO_ERR_PEER &&
-                           (contains(stretto_last_error(), "rank 1 has died") ||
+                           (contains(stretto_last_error(),
+                                     "rank 3 of the job (rank 1 of this communicator) has died") ||
                             (across_hosts() && contains(stretto_last_error(), "rank 3 has died")));
         const bool through = rank != 1 && status == STRETTO_OK;
         const bool may_be_told = rank == 1 || across_hosts();

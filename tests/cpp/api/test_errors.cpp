@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "support/processes.hpp"
@@ -70,6 +71,59 @@ TEST_CASE("a disagreement is an error on all ranks that says who differs in what
             // From now on the communicator refuses.
             CHECK(stretto_barrier(comm) != STRETTO_OK);
         });
+}
+
+TEST_CASE("a disagreement on the algorithm names both, and counts as the caller does") {
+    struct Case {
+        const char *rank_0, *rank_1; // what they force
+        const char *said_0, *said_1;
+    };
+    const std::vector<Case> cases = {
+        {"one_shot", "ring", " by one_shot", " by ring"},
+        {"segmented_ring(segments=2)", "segmented_ring(segments=4)", " by segmented_ring",
+         " by segmented_ring"},
+        {"rabenseifner", "segmented_ring(segments=4)", " by rabenseifner", " by segmented_ring"},
+    };
+    const std::string call = "allreduce(10000 x float32, sum)";
+    for (const Case &each : cases)
+        test::with_ranks(2, [&](stretto_comm comm) {
+            std::vector<float> send(10000), recv(10000);
+            const bool first = stretto_rank(comm) == 0;
+            test::check(stretto_barrier(comm));
+            test::check(stretto_barrier(comm));
+            test::check(stretto_force_algorithm(comm, first ? each.rank_0 : each.rank_1));
+            CHECK(stretto_allreduce(comm, send.data(), recv.data(), send.size(), STRETTO_FLOAT32,
+                                    STRETTO_SUM) == STRETTO_ERR_MISMATCH);
+            const std::string message = stretto_last_error();
+            CAPTURE(message);
+            CHECK(contains(message, "call 2 is " + call)); // also on several hosts
+            for (const auto &[said, rank] :
+                 {std::pair{each.said_0, " on rank 0"}, std::pair{each.said_1, " on rank 1"}})
+                CHECK((contains(message, call + said + rank) ||
+                       contains(message, call + said + " with other parameters" + rank)));
+            CHECK(contains(message, "with other parameters") ==
+                  (std::string(each.said_0) == each.said_1));
+        });
+}
+
+TEST_CASE("errors of a communicator made of another name ranks of the job too") {
+    test::with_ranks(3, [&](stretto_comm comm) {
+        const int rank = stretto_rank(comm);
+        stretto_comm child = nullptr, part = nullptr; // 2 1 0, and of that 0 2
+        test::check(stretto_comm_split(comm, 0, -rank, &child));
+        test::check(stretto_comm_split(child, rank == 1 ? 1 : 0, rank, &part));
+        if (rank != 1) {
+            int x = 1, y = 0;
+            CHECK(stretto_allreduce(part, &x, &y, 1, STRETTO_INT32,
+                                    rank == 0 ? STRETTO_SUM : STRETTO_MAX) == STRETTO_ERR_MISMATCH);
+            const std::string message = stretto_last_error();
+            CAPTURE(message);
+            CHECK(contains(message, "sum) on rank 0"));
+            CHECK(contains(message, "max) on rank 2 of the job (rank 1 of this communicator)"));
+        }
+        test::check(stretto_finalize(&part));
+        test::check(stretto_finalize(&child));
+    });
 }
 
 TEST_CASE("different roots and different collectives are disagreements too") {

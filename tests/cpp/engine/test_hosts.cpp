@@ -158,6 +158,19 @@ Placements placements() {
 
 } // namespace
 
+TEST_CASE("codes tell the algorithms of a collective apart") {
+    using namespace stretto;
+    for (const algorithms::Algorithm &one : algorithms::all())
+        for (const algorithms::Algorithm &other : algorithms::all())
+            if (one.collective == other.collective && one.name != other.name)
+                CHECK_FALSE(engine::same_name(engine::algorithm_code(one.name),
+                                              engine::algorithm_code(other.name)));
+    const std::uint16_t two = engine::algorithm_code("segmented_ring(segments=2)");
+    CHECK(engine::same_name(two, engine::algorithm_code("segmented_ring")));
+    CHECK(two != engine::algorithm_code("segmented_ring(segments=4)"));
+    CHECK(engine::algorithm_code("") != 0);
+}
+
 TEST_CASE("ranks of one process see one mapping of what they share, and each a mirror of its own") {
     World world;
     world.host_of = {0, 1, 0, 1};

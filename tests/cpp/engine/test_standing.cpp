@@ -36,11 +36,11 @@ TEST_CASE("a standing in words") {
 }
 
 TEST_CASE("many ranks are not all named") {
-    using stretto::engine::ranks_in_words;
-    CHECK(ranks_in_words({7}) == "rank 7");
-    CHECK(ranks_in_words({1, 3}) == "ranks 1, 3");
+    const stretto::transport::RankNames names;
+    CHECK(names.of({7}) == "rank 7");
+    CHECK(names.of({1, 3}) == "ranks 1, 3");
     std::vector<int> many(20);
     std::iota(many.begin(), many.end(), 0);
-    CHECK(ranks_in_words(many) ==
+    CHECK(names.of(many) ==
           "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ..., and 4 more");
 }
