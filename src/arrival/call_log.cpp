@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "arrival/call_log_format.hpp"
 #include "base/settings.hpp"
@@ -88,6 +89,33 @@ void CallLog::Calls::end(std::uint64_t now) {
         place_->end.store(now, std::memory_order_release);
     if (line_ != nullptr) {
         add(line_->inside, now - began_);
+        add(line_->complete, 1);
+    }
+    log_.left_.store(now, std::memory_order_relaxed);
+}
+
+CallLog::Calls::Running CallLog::Calls::begin_beside(std::uint64_t now, std::int64_t offset) {
+    Running call;
+    call.number = line_ == nullptr ? 0 : line_->begun.load(std::memory_order_relaxed);
+    call.began = now;
+    begin(now, offset);
+    call.place = std::exchange(place_, nullptr);
+    return call;
+}
+
+void CallLog::Calls::started(Running &call, std::uint64_t now) {
+    call.inside = now - call.began;
+    log_.left_.store(now, std::memory_order_relaxed);
+}
+
+void CallLog::Calls::end_beside(const Running &call, std::uint64_t entered, std::uint64_t now) {
+    const std::uint64_t inside = call.inside + now - entered;
+    // The place may have become that of a later call meanwhile.
+    if (call.place != nullptr &&
+        call.place->number.load(std::memory_order_relaxed) == call.number + 1)
+        call.place->end.store(call.began + inside, std::memory_order_release);
+    if (line_ != nullptr) {
+        add(line_->inside, inside);
         add(line_->complete, 1);
     }
     log_.left_.store(now, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank notes of its blocking calls, by kind, for the report of who comes late
+// What a rank notes of its calls, by kind, for the report of who comes late
 // (docs/report.md): how many and how long, and of a sample of them when it came and left.
 //
 //     | header | for each kind: its line, its sample |
@@ -66,6 +66,17 @@ public:
         // The offset is what to add for the job's clock, or kUnknown.
         void begin(std::uint64_t now, std::int64_t offset);
         void end(std::uint64_t now);
+
+        // Of a call that the caller starts, computes beside, and ends: one of several at a time.
+        // It counts as long as the caller was in it, that is, as if it had ended so long after it
+        // began.
+        struct Running {
+            KeptCall *place = nullptr; // of the sample, while it is this call's
+            std::uint64_t number = 0, began = 0, inside = 0;
+        };
+        Running begin_beside(std::uint64_t now, std::int64_t offset);
+        void started(Running &call, std::uint64_t now);
+        void end_beside(const Running &call, std::uint64_t entered, std::uint64_t now);
 
     private:
         CallLog &log_;

@@ -321,13 +321,6 @@ void Communicator::prepare(const Request &request) {
     });
 }
 
-engine::Queue::Flight *Communicator::start(const Request &request) {
-    return together([&] {
-        Site &where = site_of_call(request);
-        return queue_.start(call(request, where, true), where.tally);
-    });
-}
-
 // A program whose counts never repeat would fill the memory with plans.  What is forgotten is
 // planned again when it is needed; no other rank notices.
 void Communicator::forget() {

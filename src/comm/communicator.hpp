@@ -95,6 +95,7 @@ public:
         return {Collective::barrier, &token_[0], &token_[1], 1, Dtype::i32, ReduceOp::sum, 0};
     }
     engine::Queue::Flight *start(const Request &request);
+    void land(engine::Queue::Flight *flight); // waits for it to end
     // Raises an alarm for calls in which a rank does not come (engine/alarm.hpp).  Any thread.
     void set_alarm(engine::Alarm::Raise raise, double factor, std::uint64_t floor_ns) {
         engine_.alarm().set(std::move(raise), factor, floor_ns);
@@ -171,10 +172,10 @@ private:
         std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
         std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
         InPlace in_place = InPlace::over;
-        bool tries = false;                         // its trial is not over (trials.cpp)
-        bool watches = false;                       // when ranks come to it (arrivals.cpp)
-        arrival::CallLog::Calls *noted = nullptr;   // null: not yet (reporting.cpp)
-        std::unique_ptr<const engine::Extra> extra; // null for most
+        bool tries = false;   // its trial is not over (trials.cpp)
+        bool watches = false; // when ranks come to it (arrivals.cpp)
+        arrival::CallLog::Calls *noted = nullptr, *noted_beside = nullptr; // null: not yet
+        std::unique_ptr<const engine::Extra> extra;                        // null for most
     };
     struct Key {
         std::uint64_t what = ~0ull, count = 0;
@@ -309,7 +310,6 @@ private:
     const engine::Plan *turn();
     std::uint64_t take_turn(const Exchange &what);
     Begun start_exchange(const Exchange &what);
-
     using MakeSchedule = std::function<schedule::Schedule()>;
 
     // Leaves the job also when the communicator could not be made.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank notes of its blocking calls for the report of who comes late (arrival/call_log.hpp).
+// What a rank notes of its calls for the report of who comes late (arrival/call_log.hpp).
+#include <new>
+
 #include "base/clock.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
@@ -16,7 +18,8 @@ std::shared_ptr<CallLog> Communicator::start_call_log(const Origin *origin) cons
     try {
         return CallLog::open(in_files());
     } catch (...) { // the others wait for this rank
-        throw engine::post_exception(*segment_, me_.rank, engine::no_memory(segment_->names().of(me_.rank)));
+        throw engine::post_exception(*segment_, me_.rank,
+                                     engine::no_memory(segment_->names().of(me_.rank)));
     }
 }
 
@@ -40,6 +43,8 @@ CallLog::Calls &Communicator::noted(std::uint64_t what, std::uint64_t count,
     kind.rank = rank();
     kind.size = size();
     kind.collective = of_call.collective;
+    if ((what & kOverlaps) != 0)
+        kind.collective.insert(0, "nonblocking ");
     if (of_call.by_pairs)
         kind.collective += "v";
     else if (of_call.has_data)
@@ -64,6 +69,35 @@ void Communicator::play_noted(const Request &request) {
         play_at(request, where);
     });
     calls->end(now_ns());
+}
+
+engine::Queue::Flight *Communicator::start(const Request &request) {
+    const std::uint64_t came = notes() ? now_ns() : 0;
+    return together([&] {
+        Site &where = site_of_call(request);
+        if (!notes()) [[likely]]
+            return queue_.start(call(request, where, true), where.tally);
+        if (where.noted_beside == nullptr)
+            where.noted_beside =
+                &noted(where.what | kOverlaps, request.count, where.plan->vector_bytes);
+        CallLog::Calls &calls = *where.noted_beside;
+        Notes::Running running{&calls, calls.begin_beside(came, offset_at(came))};
+        engine::Queue::Flight *const flight = queue_.start(call(request, where, true), where.tally);
+        calls.started(running.call, now_ns());
+        try {
+            notes_.running.insert_or_assign(flight, running);
+        } catch (const std::bad_alloc &) { // it has begun and does not end, in the report
+        }
+        return flight;
+    });
+}
+
+void Communicator::land(engine::Queue::Flight *flight) {
+    const auto running = notes_.running.extract(flight);
+    const std::uint64_t entered = running.empty() ? 0 : now_ns();
+    queue_.land(flight);
+    if (!running.empty())
+        running.mapped().calls->end_beside(running.mapped().call, entered, now_ns());
 }
 
 // Whose counts pairs of ranks know alone: of one kind, as far as others know.

@@ -3,9 +3,12 @@
 #include "doctest.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "arrival/call_log.hpp"
@@ -46,7 +49,7 @@ void work(stretto_comm comm) {
     const std::vector<std::size_t> counts(static_cast<std::size_t>(size), 2);
     check(stretto_alltoallv(comm, x.data(), counts.data(), nullptr, y.data(), counts.data(),
                             nullptr, STRETTO_FLOAT32));
-    stretto_request request = nullptr; // nobody waits in it, or nobody knows where
+    stretto_request request = nullptr;
     check(stretto_iallreduce(comm, x.data(), y.data(), 30, STRETTO_FLOAT32, STRETTO_MAX, &request));
     check(stretto_wait(&request));
     stretto_comm child = nullptr; // of two ranks, and the rest
@@ -65,6 +68,7 @@ std::map<std::string, std::uint64_t> expected(int rank, int size) {
         {"broadcast 7 int32  " + std::to_string(size - 1) + of, 2},
         {"barrier 0   -1" + of, 1},
         {"alltoallv 0   -1" + of, 1},
+        {"nonblocking allreduce 30 float32 max -1" + of, 1},
         {"allgather 2 int64  -1" + of, 1}}; // by which a split is agreed on
     const int with = rank < 2 ? 2 : size - 2;
     if (with > 1)
@@ -95,7 +99,7 @@ void check_report(const CallsOfRank &report, int rank, int size) {
 
 } // namespace
 
-TEST_CASE("each blocking call of each rank is in its report") {
+TEST_CASE("each call of each rank is in its report") {
     for (const int ranks : {1, 2, 3, 5}) {
         CAPTURE(ranks);
         const test::Folder folder;
@@ -120,6 +124,49 @@ TEST_CASE("each blocking call of each rank is in its report") {
             }
             CHECK(last <= first);
         }
+    }
+}
+
+TEST_CASE("what a rank computes beside a nonblocking call is not in it") {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds kBeside(50);
+    const test::Folder folder;
+    std::array<Clock::duration, 2> elapsed{}; // by rank
+    {
+        const test::With wanted("STRETTO_REPORT", folder.path().c_str());
+        test::with_ranks(2, [&](stretto_comm comm) {
+            const auto began = Clock::now();
+            const int x[2] = {1, 2};
+            int y[2] = {0, 0};
+            stretto_request two[2] = {nullptr, nullptr};
+            for (int i = 0; i < 2; ++i)
+                check(
+                    stretto_iallreduce(comm, &x[i], &y[i], 1, STRETTO_INT32, STRETTO_SUM, &two[i]));
+            std::this_thread::sleep_for(kBeside); // computes
+            check(stretto_wait(&two[1]));
+            check(stretto_wait(&two[0]));
+            elapsed[static_cast<std::size_t>(stretto_rank(comm))] = Clock::now() - began;
+            CHECK(y[0] == 2);
+            CHECK(y[1] == 4);
+        });
+    }
+    const std::vector<CallsOfRank> all = reports(folder);
+    REQUIRE(all.size() == 2);
+    for (const CallsOfRank &each : all) {
+        REQUIRE(each.kinds.size() == 1);
+        const CallsOfRank::Kind &kind = each.kinds[0];
+        CHECK(kind.what.collective == "nonblocking allreduce");
+        CHECK(kind.begun == 2);
+        CHECK(kind.complete == 2);
+        REQUIRE(kind.kept.size() == 2);
+        std::uint64_t inside = 0;
+        for (const CallsOfRank::Call &call : kind.kept) {
+            CHECK(call.end > call.begin);
+            inside += call.end - call.begin;
+        }
+        CHECK(kind.inside == inside);
+        const auto most = elapsed[static_cast<std::size_t>(each.rank)] - kBeside;
+        CHECK(std::chrono::nanoseconds(inside) <= most);
     }
 }
 
