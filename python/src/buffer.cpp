@@ -69,6 +69,16 @@ bool is_numpy(nb::handle array) {
     return nb::isinstance(array, nb::module_::import_("numpy").attr("ndarray"));
 }
 
+// Arrays of NumPy that say of some elements that they do not count; what lies there is anything.
+void refuse_mask(nb::handle array, const char *what) {
+    if (std::string_view(Py_TYPE(array.ptr())->tp_name) == "numpy.ndarray" || !is_numpy(array))
+        return;
+    const nb::module_ masked = nb::module_::import_("numpy.ma");
+    if (nb::isinstance(array, masked.attr("MaskedArray")))
+        refuse(what, "a masked array is not taken, as what is masked would count as well; pass "
+                     ".filled(value), or .data");
+}
+
 } // namespace
 
 stretto_dtype dtype_named(const char *text) {
@@ -81,6 +91,7 @@ stretto_dtype dtype_named(const char *text) {
 Buffer::Buffer(nb::handle array, Use use, const char *what) {
     std::optional<stretto_dtype> dtype;
     bool contiguous = false, read_only = false;
+    refuse_mask(array, what);
     if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_FULL_RO) == 0) {
         dtype = dtype_of(view_);
         contiguous = PyBuffer_IsContiguous(&view_, 'C') != 0;

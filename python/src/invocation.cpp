@@ -98,7 +98,11 @@ Invocation::Invocation(const char *collective_name, nb::handle send_array, nb::h
     if (gives && (!in_place || keeps))
         send_buffer = Buffer(send_array, Buffer::Use::read, "send");
     if (gets && !keeps)
-        recv_buffer = Buffer(recv_array, Buffer::Use::write, recv_name);
+        recv_buffer =
+            Buffer(recv_array,
+                   collective == Collective::broadcast && rank == root ? Buffer::Use::read
+                                                                       : Buffer::Use::write,
+                   recv_name);
 
     // One buffer shows the count and the type, the other must fit.
     const Sizes sizes(collective, counts, rank, size);

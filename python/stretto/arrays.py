@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,8 +13,29 @@ from stretto.data import Form, form_of
 from stretto.errors import ArgumentError
 from stretto.request import IN_PLACE, InPlace
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # of collections.abc, since Python 3.12
+else:
 
-def given(array: np.ndarray | InPlace) -> np.ndarray | None:
+    class Buffer(Protocol):
+        """Whatever has the buffer protocol, such as array.array."""
+
+
+class Tensor(Protocol):
+    """Whatever has DLPack, such as a tensor of PyTorch in the memory of the CPU."""
+
+    def __dlpack__(self, *, stream: Any = ...) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[Any, int]: ...
+
+
+AnyArray = np.ndarray | Buffer | Tensor
+"""Every array that a call takes."""
+Given = TypeVar("Given", bound=AnyArray)
+"""The array for a result, which the call returns."""
+
+
+def given(array: AnyArray | InPlace) -> Any:
     """As the extension module wants it: nothing stands for IN_PLACE."""
     return None if array is IN_PLACE else array
 
@@ -27,7 +49,7 @@ def shape_of(send: Any) -> np.ndarray | Form:
     return form_of(send)
 
 
-def like(send: np.ndarray | InPlace, recv: np.ndarray | None) -> np.ndarray:
+def like(send: AnyArray | InPlace, recv: Any) -> Any:
     """`recv`, or a new array like `send`."""
     if recv is not None:
         return recv
@@ -39,7 +61,20 @@ def listed(counts: Sequence[int] | None) -> list[int] | None:
     """Counts or displacements, as the extension module wants them."""
     if counts is None:
         return None
-    counts = [int(count) for count in counts]
+    try:
+        counts = [operator.index(count) for count in counts]
+    except TypeError:
+        raise ArgumentError(
+            f"counts and displacements are whole numbers, not {_first_fraction(counts)!r}"
+        ) from None
     if any(count < 0 for count in counts):
         raise ArgumentError("counts and displacements are not negative")
     return counts
+
+
+def _first_fraction(counts: Sequence[Any]) -> Any:
+    """The first that is no whole number; all of it if it is no sequence."""
+    try:
+        return next(each for each in counts if not hasattr(each, "__index__"))
+    except (TypeError, StopIteration):
+        return counts

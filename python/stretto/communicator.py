@@ -35,7 +35,7 @@ from numpy.typing import DTypeLike
 
 from stretto import _core
 from stretto.alarm import Alarms
-from stretto.arrays import given, like
+from stretto.arrays import AnyArray, Given, given, like
 from stretto.data import name_of
 from stretto.errors import ArgumentError
 from stretto.exchanges import Exchanges
@@ -104,12 +104,12 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
 
     def allreduce(
         self,
-        send: np.ndarray | InPlace,
-        recv: np.ndarray | None = None,
+        send: AnyArray | InPlace,
+        recv: Given | None = None,
         op: AnyOp = "sum",
         *,
         timeout: float | None = None,
-    ) -> np.ndarray:
+    ) -> Given | np.ndarray:
         """Reduces the ranks' arrays element by element; every rank gets the result.
 
         send, recv: arrays of the same type and number of elements.  Without `recv`, a new array;
@@ -123,22 +123,20 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
 
     def reduce(
         self,
-        send: np.ndarray | InPlace,
-        recv: np.ndarray | None = None,
+        send: AnyArray | InPlace,
+        recv: Given | None = None,
         op: AnyOp = "sum",
         root: int = 0,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray | None:
+    ) -> Given | np.ndarray | None:
         """As `allreduce`, but only `root` gets the result (and looks at `recv`); None elsewhere."""
         recv = like(send, recv) if self.rank == root else None
         self._core.play("reduce", given(send), recv, op, root, timeout=timeout)
         return recv
 
-    def broadcast(
-        self, buffer: np.ndarray, root: int = 0, *, timeout: float | None = None
-    ) -> np.ndarray:
-        """Copies `buffer` of `root` into `buffer` of all.  Returns it."""
+    def broadcast(self, buffer: Given, root: int = 0, *, timeout: float | None = None) -> Given:
+        """Copies `buffer` of `root`, which may be read-only, into `buffer` of all.  Returns it."""
         self._core.play("broadcast", None, buffer, "sum", root, timeout=timeout)
         return buffer
 
@@ -168,7 +166,7 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
     # ---- nonblocking: as above, but return a Request at once
 
     def iallreduce(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
+        self, send: AnyArray | InPlace, recv: AnyArray | None = None, op: AnyOp = "sum"
     ) -> Request:
         """Starts an `allreduce`; a thread moves the data while you compute."""
         recv = like(send, recv)
@@ -176,8 +174,8 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
 
     def ireduce(
         self,
-        send: np.ndarray | InPlace,
-        recv: np.ndarray | None = None,
+        send: AnyArray | InPlace,
+        recv: AnyArray | None = None,
         op: AnyOp = "sum",
         root: int = 0,
     ) -> Request:
@@ -185,7 +183,7 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
         recv = like(send, recv) if self.rank == root else None
         return Request(self._core.start("reduce", given(send), recv, op, root), recv)
 
-    def ibroadcast(self, buffer: np.ndarray, root: int = 0) -> Request:
+    def ibroadcast(self, buffer: AnyArray, root: int = 0) -> Request:
         """Starts a `broadcast`."""
         return Request(self._core.start("broadcast", None, buffer, "sum", root), buffer)
 
@@ -194,7 +192,7 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
         return Request(self._core.start("barrier", None, None, "sum", 0), None)
 
     def allreduce_init(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
+        self, send: AnyArray | InPlace, recv: AnyArray | None = None, op: AnyOp = "sum"
     ) -> PersistentRequest:
         """Plans an `allreduce` of these two arrays, to be started with `start` again and again."""
         recv = like(send, recv)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from stretto import _core
-from stretto.arrays import listed
+from stretto.arrays import AnyArray, Given, listed
 from stretto.data import form_of
 from stretto.errors import ArgumentError
 from stretto.request import InPlace, Request
@@ -30,14 +31,14 @@ class Exchanges:
 
     def gatherv(
         self,
-        send: np.ndarray | InPlace,
+        send: AnyArray | InPlace,
         counts: Counts | None = None,
-        recv: np.ndarray | None = None,
+        recv: Given | None = None,
         displacements: Counts | None = None,
         root: int = 0,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray | None:
+    ) -> Given | np.ndarray | None:
         """Puts the ranks' arrays, of any sizes, into one array of `root`.
 
         Only `root` looks at counts, recv and displacements.  Without recv, a new array of
@@ -48,9 +49,9 @@ class Exchanges:
 
     def igatherv(
         self,
-        send: np.ndarray | InPlace,
+        send: AnyArray | InPlace,
         counts: Counts | None = None,
-        recv: np.ndarray | None = None,
+        recv: AnyArray | None = None,
         displacements: Counts | None = None,
         root: int = 0,
     ) -> Request:
@@ -66,14 +67,14 @@ class Exchanges:
 
     def scatterv(
         self,
-        send: np.ndarray | None,
+        send: AnyArray | None,
         counts: Counts | None,
-        recv: np.ndarray | InPlace,
+        recv: Given | InPlace,
         displacements: Counts | None = None,
         root: int = 0,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray | None:
+    ) -> Given | np.ndarray | None:
         """Gives each rank its part of an array of `root`, in `recv`, whose size is the part's.
 
         Only `root` looks at send, counts and displacements.  IN_PLACE as recv (root): it keeps its
@@ -83,9 +84,9 @@ class Exchanges:
 
     def iscatterv(
         self,
-        send: np.ndarray | None,
+        send: AnyArray | None,
         counts: Counts | None,
-        recv: np.ndarray | InPlace,
+        recv: AnyArray | InPlace,
         displacements: Counts | None = None,
         root: int = 0,
     ) -> Request:
@@ -101,15 +102,15 @@ class Exchanges:
 
     def alltoallv(
         self,
-        send: np.ndarray | InPlace,
+        send: AnyArray | InPlace,
         send_counts: Counts | None,
         recv_counts: Counts,
-        recv: np.ndarray | None = None,
+        recv: Given | None = None,
         send_displacements: Counts | None = None,
         recv_displacements: Counts | None = None,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray:
+    ) -> Given | np.ndarray:
         """Sends each rank a part of `send` and receives a part from each.
 
         send_counts[r] elements go to rank r, recv_counts[r] come from it.  Without recv, a new
@@ -123,10 +124,10 @@ class Exchanges:
 
     def ialltoallv(
         self,
-        send: np.ndarray | InPlace,
+        send: AnyArray | InPlace,
         send_counts: Counts | None,
         recv_counts: Counts,
-        recv: np.ndarray | None = None,
+        recv: AnyArray | None = None,
         send_displacements: Counts | None = None,
         recv_displacements: Counts | None = None,
     ) -> Request:
@@ -144,14 +145,14 @@ class Exchanges:
         return Request(core, recv)
 
 
-def _given(array: np.ndarray | InPlace) -> np.ndarray | None:
+def _given(array: AnyArray | InPlace) -> Any:
     if array is None:
         raise ArgumentError("an array, or IN_PLACE, is wanted")
     return None if isinstance(array, InPlace) else array
 
 
 def _room(
-    send: np.ndarray | InPlace, counts: Counts | None, displacements: Counts | None
+    send: AnyArray | InPlace, counts: Counts | None, displacements: Counts | None
 ) -> np.ndarray:
     """A new array for parts that lie one after the other."""
     if isinstance(send, InPlace):

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stretto import _core
+from stretto.arrays import AnyArray
 from stretto.request import Message, MessageRequest
 
 ANY_SOURCE: int = _core.ANY_SOURCE
@@ -24,7 +23,9 @@ class Messages:
 
     _core: _core.Communicator
 
-    def send(self, buffer: Any, dest: int, tag: int = 0, *, timeout: float | None = None) -> None:
+    def send(
+        self, buffer: AnyArray, dest: int, tag: int = 0, *, timeout: float | None = None
+    ) -> None:
         """Sends an array to rank `dest`; returns when the array may be changed again.
 
         Some KiB are usually stored until they are received; of longer messages, and of more than a
@@ -34,7 +35,7 @@ class Messages:
 
     def recv(
         self,
-        buffer: Any,
+        buffer: AnyArray,
         source: int = ANY_SOURCE,
         tag: int = ANY_TAG,
         *,
@@ -47,11 +48,13 @@ class Messages:
         """
         return Message(*self._core.recv(buffer, source, tag, timeout))
 
-    def isend(self, buffer: Any, dest: int, tag: int = 0) -> MessageRequest:
+    def isend(self, buffer: AnyArray, dest: int, tag: int = 0) -> MessageRequest:
         """Starts a `send`."""
         return MessageRequest(self._core.isend(buffer, dest, tag))
 
-    def irecv(self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageRequest:
+    def irecv(
+        self, buffer: AnyArray, source: int = ANY_SOURCE, tag: int = ANY_TAG
+    ) -> MessageRequest:
         """Starts a `recv`."""
         return MessageRequest(self._core.irecv(buffer, source, tag))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stretto import _core
-from stretto.arrays import given, like, listed, shape_of
+from stretto.arrays import AnyArray, Given, given, like, listed, shape_of
 from stretto.errors import ArgumentError
 from stretto.operation import AnyOp
 from stretto.request import IN_PLACE, InPlace, Request
@@ -25,12 +25,12 @@ class Parts:
 
     def reduce_scatter(
         self,
-        send: np.ndarray | InPlace,
-        recv: np.ndarray | None = None,
+        send: AnyArray | InPlace,
+        recv: Given | None = None,
         op: AnyOp = "sum",
         *,
         timeout: float | None = None,
-    ) -> np.ndarray:
+    ) -> Given | np.ndarray:
         """Reduces the ranks' arrays and gives each rank its part of the result.
 
         send: size * n elements.  recv: the n reduced elements from rank * n on; without it, a new
@@ -43,7 +43,7 @@ class Parts:
         return result
 
     def ireduce_scatter(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, op: AnyOp = "sum"
+        self, send: AnyArray | InPlace, recv: AnyArray | None = None, op: AnyOp = "sum"
     ) -> Request:
         """Starts a `reduce_scatter`."""
         recv, result = self._scattered(send, recv)
@@ -51,13 +51,13 @@ class Parts:
 
     def reduce_scatterv(
         self,
-        send: np.ndarray | InPlace,
+        send: AnyArray | InPlace,
         counts: Sequence[int],
-        recv: np.ndarray | None = None,
+        recv: Given | None = None,
         op: AnyOp = "sum",
         *,
         timeout: float | None = None,
-    ) -> np.ndarray:
+    ) -> Given | np.ndarray:
         """As `reduce_scatter`, with parts of different sizes.
 
         send: sum(counts) elements.  recv: counts[rank] elements; without it, a new array.
@@ -69,9 +69,9 @@ class Parts:
 
     def ireduce_scatterv(
         self,
-        send: np.ndarray | InPlace,
+        send: AnyArray | InPlace,
         counts: Sequence[int],
-        recv: np.ndarray | None = None,
+        recv: AnyArray | None = None,
         op: AnyOp = "sum",
     ) -> Request:
         """Starts a `reduce_scatterv`."""
@@ -81,11 +81,11 @@ class Parts:
 
     def allgather(
         self,
-        send: np.ndarray | InPlace,
-        recv: np.ndarray | None = None,
+        send: AnyArray | InPlace,
+        recv: Given | None = None,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray:
+    ) -> Given | np.ndarray:
         """Puts the ranks' arrays one after another; every rank gets them all.
 
         send: n elements.  recv: size * n elements, those of rank r from r * n on; without it, a new
@@ -96,19 +96,19 @@ class Parts:
         self._core.play("allgather", given(send), recv, "sum", 0, timeout=timeout)
         return recv
 
-    def iallgather(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> Request:
+    def iallgather(self, send: AnyArray | InPlace, recv: AnyArray | None = None) -> Request:
         """Starts an `allgather`."""
         recv = self._gathered(send, recv)
         return Request(self._core.start("allgather", given(send), recv, "sum", 0), recv)
 
     def allgatherv(
         self,
-        send: np.ndarray | InPlace,
+        send: AnyArray | InPlace,
         counts: Sequence[int],
-        recv: np.ndarray | None = None,
+        recv: Given | None = None,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray:
+    ) -> Given | np.ndarray:
         """As `allgather`, with parts of different sizes.
 
         send: counts[rank] elements.  recv: sum(counts) elements; without it, a new array, of one
@@ -119,7 +119,7 @@ class Parts:
         return recv
 
     def iallgatherv(
-        self, send: np.ndarray | InPlace, counts: Sequence[int], recv: np.ndarray | None = None
+        self, send: AnyArray | InPlace, counts: Sequence[int], recv: AnyArray | None = None
     ) -> Request:
         """Starts an `allgatherv`."""
         counts, recv = _gathered_by(send, counts, recv)
@@ -127,19 +127,19 @@ class Parts:
 
     def gather(
         self,
-        send: np.ndarray | InPlace,
-        recv: np.ndarray | None = None,
+        send: AnyArray | InPlace,
+        recv: Given | None = None,
         root: int = 0,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray | None:
+    ) -> Given | np.ndarray | None:
         """As `allgather`, but only `root` gets the arrays (and looks at `recv`); None elsewhere."""
         recv = self._gathered(send, recv) if self.rank == root else None
         self._core.play("gather", given(send), recv, "sum", root, timeout=timeout)
         return recv
 
     def igather(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None = None, root: int = 0
+        self, send: AnyArray | InPlace, recv: AnyArray | None = None, root: int = 0
     ) -> Request:
         """Starts a `gather`."""
         recv = self._gathered(send, recv) if self.rank == root else None
@@ -147,12 +147,12 @@ class Parts:
 
     def scatter(
         self,
-        send: np.ndarray | None,
-        recv: np.ndarray | InPlace | None = None,
+        send: AnyArray | None,
+        recv: Given | InPlace | None = None,
         root: int = 0,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray:
+    ) -> Given | np.ndarray:
         """Gives each rank its part of an array of `root`.
 
         send (root; others pass anything): size * n elements.  recv: the n elements from rank * n
@@ -165,7 +165,7 @@ class Parts:
         return result
 
     def iscatter(
-        self, send: np.ndarray | None, recv: np.ndarray | InPlace | None = None, root: int = 0
+        self, send: AnyArray | None, recv: AnyArray | InPlace | None = None, root: int = 0
     ) -> Request:
         """Starts a `scatter`."""
         send, recv, result = self._dealt(send, recv, root)
@@ -173,11 +173,11 @@ class Parts:
 
     def alltoall(
         self,
-        send: np.ndarray | InPlace,
-        recv: np.ndarray | None = None,
+        send: AnyArray | InPlace,
+        recv: Given | None = None,
         *,
         timeout: float | None = None,
-    ) -> np.ndarray:
+    ) -> Given | np.ndarray:
         """Sends each rank a part of `send` and gets a part from each.
 
         send: size * n elements, those for rank r from r * n on.  recv: as many, those from rank r
@@ -188,14 +188,14 @@ class Parts:
         self._core.play("alltoall", given(send), recv, "sum", 0, timeout=timeout)
         return recv
 
-    def ialltoall(self, send: np.ndarray | InPlace, recv: np.ndarray | None = None) -> Request:
+    def ialltoall(self, send: AnyArray | InPlace, recv: AnyArray | None = None) -> Request:
         """Starts an `alltoall`."""
         recv = like(send, recv)
         return Request(self._core.start("alltoall", given(send), recv, "sum", 0), recv)
 
     # ---- arrays for results
 
-    def _gathered(self, send: np.ndarray | InPlace, recv: np.ndarray | None) -> np.ndarray:
+    def _gathered(self, send: AnyArray | InPlace, recv: Any) -> Any:
         if recv is not None:
             return recv
         send = shape_of(send)
@@ -208,9 +208,7 @@ class Parts:
         return np.empty(whole.size // self.size, whole.dtype)
 
     # What receives, and what of it is the result.
-    def _scattered(
-        self, send: np.ndarray | InPlace, recv: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _scattered(self, send: AnyArray | InPlace, recv: Any) -> tuple[Any, Any]:
         if recv is None:
             recv = self._part_of(send)
         if send is not IN_PLACE or not isinstance(recv, np.ndarray):
@@ -218,8 +216,8 @@ class Parts:
         return recv, recv.reshape(-1)[: recv.size // self.size]
 
     def _scattered_by(
-        self, send: np.ndarray | InPlace, counts: Sequence[int], recv: np.ndarray | None
-    ) -> tuple[list[int], np.ndarray, np.ndarray]:
+        self, send: AnyArray | InPlace, counts: Sequence[int], recv: Any
+    ) -> tuple[list[int], Any, Any]:
         counts = listed(counts)
         own = counts[self.rank] if self.rank < len(counts) else 0
         if recv is None:
@@ -227,9 +225,7 @@ class Parts:
         in_place = send is IN_PLACE and isinstance(recv, np.ndarray)
         return counts, recv, recv.reshape(-1)[:own] if in_place else recv
 
-    def _dealt(
-        self, send: Any, recv: np.ndarray | InPlace | None, root: int
-    ) -> tuple[Any, np.ndarray | None, np.ndarray]:
+    def _dealt(self, send: Any, recv: Any, root: int) -> tuple[Any, Any, Any]:
         if self.rank != root:
             if recv is None or recv is IN_PLACE:
                 raise ArgumentError("recv: only the root of a scatter knows what comes; an array")
@@ -246,7 +242,7 @@ class Parts:
 
 
 def _gathered_by(
-    send: np.ndarray | InPlace, counts: Sequence[int], recv: np.ndarray | None
-) -> tuple[list[int], np.ndarray]:
+    send: AnyArray | InPlace, counts: Sequence[int], recv: Any
+) -> tuple[list[int], Any]:
     counts = listed(counts)
     return counts, np.empty(sum(counts), shape_of(send).dtype) if recv is None else recv

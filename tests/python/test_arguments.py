@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 import stretto
@@ -22,6 +25,7 @@ def read_only() -> np.ndarray:
 
 
 FOUR = np.zeros(4, np.float32)
+MASKED = np.ma.masked_array(np.zeros(4, np.float32), [False, True, False, False])
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,8 @@ FOUR = np.zeros(4, np.float32)
         (FOUR, np.zeros(5, np.float32), "recv: 5 x float32 does not fit 4 x float32 of send"),
         (FOUR, np.zeros(4, np.float64), "recv: 4 x float64 does not fit 4 x float32 of send"),
         (IN_PLACE, None, "recv: IN_PLACE needs an array"),
+        (MASKED, None, "send: a masked array is not taken"),
+        (FOUR, MASKED, "recv: a masked array is not taken"),
     ],
 )
 def test_arrays_that_do_not_fit(comm, send, recv, message):
@@ -158,3 +164,44 @@ def test_a_python_program_sees_the_types():
 
     assert (files("stretto") / "py.typed").is_file()
     assert (files("stretto") / "_core.pyi").is_file()
+
+
+@pytest.mark.parametrize("counts", [[4.0], [3.5], ["4"], [np.float64(4)], 4])
+def test_counts_are_whole_numbers(comm, counts):
+    for call in (comm.allgatherv, comm.reduce_scatterv, comm.gatherv):
+        with pytest.raises(stretto.ArgumentError, match="counts and displacements are whole"):
+            call(FOUR, counts)
+
+
+def test_counts_may_be_of_numpy(comm):
+    assert (comm.allgatherv(FOUR, np.array([4])) == FOUR).all()
+    assert (comm.allgatherv(FOUR, [np.uint8(4)]) == FOUR).all()
+
+
+def test_arrays_of_other_subclasses_are_taken(comm):
+    matrix = np.arange(4, dtype=np.float32).reshape(2, 2).view(np.matrix)
+    assert (comm.allreduce(matrix, np.zeros(4, np.float32)) == [0, 1, 2, 3]).all()
+
+
+def test_a_root_broadcasts_what_nobody_can_write(comm):
+    array = np.arange(4, dtype=np.float32)
+    array.flags.writeable = False
+    assert comm.broadcast(array) is array
+    assert comm.ibroadcast(array).wait() is array
+    constant = bytes(range(8))
+    assert comm.broadcast(constant) is constant
+
+
+def test_type_hints_take_every_array_that_is_taken():
+    """All arrays that calls take are AnyArray, or the type of the one that they return."""
+    named = ("send", "recv", "buffer")
+    seen = 0
+    for name, call in inspect.getmembers(stretto.Communicator, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        for parameter in inspect.signature(call).parameters.values():
+            if parameter.name in named:
+                seen += 1
+                assert re.search(r"\b(AnyArray|Given)\b", parameter.annotation), (name, parameter)
+                assert "ndarray" not in parameter.annotation
+    assert seen > 30

@@ -4,8 +4,10 @@
 
 #include <cstring>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
+#include "algorithms/algorithm.hpp"
 #include "support/exact.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
@@ -132,5 +134,56 @@ TEST_CASE("ranks that give other types or operations are told") {
                                     other ? op : STRETTO_SUM) == STRETTO_ERR_MISMATCH);
             CHECK(contains(stretto_last_error(), said));
             CHECK(contains(stretto_last_error(), "float16, sum"));
+        });
+}
+
+namespace {
+
+// Memory that ends the program if anything writes to it after close().
+class ReadOnly {
+public:
+    explicit ReadOnly(std::size_t bytes)
+        : bytes_(bytes), memory_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        REQUIRE(memory_ != MAP_FAILED);
+    }
+    ~ReadOnly() { munmap(memory_, bytes_); }
+    ReadOnly(const ReadOnly &) = delete;
+    ReadOnly &operator=(const ReadOnly &) = delete;
+    std::int32_t *data() const { return static_cast<std::int32_t *>(memory_); }
+    void close() { REQUIRE(mprotect(memory_, bytes_, PROT_READ) == 0); }
+
+private:
+    const std::size_t bytes_;
+    void *const memory_;
+};
+
+} // namespace
+
+TEST_CASE("the buffer of the root of a broadcast is only read") {
+    for (const int ranks : {2, 3, 4})
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            const int rank = stretto_rank(comm);
+            for (const auto &algorithm : stretto::algorithms::all()) {
+                if (algorithm.collective != Collective::broadcast)
+                    continue;
+                check(stretto_force_algorithm(comm, std::string(algorithm.name).c_str()));
+                for (const std::size_t count : {1, 1000, 300'000})
+                    for (int root = 0; root < ranks; ++root) {
+                        ReadOnly buffer(count * sizeof(std::int32_t));
+                        const auto value = [&](std::size_t i) {
+                            return static_cast<std::int32_t>(7 * i + 1000 * root + 3);
+                        };
+                        for (std::size_t i = 0; i < count; ++i)
+                            buffer.data()[i] = rank == root ? value(i) : -1;
+                        if (rank == root)
+                            buffer.close();
+                        check(stretto_broadcast(comm, buffer.data(), count, STRETTO_INT32, root));
+                        std::size_t wrong = 0;
+                        for (std::size_t i = 0; i < count; ++i)
+                            wrong += buffer.data()[i] != value(i);
+                        CHECK_MESSAGE(wrong == 0, algorithm.name, " on ", ranks, " ranks, ", count);
+                    }
+            }
         });
 }
