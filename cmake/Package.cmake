@@ -5,10 +5,12 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 if(SKBUILD)
-  # A wheel is a zip: it has no symbolic links, so the library has one name.
+  # A wheel is a zip and has no symbolic links.  The library lies under the name that programs look
+  # for at run time, libstretto.so.0; in the place of the link that -lstretto finds lies a linker
+  # script.
   set(CMAKE_INSTALL_LIBDIR lib)
   set_property(TARGET stretto PROPERTY VERSION)
-  set_property(TARGET stretto PROPERTY SOVERSION)
+  set(namelink NAMELINK_SKIP)
 endif()
 
 set(STRETTO_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/stretto)
@@ -23,7 +25,15 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/strettoConfigVersion.cmak
   COMPATIBILITY SameMinorVersion)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/stretto.pc.in ${PROJECT_BINARY_DIR}/stretto.pc @ONLY)
 
-install(TARGETS stretto EXPORT strettoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS stretto EXPORT strettoTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ${namelink})
+if(SKBUILD)
+  get_target_property(soversion stretto SOVERSION)
+  file(WRITE ${PROJECT_BINARY_DIR}/linker_script/libstretto.so
+    "/* GNU ld script */ INPUT(libstretto.so.${soversion})\n")
+  install(FILES ${PROJECT_BINARY_DIR}/linker_script/libstretto.so
+    DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 # Beside libstretto, which it looks for where it lies itself.  Nobody links it, so the CMake package
 # does not name it.
 install(TARGETS stretto_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

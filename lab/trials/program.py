@@ -26,7 +26,7 @@ def build(folder: Path, prefix: Path, name: str = "worker") -> Path:
     sources = [str(SOURCES / f"{each}.c") for each in (name, "calls")]
     command = [
         *compiler, *FLAGS, f"-I{include}", *sources, "-pthread",
-        str(library), f"-Wl,-rpath,{library.parent}", "-o", str(program),
+        f"-L{library.parent}", "-lstretto", f"-Wl,-rpath,{library.parent}", "-o", str(program),
     ]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -84,3 +85,27 @@ def test_with_flags(stretto, folder):
     flags = stretto("config", "--cflags", "--libs").stdout.split()
     shell(folder, os.environ.get("CC", "cc"), "-std=c99", "total.c", "-o", "total", *flags)
     assert_runs(stretto, folder / "total")
+
+
+def test_the_quick_start_of_the_readme(stretto, folder):
+    """As it is printed, with the command of the environment on the path."""
+    page = (Path(__file__).parents[2] / "README.md").read_text()
+    (folder / "mean.c").write_text(re.search(r"```c\n(/\* mean.c.*?)```", page, re.S).group(1))
+    build, run, printed = re.search(
+        r"```\n\$ (cc mean.c .*)\n\$ (stretto run .*)\n(.*)\n```", page
+    ).groups()
+    path = f"{stretto.path.parent}:{os.environ['PATH']}"
+    assert shell(folder, "sh", "-c", f"{build} && {run}", PATH=path) == printed
+
+
+def test_programs_look_for_a_version_of_the_library(stretto, folder):
+    """So that another one, of other functions, can lie beside it."""
+    if shutil.which("readelf") is None:
+        pytest.skip("needs readelf")
+    flags = stretto("config", "--cflags", "--libs").stdout.split()
+    shell(folder, os.environ.get("CC", "cc"), "total.c", "-o", "total", *flags)
+    needed = shell(folder, "readelf", "-d", "total")
+    assert "Shared library: [libstretto.so.0]" in needed
+    library = Path(stretto("config", "--lib").stdout.strip()) / "libstretto.so.0"
+    assert "soname: [libstretto.so.0]" in shell(folder, "readelf", "-d", library)
+    assert not library.is_symlink()  # a wheel has none
