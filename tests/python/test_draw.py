@@ -206,3 +206,14 @@ def test_rows_of_the_picture_are_ranks_or_as_many_as_share_one():
         firsts = overview.first_ranks(ranks, rows)
         assert [first * rows // ranks for first in firsts] == list(range(rows))
         assert all((first - 1) * rows // ranks == row - 1 for row, first in enumerate(firsts))
+
+
+def test_a_picture_where_it_cannot_lie(tmp_path):
+    (tmp_path / "folder.svg").mkdir()
+    for path, why in (
+        (tmp_path / "none" / "ring.svg", f"there is no folder '{tmp_path / 'none'}'"),
+        (tmp_path / "folder.svg", "is a folder; name a file in it"),
+    ):
+        done = run("draw", "ring", "-o", path)
+        assert done.exit_code == 2
+        assert why in done.output.replace("\n", " ")

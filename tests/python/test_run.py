@@ -14,6 +14,12 @@ from conftest import alive
 
 SAY_RANK = "import os; print('rank', os.environ['STRETTO_RANK'], 'of', os.environ['STRETTO_SIZE'])"
 
+FORBIDDEN = """
+def forbidden(*_):
+    raise PermissionError(1, "Operation not permitted")
+os.sched_getaffinity = forbidden
+"""
+
 
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
@@ -202,3 +208,26 @@ def test_an_allocation_without_a_step_is_no_job(stretto, monkeypatch, step):
     assert not in_job()
     monkeypatch.setenv("SLURM_STEP_ID", "0")
     assert in_job()
+
+
+def test_a_reader_that_has_seen_enough_ends_the_job(stretto):
+    """As `stretto run ... | head -1`: also if the ranks ignore that nobody reads."""
+    process = stretto.start("run", "-n", 2, "sh", "-c", "while :; do echo x; done")
+    assert process.stdout.readline() in ("[0] x\n", "[1] x\n")
+    process.stdout.close()
+    assert process.wait(60) == 128 + signal.SIGPIPE
+    assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("how", ["del os.sched_getaffinity", FORBIDDEN])
+def test_where_nobody_tells_which_cores_may_be_used(how):
+    """Only --pin needs to know."""
+    code = f"import os, sys\n{how}\nfrom stretto.cli import main\nmain()"
+    for pin in ([], ["--pin"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "run", "-n", "2", *pin, "true"],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == (2 if pin else 0), done.stderr
+        assert ("--pin: the system does not tell which cores" in done.stderr) == bool(pin)
+        assert "Traceback" not in done.stderr

@@ -80,6 +80,25 @@ def test_verify_everything_for_a_few_ranks(stretto):
     assert all(row["ok"] for row in rows)
 
 
+def test_verify_prints_json_as_other_commands_do(stretto):
+    done = stretto("verify", "ring", "--ranks", 4, "--collective", "allreduce", "--json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    assert row["ok"] and row["ranks"] == 4
+    done = stretto("verify", "--ranks", 4, "--json", "ring")  # a file of that name is not meant
+    assert done.returncode == 2
+    assert "name algorithms before --json" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["simulate", "draw"])
+def test_more_ranks_than_memory(stretto, command):
+    done = stretto(command, "ring", "--ranks", 100000, "--collective", "allreduce")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "stretto: this takes more memory than there is; fewer ranks (--ranks) take less\n"
+    )
+
+
 def test_a_schedule_survives_the_way_through_a_file(stretto, tmp_path):
     file = tmp_path / "mine.json"
     file.write_text(stretto("show", "ring", "--ranks", 3, "--json").stdout)

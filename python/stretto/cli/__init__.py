@@ -14,6 +14,7 @@ from stretto.cli.config import config
 from stretto.cli.draw import draw
 from stretto.cli.explain import explain
 from stretto.cli.info import info
+from stretto.cli.limits import keep_to_memory
 from stretto.cli.listing import list_command
 from stretto.cli.mpi import mpi
 from stretto.cli.report import report
@@ -24,6 +25,9 @@ from stretto.cli.simulate import simulate
 from stretto.cli.trace import trace
 from stretto.cli.tune import tune
 from stretto.cli.verify import verify
+
+# Commands whose work grows with the square of the number of ranks.
+IN_MEMORY = ("draw", "explain", "show", "simulate", "verify")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -57,9 +61,19 @@ bench.add_command(arrival)
 
 
 def main() -> None:
-    """The entry point.  Errors of Stretto end the command with one line and exit status 1."""
+    """The entry point.  Errors of Stretto, of files and of memory end the command with one line and
+    exit status 1."""
+    if sys.argv[1:2] and sys.argv[1] in IN_MEMORY:
+        keep_to_memory()
     try:
         cli(prog_name="stretto")
     except Error as error:
-        click.echo(f"stretto: {error}", err=True)
-        sys.exit(1)
+        why = str(error)
+    except MemoryError:
+        why = "this takes more memory than there is; fewer ranks (--ranks) take less"
+    except OSError as error:
+        if error.filename is None:
+            raise
+        why = f"'{error.filename}': {error.strerror}"
+    click.echo(f"stretto: {why}", err=True)
+    sys.exit(1)

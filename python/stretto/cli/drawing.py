@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -63,6 +64,11 @@ def check_name(path: str) -> None:
     """Of a picture; what cannot be one ends the command before any work."""
     if not path.lower().endswith(FORMATS):
         raise click.UsageError(f"'{path}': the picture ends in {', '.join(FORMATS)}")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise click.UsageError(f"'{path}': there is no folder '{folder}'; make it first")
+    if Path(path).is_dir():
+        raise click.UsageError(f"'{path}' is a folder; name a file in it")
 
 
 def save(figure: Any, path: str) -> None:

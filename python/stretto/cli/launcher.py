@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stretto.cli.cpus import allowed_cores
 from stretto.cli.jobs import Job, forward_death
 
 # What launchers tell a process of its rank and of the number of ranks.
@@ -61,12 +62,19 @@ def launch(command: Sequence[str], options: Options) -> int:
     ranks = options.ranks
     job = secrets.token_hex(8)
     meeting = _meeting()
-    cores = sorted(os.sched_getaffinity(0))
+    cores = allowed_cores() if options.pin else []
+    if cores is None:
+        print(
+            "stretto run: --pin: the system does not tell which cores this process may use "
+            "(sched_getaffinity); leave --pin out, or allow the call",
+            file=sys.stderr,
+        )
+        return 2
 
     def start(rank: int, pipe: int | None) -> subprocess.Popen[bytes]:
         def prepare() -> None:
             forward_death()
-            if options.pin:
+            if cores:
                 os.sched_setaffinity(0, {cores[rank % len(cores)]})
 
         return subprocess.Popen(

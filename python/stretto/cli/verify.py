@@ -42,7 +42,14 @@ PROPERTIES = ("order_preserving", "consistent", "canonical")
     "every order.",
 )
 @click.option("--all-r", is_flag=True, help="For algorithms that can save steps: every number r.")
-@click.option("--json", "json_path", metavar="FILE", help="Write every proof to FILE (- prints).")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="-",
+    help="Print every proof as JSON, or write it to FILE (with the table printed).",
+)
 @click.option(
     "--schedule",
     "schedules",
@@ -67,6 +74,7 @@ def verify(
     stretto verify
     stretto verify ring 'segmented_ring(segments=4)' --ranks 1:64 --each
     stretto verify generalized --ranks 1:130 --all-r --groups all
+    stretto verify --json
     stretto verify --json proofs.json
     stretto verify --schedule mine.json
 
@@ -74,6 +82,10 @@ def verify(
     exactly once, no deadlock, no unmatched message, no read before a write.  Messages, bytes,
     reductions and scratch are of the rank that has most.  The exit status is 1 if any proof fails.
     """
+    if json_path in algorithm_names():
+        raise click.UsageError(
+            f"--json {json_path}: this writes a file of that name; name algorithms before --json"
+        )
     if schedules:
         rows = [prove_file(path, size) for path in schedules]
     else:
@@ -94,6 +106,10 @@ def verify(
             err=True,
         )
     sys.exit(1 if failed else 0)
+
+
+def algorithm_names() -> set[str]:
+    return {each["name"] for each in _core.algorithms()}
 
 
 def all_cases(

@@ -117,7 +117,9 @@ class Job:
         except BlockingIOError:
             return False
         if data:
-            self._printer.feed(rank, target, data)
+            # As a program alone that prints for a reader that is gone (`| head`).
+            if not self._printer.feed(rank, target, data) and target is sys.stdout:
+                self._end_unread()
         else:
             self._printer.finish(rank, target)
             self._selector.unregister(stream)
@@ -164,6 +166,10 @@ class Job:
         for rank in self._alive:
             self._signal(rank, signal.SIGTERM)
         self._kill_at = time.monotonic() + self._grace
+
+    def _end_unread(self) -> None:
+        if not self._ending:
+            self._end(128 + signal.SIGPIPE)
 
     def _signal(self, rank: int, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):  # it has ended and will be reaped

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 from collections.abc import Sequence
@@ -19,8 +18,8 @@ class LinePrinter:
         self._labels = labels
         self._rest: dict[tuple[int, TextIO], bytes] = {}
 
-    def feed(self, rank: int, target: TextIO, data: bytes) -> None:
-        """Prints the lines that are complete and keeps the rest."""
+    def feed(self, rank: int, target: TextIO, data: bytes) -> bool:
+        """Prints the lines that are complete and keeps the rest; False if nobody reads them."""
         data = self._rest.pop((rank, target), b"") + data
         whole, newline, rest = data.rpartition(b"\n")
         if rest:
@@ -28,7 +27,8 @@ class LinePrinter:
         if newline:
             prefix = self._prefix(rank, target)
             lines = (prefix + line + b"\n" for line in whole.split(b"\n"))
-            _write(target, b"".join(lines))
+            return _write(target, b"".join(lines))
+        return True
 
     def finish(self, rank: int, target: TextIO) -> None:
         """Prints a last line that has no end."""
@@ -42,13 +42,16 @@ class LinePrinter:
         return f"{text} ".encode()
 
 
-def _write(target: TextIO, data: bytes) -> None:
-    """All of it, whatever kind of stream it is.  The ranks go on if its reader is gone."""
-    target.flush()
+def _write(target: TextIO, data: bytes) -> bool:
+    """All of it, whatever kind of stream it is; False if its reader is gone."""
     rest = memoryview(data)
-    with contextlib.suppress(BrokenPipeError):
+    try:
+        target.flush()
         while rest:
             try:
                 rest = rest[os.write(target.fileno(), rest) :]
             except BlockingIOError:
                 select.select([], [target], [])
+    except BrokenPipeError:
+        return False
+    return True
