@@ -97,12 +97,12 @@ static void check_room(const Recipe &recipe) {
     const engine::PlanOptions &options = recipe.options;
     const std::size_t block = options.count * options.element / ranks;
     const std::size_t steps = ranks * ranks * (1 + block / std::max<std::size_t>(1, options.slice));
-    if (const std::size_t room = available_memory(); steps * kStep > room)
+    if (const auto room = available_memory(); room && steps * kStep > *room)
         throw Error(Status::memory,
                     "rank " + std::to_string(recipe.rank) + " has no memory to plan a call of " +
                         std::to_string(recipe.ranks) + " ranks: it may take " +
                         std::to_string(steps * kStep >> 20) + " MiB for a moment, and " +
-                        std::to_string(room >> 20) +
+                        std::to_string(*room >> 20) +
                         " MiB are free; free memory, raise STRETTO_SLICE_BYTES, or start fewer "
                         "ranks on a host");
 }

@@ -178,7 +178,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
     const auto mine = transport::Standing::unpacked(mine_.standing.load(std::memory_order_relaxed));
     if (over)
         fail(Status::timeout, here(run) + " " + call_scope().exceeded() + ": it waits for " +
-                                  in_words(mine) + missing(run) +
+                                  in_words(mine, segment_->names()) + missing(run) +
                                   where_others_wait(*segment_, rank_, run.sequence));
     fail(Status::timeout, here(run) + " waited " + in_seconds(waited_ns) + " for " +
                               in_words(mine, segment_->names()) + (deadline_ ? "" : missing(run)) +
