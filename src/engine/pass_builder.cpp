@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/pass_builder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stretto::engine {
+
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+namespace {
+
+// Slices: nobody waits for what a rank keeps of its own, so what others wait for goes first; not
+// all of it, or the input would have left the cache.
+constexpr std::int32_t kFillsBehind = 3;
+
+} // namespace
+
+PassBuilder::PassBuilder(const std::vector<Op> &ops, const Program &program, bool fuse,
+                         std::vector<Pass> &passes, std::vector<Publish> &publishes)
+    : ops_(ops), open_(program.open), passes_(passes), publishes_(publishes), of_op_(ops.size()) {
+    // Declared order is kept to the letter: ops that carry it are not fused.
+    bool declared = open_.recv > 0 || open_.send > 0;
+    for (const Op &op : ops)
+        declared = declared || !op.after.empty();
+    fuse_ = fuse && !declared;
+}
+
+// Returns the publish of a send's slice.
+std::int32_t PassBuilder::send(std::int32_t op, const Slice &slice) {
+    const Place &data = slice.reads[0];
+    if (fuse_) {
+        bool unread = false;
+        const std::int32_t writer = writer_of(data, unread);
+        if (writer >= 0)
+            return publish_of(writer, slice.length); // dual store
+        if (const std::int32_t earlier = published(data); earlier >= 0)
+            return earlier; // multicast
+    }
+    const std::int32_t pass = add(op, slice.layer);
+    at(pass).operands.push_back({data.range, -1, -1});
+    reads(pass, data);
+    return publish_of(pass, slice.length);
+}
+
+void PassBuilder::recv(std::int32_t op, const Slice &slice, Position peer, std::int32_t token) {
+    const Operand incoming{{Space::cell, 0, slice.length}, peer, token};
+    if (slice.reads.empty()) {
+        const std::int32_t pass = add(op, slice.layer);
+        at(pass).operands.push_back(incoming);
+        writes(pass, *slice.write);
+        return;
+    }
+    const Place &with = slice.reads[0];
+    // Only operands that come on the right: the fold goes from first to last.
+    const bool on_the_right = ops_[static_cast<std::size_t>(op)].side == schedule::Side::right;
+    if (fuse_ && on_the_right && with.key == slice.write->key &&
+        with.scratch == slice.write->scratch) {
+        bool unread = false;
+        const std::int32_t writer = writer_of(with, unread);
+        if (writer >= 0 && unread && at(writer).publish < 0) { // chaining
+            at(writer).operands.push_back(incoming);
+            at(writer).op = op;
+            of_op(op).push_back(writer);
+            return;
+        }
+    }
+    const std::int32_t pass = add(op, slice.layer);
+    at(pass).operands.push_back({with.range, -1, -1});
+    at(pass).operands.push_back(incoming);
+    if (!on_the_right)
+        std::swap(at(pass).operands[0], at(pass).operands[1]);
+    reads(pass, with);
+    writes(pass, *slice.write);
+}
+
+void PassBuilder::local(std::int32_t op, const Slice &slice, bool fill) {
+    const std::int32_t pass = add(op, slice.layer);
+    at(pass).fill = fill;
+    if (fill)
+        at(pass).layer += kFillsBehind;
+    for (const Place &read : slice.reads) {
+        at(pass).operands.push_back({read.range, -1, -1});
+        reads(pass, read);
+    }
+    if (!fill)
+        writes(pass, *slice.write);
+    else
+        at(pass).result = slice.write->range; // the same place for hazards: nothing to wait for
+}
+
+void PassBuilder::finish() {
+    forward();
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+        Pass &pass = passes_[i];
+        const bool useless = pass.result && pass.result->space == Space::scratch &&
+                             readers_[i].empty() && pass.publish >= 0;
+        if (useless)
+            pass.result.reset();
+        std::sort(pass.after.begin(), pass.after.end());
+        pass.after.truncate(std::unique(pass.after.begin(), pass.after.end()));
+        pass.after.truncate(
+            std::remove_if(pass.after.begin(), pass.after.end(), [&](std::int32_t before) {
+                return before == static_cast<std::int32_t>(i) || at(before).gone;
+            }));
+    }
+}
+
+std::int32_t PassBuilder::add(std::int32_t op, std::int32_t layer) {
+    const auto pass = static_cast<std::int32_t>(passes_.size());
+    passes_.emplace_back();
+    readers_.emplace_back();
+    at(pass).op = op;
+    at(pass).layer = layer;
+    if (op >= static_cast<std::int32_t>(ops_.size()))
+        return pass; // a fill, after the program
+    of_op(op).push_back(pass);
+    const Op &what = ops_[static_cast<std::size_t>(op)];
+    for (const std::int32_t before : what.after)
+        depend(pass, before);
+    windowed(pass, op, what.kind);
+    return pass;
+}
+
+void PassBuilder::depend(std::int32_t pass, std::int32_t op) {
+    at(pass).after.insert(of_op(op).begin(), of_op(op).end());
+}
+
+// Receive i comes after receive i - window, send j after send j - window.
+void PassBuilder::windowed(std::int32_t pass, std::int32_t op, OpKind kind) {
+    const std::int32_t width = kind == OpKind::recv   ? open_.recv
+                               : kind == OpKind::send ? open_.send
+                                                      : 0;
+    if (width <= 0)
+        return;
+    std::int32_t seen = 0;
+    for (std::int32_t before = op - 1; before >= 0; --before)
+        if (ops_[static_cast<std::size_t>(before)].kind == kind && ++seen == width) {
+            depend(pass, before);
+            return;
+        }
+}
+
+void PassBuilder::reads(std::int32_t pass, const Place &place) {
+    PassIndices writers;
+    ranges(place).read(place.key, place.range.length, pass, writers);
+    for (const std::int32_t writer : writers) {
+        readers_[static_cast<std::size_t>(writer)].push_back(pass);
+        at(pass).after.push_back(writer);
+    }
+}
+
+void PassBuilder::writes(std::int32_t pass, const Place &place) {
+    at(pass).result = place.range;
+    ranges(place).write(place.key, place.range.length, pass, at(pass).after);
+}
+
+// The pass whose whole result is exactly this place, or -1.
+std::int32_t PassBuilder::writer_of(const Place &place, bool &unread) {
+    const std::int32_t writer = ranges(place).sole_writer(place.key, place.range.length, unread);
+    return writer >= 0 && at(writer).result == place.range ? writer : -1;
+}
+
+// The publish of an earlier pass that did nothing but publish exactly this, or -1.
+std::int32_t PassBuilder::published(const Place &place) {
+    std::int32_t found = -1;
+    ranges(place).visit(place.key, place.range.length, [&](Ranges::State &state) {
+        for (const std::int32_t reader : state.readers) {
+            const Pass &pass = at(reader);
+            if (pass.publish >= 0 && !pass.result && pass.operands.size() == 1 &&
+                pass.operands[0].range == place.range)
+                found = pass.publish;
+        }
+    });
+    return found;
+}
+
+std::int32_t PassBuilder::publish_of(std::int32_t pass, std::size_t length) {
+    if (at(pass).publish < 0) {
+        at(pass).publish = static_cast<std::int32_t>(publishes_.size());
+        publishes_.push_back({length, pass, {}});
+    }
+    return at(pass).publish;
+}
+
+// A receive into scratch that one pass reads as a whole: that pass takes the cell itself.
+void PassBuilder::forward() {
+    if (!fuse_)
+        return;
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+        Pass &pass = passes_[i];
+        if (pass.operands.size() != 1 || pass.operands[0].range.space != Space::cell ||
+            pass.publish >= 0 || !pass.result || pass.result->space != Space::scratch ||
+            readers_[i].size() != 1)
+            continue;
+        Pass &reader = at(readers_[i][0]);
+        std::int32_t uses = 0;
+        for (const Operand &operand : reader.operands)
+            uses += operand.owner < 0 && operand.range == *pass.result;
+        if (uses != 1)
+            continue;
+        for (Operand &operand : reader.operands)
+            if (operand.owner < 0 && operand.range == *pass.result)
+                operand = pass.operands[0];
+        pass.gone = true;
+    }
+}
+
+} // namespace stretto::engine

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Builds the passes of one position, op by op: which are fused, and which wait for which.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/lower.hpp"
+#include "engine/ranges.hpp"
+#include "engine/slices.hpp"
+
+namespace stretto::engine {
+
+class PassBuilder {
+public:
+    // `ops` is the path of `program`; passes and publishes are appended to.
+    PassBuilder(const std::vector<schedule::Op> &ops, const schedule::Program &program, bool fuse,
+                std::vector<Pass> &passes, std::vector<Publish> &publishes);
+
+    // Returns the publish of a send's slice.
+    std::int32_t send(std::int32_t op, const Slice &slice);
+    // `token` becomes the operand's publish, which the owner of the cell has yet to number.
+    void recv(std::int32_t op, const Slice &slice, Position peer, std::int32_t token);
+    // `fill`: what ends where it began, and was never written, reaches the output.
+    void local(std::int32_t op, const Slice &slice, bool fill = false);
+    // After the last op.
+    void finish();
+
+private:
+    Pass &at(std::int32_t pass) { return passes_[static_cast<std::size_t>(pass)]; }
+    PassIndices &of_op(std::int32_t op) { return of_op_[static_cast<std::size_t>(op)]; }
+    Ranges &ranges(const Place &place) { return place.scratch ? scratch_ : vector_; }
+
+    std::int32_t add(std::int32_t op, std::int32_t layer);
+    void depend(std::int32_t pass, std::int32_t op);
+    void windowed(std::int32_t pass, std::int32_t op, schedule::OpKind kind);
+    void reads(std::int32_t pass, const Place &place);
+    void writes(std::int32_t pass, const Place &place);
+    std::int32_t writer_of(const Place &place, bool &unread);
+    std::int32_t published(const Place &place);
+    std::int32_t publish_of(std::int32_t pass, std::size_t length);
+    void forward();
+
+    const std::vector<schedule::Op> &ops_;
+    const schedule::Window open_;
+    std::vector<Pass> &passes_;
+    std::vector<Publish> &publishes_;
+    std::vector<PassIndices> of_op_;
+    std::vector<PassIndices> readers_; // of what a pass wrote
+    Ranges vector_, scratch_;
+    bool fuse_ = true;
+};
+
+} // namespace stretto::engine
