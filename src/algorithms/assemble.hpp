@@ -33,6 +33,12 @@ std::optional<Group> hypercube(Position ranks); // of a power of two; others hav
 Schedule assemble(Collective collective, const Problem &problem, Partition partition,
                   std::optional<Group> symmetry, Generator generate);
 
+// What waits for what is the same at all positions, too: Schedule::alike.
+inline Schedule alike(Schedule made, bool holds = true) {
+    made.alike = holds && made.symmetry.has_value();
+    return made;
+}
+
 // As many blocks as positions, block b owned by position b, of the size that the problem gives it.
 Partition by_owner(const Problem &problem);
 

@@ -21,7 +21,7 @@ bool takes(const Pass &pass, Position owner, std::int32_t publish) {
 } // namespace
 
 DirectAccess::DirectAccess(const Lowered &lowered, Position position)
-    : lowered_(lowered), position_(position), p_(static_cast<std::size_t>(position)),
+    : lowered_(lowered), position_(position), p_(lowered.index(position)),
       followers_(lowered.passes[p_].size()) {
     for (std::size_t later = 0; later < followers_.size(); ++later)
         if (const Pass &pass = lowered.passes[p_][later]; !pass.gone)
@@ -35,13 +35,12 @@ DirectAccess::DirectAccess(const Lowered &lowered, Position position)
 // if what overwrites it is what its only reader has made of it.
 Direct DirectAccess::lendable(std::int32_t index) const {
     const Pass &pass = lowered_.passes[p_][static_cast<std::size_t>(index)];
-    if (!publishes_input(pass) || pass.operands[0].range.length < kLeastDirect)
+    if (!publishes_input(pass) || pass.length < kLeastDirect)
         return Direct::never;
     const Readers &readers = lowered_.publishes[p_][static_cast<std::size_t>(pass.publish)].readers;
     if (readers.size() != 1)
         return Direct::unless_in_place;
-    const Pass &reader = lowered_.passes[static_cast<std::size_t>(readers[0].position)]
-                                        [static_cast<std::size_t>(readers[0].pass)];
+    const Pass &reader = pass_of(readers[0]);
     for (const std::int32_t follower : followers_[static_cast<std::size_t>(index)])
         if (reader.publish < 0 || !takes(lowered_.passes[p_][static_cast<std::size_t>(follower)],
                                          readers[0].position, reader.publish))
@@ -53,11 +52,11 @@ Direct DirectAccess::lendable(std::int32_t index) const {
 // lies there: in place that is its contribution, which only the publishing pass itself may be
 // reading.
 Direct DirectAccess::pushable(std::int32_t publisher, const Reader &reader) const {
-    const auto q = static_cast<std::size_t>(reader.position);
+    const std::size_t q = lowered_.index(reader.position);
     const std::vector<Pass> &passes = lowered_.passes[q];
-    const Pass &copy = passes[static_cast<std::size_t>(reader.pass)];
+    const Pass &copy = pass_of(reader);
     if (copy.operands.size() != 1 || copy.publish >= 0 || !copy.result ||
-        copy.result->space != Space::output || copy.result->length < kLeastDirect)
+        copy.result->space != Space::output || copy.length < kLeastDirect)
         return Direct::never;
     Direct push = Direct::always;
     for (const std::int32_t index : copy.after) {
@@ -66,7 +65,8 @@ Direct DirectAccess::pushable(std::int32_t publisher, const Reader &reader) cons
             return Direct::never;
         for (const Reader &other :
              lowered_.publishes[q][static_cast<std::size_t>(before.publish)].readers)
-            if (other.position != position_ || other.pass != publisher)
+            if (lowered_.seen_from(reader.position, other.position) != position_ ||
+                other.pass != publisher)
                 push = Direct::unless_in_place;
     }
     return push;

@@ -18,10 +18,16 @@ public:
     // Whether the readers of a published pass may take the contribution where it lies.
     Direct lendable(std::int32_t pass) const;
 
-    // Whether a published pass may store its result into the output of a reader.
+    // Whether a published pass may store its result into the output of a reader, which does nothing
+    // but copy it there.
     Direct pushable(std::int32_t pass, const Reader &reader) const;
 
 private:
+    const Pass &pass_of(const Reader &reader) const {
+        return lowered_
+            .passes[lowered_.index(reader.position)][static_cast<std::size_t>(reader.pass)];
+    }
+
     const Lowered &lowered_;
     const Position position_;
     const std::size_t p_;

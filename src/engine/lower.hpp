@@ -50,6 +50,9 @@ struct Pass {
     PassIndices after;                 // own passes that must be complete before
     std::int32_t op = 0;               // where it stands in the program
     std::int32_t layer = 0;            // which slice of its block: depth first means by layer
+    std::size_t length = 0;            // bytes, where positions are alike those of the longest
+    std::int32_t block = 0;            // which block of its op, in the order of the list, and
+    std::size_t within = 0;            // how many bytes of it lie before this slice
     bool fill = false;                 // input to output: not needed when they are the same
     bool gone = false;                 // fused into another
 };
@@ -69,10 +72,23 @@ struct Publish {
     Readers readers;
 };
 
+// Of all positions, or of one that stands for all.  Of the others then the same holds as of that
+// one, but for who their peers are and where their blocks lie: at position q its pass i reads what
+// is as far from q as what pass i of `standing` reads is from that.
 struct Lowered {
-    std::vector<std::vector<Pass>> passes;       // by position
-    std::vector<std::vector<Publish>> publishes; // by position
-    std::vector<std::size_t> scratch_bytes;      // by position
+    std::vector<std::vector<Pass>> passes;       // by index
+    std::vector<std::vector<Publish>> publishes; // by index
+    std::vector<std::size_t> scratch_bytes;      // by index
+    std::optional<schedule::Symmetry> symmetry;  // one stands for all
+    Position standing = 0;                       // then which
+
+    std::size_t index(Position position) const {
+        return symmetry ? 0 : static_cast<std::size_t>(position);
+    }
+    // What a pass or a publish at this index names as `peer` is to `position`.
+    Position seen_from(Position position, Position peer) const {
+        return symmetry ? symmetry->sum(position, symmetry->difference(peer, standing)) : peer;
+    }
 };
 
 struct LowerOptions {
@@ -86,5 +102,11 @@ struct LowerOptions {
 
 // The schedule must be proved.  Throws Error(unsupported) for what this engine cannot run.
 Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options);
+
+// The same of one position that stands for all, in 1 / P of the time and memory.  Nothing where
+// positions are not alike at this count: then all of them have to be lowered.  What decides it is
+// the same at every position.
+std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position position,
+                                   const LowerOptions &options);
 
 } // namespace stretto::engine

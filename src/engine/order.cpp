@@ -112,7 +112,7 @@ private:
         if (options_.granted)
             for (const Operand &operand : pass(p, i).operands)
                 if (operand.owner >= 0) {
-                    const auto owner = static_cast<std::size_t>(operand.owner);
+                    const std::size_t owner = lowered_.index(operand.owner);
                     const auto writer = static_cast<std::size_t>(
                         lowered_.publishes[owner][static_cast<std::size_t>(operand.publish)].pass);
                     --states_[owner].passes[writer].waits_grants;
@@ -136,7 +136,7 @@ private:
         while (!arrivals_.empty() && arrivals_.top().round <= round) {
             const Reader reader = arrivals_.top().reader;
             arrivals_.pop();
-            const auto p = static_cast<std::size_t>(reader.position);
+            const std::size_t p = lowered_.index(reader.position);
             const auto i = static_cast<std::size_t>(reader.pass);
             --states_[p].passes[i].waits_cells;
             settle(p, i);
@@ -188,7 +188,7 @@ private:
         --state.left;
         for (const Operand &operand : what.operands)
             if (operand.owner >= 0)
-                --states_[static_cast<std::size_t>(operand.owner)]
+                --states_[lowered_.index(operand.owner)]
                       .unread[static_cast<std::size_t>(operand.publish)];
         if (what.publish >= 0) {
             const auto publish = static_cast<std::size_t>(what.publish);

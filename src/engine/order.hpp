@@ -14,10 +14,10 @@
 namespace stretto::engine {
 
 struct Order {
-    std::vector<std::vector<std::int32_t>> sequence; // by position: passes, first to last
-    std::vector<std::vector<std::int32_t>> rank_of;  // by position, pass: its place in the sequence
-    std::vector<std::vector<transport::Extent>> place; // by position, publish: in its streams
-    std::vector<transport::Extent> total;              // by position: of the whole call
+    std::vector<std::vector<std::int32_t>> sequence;   // by index: passes, first to last
+    std::vector<std::vector<std::int32_t>> rank_of;    // by index, pass: its place in the sequence
+    std::vector<std::vector<transport::Extent>> place; // by index, publish: in its streams
+    std::vector<transport::Extent> total;              // by index: of the whole call
 };
 
 struct OrderOptions {
@@ -30,6 +30,9 @@ struct OrderOptions {
 // takes the lowest layer that is ready.  What was played is a legal execution, so ranks that follow
 // their sequences with blocking waits cannot deadlock, whatever their speeds: in any state the rank
 // whose next pass was played first can run.
+//
+// One position that stands for all is played alone: all do the same in each round, and what one
+// takes of others in a round is taken of it, by others, in that round.
 //
 // Nothing if all got stuck, which a small ring or fused receives can cause.
 std::optional<Order> order(const Lowered &lowered, const OrderOptions &options);

@@ -35,20 +35,20 @@ std::int32_t PassBuilder::send(std::int32_t op, const Slice &slice) {
         bool unread = false;
         const std::int32_t writer = writer_of(data, unread);
         if (writer >= 0)
-            return publish_of(writer, slice.length); // dual store
+            return publish_of(writer, slice.stored); // dual store
         if (const std::int32_t earlier = published(data); earlier >= 0)
             return earlier; // multicast
     }
-    const std::int32_t pass = add(op, slice.layer);
+    const std::int32_t pass = add(op, slice);
     at(pass).operands.push_back({data.range, -1, -1});
     reads(pass, data);
-    return publish_of(pass, slice.length);
+    return publish_of(pass, slice.stored);
 }
 
 void PassBuilder::recv(std::int32_t op, const Slice &slice, Position peer, std::int32_t token) {
     const Operand incoming{{Space::cell, 0, slice.length}, peer, token};
     if (slice.reads.empty()) {
-        const std::int32_t pass = add(op, slice.layer);
+        const std::int32_t pass = add(op, slice);
         at(pass).operands.push_back(incoming);
         writes(pass, *slice.write);
         return;
@@ -67,7 +67,7 @@ void PassBuilder::recv(std::int32_t op, const Slice &slice, Position peer, std::
             return;
         }
     }
-    const std::int32_t pass = add(op, slice.layer);
+    const std::int32_t pass = add(op, slice);
     at(pass).operands.push_back({with.range, -1, -1});
     at(pass).operands.push_back(incoming);
     if (!on_the_right)
@@ -77,7 +77,7 @@ void PassBuilder::recv(std::int32_t op, const Slice &slice, Position peer, std::
 }
 
 void PassBuilder::local(std::int32_t op, const Slice &slice, bool fill) {
-    const std::int32_t pass = add(op, slice.layer);
+    const std::int32_t pass = add(op, slice);
     at(pass).fill = fill;
     if (fill)
         at(pass).layer += kFillsBehind;
@@ -108,12 +108,15 @@ void PassBuilder::finish() {
     }
 }
 
-std::int32_t PassBuilder::add(std::int32_t op, std::int32_t layer) {
+std::int32_t PassBuilder::add(std::int32_t op, const Slice &slice) {
     const auto pass = static_cast<std::int32_t>(passes_.size());
     passes_.emplace_back();
     readers_.emplace_back();
     at(pass).op = op;
-    at(pass).layer = layer;
+    at(pass).layer = slice.layer;
+    at(pass).length = slice.stored;
+    at(pass).block = slice.block;
+    at(pass).within = slice.within;
     if (op >= static_cast<std::int32_t>(ops_.size()))
         return pass; // a fill, after the program
     of_op(op).push_back(pass);

@@ -31,7 +31,7 @@ private:
     PassIndices &of_op(std::int32_t op) { return of_op_[static_cast<std::size_t>(op)]; }
     Ranges &ranges(const Place &place) { return place.scratch ? scratch_ : vector_; }
 
-    std::int32_t add(std::int32_t op, std::int32_t layer);
+    std::int32_t add(std::int32_t op, const Slice &slice);
     void depend(std::int32_t pass, std::int32_t op);
     void windowed(std::int32_t pass, std::int32_t op, schedule::OpKind kind);
     void reads(std::int32_t pass, const Place &place);

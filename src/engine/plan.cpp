@@ -9,6 +9,7 @@
 
 #include "base/mix.hpp"
 #include "base/status.hpp"
+#include "engine/destinations.hpp"
 #include "engine/direct.hpp"
 #include "engine/order.hpp"
 #include "engine/run.hpp"
@@ -71,10 +72,11 @@ void check_numbers(const Lowered &lowered, const std::string &name) {
 
 class Emitter {
 public:
-    Emitter(const Lowered &lowered, const Order &order, Position position, std::size_t vector_bytes,
-            std::size_t ring_bytes)
-        : lowered_(lowered), order_(order), p_(static_cast<std::size_t>(position)),
-          direct_(lowered, position), vector_bytes_(vector_bytes), ring_bytes_(ring_bytes) {}
+    Emitter(const schedule::Schedule &schedule, const Lowered &lowered, const Order &order,
+            Position position, const PlanOptions &options)
+        : lowered_(lowered), order_(order), ranks_(schedule.ranks), p_(lowered.index(position)),
+          direct_(lowered, position), destinations_(schedule, lowered, options),
+          vector_bytes_(options.count * options.element), ring_bytes_(options.ring_bytes) {}
 
     std::unique_ptr<Plan> emit() {
         number_messages();
@@ -85,8 +87,8 @@ public:
                   [](const PublishedCell &a, const PublishedCell &b) {
                       return a.end.cells < b.end.cells;
                   });
-        for (const transport::Extent &total : order_.total)
-            lists_.cell_bytes.push_back(total.cells);
+        for (Position rank = 0; rank < ranks_; ++rank)
+            lists_.cell_bytes.push_back(order_.total[lowered_.index(rank)].cells);
         auto plan = std::make_unique<Plan>(lists_);
         plan->bulk_bytes = order_.total[p_].bulk;
         plan->scratch_bytes = lowered_.scratch_bytes[p_];
@@ -109,12 +111,13 @@ private:
         Step step{};
         step.length = static_cast<std::uint32_t>(pass.result ? pass.result->length
                                                              : pass.operands[0].range.length);
+        step.stored = static_cast<std::uint32_t>(pass.length);
         step.first_operand = static_cast<std::uint32_t>(lists_.operands.size());
         step.operands = static_cast<std::uint16_t>(pass.operands.size());
         for (const Operand &operand : pass.operands) {
             const bool cell = operand.owner >= 0;
             lists_.operands.push_back({cell ? order_
-                                                  .place[static_cast<std::size_t>(operand.owner)]
+                                                  .place[lowered_.index(operand.owner)]
                                                         [static_cast<std::size_t>(operand.publish)]
                                                   .cells
                                             : operand.range.offset,
@@ -152,14 +155,13 @@ private:
             return std::pair(a.send, a.pass) < std::pair(b.send, b.pass);
         });
         for (const Reader &reader : readers) {
-            const auto q = static_cast<std::size_t>(reader.position);
+            const std::size_t q = lowered_.index(reader.position);
             const auto j = static_cast<std::size_t>(reader.pass);
             const Direct push = direct_.pushable(index, reader);
             step.push = std::min(step.push, push);
-            const std::optional<Range> &result = lowered_.passes[q][j].result;
-            lists_.readers.push_back({reader.position,
-                                      static_cast<std::uint32_t>(order_.rank_of[q][j]),
-                                      result ? result->offset : 0, message_of(reader), 0});
+            lists_.readers.push_back(
+                {reader.position, static_cast<std::uint32_t>(order_.rank_of[q][j]),
+                 push == Direct::never ? 0 : destinations_.offset(reader), message_of(reader), 0});
         }
         lists_.cells.push_back({step.place + transport::extent(what.length),
                                 static_cast<std::uint32_t>(lists_.steps.size())});
@@ -223,13 +225,15 @@ private:
             plan.bytes_copied += step.length;
         if (step.operands > 1)
             plan.bytes_reduced += static_cast<std::uint64_t>(step.operands) * step.length;
-        plan.reports = plan.reports || step.length >= kLeastReport;
+        plan.reports = plan.reports || step.stored >= kLeastReport;
     }
 
     const Lowered &lowered_;
     const Order &order_;
+    const Position ranks_;
     const std::size_t p_;
     const DirectAccess direct_;
+    Destinations destinations_;
     const std::size_t vector_bytes_, ring_bytes_;
     std::map<std::int32_t, std::uint32_t> messages_; // 1 + index in the plan's parts
     PlanLists lists_;
@@ -290,7 +294,8 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     Lowered lowered;
     std::optional<Order> sequence;
     const auto attempt = [&] {
-        lowered = lower(schedule, lowering);
+        std::optional<Lowered> alike = lower_alike(schedule, position, lowering);
+        lowered = alike ? std::move(*alike) : lower(schedule, lowering);
         sequence = order(lowered, ordering);
         return sequence.has_value();
     };
@@ -307,9 +312,7 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
         throw Error(Status::internal, "schedule " + schedule.name + " cannot be ordered at " +
                                           std::to_string(schedule.ranks) + " ranks; please report");
     check_numbers(lowered, schedule.name);
-    std::unique_ptr<Plan> plan =
-        Emitter(lowered, *sequence, position, options.count * options.element, options.ring_bytes)
-            .emit();
+    std::unique_ptr<Plan> plan = Emitter(schedule, lowered, *sequence, position, options).emit();
     plan->algorithm = schedule.name;
     plan->code = algorithm_code(schedule.name);
     plan->element = static_cast<std::uint32_t>(options.element);
@@ -324,8 +327,10 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     if (options.content != 0)
         plan->identity = mix(plan->identity, options.content);
     plan->identity = mix(plan->identity, lowering.slice * 2 + (lowering.fuse ? 1 : 0));
-    for (const transport::Extent &total : sequence->total)
+    for (Position rank = 0; rank < schedule.ranks; ++rank) {
+        const transport::Extent &total = sequence->total[lowered.index(rank)];
         plan->identity = mix(mix(plan->identity, total.cells), total.bulk);
+    }
     return plan;
 }
 

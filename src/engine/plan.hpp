@@ -35,6 +35,7 @@ struct Step {
     std::uint32_t first_reader;  // in Plan::readers
     std::uint32_t first_before;  // in Plan::before
     std::uint32_t length;        // bytes
+    std::uint32_t stored;        // bytes that it takes in a stream: one element more, maybe
     std::uint16_t operands;
     std::uint16_t readers;
     std::uint16_t befores; // own steps that must be complete before

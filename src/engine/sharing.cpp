@@ -11,7 +11,7 @@ using transport::Where;
 
 // Whether a payload has room, or need not be stored: then bulk needs none.
 bool Engine::storable(Run &run, const Step &step) {
-    const Extent size = transport::extent(step.length);
+    const Extent size = transport::extent(step.stored);
     Extent end{run.bases[rank_] + step.place.cells + size.cells, 0};
     run.pushed =
         step.has_result && step.push != Direct::never ? push(run, step, run.outs.data() + 1) : 0;

@@ -53,23 +53,30 @@ Slice part(const Touch &touch, std::size_t offset, std::size_t length) {
         slice.reads.push_back(part(read, offset, length));
     if (touch.write)
         slice.write = part(*touch.write, offset, length);
-    slice.length = length;
+    slice.length = slice.stored = length;
     return slice;
 }
 
 void extend(Slice &slice, std::size_t length) {
     slice.length += length;
+    slice.stored = slice.length;
     for (Place &read : slice.reads)
         read.range.length = slice.length;
     if (slice.write)
         slice.write->range.length = slice.length;
 }
 
+// A long block is cut into equal pieces of at most `most` bytes, on cache lines.
+std::size_t piece_of(std::size_t length, std::size_t most, std::size_t element) {
+    const std::size_t grain = transport::kLine % element == 0 ? transport::kLine : element;
+    const std::size_t pieces = (length + most - 1) / most;
+    return ((length + pieces - 1) / pieces + grain - 1) / grain * grain;
+}
+
 } // namespace
 
 void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
          std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices) {
-    const std::size_t grain = transport::kLine % element == 0 ? transport::kLine : element;
     for (std::size_t j = 0; j < touch.size(); ++j) {
         const Place &any = touch[j].write ? *touch[j].write : touch[j].reads[0];
         const std::size_t length = any.range.length;
@@ -83,8 +90,7 @@ void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::
                 extend(other_slices->back(), length);
             continue;
         }
-        const std::size_t pieces = (length + most - 1) / most;
-        const std::size_t piece = ((length + pieces - 1) / pieces + grain - 1) / grain * grain;
+        const std::size_t piece = piece_of(length, most, element);
         std::int32_t layer = length <= most ? static_cast<std::int32_t>(slices.size()) : 0;
         for (std::size_t at = 0; at < length; at += piece, ++layer) {
             const std::size_t bytes = std::min(piece, length - at);
@@ -96,6 +102,26 @@ void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::
             }
         }
     }
+}
+
+std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const AlikeBlocks &blocks,
+                             std::size_t most, std::size_t element) {
+    std::vector<Slice> slices;
+    const std::size_t piece = piece_of(blocks.least, most, element);
+    const std::size_t pieces = (blocks.least + piece - 1) / piece;
+    for (std::size_t j = 0; j < touch.size(); ++j) {
+        const Place &any = touch[j].write ? *touch[j].write : touch[j].reads[0];
+        for (std::size_t k = 0; k < pieces; ++k) {
+            const std::size_t at = k * piece;
+            const bool last = k + 1 == pieces;
+            slices.push_back(part(touch[j], at, last ? any.range.length - at : piece));
+            slices.back().stored = last ? blocks.longest - at : piece;
+            slices.back().layer = static_cast<std::int32_t>(pieces == 1 ? j : k);
+            slices.back().block = static_cast<std::int32_t>(j);
+            slices.back().within = at;
+        }
+    }
+    return slices;
 }
 
 } // namespace stretto::engine

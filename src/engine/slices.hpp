@@ -19,7 +19,10 @@ struct Slice {
     Places reads;
     std::optional<Place> write;
     std::size_t length = 0;
+    std::size_t stored = 0; // bytes that it takes in a stream, where all positions are alike
     std::int32_t layer = 0;
+    std::int32_t block = 0; // in the list of its op, and the bytes of it before the slice
+    std::size_t within = 0;
 };
 
 // What an op touches, block by block in the order of its list.
@@ -38,5 +41,16 @@ std::vector<Touch> touches(const schedule::Op &op, Memory &memory);
 //   most = 64 KiB:  | 150 KiB | -> 50, 50, 50      | 20 | 20 | 20 | 20 | -> 60, 20
 void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
          std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices);
+
+// Blocks that differ by one element at most: `least` and `longest` bytes, of which `least` > 0.
+struct AlikeBlocks {
+    std::size_t least = 0, longest = 0;
+};
+
+// The same where every position has to cut its blocks into as many slices, whichever are the longer
+// ones: none travels with a neighbour, and the last slice of a block takes what it has more than
+// the least.
+std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const AlikeBlocks &blocks,
+                             std::size_t most, std::size_t element);
 
 } // namespace stretto::engine

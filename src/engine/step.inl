@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
             if (!storable(run, step))
                 return false;
         } else if (!stream_.room(
-                       {run.bases[rank_] + step.place.cells + transport::extent(step.length).cells,
+                       {run.bases[rank_] + step.place.cells + transport::extent(step.stored).cells,
                         0}))
             return false;
     }
@@ -96,7 +96,7 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
             count += run.pushed;
         } else {
             outs[count] = own->payload();
-            if (step.length >= transport::kLeastBulk) {
+            if (step.stored >= transport::kLeastBulk) {
                 const auto offset = static_cast<std::int64_t>(
                     ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeader);
                 outs[count] = segment_->bulk(rank_) + offset;

@@ -105,6 +105,8 @@ struct Schedule {
     Contract contract;
     std::optional<Token> token;
     std::optional<Symmetry> symmetry;         // it looks the same from every position
+    bool alike = false; // so it does in which ops wait for which too, whatever the labels: its
+                        // blocks are in the same places of the lists of all, and meet as elsewhere
     std::function<Program(Position)> program; // lazy and pure
 
     Block blocks() const { return partition.blocks(); }

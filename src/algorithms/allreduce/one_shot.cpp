@@ -20,12 +20,14 @@ namespace stretto::algorithms {
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return assemble(Collective::allreduce, problem, Partition::even(1),
-                    Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
-                        for (Position ahead = 1; ahead < ranks; ++ahead)
-                            ops.push_back(schedule::send(shifted(p, ahead, ranks), {0}));
-                        append_collect(ops, p, ranks, 0, tree);
-                    });
+    return alike(assemble(Collective::allreduce, problem, Partition::even(1),
+                          Group::cyclic(problem.ranks),
+                          [ranks = problem.ranks](Ops &ops, Position p) {
+                              for (Position ahead = 1; ahead < ranks; ++ahead)
+                                  ops.push_back(schedule::send(shifted(p, ahead, ranks), {0}));
+                              append_collect(ops, p, ranks, 0, tree);
+                          }),
+                 tree == Tree::chain);
 }
 
 Algorithm allreduce::one_shot() {

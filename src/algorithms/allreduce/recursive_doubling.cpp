@@ -51,9 +51,9 @@ Algorithm allreduce::recursive_doubling() {
             .consistent = always,
             .canonical = folds_canonically,
             .make = [](const Problem &problem) {
-                return assemble(
+                return alike(assemble(
                     Collective::allreduce, problem, Partition::even(1), hypercube(problem.ranks),
-                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
+                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); }));
             }};
 }
 

@@ -68,10 +68,10 @@ Algorithm alltoall::bruck() {
             .consistent = always,
             .canonical = always,
             .make = [](const Problem &problem) {
-                return assemble(
+                return alike(assemble(
                     Collective::alltoall, problem, Partition::equal(problem.ranks),
                     Group::cyclic(problem.ranks),
-                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
+                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); }));
             }};
 }
 

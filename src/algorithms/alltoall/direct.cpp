@@ -26,20 +26,21 @@
 namespace stretto::algorithms {
 
 static Schedule make(const Problem &problem) {
-    return assemble(Collective::alltoall, problem, Partition::equal(problem.ranks),
-                    Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
-                        constexpr schedule::Slot kScratch = 1;
-                        for (Position i = 1; i < ranks; ++i) {
-                            const Position to = shifted(p, i, ranks);
-                            ops.push_back(schedule::send(to, {to}));
-                        }
-                        for (Position i = 1; i < ranks; ++i) {
-                            const Position from = shifted(p, -i, ranks);
-                            ops.push_back(schedule::recv(from, {from}, kScratch));
-                        }
-                        for (Position i = 1; i < ranks; ++i)
-                            ops.push_back(schedule::copy({shifted(p, -i, ranks)}, kScratch, kWork));
-                    });
+    return alike(
+        assemble(Collective::alltoall, problem, Partition::equal(problem.ranks),
+                 Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
+                     constexpr schedule::Slot kScratch = 1;
+                     for (Position i = 1; i < ranks; ++i) {
+                         const Position to = shifted(p, i, ranks);
+                         ops.push_back(schedule::send(to, {to}));
+                     }
+                     for (Position i = 1; i < ranks; ++i) {
+                         const Position from = shifted(p, -i, ranks);
+                         ops.push_back(schedule::recv(from, {from}, kScratch));
+                     }
+                     for (Position i = 1; i < ranks; ++i)
+                         ops.push_back(schedule::copy({shifted(p, -i, ranks)}, kScratch, kWork));
+                 }));
 }
 
 Algorithm alltoall::direct() {
