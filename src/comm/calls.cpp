@@ -15,8 +15,8 @@
 
 namespace stretto::comm {
 
-// A plan may be made of the steps of all ranks, of which each takes one to two KB meanwhile: from so
-// many on they are given back.
+// A plan may be made of the steps of all ranks, of which each takes one to two KB meanwhile: from
+// so many on they are given back.
 static constexpr std::size_t kManySteps = 8192;
 // So many ranks on a host make their plans by turns: 200 at once took 30 GB for one of 400 kB.
 static constexpr int kManyRanks = 32;

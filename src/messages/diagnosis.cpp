@@ -80,12 +80,12 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
                                   (awaited == matching::kAny ? std::string("any rank")
                                                              : segment_->names().of(awaited)) +
                                   engine::where_others_wait(*segment_, rank_));
-    fail(Status::timeout, here + " waited " + in_seconds(quiet_ns) + " for " +
-                              (awaited == matching::kAny ? std::string("any rank")
-                                                         : segment_->names().of(awaited)) +
-                              engine::where_others_wait(*segment_, rank_) +
-                              "; each send needs its receive, and each receive its send; raise "
-                              "STRETTO_TIMEOUT if that is not too long (0: for ever)");
+    fail(Status::timeout,
+         here + " waited " + in_seconds(quiet_ns) + " for " +
+             (awaited == matching::kAny ? std::string("any rank") : segment_->names().of(awaited)) +
+             engine::where_others_wait(*segment_, rank_) +
+             "; each send needs its receive, and each receive its send; raise "
+             "STRETTO_TIMEOUT if that is not too long (0: for ever)");
 }
 
 // Nobody waits for a message, but one asks whether it is there: who is asked about must live.  Who

@@ -104,7 +104,7 @@ struct Schedule {
     Partition partition;
     Contract contract;
     std::optional<Token> token;
-    std::optional<Symmetry> symmetry;         // it looks the same from every position
+    std::optional<Symmetry> symmetry; // it looks the same from every position
     bool alike = false; // so it does in which ops wait for which too, whatever the labels: its
                         // blocks are in the same places of the lists of all, and meet as elsewhere
     std::function<Program(Position)> program; // lazy and pure
