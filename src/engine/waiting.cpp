@@ -208,7 +208,9 @@ void Engine::compare(std::uint64_t sequence, int rank) {
             ours->signature == theirs->signature)
             continue;
         Said mine = said_in(*ours), other = said_in(*theirs);
-        const bool same_algorithm = mine.by == other.by;
+        // Algorithms are named where nothing else differs.
+        const bool same_algorithm =
+            mine.by == other.by || mine.what != other.what || mine.count != other.count;
         if (same_algorithm)
             mine.by = other.by = 0;
         std::string ours_in_words = describe_(mine), theirs_in_words = describe_(other);
