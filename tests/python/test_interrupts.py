@@ -80,6 +80,8 @@ def test_ctrl_c_ends_the_start(where, rank):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # It may be ignored here, as it is in what a shell has in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout.readline() == "begins\n"
     time.sleep(0.3)
