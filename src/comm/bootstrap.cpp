@@ -108,12 +108,12 @@ void watch(Joined &joined, int rank, Ward::Kind kind) {
 }
 
 Joined join_here(const Identity &me, const Origin *origin, const std::string &name) {
-    const transport::RankNames names(origin == nullptr ? std::vector<int>() : origin->in_job);
+    transport::RankNames names(origin == nullptr ? std::vector<int>() : origin->in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
     Patience patience(origin);
     const Meeting meeting = meet(me, origin, name, patience);
     Segment &segment = *meeting.segment;
-    segment.set_names(names);
+    segment.set_names(std::move(names));
     try {
         segment.hold_life(me.rank);
         enter(me, meeting, patience);
@@ -175,14 +175,14 @@ Joined join_hosts(const Identity &me) {
 // A communicator that is made of another.  Who is on which host, and where, is known; first each
 // rank connects with those on other hosts, then each host has its segment founded.
 Joined join_across(const Identity &me, const Origin &origin) {
-    const transport::RankNames names(origin.in_job);
+    transport::RankNames names(origin.in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
     Patience patience(&origin);
     Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), Kinds::data,
                             origin.watch, patience);
     const Meeting meeting = meet(me, &origin, origin.place, patience);
     Segment &segment = *meeting.segment;
-    segment.set_names(names);
+    segment.set_names(std::move(names));
     Joined joined{meeting.segment, nullptr, origin.reach};
     try {
         segment.hold_life(me.rank);
