@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/destinations.hpp"
 
+#include "engine/memory.hpp"
 #include "schedule/access.hpp"
 
 namespace stretto::engine {
@@ -10,10 +11,8 @@ using schedule::OpKind;
 
 Destinations::Destinations(const schedule::Schedule &schedule, const Lowered &lowered,
                            const PlanOptions &options)
-    : schedule_(schedule), lowered_(lowered), bounds_(schedule.partition.bounds(options.count)) {
-    for (std::size_t &bound : bounds_)
-        bound *= options.element;
-}
+    : schedule_(schedule), lowered_(lowered),
+      bounds_(byte_bounds(schedule.partition, options.count, options.element)) {}
 
 std::size_t Destinations::offset(const Reader &reader) {
     const Pass &pass =

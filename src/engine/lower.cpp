@@ -10,8 +10,6 @@
 
 namespace stretto::engine {
 
-using schedule::Block;
-using schedule::kWork;
 using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
@@ -21,9 +19,8 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
         throw Error(Status::unsupported, "schedule " + schedule.name +
                                              " chooses by a token, which this engine does not");
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
-    std::vector<std::size_t> bounds = schedule.partition.bounds(options.count);
-    for (std::size_t &bound : bounds)
-        bound *= options.element;
+    const std::vector<std::size_t> bounds =
+        byte_bounds(schedule.partition, options.count, options.element);
 
     // 1. What each op touches, and which ops are the two ends of a message.
     std::vector<std::vector<Op>> path(ranks);                      // by position
@@ -93,14 +90,9 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
                 else
                     builder.local(op, slice);
             }
-        // What ends where it began, and was never written, still has to reach the output.
-        std::vector<Touch> fill;
-        for (Block block = 0; block < schedule.blocks(); ++block)
-            if (!memories[p].written(block) &&
-                schedule.contract.end(static_cast<Position>(p), block))
-                fill.push_back({{memories[p].read(kWork, block)}, memories[p].write(kWork, block)});
         std::vector<Slice> slices;
-        cut(fill, nullptr, options.slice, options.element, slices, nullptr);
+        cut(fills(schedule, static_cast<Position>(p), memories[p]), nullptr, options.slice,
+            options.element, slices, nullptr);
         for (const Slice &slice : slices)
             builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
         builder.finish();

@@ -19,8 +19,6 @@
 
 namespace stretto::engine {
 
-using schedule::Block;
-using schedule::kWork;
 using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
@@ -73,9 +71,8 @@ std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position 
                                    const LowerOptions &options) {
     if (!schedule.symmetry || !schedule.alike || schedule.token)
         return std::nullopt;
-    std::vector<std::size_t> bounds = schedule.partition.bounds(options.count);
-    for (std::size_t &bound : bounds)
-        bound *= options.element;
+    const std::vector<std::size_t> bounds =
+        byte_bounds(schedule.partition, options.count, options.element);
     const std::optional<AlikeBlocks> blocks = alike_blocks(bounds, options.element);
     const Program program = schedule.program(position);
     const std::vector<Op> ops = schedule::path(program);
@@ -108,11 +105,7 @@ std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position 
                 builder.local(op, slice);
             }
     }
-    std::vector<Touch> fill;
-    for (Block block = 0; block < schedule.blocks(); ++block)
-        if (!memory.written(block) && schedule.contract.end(position, block))
-            fill.push_back({{memory.read(kWork, block)}, memory.write(kWork, block)});
-    for (const Slice &slice : slices_of(fill))
+    for (const Slice &slice : slices_of(fills(schedule, position, memory)))
         builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
     builder.finish();
     lowered.scratch_bytes = {memory.scratch_bytes()};

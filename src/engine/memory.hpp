@@ -18,6 +18,15 @@ constexpr std::size_t align_up(std::size_t bytes) {
     return round_up(bytes, kAlign);
 }
 
+// Where the blocks of a vector begin, in bytes, and where the last one ends.
+inline std::vector<std::size_t> byte_bounds(const schedule::Partition &partition, std::size_t count,
+                                            std::size_t element) {
+    std::vector<std::size_t> bounds = partition.bounds(count);
+    for (std::size_t &bound : bounds)
+        bound *= element;
+    return bounds;
+}
+
 // Where a piece of a slot lies, twice: for hazards, where input and output of a block are one
 // place (they are the same memory when the caller says so), and physically.
 struct Place {

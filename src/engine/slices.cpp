@@ -26,6 +26,15 @@ std::vector<Touch> touches(const Op &op, Memory &memory) {
     return result;
 }
 
+std::vector<Touch> fills(const schedule::Schedule &schedule, Position position, Memory &memory) {
+    std::vector<Touch> result;
+    for (schedule::Block block = 0; block < schedule.blocks(); ++block)
+        if (!memory.written(block) && schedule.contract.end(position, block))
+            result.push_back(
+                {{memory.read(schedule::kWork, block)}, memory.write(schedule::kWork, block)});
+    return result;
+}
+
 namespace {
 
 bool follows(const Place &a, std::size_t length, const Place &b) {

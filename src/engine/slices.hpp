@@ -33,6 +33,10 @@ struct Touch {
 
 std::vector<Touch> touches(const schedule::Op &op, Memory &memory);
 
+// The blocks that end where they began: a position holds them from the start, its program has never
+// written them, and they still have to reach the output.
+std::vector<Touch> fills(const schedule::Schedule &schedule, Position position, Memory &memory);
+
 // Cuts an op, or the two sides of a message alike (`other` may be null), into slices of at most
 // `most` bytes, of whole elements.  A long block is cut into equal pieces on cache lines, unless an
 // element is a record that does not fit into them evenly; short blocks that are neighbours on both
