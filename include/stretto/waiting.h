@@ -23,9 +23,9 @@ STRETTO_API stretto_status stretto_set_timeout(stretto_comm comm, double seconds
  * limit.  If the time is over, the communicator has failed, and the request has ended by that. */
 STRETTO_API stretto_status stretto_wait_for(stretto_request *request, double seconds);
 
-/* For those who bind Stretto to other languages.
- * The limit of the calls that this thread makes from now on, in whatever communicator, in place of
- * those of the communicators; 0: those hold. */
+/* For bindings to other languages.
+ * Limits every call that this thread makes from now on, on any communicator, in place of the
+ * communicator's limit.  0: the communicator's limit holds. */
 STRETTO_API stretto_status stretto_set_thread_timeout(double seconds);
 /* While this thread waits in Stretto, `function` is called every 50 to 100 ms.  If it does not
  * return 0, the call ends with STRETTO_ERR_INTERRUPTED, and the communicator with it: the other

@@ -13,8 +13,8 @@
 
 namespace stretto::comm {
 
-// Takes in those who call at a socket, and hears each when its greeting is there.  A caller that is
-// held up between its call and its greeting keeps nobody else waiting, and is not turned away.
+// Accepts the callers of a socket, and reads each greeting when it is there.  A caller that is held
+// up between its call and its greeting keeps no other caller waiting, and is not turned away.
 class Callers {
 public:
     // A socket that has called, and the first packet that came over it.

@@ -172,8 +172,9 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
     Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), me.rank};
     Descriptor listener;
     Callers callers(listener, me.rank, std::max(kHelloBytes, kAnswerBytes));
-    // Those who have called and those who call now.  Where this process lacks a descriptor all are
-    // expected to call, and each that has been told makes room for the next.
+    // Answers the ranks that have called and those that call now.  If this process lacks a
+    // descriptor, it expects all ranks to call: each rank that has its answer makes room for the
+    // next one.
     const auto refuse_all = [&](Status status, std::string_view why) {
         int absent = 0; // counted without memory, of which there may be none
         for (int rank = 0; rank < me.size; ++rank)
@@ -185,7 +186,7 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
                 send_answer(peer.get(), status, why);
             peer = Descriptor();
         }
-        // Those who come a little later are told as well.
+        // Ranks that call a little later are told the failure as well.
         const int milliseconds = status == Status::timeout  ? 0
                                  : status == Status::system ? 3000
                                                             : 500;

@@ -29,8 +29,8 @@ public:
     bool ended() const { return now_ns() > deadline(); }
     // Of now_ns(); UINT64_MAX: never.
     std::uint64_t deadline() const { return after(0); }
-    // Who knows what is missing gives up first and tells the others.  Half of the grace later those
-    // who wait for such reports give up, after all of it those who wait for the word of another.
+    // A rank that knows what is missing gives up first and tells the others.  A rank that waits for
+    // such reports gives up half of the grace later, one that waits for an answer after all of it.
     bool ended_for_reports() const { return now_ns() > after(grace() / 2); }
     bool ended_for_word() const { return now_ns() > after(grace()); }
     std::uint64_t waited() const { return now_ns() - start_; } // ns

@@ -102,7 +102,7 @@ void Rendezvous::run() {
             else if (too_late() && !over_)
                 fail({Status::timeout, "after " + patience_.seconds() + missing()});
         }
-        // Those who come a little later are told as well.
+        // Ranks that call a little later are told the failure as well.
         constexpr std::uint64_t kStays = 3'000'000'000; // ns
         if (failure_ && failure_->status() != Status::timeout)
             stay(kStays);
@@ -121,8 +121,8 @@ void Rendezvous::run() {
     told_.store(true, std::memory_order_release);
 }
 
-// Those who lack a connection know to whom, and tell before they give up: once all are named they
-// are given time for that.
+// A rank that lacks a connection knows to which peer, and reports that before it gives up.  Once
+// all ranks are named, rank 0 waits for these reports.
 bool Rendezvous::too_late() const {
     return number_ == me_.size ? patience_.ended_for_reports() : patience_.ended();
 }
