@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "buffer.hpp"
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,17 +47,25 @@ std::optional<stretto_dtype> dtype_of(const Py_buffer &view) {
     std::string_view format = view.format == nullptr ? "B" : view.format;
     if (format.size() > 1 && (format[0] == '@' || format[0] == '=' || format[0] == '<'))
         format.remove_prefix(1);
-    if (format == "?")
-        return view.itemsize == 1 ? std::optional(STRETTO_BOOL) : std::nullopt;
+    const auto of_size = [&](std::initializer_list<Dtype> types) -> std::optional<stretto_dtype> {
+        for (const Dtype type : types)
+            if (size_of(type) == static_cast<std::size_t>(view.itemsize))
+                return static_cast<stretto_dtype>(type);
+        return std::nullopt;
+    };
     const auto is_one_of = [&](std::string_view letters) {
         return format.size() == 1 && letters.find(format[0]) != std::string_view::npos;
     };
-    const char *kind = is_one_of("bhilqn")                ? "int"
-                       : is_one_of("BHILQN")              ? "uint"
-                       : is_one_of("efd")                 ? "float"
-                       : format == "Zf" || format == "Zd" ? "complex"
-                                                          : "";
-    return find_dtype(kind + std::to_string(8 * view.itemsize));
+    using enum Dtype;
+    if (is_one_of("bhilqn"))
+        return of_size({i8, i16, i32, i64});
+    if (is_one_of("BHILQN"))
+        return of_size({u8, u16, u32, u64});
+    if (is_one_of("efd"))
+        return of_size({f16, f32, f64});
+    if (format == "Zf" || format == "Zd")
+        return of_size({c64, c128});
+    return format == "?" ? of_size({boolean}) : std::nullopt;
 }
 
 std::string element_type(nb::handle array) {

@@ -46,7 +46,7 @@ Communicator init_explicit(int rank, int size, const char *job) {
 }
 
 void play(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
-          nb::handle op, int root, Counts counts, std::optional<double> timeout) {
+          nb::handle op, int root, std::optional<double> timeout, Counts counts) {
     const Limit limit(timeout);
     const Invocation what(collective, send, recv, op, root, self.handle->rank(),
                           self.handle->size(), std::move(counts));
@@ -152,7 +152,7 @@ void bind_communicator(nb::module_ &module) {
     communicator.def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
         .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
         .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
-             "counts"_a = Counts{}, "timeout"_a = nb::none())
+             "timeout"_a = nb::none(), "counts"_a = Counts{})
         .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
              "counts"_a = Counts{})
         .def("plan", &plan, "send"_a.none(), "recv"_a, "op"_a)

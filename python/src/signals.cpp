@@ -11,21 +11,33 @@ namespace nb = nanobind;
 
 namespace stretto::python {
 
-static thread_local Signals *current = nullptr;
+namespace {
 
-Signals::Signals() : before_(current) {
-    current = this;
-    stretto_set_interrupt(&run_handlers, this);
+// Each call of Python's asks for this, so a thread registers its interrupt once and keeps it.
+struct OfThread {
+    Signals *innermost = nullptr; // null outside of calls
+    bool registered = false;
+};
+thread_local OfThread of_thread;
+
+} // namespace
+
+Signals::Signals() : mine_(&of_thread.innermost), before_(*mine_) {
+    *mine_ = this;
+    if (!of_thread.registered) {
+        stretto_set_interrupt(&run_handlers, mine_);
+        of_thread.registered = true;
+    }
 }
 
 Signals::~Signals() {
-    current = before_;
-    stretto_set_interrupt(before_ != nullptr ? &run_handlers : nullptr, before_);
+    *mine_ = before_;
 }
 
 // By the thread that waits, which has let go of the GIL.  Only the main thread finds signals.
-int Signals::run_handlers(void *self) {
-    if (python_ends())
+int Signals::run_handlers(void *innermost) {
+    Signals *const call = *static_cast<Signals **>(innermost);
+    if (call == nullptr || python_ends())
         return 0;
     const nb::gil_scoped_acquire acquired;
     if (PyErr_CheckSignals() == 0)
@@ -33,7 +45,7 @@ int Signals::run_handlers(void *self) {
     try {
         throw nb::python_error();
     } catch (...) {
-        static_cast<Signals *>(self)->raised_ = std::current_exception();
+        call->raised_ = std::current_exception();
     }
     return 1;
 }

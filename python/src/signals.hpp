@@ -20,8 +20,9 @@ public:
     void rethrow();
 
 private:
-    static int run_handlers(void *self);
+    static int run_handlers(void *innermost);
 
+    Signals **const mine_;  // where this thread keeps the innermost
     Signals *const before_; // of a call in which a handler makes this one
     std::exception_ptr raised_;
 };

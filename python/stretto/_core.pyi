@@ -42,8 +42,8 @@ class Communicator:
         recv: Any | None,
         op: str | Operation,
         root: int,
-        counts: list[int] = [],
         timeout: float | None = None,
+        counts: list[int] = [],
     ) -> None: ...
     def start(
         self,

@@ -118,7 +118,7 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
         Returns recv.
         """
         recv = like(send, recv)
-        self._core.play("allreduce", given(send), recv, op, 0, timeout=timeout)
+        self._core.play("allreduce", given(send), recv, op, 0, timeout)
         return recv
 
     def reduce(
@@ -132,17 +132,17 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
     ) -> Given | np.ndarray | None:
         """As `allreduce`, but only `root` gets the result (and looks at `recv`); None elsewhere."""
         recv = like(send, recv) if self.rank == root else None
-        self._core.play("reduce", given(send), recv, op, root, timeout=timeout)
+        self._core.play("reduce", given(send), recv, op, root, timeout)
         return recv
 
     def broadcast(self, buffer: Given, root: int = 0, *, timeout: float | None = None) -> Given:
         """Copies `buffer` of `root`, which may be read-only, into `buffer` of all.  Returns it."""
-        self._core.play("broadcast", None, buffer, "sum", root, timeout=timeout)
+        self._core.play("broadcast", None, buffer, "sum", root, timeout)
         return buffer
 
     def barrier(self, *, timeout: float | None = None) -> None:
         """Returns when all ranks have called it."""
-        self._core.play("barrier", None, None, "sum", 0, timeout=timeout)
+        self._core.play("barrier", None, None, "sum", 0, timeout)
 
     # ---- phases of computation, between collectives
 

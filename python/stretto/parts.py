@@ -39,7 +39,7 @@ class Parts:
         recv is a NumPy array; else recv).
         """
         recv, result = self._scattered(send, recv)
-        self._core.play("reduce_scatter", given(send), recv, op, 0, timeout=timeout)
+        self._core.play("reduce_scatter", given(send), recv, op, 0, timeout)
         return result
 
     def ireduce_scatter(
@@ -64,7 +64,7 @@ class Parts:
         IN_PLACE: recv holds sum(counts) elements, the result is its first counts[rank].
         """
         counts, recv, result = self._scattered_by(send, counts, recv)
-        self._core.play("reduce_scatter", given(send), recv, op, 0, counts, timeout=timeout)
+        self._core.play("reduce_scatter", given(send), recv, op, 0, timeout, counts)
         return result
 
     def ireduce_scatterv(
@@ -93,7 +93,7 @@ class Parts:
         Returns recv.
         """
         recv = self._gathered(send, recv)
-        self._core.play("allgather", given(send), recv, "sum", 0, timeout=timeout)
+        self._core.play("allgather", given(send), recv, "sum", 0, timeout)
         return recv
 
     def iallgather(self, send: AnyArray | InPlace, recv: AnyArray | None = None) -> Request:
@@ -115,7 +115,7 @@ class Parts:
         dimension.  IN_PLACE: this rank's part already lies there.  Returns recv.
         """
         counts, recv = _gathered_by(send, counts, recv)
-        self._core.play("allgather", given(send), recv, "sum", 0, counts, timeout=timeout)
+        self._core.play("allgather", given(send), recv, "sum", 0, timeout, counts)
         return recv
 
     def iallgatherv(
@@ -135,7 +135,7 @@ class Parts:
     ) -> Given | np.ndarray | None:
         """As `allgather`, but only `root` gets the arrays (and looks at `recv`); None elsewhere."""
         recv = self._gathered(send, recv) if self.rank == root else None
-        self._core.play("gather", given(send), recv, "sum", root, timeout=timeout)
+        self._core.play("gather", given(send), recv, "sum", root, timeout)
         return recv
 
     def igather(
@@ -161,7 +161,7 @@ class Parts:
         returned.  Returns recv.
         """
         send, recv, result = self._dealt(send, recv, root)
-        self._core.play("scatter", send, recv, "sum", root, timeout=timeout)
+        self._core.play("scatter", send, recv, "sum", root, timeout)
         return result
 
     def iscatter(
@@ -185,7 +185,7 @@ class Parts:
         contribution.  Returns recv.
         """
         recv = like(send, recv)
-        self._core.play("alltoall", given(send), recv, "sum", 0, timeout=timeout)
+        self._core.play("alltoall", given(send), recv, "sum", 0, timeout)
         return recv
 
     def ialltoall(self, send: AnyArray | InPlace, recv: AnyArray | None = None) -> Request:
