@@ -33,9 +33,12 @@ void interruption_point() {
     if (now - own.asked < kEvery)
         return;
     own.asked = now;
-    if (own.function(own.context) == 0)
+    const CallScope waiting = call_scope(); // the function may call Stretto
+    const bool go_on = own.function(own.context) == 0;
+    call_scope() = waiting;
+    if (go_on)
         return;
-    const int rank = call_scope().rank;
+    const int rank = waiting.rank;
     throw Interruption((rank < 0 ? std::string("this rank") : "rank " + std::to_string(rank)) +
                        " was interrupted (by Ctrl-C, or a signal's handler that raised)");
 }

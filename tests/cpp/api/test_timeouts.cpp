@@ -176,6 +176,30 @@ TEST_CASE("an interrupt ends every call, and the others are told") {
     }
 }
 
+TEST_CASE("an interrupt that uses another communicator leaves the call its limit") {
+    struct Other {
+        stretto_comm comm = nullptr;
+        int calls = 0;
+    };
+    check_text(told(STRETTO_ERR_TIMEOUT, [](stretto_comm comm) {
+        Other other;
+        test::check(stretto_init_explicit(0, 1, test::fresh_job().c_str(), &other.comm));
+        test::check(stretto_set_timeout(comm, 0.1));
+        stretto_set_interrupt(
+            [](void *context) {
+                auto &used = *static_cast<Other *>(context);
+                constexpr int kEnough = 100; // without a limit nothing else would end the call
+                return stretto_barrier(used.comm) != STRETTO_OK || ++used.calls > kEnough ? 1 : 0;
+            },
+            &other);
+        const stretto_status status = stretto_barrier(comm);
+        stretto_set_interrupt(nullptr, nullptr);
+        CHECK(other.calls > 0);
+        test::check(stretto_finalize(&other.comm));
+        return status;
+    }));
+}
+
 // A rank that is interrupted before it has met another one has nobody to tell, so it waits until
 // the other has been asked several times whether it is to stop.
 TEST_CASE("an interrupt ends the start, and the others are told") {
