@@ -37,10 +37,10 @@ public:
             by_rank_.try_emplace({me.job, me.rank}, stretto::process_mark(), getpid())
                 .first->second;
         if (mark != stretto::process_mark())
-            throw stretto::used_in_child(in_words(me.rank, me.job), pid);
+            throw stretto::used_in_child(in_words(me), pid);
     }
-    static std::string in_words(int rank, const std::string &job) {
-        return "rank " + std::to_string(rank) + " of job '" + job + "'";
+    static std::string in_words(const stretto::comm::Identity &me) {
+        return "rank " + std::to_string(me.rank) + " of " + me.words();
     }
 
 private:
@@ -95,8 +95,7 @@ void end(stretto_request request) {
 } // namespace
 
 void stretto::api::refuse_child(const stretto_comm_s &parents) {
-    const stretto::comm::Communicator &communicator = parents.communicator;
-    throw used_in_child(Joined::in_words(communicator.rank(), communicator.job()), parents.pid);
+    throw used_in_child(Joined::in_words(parents.communicator.identity()), parents.pid);
 }
 
 extern "C" {

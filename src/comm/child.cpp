@@ -73,7 +73,8 @@ Child child_of(const Communicator &parent, std::vector<int> ranks, const std::st
     child.identity.rank =
         static_cast<int>(std::find(ranks.begin(), ranks.end(), parent.rank()) - ranks.begin());
     child.identity.size = static_cast<int>(ranks.size());
-    child.identity.job = name + " of " + parent.job();
+    child.identity.job = name + " of " + parent.identity().job;
+    child.identity.called = "'" + name + "' of " + parent.identity().words();
     child.identity.launcher = call;
     child.origin.place = place;
     child.origin.ring_bytes = parent.segment()->ring_bytes();

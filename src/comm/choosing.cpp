@@ -95,7 +95,7 @@ void Communicator::log_choice(const Request &request, const Chosen &chosen) cons
             std::to_string(here.hosts) + (here.hosts == 1 ? " host" : " hosts");
     if (here.reproducible != select::Reproducible::off)
         text += ", reproducible " + std::string(select::name(here.reproducible));
-    log(text + " (" + shown(job()) + "): " + chosen.algorithm + "; " + chosen.why);
+    log(text + " (" + shown(me_.job) + "): " + chosen.algorithm + "; " + chosen.why);
 }
 
 } // namespace stretto::comm

@@ -54,7 +54,7 @@ public:
 
     int rank() const { return me_.rank; }
     int size() const { return me_.size; }
-    const std::string &job() const { return me_.job; }
+    const Identity &identity() const { return me_; }
     const std::shared_ptr<transport::Segment> &segment() const { return segment_; }
     // For communicators made of this one.
     const Reach &reach() const { return joined_.reach; }

@@ -9,6 +9,7 @@
 #include "base/kernel_files.hpp"
 #include "base/spelling.hpp"
 #include "base/status.hpp"
+#include "net/address.hpp"
 #include "net/bytes.hpp"
 #include "net/crypto.hpp"
 
@@ -103,16 +104,21 @@ public:
     // STRETTO_ADDR; or where torch.distributed meets (env://), unless all ranks are on this host.
     // There is a store of torch's own at its port, so the next one is taken.  Without an address,
     // ranks on other hosts would be waited for in vain.
-    std::string address_of(const Launcher &launcher) const {
-        if (const auto address = get("STRETTO_ADDR"))
-            return *address;
+    void find_address(const Launcher &launcher, Identity &me) const {
+        if (const auto address = get("STRETTO_ADDR")) {
+            me.address = *address;
+            return;
+        }
         if (launcher.kind == Kind::torchrun && get("MASTER_ADDR") && get("MASTER_PORT") &&
             (!get(launcher.local_size) ? integer(launcher.size) > 1 && !loopback("MASTER_ADDR")
-                                       : !others_of(launcher).empty()))
-            return after_master();
+                                       : !others_of(launcher).empty())) {
+            me.address = after_master();
+            me.address_from = "MASTER_ADDR, and the port after MASTER_PORT";
+            return;
+        }
         const std::string others = others_of(launcher);
         if (others.empty())
-            return "";
+            return;
         throw Error(Status::argument,
                     std::string(launcher.name) + " says that the job has ranks on several hosts (" +
                         others +
@@ -170,6 +176,20 @@ public:
                get("SLURM_STEP_ID").value_or("");
     }
 
+    // For messages, where users have set something else than the name; "" where they have not.
+    std::string call_job(const Launcher &launcher) const {
+        if (launcher.kind == Kind::own)
+            return "";
+        if (const auto name = get("STRETTO_JOB"))
+            return "job '" + shown(*name) + "'";
+        if (launcher.kind != Kind::torchrun)
+            return "";
+        const std::string run = get("TORCHELASTIC_RUN_ID").value_or("none"); // torchrun's default
+        if (run != "none")
+            return "torchrun's job '" + shown(run) + "'";
+        return "the job of MASTER_PORT=" + shown(get("MASTER_PORT").value_or(""));
+    }
+
 private:
     // A task of a step that srun has started.  In an allocation without one (a batch script, or
     // salloc) only the variables of the allocation are set; the shell of an interactive one is a
@@ -200,6 +220,10 @@ private:
                             ", and the ranks meet at the port after it, of which there are those "
                             "from 2 to 65535; choose another MASTER_PORT, or set STRETTO_ADDR");
         const std::string host = *get("MASTER_ADDR");
+        if (!net::can_name_host(host))
+            throw Error(Status::argument, "MASTER_ADDR is '" + shown(host) +
+                                              "', which names no host; it takes a name or an "
+                                              "address, as node7, 10.0.0.1 or fd00::1");
         const bool v6 = host.find(':') != std::string::npos;
         return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port + 1);
     }
@@ -298,7 +322,8 @@ Identity identify(const Environment &environment, const ProcessText &process, co
         if (!here.is_reachable(*by))
             throw here.unreachable(*by);
         found->job = here.job_of(*by);
-        found->address = here.address_of(*by);
+        found->called = here.call_job(*by);
+        here.find_address(*by, *found);
         if (found->address.empty() || here.may_be_taken(*by))
             here.tell_launch(*by, all, *found);
         return *found;

@@ -26,6 +26,13 @@ struct Identity {
     bool by_process = false; // that is the process that has started the ranks
     // Of rank 0, if it listens at the address already.
     std::shared_ptr<Descriptor> door = nullptr;
+    // For messages, which name what the user has set and nothing that follows from it: by what
+    // `address` is that, and how the job is called ("": by its name).
+    std::string address_from = std::string(info(Setting::addr).variable);
+    std::string called = "";
+
+    // "job 'x'", "the job of MASTER_PORT=29500".
+    std::string words() const { return called.empty() ? "job '" + job + "'" : called; }
 };
 
 // Of `launch`, for comparisons; 0 if there is none.

@@ -31,13 +31,12 @@ Descriptor call_founder(const Identity &me, const std::string &who, const std::s
            }) != 0) {
         const int code = errno;
         if (code != ECONNREFUSED && code != ENOENT && code != EAGAIN)
-            throw_errno("cannot reach " + who + " of job '" + me.job + "'");
+            throw_errno("cannot reach " + who + " of " + me.words());
         patience.watch();
         if (patience.ended())
             throw Error(Status::timeout,
-                        "rank " + std::to_string(me.rank) + " heard nothing of " + who +
-                            " of job '" + me.job + "' (by " + me.launcher + ") within " +
-                            patience.seconds() +
+                        "rank " + std::to_string(me.rank) + " heard nothing of " + who + " of " +
+                            me.words() + " (by " + me.launcher + ") within " + patience.seconds() +
                             (code == EAGAIN ? ": its socket is there, and has no room for one more "
                                               "call; is it stopped?"
                                             : ": no process of this host listens at its socket; "
@@ -47,7 +46,7 @@ Descriptor call_founder(const Identity &me, const std::string &who, const std::s
         usleep(nap);
         nap = std::min(2 * nap, 2000u);
     }
-    check_listener(socket.get(), me.job);
+    check_listener(socket.get(), me.words());
     return socket;
 }
 
@@ -55,11 +54,11 @@ Error no_word(const Identity &me, const std::string &founder, bool welcome,
               const Patience &patience) {
     const std::string rank = "rank " + std::to_string(me.rank);
     if (welcome)
-        return Error(Status::timeout, "job '" + me.job + "' was not complete within " +
+        return Error(Status::timeout, me.words() + " was not complete within " +
                                           patience.seconds() + "; " + founder + " has let " + rank +
                                           " in, and knows who is missing: look at its output");
-    return Error(Status::timeout, rank + " has called " + founder + " of job '" + me.job +
-                                      "', which has not answered within " + patience.seconds() +
+    return Error(Status::timeout, rank + " has called " + founder + " of " + me.words() +
+                                      ", which has not answered within " + patience.seconds() +
                                       "; is it stopped?");
 }
 
@@ -84,8 +83,8 @@ std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const I
         if (packet.size == 0 && !welcome)
             return std::nullopt;
         if (packet.size == 0)
-            throw Error(Status::peer, founder + " has died before job '" + me.job +
-                                          "' was complete; look at its output");
+            throw Error(Status::peer, founder + " has died before " + me.words() +
+                                          " was complete; look at its output");
         auto answer = packet.size == bytes.size() ? parse_answer(bytes) : std::nullopt;
         if (!answer)
             throw Error(
@@ -120,7 +119,7 @@ Meeting follow(const Identity &me, const Origin *origin, const std::string &name
             socket = call_founder(me, who, name, patience);
             handed = greet(socket.get(), hello, me, who, patience);
             if (!handed && patience.ended())
-                throw Error(Status::timeout, who + " of job '" + me.job + "' has turned rank " +
+                throw Error(Status::timeout, who + " of " + me.words() + " has turned rank " +
                                                  std::to_string(me.rank) + " away for " +
                                                  patience.seconds());
             if (!handed)

@@ -40,12 +40,12 @@ void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &
         throw Error(Status::mismatch, why);
     };
     if (hello.size != me.size)
-        refuse("rank " + std::to_string(hello.rank) + " says that job '" + me.job + "' has " +
+        refuse("rank " + std::to_string(hello.rank) + " says that " + me.words() + " has " +
                std::to_string(hello.size) + " ranks, rank " + std::to_string(me.rank) + " says " +
                std::to_string(me.size) + "; start all ranks of the job alike");
     if (hello.rank < 0 || hello.rank >= me.size || !is_follower(hello.rank, me, origin) ||
         peers[static_cast<std::size_t>(hello.rank)].open())
-        refuse("two processes of job '" + me.job + "' say that they are rank " +
+        refuse("two processes of " + me.words() + " say that they are rank " +
                std::to_string(hello.rank) + "; give every job a name of its own");
     cores.add(hello.cores);
     send_answer(caller.get(), Status::ok, kWelcome);
@@ -70,7 +70,7 @@ Error too_late(const Identity &me, const Origin *origin, const std::vector<int> 
                           "stopped?";
     return Error(Status::timeout,
                  "after " + patience.seconds() + " nothing was heard of rank(s)" + listed(absent) +
-                     " of job '" + me.job + "'" +
+                     " of " + me.words() +
                      (origin == nullptr
                           ? " on this host; see whether they run, on this host and under this "
                             "user, and come to stretto_init" +
@@ -87,10 +87,10 @@ Descriptor listen_for_others(const Identity &me, const std::string &name) {
         if (errno == EADDRINUSE) {
             const Descriptor other = open_socket();
             if (connect(other.get(), reinterpret_cast<sockaddr *>(&where), length) == 0)
-                check_listener(other.get(), me.job);
+                check_listener(other.get(), me.words());
             throw Error(Status::argument, "another process is rank " + std::to_string(me.rank) +
-                                              " of job '" + me.job +
-                                              "'; give every job a name of its own");
+                                              " of " + me.words() +
+                                              "; give every job a name of its own");
         }
         throw_errno("cannot bind the job's socket");
     }

@@ -167,6 +167,9 @@ Identity introduce(int rank, int size, const Allgather &allgather) {
     me.job = "introduced-" + answer.job.get();
     me.secret = answer.secret.get();
     me.address = answer.address.get();
+    me.called = "this MPI job";
+    if (!given(Setting::addr))
+        me.address_from = "what rank 0 found; STRETTO_IFACE or STRETTO_ADDR choose another";
     return me;
 }
 

@@ -55,7 +55,7 @@ void check_listener(int fd, const std::string &job) {
         throw Error(
             Status::system,
             "a process of another user (" + std::to_string(*owner) +
-                ") has the socket at which the ranks of job '" + job + "' of user " +
+                ") has the socket at which the ranks of " + job + " of user " +
                 std::to_string(geteuid()) +
                 " meet on this host; nothing was said to it. Start the job again by a launcher, "
                 "or by another name (STRETTO_JOB), and ask who that user is");

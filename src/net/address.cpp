@@ -162,6 +162,13 @@ socklen_t Address::size() const {
     return family() == AF_INET ? sizeof(raw_.v4) : sizeof(raw_.v6);
 }
 
+bool can_name_host(std::string_view host) {
+    constexpr std::size_t kLongestName = 253; // of DNS
+    return !host.empty() && host.size() <= kLongestName &&
+           host.find_first_of("[]") == std::string_view::npos &&
+           std::all_of(host.begin(), host.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
 Endpoint parse_endpoint(std::string_view variable, std::string_view text) {
     const auto refuse = [&](const std::string &why) {
         throw Error(Status::argument, std::string(variable) + " is '" + shown(text) + "', " + why +
@@ -179,11 +186,7 @@ Endpoint parse_endpoint(std::string_view variable, std::string_view text) {
     } else if (host.find(':') != std::string_view::npos) {
         refuse("which has several colons: an IPv6 address takes brackets");
     }
-    constexpr std::size_t kLongestName = 253; // of DNS
-    const bool printable =
-        std::all_of(host.begin(), host.end(), [](char c) { return c > ' ' && c <= '~'; });
-    if (host.empty() || host.size() > kLongestName || !printable ||
-        host.find_first_of("[]") != std::string_view::npos)
+    if (!can_name_host(host))
         refuse("which names no host");
     const std::string_view digits = text.substr(colon + 1);
     std::uint16_t port = 0;

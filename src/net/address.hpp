@@ -59,6 +59,9 @@ struct Endpoint {
     std::uint16_t port = 0;
 };
 
+// Not whether it exists.
+bool can_name_host(std::string_view text);
+
 // "node7:29400", "10.0.0.1:29400", "[::1]:29400".  Throws Error(argument) that names `variable`,
 // where the text is from, and says what it takes.
 Endpoint parse_endpoint(std::string_view variable, std::string_view text);

@@ -56,7 +56,7 @@ Descriptor listen_within(const PortRange &range, unsigned turn, std::uint16_t ex
                 "none of the " + std::to_string(ports) + " port(s) of " +
                     std::string(info(Setting::ports).variable) + "=" + words(range) +
                     " is free on " + host_name() +
-                    "; each rank takes one: name more, and not that of STRETTO_ADDR alone");
+                    "; each rank takes one, but not the port at which the ranks meet: name more");
 }
 
 } // namespace stretto::net

@@ -9,7 +9,9 @@ namespace {
 
 constexpr char kSameSecret[] =
     "all ranks need the same secret (STRETTO_SECRET, or the file that STRETTO_SECRET_FILE names), "
-    "and STRETTO_ADDR letter by letter the same";
+    "and the address at which they meet letter by letter the same (STRETTO_ADDR, or MASTER_ADDR "
+    "and "
+    "MASTER_PORT)";
 
 std::string number(std::uint64_t value) {
     return std::to_string(value);

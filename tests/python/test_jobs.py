@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -147,3 +148,37 @@ def test_torchrun_starts_a_job_as_well(stretto):
         for rank in range(2)
     ]
     assert [each.communicate(timeout=60)[0] for each in ranks] == ["0 of 2\n", "1 of 2\n"]
+
+
+@pytest.mark.parametrize("case", ["alone", "rank 0 lacks", "port taken", "unknown name", "strange"])
+def test_errors_of_a_start_name_what_was_set(case):
+    """Where MASTER_ADDR and MASTER_PORT say where ranks meet, no message is of STRETTO_ADDR."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        if case != "port taken":
+            taken.close()
+        hosts = {"unknown name": "no-such-host.invalid", "strange": "no host"}
+        settings = {
+            "RANK": "1" if case in ("rank 0 lacks", "unknown name") else "0",
+            "WORLD_SIZE": "2",
+            "LOCAL_WORLD_SIZE": "1",
+            "MASTER_ADDR": hosts.get(case, "127.0.0.1"),
+            "MASTER_PORT": str(port - 1),
+            "STRETTO_SECRET": "of-tests-only-0123456789abcdef-0123",
+            "STRETTO_INIT_TIMEOUT": "1",
+        }
+        without = {
+            key: value for key, value in os.environ.items() if not key.startswith("STRETTO_")
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", "import stretto; stretto.init()"],
+            env={**without, **settings},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode != 0
+    said = done.stderr.strip().splitlines()[-1]
+    assert "MASTER_ADDR" in said, said
+    assert "STRETTO_ADDR" not in said, said
+    assert "torch-" not in said, said

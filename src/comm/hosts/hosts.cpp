@@ -40,14 +40,12 @@ Descriptor door_of(const Identity &me, const net::Key &key, const Table &table,
                    const Patience &patience) {
     if (me.door != nullptr)
         return std::move(*me.door);
-    const std::uint16_t port = net::parse_endpoint("STRETTO_ADDR", me.address).port;
+    const std::uint16_t port = net::parse_endpoint(me.address_from, me.address).port;
     try {
         return net::listen_everywhere(port);
     } catch (const Error &error) {
-        const bool derived = !given(Setting::addr) && me.launcher == "torchrun";
         const Error why(error.status(),
-                        rank_here(me.rank) + ": " + error.what() +
-                            (derived ? " (it is the one after MASTER_PORT)" : " (STRETTO_ADDR)"));
+                        rank_here(me.rank) + ": " + error.what() + " (" + me.address_from + ")");
         try {
             if (port < UINT16_MAX)
                 Rendezvous(Rendezvous::Aside(), me, key,

@@ -45,7 +45,7 @@ Place find_place(const Identity &me, const std::string &name, Patience &patience
         place.listener = Descriptor();
         place.socket = open_socket();
         if (uninterrupted([&] { return ::connect(place.socket.get(), at, length); }) == 0) {
-            check_listener(place.socket.get(), me.job);
+            check_listener(place.socket.get(), me.words());
             return place;
         }
         // It is bound, but nobody listens yet, or any more, or its queue is full.
@@ -94,7 +94,7 @@ void HostMeeting::find_neighbours(int instance) {
 // Where other hosts reach this rank.  What keeps it from that can be told already.
 void HostMeeting::listen() {
     const auto turn = static_cast<unsigned>(me_.rank);
-    const std::uint16_t meeting = net::parse_endpoint("STRETTO_ADDR", me_.address).port;
+    const std::uint16_t meeting = net::parse_endpoint(me_.address_from, me_.address).port;
     socket_ = net::listen_within(net::port_range(), turn, meeting);
     port_ = net::local_address(socket_.get()).port();
 }
@@ -164,13 +164,13 @@ void HostMeeting::admit(Descriptor caller, std::span<const std::byte> greeting) 
     };
     const std::string who = "rank " + std::to_string(seat->rank) + " on " + net::host_name();
     if (seat->size != me_.size)
-        refuse(who + " says that job '" + me_.job + "' has " + std::to_string(seat->size) +
+        refuse(who + " says that " + me_.words() + " has " + std::to_string(seat->size) +
                " ranks, rank " + std::to_string(me_.rank) + " says " + std::to_string(me_.size) +
                "; start all ranks of the job alike");
     if (seat->rank < 0 || seat->rank >= me_.size || seat->rank == me_.rank ||
         meeting_.sockets[static_cast<std::size_t>(seat->rank)].open())
-        refuse("two processes say that they are " + who + ", of job '" + me_.job +
-               "'; give every job an address of its own");
+        refuse("two processes say that they are " + who + ", of " + me_.words() +
+               "; give every job an address of its own (" + me_.address_from + ")");
     cores_.add(seat->cores);
     seat->cores_here = cores_worth(cores_);
     spokesman_->name(*seat);
@@ -209,8 +209,8 @@ void HostMeeting::take_handed(int fd, Handed handed) {
     const std::size_t size = receive(fd, bytes).size;
     const auto table = parse_table(std::span(bytes).first(std::min(size, bytes.size())));
     if (!table)
-        throw Error(Status::peer, speaker + " has died before job '" + me_.job +
-                                      "' was complete; look at its output");
+        throw Error(Status::peer, speaker + " has died before " + me_.words() +
+                                      " was complete; look at its output");
     take_table(*table);
     meeting_.segment =
         Segment::attach(std::move(handed.segment), std::move(handed.heap), placement_);

@@ -209,13 +209,14 @@ void Rendezvous::seat(Guest &guest, const Word &word) {
                                   "STRETTO_JOB to the same name on all ranks of one job");
     }
     if (seat->size != me_.size)
-        return fail({Status::mismatch, who + " says that job '" + me_.job + "' has " +
+        return fail({Status::mismatch, who + " says that " + me_.words() + " has " +
                                            std::to_string(seat->size) + " ranks, rank 0 says " +
                                            std::to_string(me_.size) +
                                            "; start all ranks of the job alike"});
     if (seat->rank < 0 || seat->rank >= me_.size || named_[static_cast<std::size_t>(seat->rank)])
-        return fail({Status::mismatch, "two processes say that they are " + who + " of job '" +
-                                           me_.job + "'; give every job an address of its own"});
+        return fail({Status::mismatch,
+                     "two processes say that they are " + who + " of " + me_.words() +
+                         "; give every job an address of its own (" + me_.address_from + ")"});
     const auto rank = static_cast<std::size_t>(seat->rank);
     named_[rank] = true;
     ++number_;
@@ -266,15 +267,15 @@ std::string Rendezvous::missing() const {
         if (!named_[static_cast<std::size_t>(rank)])
             absent.push_back(rank);
     if (!absent.empty())
-        return " nothing was heard of rank(s)" + listed(absent) + " of job '" + me_.job +
-               "'; do they run, do they come to stretto_init, and can they reach " + me_.address +
-               " (STRETTO_ADDR)?" + turned_away_;
+        return " nothing was heard of rank(s)" + listed(absent) + " of " + me_.words() +
+               "; do they run, do they come to stretto_init, and can they reach " + me_.address +
+               " (" + me_.address_from + ")?" + turned_away_;
     std::string late;
     for (const auto &guest : guests_)
         if (!guest->complete && !guest->ranks.empty())
             late += (late.empty() ? " " : ", ") + in_words(*guest);
-    return late + " have come, and have not said that they are connected to all others of job '" +
-           me_.job + "', nor why; are they stopped, or cut off?";
+    return late + " have come, and have not said that they are connected to all others of " +
+           me_.words() + ", nor why; are they stopped, or cut off?";
 }
 
 std::string Rendezvous::in_words(const Guest &guest) const {

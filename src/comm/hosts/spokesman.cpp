@@ -23,8 +23,9 @@ net::Purpose to_rank_0(int rank) {
 } // namespace
 
 Spokesman::Spokesman(const Identity &me, const net::Key &key, const Patience &patience)
-    : rank_(me.rank), size_(me.size), address_(me.address), patience_(patience), key_(key),
-      resolving_(net::parse_endpoint("STRETTO_ADDR", me.address)) {}
+    : rank_(me.rank), size_(me.size), address_(me.address), address_from_(me.address_from),
+      patience_(patience), key_(key), resolving_(net::parse_endpoint(me.address_from, me.address)) {
+}
 
 void Spokesman::name(Seat seat) {
     named_.push_back(seat);
@@ -69,7 +70,8 @@ void Spokesman::call() {
         auto addresses = resolving_.progress(now_ns());
         if (!addresses && patience_.ended())
             throw Error(Status::timeout, rank_here(rank_) + " knows no address of rank 0 after " +
-                                             patience_.seconds() + ": " + resolving_.last());
+                                             patience_.seconds() + ": " + resolving_.last() + " (" +
+                                             address_from_ + ")");
         if (!addresses)
             return;
         dialer_.emplace(key_, to_rank_0(rank_), std::move(*addresses),
@@ -78,8 +80,9 @@ void Spokesman::call() {
     switch (dialer_->progress(now_ns())) {
     case net::Dialer::State::trying: return hear_of_failure();
     case net::Dialer::State::failed:
-        throw Error(dialer_->failure().status(),
-                    dialer_->failure().what() + from_here(dialer_->target()));
+        throw Error(dialer_->failure().status(), dialer_->failure().what() +
+                                                     from_here(dialer_->target()) +
+                                                     "; rank 0's address is from " + address_from_);
     case net::Dialer::State::open: begin_talk();
     }
 }

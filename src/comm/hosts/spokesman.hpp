@@ -41,7 +41,7 @@ private:
     void say_seats();
 
     const int rank_, size_;
-    const std::string address_; // of the rendezvous
+    const std::string address_, address_from_; // of the rendezvous
     const Patience &patience_;
     const net::Key key_;
     net::Resolving resolving_;

@@ -163,6 +163,23 @@ TEST_CASE("ranks that are all on one host need no address") {
     CHECK(refusal({{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "two"}}) != "");
 }
 
+TEST_CASE("messages name a job by what the user has set") {
+    Variables torch = {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "29500"}};
+    CHECK(among(torch).words() == "the job of MASTER_PORT=29500");
+    torch["TORCHELASTIC_RUN_ID"] = "none"; // torchrun's default
+    CHECK(among(torch).words() == "the job of MASTER_PORT=29500");
+    torch["TORCHELASTIC_RUN_ID"] = "night";
+    CHECK(among(torch).words() == "torchrun's job 'night'");
+    torch["STRETTO_JOB"] = "mine";
+    CHECK(among(torch).words() == "job 'mine'");
+    CHECK(among({{"STRETTO_RANK", "0"}, {"STRETTO_SIZE", "2"}, {"STRETTO_JOB", "j"}}).words() ==
+          "job 'j'");
+    CHECK(
+        among(
+            {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_NAMESPACE", "n"}})
+            .words() == "job 'ompi-n'");
+}
+
 TEST_CASE("torchrun says where ranks on several hosts meet") {
     const Variables several = {{"RANK", "3"},
                                {"WORLD_SIZE", "4"},
@@ -176,6 +193,13 @@ TEST_CASE("torchrun says where ranks on several hosts meet") {
     Variables ours = several;
     ours["STRETTO_ADDR"] = "node2:7";
     CHECK(among(ours).address == "node2:7");
+    CHECK(among(several).address_from == "MASTER_ADDR, and the port after MASTER_PORT");
+    CHECK(among(ours).address_from == "STRETTO_ADDR");
+    Variables strange = several;
+    for (const char *host : {"no de", "[node1]", "node\t1"}) {
+        strange["MASTER_ADDR"] = host;
+        CHECK(refusal(strange).starts_with("MASTER_ADDR is '"));
+    }
     Variables last = several;
     last["MASTER_PORT"] = "65534";
     CHECK(among(last).address == "node1:65535");
