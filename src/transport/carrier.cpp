@@ -43,9 +43,9 @@ std::uint64_t suspicious() {
 
 } // namespace
 
-Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll,
+Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
                  std::unique_ptr<Links> links, std::chrono::microseconds leave)
-    : segment_(segment), rank_(rank), suspicious_ns_(suspicious()), poll_(std::move(poll)),
+    : segment_(segment), rank_(rank), suspicious_ns_(suspicious()), events_(std::move(events)),
       links_(std::move(links)), peers_(static_cast<std::size_t>(segment.ranks())),
       payloads_(peers_.size(), Payloads(pool_, segment.ring_bytes())),
       courier_([this] { return round(); }, leave) {
@@ -56,7 +56,7 @@ Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll,
     const socklen_t length = bell_address(segment_.header().key, rank_, address);
     if (bind(bell_.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
         throw_errno("cannot bind the bell of rank " + std::to_string(rank_));
-    poll_->add(bell_.get(), Poll::kBell);
+    events_->wake_by(bell_.get());
     segment_.populate(rank_);
     segment_.set_bridge(this);
 }
@@ -246,25 +246,40 @@ void Carrier::tell(int rank) {
 }
 
 bool Carrier::carry(Caller caller) {
-    return carry(caller, 0);
+    return carry(caller, 0, 0);
+}
+
+// False: something has come, or may have.
+bool Carrier::arm() {
+    if (!events_->arms())
+        return true;
+    const std::lock_guard lock(mutex_);
+    return events_->arm();
 }
 
 // Waits so long for something to do, without the lock.
-bool Carrier::carry(Caller caller, int milliseconds) {
+bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns) {
     push();
-    Poll::Ready ready;
-    poll_->wait(ready, milliseconds);
-    bool moved = false;
+    EventSet::Ready ready;
+    if (most_ns != 0 && arm())
+        events_->sleep(ready, most_ns, slept_ns);
+    else
+        events_->look(ready);
+    bool moved = false, missed = false;
     locked([&] {
         moved = links_->progress(*this, ready);
         courier_.carried();
+        // This look may have taken the event that would have woken the thread that sleeps.
+        if (events_->arms() && caller == Caller::awake && asleep_.load(std::memory_order_relaxed))
+            missed = !events_->arm();
     });
-    for (const epoll_event &event : ready.events())
-        if (event.data.u64 == Poll::kBell) {
-            char nothing[8];
-            while (recv(bell_.get(), nothing, sizeof(nothing), 0) >= 0) {
-            }
+    if (ready.woken()) {
+        char nothing[8];
+        while (recv(bell_.get(), nothing, sizeof(nothing), 0) >= 0) {
         }
+    }
+    if (missed)
+        wake(rank_);
     if (moved && anybody_sleeps(segment_.header().signals))
         Doorbell(segment_, rank_).ring(caller == Caller::announced ? 1 : 0);
     return moved;
@@ -272,8 +287,8 @@ bool Carrier::carry(Caller caller, int milliseconds) {
 
 // The courier's: true when there is nothing more to send.
 bool Carrier::round() {
-    constexpr int kMilliseconds = 5;
-    (void)carry(Caller::awake, kMilliseconds);
+    constexpr std::uint64_t kMost = 5'000'000; // ns
+    (void)carry(Caller::awake, kMost, 0);
     const std::lock_guard lock(mutex_);
     return links_->sent();
 }
@@ -284,6 +299,13 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     const std::unique_lock sleeping(sleeping_, std::try_to_lock);
     if (!sleeping.owns_lock())
         return false;
+    struct Asleep {
+        std::atomic<bool> &flag;
+        explicit Asleep(std::atomic<bool> &set) : flag(set) {
+            flag.store(true, std::memory_order_relaxed);
+        }
+        ~Asleep() { flag.store(false, std::memory_order_relaxed); }
+    } const asleep(asleep_);
     const auto rung = [&] {
         return segment_.lines(rank_).asleep.load(std::memory_order_seq_cst) != ticket;
     };
@@ -292,8 +314,7 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     const std::uint64_t end = start + (patient ? std::min(timeout_ns, kPatience) : timeout_ns);
     // Parts of a parcel are no reason to look at anything.
     for (std::uint64_t now = start;;) {
-        const std::uint64_t most = rung() ? 0 : end - now;
-        if (carry(Caller::announced, static_cast<int>((most + 999'999) / 1'000'000)))
+        if (carry(Caller::announced, rung() ? 0 : end - now, now - start))
             break;
         now = now_ns();
         if (now >= end || rung())

@@ -27,8 +27,8 @@ namespace stretto::transport {
 class Carrier final : public Bridge, private Links::Receiver {
 public:
     // `segment` is this rank's own, whose bridge this becomes.  `leave`: the courier's.
-    Carrier(Segment &segment, int rank, std::unique_ptr<Poll> poll, std::unique_ptr<Links> links,
-            std::chrono::microseconds leave = Courier::kLeave);
+    Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
+            std::unique_ptr<Links> links, std::chrono::microseconds leave = Courier::kLeave);
     ~Carrier() override;
 
     std::string place(int rank) const override { return links_->place(rank); }
@@ -102,7 +102,8 @@ private:
     void locked(Body &&body, Then then = Then::push);
 
     bool round();
-    bool carry(Caller caller, int milliseconds);
+    bool carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns);
+    bool arm();
 
     // All below with the lock.
     void send(int rank, const Parcel &parcel, const std::byte *payload, bool more = false);
@@ -123,7 +124,7 @@ private:
     Segment &segment_;
     const int rank_;
     const std::uint64_t suspicious_ns_;
-    const std::unique_ptr<Poll> poll_;
+    const std::unique_ptr<EventSet> events_;
     const std::unique_ptr<Links> links_;
     Descriptor bell_;
     std::mutex mutex_; // of the links, and of what follows
@@ -139,7 +140,8 @@ private:
     // There is something for push() and push_parts().
     std::atomic<bool> holds_{false}, holds_parts_{false};
     std::atomic<bool> patient_{false}; // something is needed of which a mark should tell
-    std::mutex sleeping_;              // held by the thread that sleeps on descriptors
+    std::mutex sleeping_;              // held by the thread that sleeps on the event set
+    std::atomic<bool> asleep_{false};  // there is one
     Courier courier_;                  // last: its thread uses all of the above
 };
 

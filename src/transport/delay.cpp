@@ -9,12 +9,12 @@
 
 namespace stretto::transport {
 
-Delay::Delay(Poll &poll, std::unique_ptr<Links> links, std::uint64_t delay_ns)
+Delay::Delay(EventSet &events, std::unique_ptr<Links> links, std::uint64_t delay_ns)
     : links_(std::move(links)), delay_ns_(delay_ns),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
     if (!timer_.open())
         throw_errno("cannot make a timer for delayed links");
-    poll.add(timer_.get(), Poll::kTimer);
+    events.watch(events.add(*this), timer_.get());
 }
 
 void Delay::send(int to, const Parcel &parcel, const std::byte *payload, bool more) {
@@ -31,7 +31,7 @@ void Delay::push(Which which) {
     links_->push(which);
 }
 
-bool Delay::progress(Receiver &receiver, const Poll::Ready &ready) {
+bool Delay::progress(Receiver &receiver, const EventSet::Ready &ready) {
     bool due = false;
     for (; !waiting_.empty() && waiting_.front().due <= now_ns(); waiting_.pop_front()) {
         const Waiting &first = waiting_.front();

@@ -13,14 +13,14 @@ namespace stretto::transport {
 
 // Every parcel leaves `delay_ns` later than it would, exact by timer; order is kept, and bandwidth
 // is what it was.
-class Delay final : public Links {
+class Delay final : public Links, private EventSource {
 public:
-    Delay(Poll &poll, std::unique_ptr<Links> links, std::uint64_t delay_ns);
+    Delay(EventSet &events, std::unique_ptr<Links> links, std::uint64_t delay_ns);
 
     std::string place(int rank) const override { return links_->place(rank); }
     void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override;
     void push(Which which) override;
-    bool progress(Receiver &receiver, const Poll::Ready &ready) override;
+    bool progress(Receiver &receiver, const EventSet::Ready &ready) override;
     void drop(int rank) override { links_->drop(rank); }
     bool sent() const override { return waiting_.empty() && links_->sent(); }
     bool delivered() const override { return waiting_.empty() && links_->delivered(); }
@@ -34,6 +34,8 @@ private:
         bool more;
     };
 
+    // By its timer: the links have descriptors of their own, or do without.
+    Tells tells() const override { return Tells::by_descriptors; }
     void set_timer();
 
     const std::unique_ptr<Links> links_;

@@ -3,14 +3,14 @@
 //
 // On a link everything arrives once and in order, or the link is broken.  Links never block and
 // keep no copies: what is sent is taken from the sender's memory when the link has room, and what
-// comes is put where the receiver wants it.
+// comes is put where the receiver wants it.  They are a source of the carrier's event set.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "transport/poll.hpp"
+#include "transport/wait/events.hpp"
 
 namespace stretto::transport {
 
@@ -61,9 +61,9 @@ public:
     // All of them: also what has more behind it.
     enum class Which { ready, all };
     virtual void push(Which which) = 0;
-    // Sends and receives what can be, where the descriptors are ready; true if anything arrived or
-    // broke.
-    virtual bool progress(Receiver &receiver, const Poll::Ready &ready) = 0;
+    // Sends and receives what can be: where the descriptors are ready, and by what links that tell
+    // in memory find there.  True if anything arrived or broke.
+    virtual bool progress(Receiver &receiver, const EventSet::Ready &ready) = 0;
     // Nothing passes between this rank and `rank` any more; the receiver knows.
     virtual void drop(int rank) = 0;
     // Whether every parcel that was pushed is sent.

@@ -48,12 +48,13 @@ private:
     bool refused_ = false, any_ = false;
 };
 
-TcpLinks::TcpLinks(Poll &poll, std::vector<std::vector<std::unique_ptr<net::Connection>>> channels)
-    : poll_(poll), links_(channels.front().size()) {
+TcpLinks::TcpLinks(EventSet &events,
+                   std::vector<std::vector<std::unique_ptr<net::Connection>>> channels)
+    : events_(events), source_(events.add(*this)), links_(channels.front().size()) {
     for (std::size_t channel = 0; channel < channels.size(); ++channel)
         for (std::size_t rank = 0; rank < links_.size(); ++rank)
             if (std::unique_ptr<net::Connection> &connection = channels[channel][rank]) {
-                poll_.add(connection->descriptor(), tag(rank, channel));
+                events_.watch(source_, connection->descriptor(), tag(rank, channel));
                 links_[rank].channels.push_back({std::move(connection)});
             }
     given_.reserve(channels.size() * links_.size()); // to send takes no memory
@@ -62,7 +63,7 @@ TcpLinks::TcpLinks(Poll &poll, std::vector<std::vector<std::unique_ptr<net::Conn
 TcpLinks::~TcpLinks() {
     for (const Link &link : links_)
         for (const Channel &channel : link.channels)
-            poll_.remove(channel.connection->descriptor());
+            events_.unwatch(channel.connection->descriptor());
 }
 
 std::string TcpLinks::place(int rank) const {
@@ -121,27 +122,27 @@ void TcpLinks::flush(std::size_t rank, std::size_t which) {
     if (const bool writing = channel.connection->wants_to_send(); writing != channel.writing) {
         channel.writing = writing;
         unsent_ += writing ? 1 : -1;
-        poll_.set_writing(channel.connection->descriptor(), tag(rank, which), writing);
+        events_.set_writing(source_, channel.connection->descriptor(), tag(rank, which), writing);
     }
 }
 
-bool TcpLinks::progress(Receiver &receiver, const Poll::Ready &ready) {
+bool TcpLinks::progress(Receiver &receiver, const EventSet::Ready &ready) {
     bool any = false;
-    for (const epoll_event &event : ready.events()) {
-        const std::size_t rank = event.data.u64 % links_.size();
-        const std::size_t channel = event.data.u64 / links_.size();
-        if (event.data.u64 >= Poll::kFirstOwn || links_[rank].broken)
-            continue;
-        if ((event.events & EPOLLOUT) != 0)
+    ready.of(source_, [&](std::uint64_t tag, bool readable, bool writable) {
+        const std::size_t rank = tag % links_.size();
+        const std::size_t channel = tag / links_.size();
+        if (links_[rank].broken)
+            return;
+        if (writable)
             flush(rank, channel);
-        if ((event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0)
-            continue;
+        if (!readable)
+            return;
         Incoming incoming(static_cast<int>(rank), receiver);
         const auto received = links_[rank].channels[channel].connection->receive(incoming);
         any = any || incoming.any();
         if (received == net::Connection::Received::broken || incoming.refused())
             any = tell_broken(rank, channel, receiver) || any;
-    }
+    });
     return any;
 }
 
@@ -165,7 +166,7 @@ bool TcpLinks::give_up(std::size_t rank) {
     if (std::exchange(link.broken, true))
         return false;
     for (Channel &channel : link.channels) {
-        poll_.remove(channel.connection->descriptor());
+        events_.unwatch(channel.connection->descriptor());
         if (std::exchange(channel.writing, false))
             --unsent_;
     }

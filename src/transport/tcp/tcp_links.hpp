@@ -19,21 +19,22 @@
 
 #include "net/connection.hpp"
 #include "transport/links.hpp"
-#include "transport/poll.hpp"
+#include "transport/wait/events.hpp"
 
 namespace stretto::transport {
 
-class TcpLinks final : public Links {
+class TcpLinks final : public Links, private EventSource {
 public:
     // By channel and rank; null where there is no connection: this rank, and those that share its
     // memory.
-    TcpLinks(Poll &poll, std::vector<std::vector<std::unique_ptr<net::Connection>>> connections);
+    TcpLinks(EventSet &events,
+             std::vector<std::vector<std::unique_ptr<net::Connection>>> connections);
     ~TcpLinks() override;
 
     std::string place(int rank) const override;
     void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override;
     void push(Which which) override;
-    bool progress(Receiver &receiver, const Poll::Ready &ready) override;
+    bool progress(Receiver &receiver, const EventSet::Ready &ready) override;
     void drop(int rank) override { (void)give_up(static_cast<std::uint64_t>(rank)); }
     bool sent() const override { return unsent_ == 0; }
     bool delivered() const override;
@@ -52,6 +53,7 @@ private:
     };
     class Incoming;
 
+    Tells tells() const override { return Tells::by_descriptors; }
     std::size_t channel_for(const Link &link, const Parcel &parcel) const;
     // What the events of a connection are known by.
     std::uint64_t tag(std::size_t rank, std::size_t channel) const {
@@ -61,7 +63,8 @@ private:
     bool give_up(std::size_t rank);
     bool tell_broken(std::size_t rank, std::size_t culprit, Receiver &receiver);
 
-    Poll &poll_;
+    EventSet &events_;
+    const EventSet::Id source_;
     std::vector<Link> links_; // by rank
     int unsent_ = 0;          // connections that wait for room
     std::vector<std::pair<std::size_t, std::size_t>>

@@ -37,6 +37,7 @@ struct World {
     std::size_t ring = 1 << 16, slice = 1 << 12;
     std::size_t room = 1 << 16; // of a pipe
     std::uint64_t delay_ns = 0;
+    stretto::test::Pipes::Tells tells = stretto::test::Pipes::Tells::by_descriptors;
     std::chrono::microseconds leave = transport::Courier::kLeave;
     bool meet = false;    // after each call, where nobody answers anybody
     std::size_t warm = 0; // bytes to each rank of another host before each call
@@ -76,11 +77,12 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
     for (int rank = 0; rank < world.ranks(); ++rank)
         threads.push_back(std::async(std::launch::async, [&, rank] {
             const auto &segment = views[static_cast<std::size_t>(rank)];
-            auto poll = std::make_unique<transport::Poll>();
-            auto links = pipes.links(*poll, rank, world.room);
+            auto events = std::make_unique<transport::EventSet>();
+            auto links = pipes.links(*events, rank, world.room);
             if (world.delay_ns != 0)
-                links = std::make_unique<transport::Delay>(*poll, std::move(links), world.delay_ns);
-            transport::Carrier carrier(*segment, rank, std::move(poll), std::move(links),
+                links =
+                    std::make_unique<transport::Delay>(*events, std::move(links), world.delay_ns);
+            transport::Carrier carrier(*segment, rank, std::move(events), std::move(links),
                                        world.leave);
             transport::Heap heap(segment, rank);
             engine::EngineOptions engine_options;
@@ -132,9 +134,10 @@ void check_allreduce(const World &world, const std::string &algorithm, std::size
     CAPTURE(world.ranks());
     const schedule::Schedule schedule =
         algorithms::make(algorithms::parse(Collective::allreduce, algorithm), world.ranks(), 0, {});
-    stretto::test::Pipes pipes(world.ranks());
+    stretto::test::Pipes pipes(world.ranks(), world.tells);
     for (const Vector &output : play(world, schedule, count, calls, pipes))
         CHECK(stretto::test::wrong_sums(output, world.ranks()) == 0);
+    CHECK((pipes.armed() > 0) == (world.tells == stretto::test::Pipes::Tells::when_armed));
 }
 
 // Of vectors that go round small rings: some laps, or with sanitizers a few.
@@ -211,6 +214,22 @@ TEST_CASE("small rings and links without room slow nothing down for ever") {
         for (const char *algorithm : {"circulant", "bruck", "rabenseifner"})
             check_allreduce(world, algorithm, ::test::sampled() ? 2'999 : 7'993);
     }
+}
+
+TEST_CASE("answers are exact whether links tell by descriptors, when armed, or in memory alone") {
+    using Tells = stretto::test::Pipes::Tells;
+    for (const Tells tells : {Tells::by_descriptors, Tells::when_armed, Tells::in_memory})
+        for (const std::uint64_t delay_ns : {0, 100'000})
+            for (const std::vector<std::int32_t> &placement : placements()) {
+                CAPTURE(static_cast<int>(tells));
+                World world;
+                world.host_of = placement;
+                world.tells = tells;
+                world.delay_ns = delay_ns;
+                world.room = 4096;
+                for (const char *algorithm : {"ring", "direct", "binomial"})
+                    check_allreduce(world, algorithm, count_of_laps());
+            }
 }
 
 TEST_CASE("bytes that open the windows of connections mean nothing") {
@@ -303,10 +322,10 @@ TEST_CASE("a writer is told once what was taken, and again of what came meanwhil
     stretto::test::Pipes pipes(2);
     std::vector<std::unique_ptr<transport::Carrier>> carriers;
     for (int rank = 0; rank < 2; ++rank) {
-        auto poll = std::make_unique<transport::Poll>();
-        auto links = pipes.links(*poll, rank);
+        auto events = std::make_unique<transport::EventSet>();
+        auto links = pipes.links(*events, rank);
         carriers.push_back(std::make_unique<transport::Carrier>(
-            *views[static_cast<std::size_t>(rank)], rank, std::move(poll), std::move(links)));
+            *views[static_cast<std::size_t>(rank)], rank, std::move(events), std::move(links)));
     }
     transport::Carrier &writer = *carriers[0], &reader = *carriers[1];
     const std::vector<std::byte> payload(256);
@@ -338,9 +357,9 @@ TEST_CASE("a writer asks for what a mark tells only when the mark is late") {
     world.ring = 4096;
     const std::vector<std::shared_ptr<Segment>> views = segments(world);
     stretto::test::Pipes pipes(2);
-    auto poll = std::make_unique<transport::Poll>();
-    auto links = pipes.links(*poll, 0);
-    transport::Carrier carrier(*views[0], 0, std::move(poll), std::move(links));
+    auto events = std::make_unique<transport::EventSet>();
+    auto links = pipes.links(*events, 0);
+    transport::Carrier carrier(*views[0], 0, std::move(events), std::move(links));
     const std::vector<std::byte> payload(256);
     using transport::Parcel;
     std::uint64_t progress = 0;

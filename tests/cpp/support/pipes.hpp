@@ -13,6 +13,7 @@
 #include <string>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
@@ -22,7 +23,11 @@ namespace stretto::test {
 
 class Pipes {
 public:
-    explicit Pipes(int ranks) {
+    using Tells = stretto::transport::EventSource::Tells;
+
+    // `tells`: how a rank learns that something has come.  When it has to arm, its descriptor shows
+    // one event, as that of a completion queue does.
+    explicit Pipes(int ranks, Tells tells = Tells::by_descriptors) : tells_(tells) {
         for (int rank = 0; rank < ranks; ++rank) {
             ends_.push_back(std::make_unique<End>());
             ends_.back()->event = stretto::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -30,11 +35,16 @@ public:
     }
 
     // `room`: bytes of payload that are sent at once, as a socket's buffer has; the rest waits.
-    std::unique_ptr<stretto::transport::Links> links(stretto::transport::Poll &poll, int rank,
+    std::unique_ptr<stretto::transport::Links> links(stretto::transport::EventSet &events, int rank,
                                                      std::size_t room = 1 << 16) {
-        poll.add(end(rank).event.get(), static_cast<std::uint64_t>(rank));
-        return std::make_unique<Links>(*this, rank, room);
+        auto links = std::make_unique<Links>(*this, rank, room);
+        const auto source = events.add(*links);
+        if (tells_ != Tells::in_memory)
+            events.watch(source, end(rank).event.get());
+        return links;
     }
+    // How often ranks have armed.
+    std::uint64_t armed() const { return armed_.load(std::memory_order_relaxed); }
 
     // Parcels of a kind that have been sent so far.
     std::uint64_t sent(stretto::transport::Parcel::Kind kind) const {
@@ -53,15 +63,23 @@ private:
         std::deque<Sent> queue;
         std::size_t bytes = 0;
         std::set<int> blocked; // who waits for room
+        bool room = false;     // there may be some again
+        bool armed = true;     // the next event is shown
         stretto::Descriptor event;
 
-        void ring() const {
+        void ring(Tells tells) {
+            if (!std::exchange(armed, tells != Tells::when_armed))
+                return;
             const std::uint64_t one = 1;
             (void)!write(event.get(), &one, sizeof(one));
         }
+        void clear() const {
+            std::uint64_t count = 0;
+            (void)!read(event.get(), &count, sizeof(count));
+        }
     };
 
-    class Links final : public stretto::transport::Links {
+    class Links final : public stretto::transport::Links, public stretto::transport::EventSource {
     public:
         Links(Pipes &pipes, int rank, std::size_t room) : pipes_(pipes), rank_(rank), room_(room) {}
 
@@ -82,20 +100,33 @@ private:
             given_.swap(kept);
             flush();
         }
-        bool progress(Receiver &receiver, const stretto::transport::Poll::Ready &) override {
-            flush();
+        Tells tells() const override { return pipes_.tells_; }
+        bool arm() override {
+            pipes_.armed_.fetch_add(1, std::memory_order_relaxed);
+            End &mine = end(rank_);
+            const std::lock_guard lock(mine.mutex);
+            mine.clear();
+            mine.armed = true;
+            return mine.queue.empty() && !mine.room;
+        }
+        bool progress(Receiver &receiver, const stretto::transport::EventSet::Ready &) override {
             std::deque<Sent> come;
+            std::set<int> blocked;
             End &mine = end(rank_);
             {
                 const std::lock_guard lock(mine.mutex);
                 come.swap(mine.queue);
+                blocked.swap(mine.blocked);
                 mine.bytes = 0;
-                for (const int rank : mine.blocked)
-                    end(rank).ring();
-                mine.blocked.clear();
-                std::uint64_t count = 0;
-                (void)!read(mine.event.get(), &count, sizeof(count));
+                mine.room = false;
+                mine.clear();
             }
+            for (const int rank : blocked) {
+                const std::lock_guard lock(end(rank).mutex);
+                end(rank).room = true;
+                end(rank).ring(pipes_.tells_);
+            }
+            flush();
             for (const Sent &sent : come) {
                 if (sent.parcel.length != 0) {
                     std::byte *place = receiver.place(sent.from, sent.parcel);
@@ -144,7 +175,7 @@ private:
                 to.queue.push_back(
                     {rank_, each.parcel,
                      std::vector<std::byte>(each.payload, each.payload + each.parcel.length)});
-                to.ring();
+                to.ring(pipes_.tells_);
             }
             waiting_.swap(still);
         }
@@ -158,7 +189,9 @@ private:
 
     End &end(int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
 
+    const Tells tells_;
     std::vector<std::unique_ptr<End>> ends_;
+    std::atomic<std::uint64_t> armed_{0};
     std::array<std::atomic<std::uint64_t>, 16> sent_{}; // by kind
 };
 

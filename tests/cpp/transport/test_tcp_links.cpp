@@ -13,9 +13,9 @@
 #include "transport/tcp/tcp_links.hpp"
 
 using namespace stretto;
+using transport::EventSet;
 using transport::Links;
 using transport::Parcel;
-using transport::Poll;
 using transport::TcpLinks;
 
 namespace {
@@ -56,7 +56,7 @@ std::vector<std::byte> numbered(std::uint64_t position) {
 
 // Rank 0 with links to rank 1, over so many connections; the other ends are here.
 struct World {
-    Poll poll;
+    EventSet events;
     std::vector<Descriptor> others;
     std::unique_ptr<TcpLinks> links;
 
@@ -68,7 +68,7 @@ struct World {
             connections.back()[1] = connection(std::move(sockets.one), 1);
             others.push_back(std::move(sockets.two));
         }
-        links = std::make_unique<TcpLinks>(poll, std::move(connections));
+        links = std::make_unique<TcpLinks>(events, std::move(connections));
     }
 
     void send_cell(std::uint64_t position, const std::vector<std::byte> &payload) const {
@@ -82,9 +82,9 @@ struct World {
         links->send(1, {Parcel::progress, 0, 0, position, 0, 0}, nullptr, false);
         links->push(Links::Which::ready);
     }
-    void progress(Inbox &inbox, int milliseconds = 1000) {
-        Poll::Ready ready;
-        poll.wait(ready, milliseconds);
+    void progress(Inbox &inbox, std::uint64_t milliseconds = 1000) {
+        EventSet::Ready ready;
+        events.sleep(ready, milliseconds * 1'000'000, 0);
         links->progress(inbox, ready);
     }
 };
@@ -176,13 +176,13 @@ TEST_CASE("what comes over several connections arrives whole") {
         ends.emplace_back(2);
         ends.back()[0] = connection(std::move(other), 0);
     }
-    Poll poll;
+    EventSet events;
     Inbox inbox;
     std::vector<std::vector<std::byte>> payloads;
     for (std::uint64_t position = 0; position < 50; ++position)
         payloads.push_back(numbered(position));
     {
-        TcpLinks other(poll, std::move(ends));
+        TcpLinks other(events, std::move(ends));
         for (std::uint64_t position = 0; position < 50; ++position)
             other.send(0, {Parcel::cell, Parcel::kBulk, kLong, position, 0, 0},
                        payloads[position].data(), false);
@@ -190,8 +190,8 @@ TEST_CASE("what comes over several connections arrives whole") {
         other.push(Links::Which::ready);
         Inbox nothing;
         while (inbox.order.size() < 51) {
-            Poll::Ready ready;
-            poll.wait(ready, 0);
+            EventSet::Ready ready;
+            events.look(ready);
             other.progress(nothing, ready);
             world.progress(inbox, 10);
         }

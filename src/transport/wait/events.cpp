@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/wait/events.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <poll.h>
+
+#include "base/status.hpp"
+
+namespace stretto::transport {
+
+namespace {
+
+epoll_event event_of(std::uint64_t data, bool writing) {
+    epoll_event event{};
+    event.events = writing ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    event.data.u64 = data;
+    return event;
+}
+
+} // namespace
+
+EventSet::EventSet() : poll_(epoll_create1(EPOLL_CLOEXEC)) {
+    if (!poll_.open())
+        throw_errno("cannot wait for what comes from other hosts (epoll_create1)");
+}
+
+EventSet::Id EventSet::add(EventSource &source) {
+    switch (source.tells()) {
+    case EventSource::Tells::by_descriptors: ++by_descriptors_; break;
+    case EventSource::Tells::when_armed: armed_.push_back(&source); break;
+    case EventSource::Tells::in_memory: ++in_memory_; break;
+    }
+    return next_++;
+}
+
+void EventSet::watch(Id source, int fd, std::uint64_t tag) {
+    epoll_event event = event_of((std::uint64_t{source} << kTagBits) | tag, false);
+    if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+        throw_errno("cannot wait for what comes from other hosts (epoll_ctl)");
+}
+
+void EventSet::unwatch(int fd) {
+    (void)epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void EventSet::set_writing(Id source, int fd, std::uint64_t tag, bool writing) {
+    epoll_event event = event_of((std::uint64_t{source} << kTagBits) | tag, writing);
+    (void)epoll_ctl(poll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+bool EventSet::arm() const {
+    // All of them: one that has events need not be asked again before the others have told.
+    bool all = true;
+    for (EventSource *each : armed_)
+        all = each->arm() && all;
+    return all;
+}
+
+void EventSet::look(Ready &ready) const {
+    ready.count_ = 0;
+    if (by_descriptors_ > 0)
+        wait(ready, 0);
+}
+
+void EventSet::sleep(Ready &ready, std::uint64_t most_ns, std::uint64_t slept_ns) const {
+    constexpr std::uint64_t kShortest = 20'000, kLongest = 1'000'000; // ns
+    if (in_memory_ == 0)
+        return wait(ready, static_cast<int>((most_ns + 999'999) / 1'000'000));
+    const std::uint64_t nap = std::min(most_ns, std::clamp(slept_ns / 8, kShortest, kLongest));
+    const timespec time{0, static_cast<long>(nap)};
+    pollfd set{poll_.get(), POLLIN, 0};
+    ready.count_ = 0;
+    if (ppoll(&set, 1, &time, nullptr) > 0)
+        wait(ready, 0);
+}
+
+void EventSet::wait(Ready &ready, int milliseconds) const {
+    const int count = epoll_wait(poll_.get(), ready.storage_.data(),
+                                 static_cast<int>(ready.storage_.size()), milliseconds);
+    ready.count_ = static_cast<std::size_t>(std::max(0, count)); // interrupted: nothing
+}
+
+} // namespace stretto::transport

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Event sources of every kind: what a look sees, and what ends a sleep.
+#include "doctest.h"
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <sys/eventfd.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "support/pipes.hpp"
+#include "transport/carrier.hpp"
+#include "transport/doorbell.hpp"
+#include "transport/wait/events.hpp"
+
+using namespace stretto;
+using stretto::test::Pipes;
+using transport::EventSet;
+using transport::EventSource;
+using Tells = EventSource::Tells;
+
+namespace {
+
+constexpr std::uint64_t kMinute = 60'000'000'000;
+
+struct Source final : EventSource {
+    explicit Source(Tells how) : tells_(how) {}
+    Tells tells() const override { return tells_; }
+    bool arm() override {
+        ++armed;
+        return may_sleep;
+    }
+    void ring() const {
+        const std::uint64_t one = 1;
+        REQUIRE(write(event.get(), &one, sizeof(one)) == sizeof(one));
+    }
+
+    const Tells tells_;
+    Descriptor event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    int armed = 0;
+    bool may_sleep = true;
+};
+
+// Tags of what is ready of a source.
+std::vector<std::uint64_t> tags(const EventSet::Ready &ready, EventSet::Id source) {
+    std::vector<std::uint64_t> found;
+    ready.of(source, [&](std::uint64_t tag, bool readable, bool) {
+        if (readable)
+            found.push_back(tag);
+    });
+    return found;
+}
+
+// A queue of which every look takes all that is in it, and what it was armed for.
+class Queue final : public transport::Links, public EventSource {
+public:
+    std::string place(int) const override { return "nowhere"; }
+    void send(int, const transport::Parcel &, const std::byte *, bool) override {}
+    void push(Which) override {}
+    void drop(int) override {}
+    bool sent() const override { return true; }
+    bool delivered() const override { return true; }
+    Tells tells() const override { return Tells::when_armed; }
+    bool arm() override {
+        const std::lock_guard lock(mutex_);
+        armed_ = events_ == 0;
+        return armed_;
+    }
+    bool progress(Receiver &, const EventSet::Ready &) override {
+        const std::lock_guard lock(mutex_);
+        armed_ = false;
+        std::uint64_t count = 0;
+        (void)!read(event.get(), &count, sizeof(count));
+        return std::exchange(events_, 0) != 0;
+    }
+    void post() {
+        const std::lock_guard lock(mutex_);
+        ++events_;
+        const std::uint64_t one = 1;
+        if (std::exchange(armed_, false))
+            (void)!write(event.get(), &one, sizeof(one));
+    }
+    bool armed() {
+        const std::lock_guard lock(mutex_);
+        return armed_;
+    }
+
+    const Descriptor event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+
+private:
+    std::mutex mutex_;
+    bool armed_ = false;
+    int events_ = 0;
+};
+
+// Two ranks that share no memory.
+struct World {
+    explicit World(Tells tells) : pipes(2, tells) {
+        for (int rank = 0; rank < 2; ++rank) {
+            auto events = std::make_unique<EventSet>();
+            auto links = pipes.links(*events, rank);
+            add(rank, std::move(events), std::move(links));
+        }
+    }
+    // Rank 0 alone, whose links are a queue.
+    explicit World(std::unique_ptr<Queue> links) : pipes(2), queue(links.get()) {
+        auto events = std::make_unique<EventSet>();
+        events->watch(events->add(*links), links->event.get());
+        add(0, std::move(events), std::move(links));
+    }
+    void add(int rank, std::unique_ptr<EventSet> events, std::unique_ptr<transport::Links> links) {
+        transport::SegmentShape shape;
+        shape.ranks = 2;
+        shape.ring_bytes = 1 << 16;
+        shape.heap_bytes = 1 << 20;
+        shape.key = (static_cast<std::uint64_t>(getpid()) << 8) | 1;
+        shape.placement = transport::Placement({0, 1}, rank);
+        segments.push_back(transport::Segment::create(shape));
+        carriers.push_back(std::make_unique<transport::Carrier>(
+            *segments.back(), rank, std::move(events), std::move(links)));
+    }
+
+    // Rank 0 sleeps for at most an hour, on its event set or behind a thread that does, until
+    // something has come.  Returns what it has slept.
+    std::uint64_t sleep() {
+        const std::uint64_t start = now_ns();
+        transport::Doorbell bell(*segments[0], 0);
+        bell.announce();
+        bell.sleep(60 * kMinute);
+        bell.withdraw();
+        return now_ns() - start;
+    }
+    void send() {
+        carriers[1]->inquire(0); // which rank 0 answers
+    }
+
+    Pipes pipes;
+    Queue *queue = nullptr;
+    std::vector<std::shared_ptr<transport::Segment>> segments;
+    std::vector<std::unique_ptr<transport::Carrier>> carriers;
+};
+
+} // namespace
+
+TEST_CASE("a look sees the descriptors of each source by its tags, and what wakes beside them") {
+    EventSet events;
+    Source one(Tells::by_descriptors), other(Tells::by_descriptors);
+    const EventSet::Id first = events.add(one), second = events.add(other);
+    Descriptor bell(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+    events.watch(first, one.event.get(), 7);
+    events.watch(second, other.event.get(), (1ull << 40) + 3);
+    EventSet::Ready ready;
+    events.look(ready);
+    CHECK(tags(ready, first).empty());
+    CHECK_FALSE(ready.woken());
+    one.ring();
+    other.ring();
+    events.wake_by(bell.get());
+    events.look(ready);
+    CHECK(tags(ready, first) == std::vector<std::uint64_t>{7});
+    CHECK(tags(ready, second) == std::vector<std::uint64_t>{(1ull << 40) + 3});
+    CHECK(ready.woken());
+    events.unwatch(one.event.get());
+    events.look(ready);
+    CHECK(tags(ready, first).empty());
+    CHECK_FALSE(events.arms());
+}
+
+TEST_CASE("a set of queues alone looks at no descriptor, and sleeps until one shows") {
+    EventSet events;
+    Source queue(Tells::when_armed);
+    const EventSet::Id source = events.add(queue);
+    events.watch(source, queue.event.get());
+    queue.ring();
+    EventSet::Ready ready;
+    events.look(ready);
+    CHECK(tags(ready, source).empty());
+    events.sleep(ready, kMinute, 0);
+    CHECK(tags(ready, source).size() == 1);
+}
+
+TEST_CASE("every queue is armed, and one that has events keeps the rank awake") {
+    EventSet events;
+    Source full(Tells::when_armed), empty(Tells::when_armed), sockets(Tells::by_descriptors);
+    for (Source *each : {&full, &empty, &sockets})
+        (void)events.add(*each);
+    CHECK(events.arms());
+    CHECK(events.arm());
+    full.may_sleep = false;
+    CHECK_FALSE(events.arm());
+    CHECK(full.armed == 2);
+    CHECK(empty.armed == 2);
+    CHECK(sockets.armed == 0);
+}
+
+TEST_CASE("where a source tells in memory alone, a sleep of any length is a nap") {
+    EventSet events;
+    Source memory(Tells::in_memory), sockets(Tells::by_descriptors);
+    (void)events.add(memory);
+    events.watch(events.add(sockets), sockets.event.get());
+    EventSet::Ready ready;
+    for (const std::uint64_t slept : {std::uint64_t{0}, std::uint64_t{100'000}, kMinute}) {
+        const std::uint64_t start = now_ns();
+        events.sleep(ready, 60 * kMinute, slept);
+        CHECK(now_ns() - start < kMinute);
+    }
+}
+
+TEST_CASE("what comes ends the sleep of a rank, however its links tell") {
+    for (const Tells tells : {Tells::by_descriptors, Tells::when_armed, Tells::in_memory}) {
+        CAPTURE(static_cast<int>(tells));
+        World world(tells);
+        for (int times = 0; times < 20; ++times) {
+            auto slept = std::async(std::launch::async, [&] { return world.sleep(); });
+            if (times % 2 == 0)
+                std::this_thread::sleep_for(std::chrono::milliseconds(times / 2));
+            world.send();
+            REQUIRE(slept.wait_for(std::chrono::minutes(2)) == std::future_status::ready);
+            CHECK(slept.get() < 2 * kMinute);
+            // The answer, so that rank 1 may ask again.
+            while (!world.carriers[1]->carry(transport::Bridge::Caller::awake))
+                continue;
+        }
+    }
+}
+
+TEST_CASE("a thread that looks while another sleeps leaves the queue armed for it") {
+    World world(std::make_unique<Queue>());
+    Queue &queue = *world.queue;
+    for (int times = 0; times < 20; ++times) {
+        auto slept = std::async(std::launch::async, [&] { return world.sleep(); });
+        while (!queue.armed())
+            std::this_thread::yield();
+        for (int looks = 0; looks < 3; ++looks) {
+            CHECK_FALSE(world.carriers[0]->carry(transport::Bridge::Caller::awake));
+            CHECK(queue.armed());
+        }
+        queue.post();
+        REQUIRE(slept.wait_for(std::chrono::minutes(2)) == std::future_status::ready);
+        CHECK(slept.get() < 2 * kMinute);
+        CHECK_FALSE(world.carriers[0]->carry(transport::Bridge::Caller::awake));
+    }
+}
+
+TEST_CASE("a thread that finds another asleep sleeps beside it only if nothing has come") {
+    World world(std::make_unique<Queue>());
+    Queue &queue = *world.queue;
+    auto slept = std::async(std::launch::async, [&] { return world.sleep(); });
+    while (!queue.armed())
+        std::this_thread::yield();
+    auto beside = std::async(std::launch::async, [&] { return world.sleep(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    queue.post();
+    for (auto *each : {&slept, &beside}) {
+        REQUIRE(each->wait_for(std::chrono::minutes(2)) == std::future_status::ready);
+        CHECK(each->get() < 2 * kMinute);
+    }
+}
