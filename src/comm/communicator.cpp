@@ -82,7 +82,9 @@ std::string Communicator::describe(const engine::Said &said) const {
             if (each.collective == collective &&
                 engine::same_name(said.by, engine::algorithm_code(each.name)))
                 by = each.name;
-        return describe({said.what, said.count}) + " by " + by;
+        const std::string parameters = engine::text_of(said.parameters);
+        return describe({said.what, said.count}) + " by " + by +
+               (parameters.empty() ? "" : "(" + parameters + ")");
     }
     const auto collective = collective_in(said.what);
     const auto root = static_cast<std::uint32_t>(said.what >> kRootShift);

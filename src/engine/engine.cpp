@@ -151,7 +151,7 @@ void Engine::announce(const Run &run) {
                      {run.sequence + 1, run.signature,
                       (call.said.count & ~(~std::uint64_t{0} << kCodeShift)) |
                           std::uint64_t{run.plan->code} << kCodeShift,
-                      call.said.what, call.output_heap, call.in_place});
+                      call.said.what, call.output_heap, run.plan->parameters, call.in_place});
 }
 
 template<bool traced>

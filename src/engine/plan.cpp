@@ -2,6 +2,7 @@
 #include "engine/plan.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <type_traits>
@@ -276,6 +277,35 @@ std::uint16_t algorithm_code(std::string_view algorithm) {
     return static_cast<std::uint16_t>((1 + mix(name) % 1023) << 6 | (parameters & 63));
 }
 
+// Names are cut before values are: "late=1,segment=4" of "late_last(late=1, segments=4)".
+transport::Letters parameters_in(std::string_view algorithm) {
+    transport::Letters letters{};
+    const std::size_t begin = std::min(algorithm.find('('), algorithm.size());
+    std::string text;
+    for (std::size_t most = sizeof letters; most > 0; --most) {
+        text.clear();
+        bool in_name = true;
+        std::size_t length = 0; // of the name
+        for (const char c : algorithm.substr(std::min(begin + 1, algorithm.size()))) {
+            in_name = c == ',' || (in_name && c != '=');
+            length = in_name && c != ',' && c != ' ' ? length + 1 : 0;
+            if (length <= most && c != ' ' && c != ')')
+                text += c;
+        }
+        if (text.size() <= sizeof letters)
+            break;
+    }
+    text.resize(std::min(text.size(), sizeof letters));
+    std::memcpy(letters.data(), text.data(), text.size());
+    return letters;
+}
+
+std::string text_of(const transport::Letters &parameters) {
+    char text[sizeof parameters + 1] = "";
+    std::memcpy(text, parameters.data(), sizeof parameters);
+    return text;
+}
+
 std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
                                     const PlanOptions &options) {
     const auto ranks = static_cast<unsigned>(schedule.ranks);
@@ -315,6 +345,7 @@ std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position
     std::unique_ptr<Plan> plan = Emitter(schedule, lowered, *sequence, position, options).emit();
     plan->algorithm = schedule.name;
     plan->code = algorithm_code(schedule.name);
+    plan->parameters = parameters_in(schedule.name);
     plan->element = static_cast<std::uint32_t>(options.element);
     plan->vector_bytes = options.count * options.element;
     plan->synchronizing = synchronizes(lowered, *sequence);

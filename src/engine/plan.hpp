@@ -14,6 +14,7 @@
 #include "engine/lower.hpp"
 #include "schedule/schedule.hpp"
 #include "transport/cell.hpp"
+#include "transport/entry.hpp"
 
 namespace stretto::engine {
 
@@ -111,6 +112,7 @@ public:
     std::uint64_t identity = 0;      // hash of what both ends of a message must agree on
     std::string algorithm;           // with parameters
     std::uint16_t code = 0;          // algorithm_code() of it
+    transport::Letters parameters{}; // parameters_in() it
     // For the statistics of one call.
     std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
 

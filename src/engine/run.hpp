@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Said {
     std::uint64_t what = 0; // packed by the communicator: collective, dtype, op, root
     std::uint64_t count = 0;
     std::uint16_t by = 0; // algorithm_code(); 0: not told
+    transport::Letters parameters{};
 };
 
 // A short form of an algorithm's name with its parameters: 10 bits of the name, 6 of the rest. Only
@@ -28,6 +30,11 @@ std::uint16_t algorithm_code(std::string_view algorithm);
 constexpr bool same_name(std::uint16_t a, std::uint16_t b) {
     return (a ^ b) < 1 << 6;
 }
+
+// The parameters in an algorithm's name, "segments=4" of "segmented_ring(segments=4)", shortened
+// where there is no room; and as text.
+transport::Letters parameters_in(std::string_view algorithm);
+std::string text_of(const transport::Letters &parameters);
 
 // In an entry the code lies in the high bits of the count.
 inline constexpr int kCodeShift = 48;

@@ -195,7 +195,7 @@ void Engine::end_waits_at(std::uint64_t deadline, std::string why) {
 // Of an entry.
 static Said said_in(const transport::Entered &entry) {
     return {entry.what, entry.count & ~(~std::uint64_t{0} << kCodeShift),
-            static_cast<std::uint16_t>(entry.count >> kCodeShift)};
+            static_cast<std::uint16_t>(entry.count >> kCodeShift), entry.parameters};
 }
 
 // Looks for the first call, as far back as entries reach, in which `rank` said something else.
@@ -214,7 +214,7 @@ void Engine::compare(std::uint64_t sequence, int rank) {
         if (same_algorithm)
             mine.by = other.by = 0;
         std::string ours_in_words = describe_(mine), theirs_in_words = describe_(other);
-        if (!same_algorithm && same_name(mine.by, other.by))
+        if (!same_algorithm && ours_in_words == theirs_in_words)
             theirs_in_words += " with other parameters";
         else if (ours_in_words == theirs_in_words)
             theirs_in_words += " that is cut or laid out otherwise";

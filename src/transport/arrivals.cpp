@@ -123,7 +123,8 @@ void Carrier::take_account(int from, std::uint64_t progress) {
         const Account::Said &said = sender.account.calls[i];
         Entry &entry = lines.entries[i];
         if (said.sequence > entry.sequence.load(std::memory_order_relaxed))
-            enter(entry, {said.sequence, said.signature, said.count, said.what});
+            enter(entry,
+                  {said.sequence, said.signature, said.count, said.what, 0, said.parameters});
     }
     lines.standing.store(sender.account.standing | Standing::kAnswered, std::memory_order_release);
 }

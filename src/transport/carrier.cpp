@@ -194,7 +194,7 @@ void Carrier::answer(int rank) {
     const LineBlock &mine = segment_.lines(rank_);
     for (std::size_t i = 0; i < kEntries; ++i) {
         const Entered call = entered(mine.entries[i]).value_or(Entered{});
-        account.calls[i] = {call.sequence, call.signature, call.count, call.what};
+        account.calls[i] = {call.sequence, call.signature, call.count, call.what, call.parameters};
     }
     account.standing = mine.standing.load(std::memory_order_relaxed);
     send(rank, {Parcel::entries, 0, sizeof(Account), reached(), 0, 0},

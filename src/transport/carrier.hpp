@@ -69,6 +69,7 @@ private:
     struct Account {
         struct Said {
             std::uint64_t sequence, signature, count, what;
+            Letters parameters;
         };
         Said calls[kEntries];
         std::uint64_t standing;

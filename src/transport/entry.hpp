@@ -8,6 +8,7 @@
 // the next call sees that the number has gone.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,12 +18,16 @@
 
 namespace stretto::transport {
 
+// A short text, ended by a zero if there is room.
+using Letters = std::array<std::uint64_t, 2>;
+
 struct alignas(kLine) Entry {
     std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used, or being written
     std::atomic<std::uint64_t> signature;
     std::atomic<std::uint64_t> count; // below the code of the algorithm, as engine/run.hpp says
     std::atomic<std::uint64_t> what;  // packed by the engine's owner: collective, dtype, op, root
-    std::atomic<std::uint64_t> output_heap; // as the engine's Call says
+    std::atomic<std::uint64_t> output_heap;               // as the engine's Call says
+    std::array<std::atomic<std::uint64_t>, 2> parameters; // of the algorithm, for messages
     std::atomic<bool> in_place;
 };
 static_assert(sizeof(Entry) == kLine);
@@ -33,6 +38,7 @@ struct Entered {
     std::uint64_t sequence = 0; // as above
     std::uint64_t signature = 0, count = 0, what = 0;
     std::uint64_t output_heap = 0;
+    Letters parameters{};
     bool in_place = false;
 };
 
@@ -43,6 +49,8 @@ inline void enter(Entry &entry, const Entered &call) {
     entry.count.store(call.count, std::memory_order_release);
     entry.what.store(call.what, std::memory_order_release);
     entry.output_heap.store(call.output_heap, std::memory_order_release);
+    for (std::size_t i = 0; i < call.parameters.size(); ++i)
+        entry.parameters[i].store(call.parameters[i], std::memory_order_release);
     entry.in_place.store(call.in_place, std::memory_order_release);
     entry.sequence.store(call.sequence, std::memory_order_release);
 }
@@ -58,6 +66,8 @@ std::optional<Entered> entered(const Entry &entry, Between &&between) {
     call.count = entry.count.load(std::memory_order_acquire);
     call.what = entry.what.load(std::memory_order_acquire);
     call.output_heap = entry.output_heap.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < call.parameters.size(); ++i)
+        call.parameters[i] = entry.parameters[i].load(std::memory_order_acquire);
     call.in_place = entry.in_place.load(std::memory_order_acquire);
     if (call.sequence == 0 || entry.sequence.load(std::memory_order_relaxed) != call.sequence)
         return std::nullopt;

@@ -13,12 +13,15 @@ namespace {
 
 // The call of this number; all that is said of it follows from that.
 Entered call(std::uint64_t number) {
-    return {number + 1, 3 * number + 7, 5 * number, 7 * number, 4096 * number + 1, number % 2 == 1};
+    return {number + 1,     3 * number + 7,    5 * number,
+            7 * number,     4096 * number + 1, {11 * number, 13 * number},
+            number % 2 == 1};
 }
 
 bool same(const Entered &a, const Entered &b) {
     return a.sequence == b.sequence && a.signature == b.signature && a.count == b.count &&
-           a.what == b.what && a.output_heap == b.output_heap && a.in_place == b.in_place;
+           a.what == b.what && a.output_heap == b.output_heap && a.parameters == b.parameters &&
+           a.in_place == b.in_place;
 }
 
 } // namespace
