@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
 import stretto as package
 from click.testing import CliRunner
-from stretto.cli import cli
-from stretto.cli.catalog import COLLECTIVES
+from stretto.cli import cli, effort
+from stretto.cli.catalog import COLLECTIVES, Choice
 
 
 def test_version_and_help(stretto):
@@ -96,6 +97,29 @@ def test_more_ranks_than_memory(stretto, command):
     assert done.returncode == 1
     assert done.stderr == (
         "stretto: this takes more memory than there is; fewer ranks (--ranks) take less\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_more_ranks_than_memory_are_refused_before_the_work(stretto, command):
+    done = stretto(command, "ring", "--ranks", 100000, "--collective", "allreduce")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: allreduce by ring at 100000 ranks takes about ")
+    assert done.stderr.endswith("are free; fewer ranks (--ranks) take less\n")
+
+
+@pytest.mark.parametrize("many", [700, 1500])
+def test_what_takes_long_says_so_before(capsys, monkeypatch, many):
+    clock = itertools.count()  # each sample takes a second
+    monkeypatch.setattr(effort.time, "perf_counter", lambda: next(clock))
+    cases = [(Choice("allreduce", "recursive_doubling"), many, 0)] * 3
+    effort.foresee(cases, lambda schedule: None, 1)
+    # A sample of 128 ranks, and the square of what more are.
+    seconds = 3 * (many / 128) ** 2
+    about = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    assert capsys.readouterr().err == (
+        f"stretto: this takes about {about}; fewer ranks (--ranks) take less\n"
     )
 
 

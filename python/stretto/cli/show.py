@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import click
 
-from stretto.cli.catalog import collective_option, schedule_of
+from stretto import _core
+from stretto.cli.catalog import choose_one, collective_option, schedule_of
+from stretto.cli.effort import foresee
+
+TEXT_BYTES = 300  # of memory for each block that a rank sends
 
 
 @click.command()
@@ -24,5 +28,10 @@ def show(algorithm: str, ranks: int, root: int, collective: str | None, as_json:
 
     SCHEDULE is an algorithm, or a JSON file as --json writes it.
     """
-    schedule = schedule_of(algorithm, collective, ranks, root).schedule
-    click.echo(schedule.to_json() if as_json else schedule.to_text())
+
+    def written(schedule: _core.Schedule) -> str:
+        return schedule.to_json() if as_json else schedule.to_text()
+
+    if not algorithm.endswith(".json"):
+        foresee([(choose_one(algorithm, collective), ranks, root)], written, TEXT_BYTES)
+    click.echo(written(schedule_of(algorithm, collective, ranks, root).schedule))

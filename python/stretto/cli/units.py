@@ -86,8 +86,8 @@ TIMES = Unit("times", lambda text: [parse_seconds(each) for each in text.split("
 
 def show_size(size: float) -> str:
     """64 KiB, 1.5 MiB."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
             break
         size /= 1024
     return f"{size:.4g} {unit}"

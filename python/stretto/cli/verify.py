@@ -13,11 +13,13 @@ from rich.progress import track
 
 from stretto import _core
 from stretto.cli.catalog import ROOTED, Choice, choose, collective_option, read_schedule
+from stretto.cli.effort import foresee
 from stretto.cli.groups import GROUPS, groups_of, steps_of
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import RANKS, SIZE, show_ranges, show_size
 
 ELEMENT = 4
+PROOF_BYTES = 1300  # of memory for each block that a rank sends
 PROPERTIES = ("order_preserving", "consistent", "canonical")
 
 
@@ -92,6 +94,7 @@ def verify(
         cases = list(all_cases(choose(algorithms, collective), ranks, groups, all_r))
         if not cases:
             raise click.UsageError("none of these algorithms runs at these numbers of ranks")
+        foresee(cases, lambda schedule: schedule.prove(elements(size), ELEMENT), PROOF_BYTES)
         watched = track(cases, "proving", transient=True, disable=not sys.stderr.isatty())
         rows = [prove(choice, count, root, size) for choice, count, root in watched]
     if json_path:
