@@ -188,7 +188,7 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
         }
         // Ranks that call a little later are told the failure as well.
         const int milliseconds = status == Status::timeout  ? 0
-                                 : status == Status::system ? 3000
+                                 : status == Status::system ? static_cast<int>(kStays / 1'000'000)
                                                             : 500;
         if (listener.open())
             callers.answer(status, why, milliseconds, absent);

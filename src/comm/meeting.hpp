@@ -58,6 +58,10 @@ private:
     std::uint64_t limit_ns_, start_, watched_ = start_;
 };
 
+// How long the founder of a host, or rank 0 of several, stays after a failure that ranks which call
+// a little later will not learn of otherwise.
+inline constexpr std::uint64_t kStays = 3'000'000'000; // ns
+
 // The founder has a socket to each of the others of its host, they have one to it.  A socket that
 // closes before all have joined says that its rank cannot.
 struct Meeting {

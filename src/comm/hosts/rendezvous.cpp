@@ -103,7 +103,6 @@ void Rendezvous::run() {
                 fail({Status::timeout, "after " + patience_.seconds() + missing()});
         }
         // Ranks that call a little later are told the failure as well.
-        constexpr std::uint64_t kStays = 3'000'000'000; // ns
         if (failure_ && failure_->status() != Status::timeout)
             stay(kStays);
         // What was said last must reach them.
