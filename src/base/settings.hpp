@@ -42,6 +42,7 @@ enum class Setting {
     iface,
     hosts,
     ports,
+    transport,
     sockets,
     congestion,
     delay,

@@ -202,6 +202,13 @@ inline constexpr std::array kSettings{
                 .meaning = "TCP ports at which ranks of a job on several hosts listen, as "
                            "29401-29420, for firewalls; each rank of a host takes one, beside that "
                            "of STRETTO_ADDR; by default the kernel chooses"},
+    SettingInfo{.setting = Setting::transport,
+                .variable = "STRETTO_TRANSPORT",
+                .kind = SettingKind::text,
+                .fallback = "auto",
+                .meaning = "what brings data to ranks on other hosts, as tcp; auto: the best one "
+                           "that all ranks can use.  A rank with another setting than auto can "
+                           "use that transport alone"},
     SettingInfo{.setting = Setting::sockets,
                 .variable = "STRETTO_SOCKETS",
                 .kind = SettingKind::count,

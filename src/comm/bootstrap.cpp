@@ -11,7 +11,8 @@
 #include "base/spelling.hpp"
 #include "comm/hosts/hosts.hpp"
 #include "comm/hosts/mesh.hpp"
-#include "comm/hosts/tcp_carrier.hpp"
+#include "comm/hosts/remote_carrier.hpp"
+#include "comm/hosts/transports.hpp"
 #include "comm/meeting.hpp"
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
@@ -152,7 +153,7 @@ Joined join_hosts(const Identity &me) {
         segment.hold_life(me.rank);
         Mesh mesh = hosts.connect();
         if (hosts.reach().lobby != nullptr)
-            joined.carrier = tcp_carrier(segment, me.rank, std::move(mesh.data));
+            joined.carrier = remote_carrier(segment, me.rank, *mesh.data);
         joined.reach = hosts.reach();
         patience.watch_by(origin);
         enter(me, hosts.meeting(), patience);
@@ -186,7 +187,7 @@ Joined join_across(const Identity &me, const Origin &origin) {
     Joined joined{meeting.segment, nullptr, origin.reach};
     try {
         segment.hold_life(me.rank);
-        joined.carrier = tcp_carrier(segment, me.rank, std::move(mesh.data));
+        joined.carrier = remote_carrier(segment, me.rank, *mesh.data);
         enter(me, meeting, patience);
         watch(joined, me.rank, origin.kind);
         return joined;
@@ -209,6 +210,7 @@ Joined join(const Identity &me, const Origin *origin) {
     (void)net::interface_filter();
     (void)net::port_range();
     net::check_congestion();
+    check_transport();
     if (!me.address.empty() && me.size > 1)
         return join_hosts(me);
     if (given(Setting::hosts) && me.size > 1)

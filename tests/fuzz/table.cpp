@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the ranks of a job on several hosts tell one another while they join: any bytes are what
 // they were written as, or refused.
-#include <algorithm>
 #include <bit>
 #include <span>
 
 #include "comm/hosts/table.hpp"
+#include "comm/hosts/tcp_address.hpp"
 #include "fuzz.hpp"
 
 using namespace stretto::comm;
@@ -23,20 +23,34 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         must(bytes.size() <= kMostSeatBytes, "no seat is too long");
         const auto again = parse_seat(write(*seat));
         must(again && write(*again) == write(*seat), "a seat is written as it was read");
-        must(again->rank == seat->rank && again->address == seat->address, "and is the same");
+        must(again->rank == seat->rank && again->endpoints == seat->endpoints &&
+                 again->lacks == seat->lacks,
+             "and is the same");
         return 0;
     }
     const auto table = parse_table(bytes);
     if (!table)
         return 0;
     const std::size_t ranks = table->host_of.size();
-    must(ranks > 0 && table->addresses.size() == ranks, "all ranks have a place");
+    must(ranks > 0 && table->endpoints.size() == ranks, "all ranks have a place");
     must(bytes.size() <= most_table_bytes(static_cast<int>(ranks)), "no table is too long");
     for (const std::int32_t host : table->host_of)
         must(host >= 0 && static_cast<std::size_t>(host) < ranks, "hosts are numbered");
-    must(std::all_of(table->addresses.begin(), table->addresses.end(),
-                     [](const auto &address) { return address.known() && address.port() != 0; }),
-         "all can be called");
+    for (const auto &endpoints : table->endpoints) {
+        std::size_t address_bytes = 0;
+        for (const auto &each : endpoints) {
+            must(stretto::transport::is_transport_name(each.transport), "transports have names");
+            must(find(endpoints, each.transport) == &each, "each of them once");
+            address_bytes += each.bytes.size();
+            if (const auto address = tcp_address(each.bytes))
+                must(address->known() && address->port() != 0 &&
+                         tcp_address(tcp_bytes(*address)) == address,
+                     "an address for TCP can be called, and is written as it was read");
+        }
+        must(!endpoints.empty() && endpoints.size() <= stretto::transport::kMostTransports &&
+                 address_bytes <= stretto::transport::kMostAddressBytes,
+             "all can be called, and no address is too long");
+    }
     must(std::has_single_bit(table->ring_bytes) && table->key != 0, "it is a job");
     const auto again = parse_table(write(*table));
     must(again && write(*again) == write(*table), "a table is written as it was read");

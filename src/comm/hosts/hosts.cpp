@@ -2,8 +2,10 @@
 #include "comm/hosts/hosts.hpp"
 
 #include <numeric>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "base/call_scope.hpp"
 #include "base/settings.hpp"
@@ -93,9 +95,27 @@ void HostMeeting::take_table(const Table &table) {
 Mesh HostMeeting::connect() {
     if (placement_.one_host())
         return {};
-    reach_.lobby = std::make_shared<Lobby>(key_, me_.rank, table_.addresses, std::move(socket_),
-                                           static_cast<int>(table_.sockets));
-    reach_.ranks.resize(table_.addresses.size());
+    const std::string agreed = agreed_transport(table_.endpoints);
+    const auto addresses = [&](std::string_view transport) {
+        std::vector<std::vector<std::byte>> by_rank;
+        for (const transport::Endpoints &each : table_.endpoints) {
+            const transport::EndpointAddress *own = find(each, transport);
+            by_rank.push_back(own == nullptr ? std::vector<std::byte>() : own->bytes);
+        }
+        return by_rank;
+    };
+    const int lanes = static_cast<int>(table_.sockets);
+    open_.tcp->meet(addresses(tcp_factory().name()), lanes);
+    reach_.lobby = open_.tcp->lobby();
+    reach_.transport = open_.named(agreed);
+    if (reach_.transport == nullptr) // rank 0 would not have sent the table
+        throw Error(Status::mismatch, rank_here(me_.rank) + " does not know transport '" + agreed +
+                                          "', which rank 0 says that all ranks can use; install "
+                                          "one version of Stretto everywhere");
+    if (reach_.transport != open_.tcp)
+        reach_.transport->meet(addresses(agreed), lanes);
+    open_ = {}; // the others are not needed
+    reach_.ranks.resize(table_.endpoints.size());
     std::iota(reach_.ranks.begin(), reach_.ranks.end(), 0);
     return connect_all(
         me_, reach_, table_.key, placement_, Kinds::data_and_control, [this] { watch(); },

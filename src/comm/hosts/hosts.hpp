@@ -13,6 +13,7 @@
 #include "comm/hosts/mesh.hpp"
 #include "comm/hosts/rendezvous.hpp"
 #include "comm/hosts/spokesman.hpp"
+#include "comm/hosts/transports.hpp"
 #include "comm/meeting.hpp"
 
 namespace stretto::comm {
@@ -22,10 +23,10 @@ namespace stretto::comm {
 // the rendezvous.  What happens, in order:
 //
 //   1. rank 0 opens the rendezvous at the address that everybody knows;
-//   2. each rank opens a listener of its own, and finds out who speaks for its host;
+//   2. each rank opens the transports that it can use, and finds out who speaks for its host;
 //   3. who speaks names the ranks of the host to rank 0, and is told where all ranks are;
 //   4. the segment of the host is made and handed out;
-//   5. ranks on different hosts connect with one another;
+//   5. ranks on different hosts connect with one another, by the transport that the table says;
 //   6. when all have, rank 0 lets all begin.
 class HostMeeting {
 public:
@@ -53,13 +54,13 @@ private:
     bool follow(Descriptor socket);
     void take_handed(int fd, Handed handed);
     void listen();
+    void hand_out_table();
     Seat own_seat() const;
 
     const Identity me_;
     Patience &patience_;
     net::Key key_;
-    Descriptor socket_; // where other hosts reach this rank
-    std::uint16_t port_ = 0;
+    OpenTransports open_;                    // by which other hosts reach this rank
     std::unique_ptr<Rendezvous> rendezvous_; // rank 0
     std::unique_ptr<Spokesman> spokesman_;   // one rank of each host
     CoreSet cores_;                          // of all ranks of this host so far

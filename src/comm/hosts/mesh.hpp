@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections between the ranks of a communicator on several hosts.
+// What connects the ranks of a communicator on several hosts: links for its data, by the transport
+// that the job has agreed on, and connections for control.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,14 @@
 #include "comm/hosts/reach.hpp"
 #include "net/connection.hpp"
 #include "transport/placement.hpp"
+#include "transport/remote/factory.hpp"
 
 namespace stretto::comm {
 
 using Connections = std::vector<std::unique_ptr<net::Connection>>; // by rank
 
 struct Mesh {
-    std::vector<Connections> data; // by channel; null for those that share this rank's memory
+    std::unique_ptr<transport::Connecting> data; // complete; links to ranks of other hosts
     // Of the job alone, for its agents.  Null for this rank itself: those of one host agree as all
     // others do.
     Connections control;
@@ -26,7 +28,7 @@ struct Mesh {
 class Patience;
 enum class Kinds { data, data_and_control };
 
-// Of two ranks the higher one calls.  `epoch`: the key of the communicator; `watch`, called again
+// `epoch`: the key of the communicator; `watch`, called again
 // and again, throws if somebody will not come.  Throws Error(timeout) that says which connections
 // to what addresses this rank lacks, and why, when `patience` has ended.
 Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,

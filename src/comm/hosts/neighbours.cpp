@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "comm/packets.hpp"
 #include "comm/wire.hpp"
 #include "net/sockets.hpp"
+#include "transport/mapping.hpp"
 
 namespace stretto::comm {
 
@@ -75,6 +77,20 @@ transport::SegmentShape shape_of(const Table &table, const transport::Placement 
     return shape;
 }
 
+Table read_table(int file, int ranks) {
+    struct stat info{};
+    std::vector<std::byte> bytes;
+    if (fstat(file, &info) == 0 && info.st_size > 0 &&
+        static_cast<std::size_t>(info.st_size) <= most_table_bytes(ranks))
+        bytes.resize(static_cast<std::size_t>(info.st_size));
+    const ssize_t got = uninterrupted([&] { return pread(file, bytes.data(), bytes.size(), 0); });
+    auto table = got == static_cast<ssize_t>(bytes.size()) ? parse_table(bytes) : std::nullopt;
+    if (!table)
+        throw Error(Status::mismatch, "the ranks of this host run different versions of Stretto; "
+                                      "install one version");
+    return std::move(*table);
+}
+
 } // namespace
 
 void HostMeeting::find_neighbours(int instance) {
@@ -91,22 +107,40 @@ void HostMeeting::find_neighbours(int instance) {
     }
 }
 
-// Where other hosts reach this rank.  What keeps it from that can be told already.
+// By what other hosts reach this rank.  What keeps it from that can be told already.
 void HostMeeting::listen() {
-    const auto turn = static_cast<unsigned>(me_.rank);
-    const std::uint16_t meeting = net::parse_endpoint(me_.address_from, me_.address).port;
-    socket_ = net::listen_within(net::port_range(), turn, meeting);
-    port_ = net::local_address(socket_.get()).port();
+    open_ = open_transports(
+        {me_.rank, me_.size, key_, net::parse_endpoint(me_.address_from, me_.address).port});
 }
 
 Seat HostMeeting::own_seat() const {
     Seat seat;
     seat.rank = me_.rank;
     seat.size = me_.size;
-    seat.port = port_;
     seat.cores = affinity();
     seat.launch = launch_hash(me_);
+    seat.endpoints = open_.endpoints;
+    seat.lacks = open_.lacks;
     return seat;
+}
+
+// In memory, since it may be longer than a packet: the others of this host get its descriptor.
+void HostMeeting::hand_out_table() {
+    const std::vector<std::byte> bytes = write(table_);
+    const Descriptor file = transport::anonymous_file("stretto-table", bytes.size());
+    for (std::size_t done = 0; done < bytes.size();) {
+        const ssize_t put = uninterrupted([&] {
+            return pwrite(file.get(), bytes.data() + done, bytes.size() - done,
+                          static_cast<off_t>(done));
+        });
+        if (put <= 0)
+            throw_errno("cannot hand out where the ranks are");
+        done += static_cast<std::size_t>(put);
+    }
+    const int descriptor = file.get();
+    for (const Descriptor &peer : meeting_.sockets)
+        if (peer.open())
+            send_answer(peer.get(), Status::ok, "table", {&descriptor, 1});
 }
 
 // This rank names the others of its host to rank 0, makes the segment and hands it out.
@@ -140,11 +174,7 @@ void HostMeeting::speak(Descriptor listener) {
         meeting_.segment = Segment::create(shape_of(table_, placement_));
         const int descriptors[] = {meeting_.segment->fd(), meeting_.segment->heap_fd()};
         tell_neighbours(Status::ok, std::to_string(me_.rank), descriptors);
-        const std::vector<std::byte> bytes = write(table_);
-        for (const Descriptor &peer : meeting_.sockets)
-            if (peer.open())
-                (void)uninterrupted(
-                    [&] { return send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); });
+        hand_out_table();
     } catch (const Error &error) {
         tell_neighbours(error.status(), error.what());
         callers.answer(error.status(), error.what(), 0, me_.size);
@@ -182,7 +212,7 @@ void HostMeeting::admit(Descriptor caller, std::span<const std::byte> greeting) 
 bool HostMeeting::follow(Descriptor socket) {
     try {
         const std::string speaker = "the rank that speaks for " + net::host_name();
-        if (!socket_.open())
+        if (open_.tcp == nullptr)
             listen();
         auto handed = greet(socket.get(), write(own_seat()), me_, speaker, patience_);
         if (!handed)
@@ -199,19 +229,26 @@ bool HostMeeting::follow(Descriptor socket) {
 // What the rank that speaks for this host hands out: memory, and then where all ranks are.
 void HostMeeting::take_handed(int fd, Handed handed) {
     const std::string speaker = "the rank that speaks for " + net::host_name();
-    std::vector<std::byte> bytes(most_table_bytes(me_.size));
     constexpr int kMilliseconds = 100;
     for (; !readable(fd, kMilliseconds); interruption_point())
         if (patience_.ended_for_word())
             throw Error(Status::timeout, "rank " + std::to_string(me_.rank) +
                                              " heard nothing more of " + speaker + " within " +
                                              patience_.seconds() + "; is that one stopped?");
-    const std::size_t size = receive(fd, bytes).size;
-    const auto table = parse_table(std::span(bytes).first(std::min(size, bytes.size())));
-    if (!table)
+    std::array<std::byte, kAnswerBytes> packet_bytes;
+    const Packet packet = receive(fd, packet_bytes);
+    const auto answer =
+        packet.size == packet_bytes.size() ? parse_answer(packet_bytes) : std::nullopt;
+    if (!answer)
         throw Error(Status::peer, speaker + " has died before " + me_.words() +
                                       " was complete; look at its output");
-    take_table(*table);
+    if (answer->status != Status::ok)
+        throw Error(answer->status, answer->message);
+    if (packet.descriptor_count != 1)
+        throw Error(Status::system, rank_here(me_.rank) +
+                                        " has no descriptor left for the table of the job's ranks; "
+                                        "raise the limit of open files (ulimit -n)");
+    take_table(read_table(packet.descriptors[0].get(), me_.size));
     meeting_.segment =
         Segment::attach(std::move(handed.segment), std::move(handed.heap), placement_);
     meeting_.founder = std::clamp(std::atoi(handed.note.c_str()), 0, me_.size - 1);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/hosts/lobby.hpp"
+#include "transport/remote/factory.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::comm {
@@ -15,7 +16,8 @@ namespace stretto::comm {
 class PeerWatch;
 
 struct Reach {
-    std::shared_ptr<Lobby> lobby; // null, and so are the next two: the job is on one host
+    std::shared_ptr<Lobby> lobby; // null, and so are the next three: the job is on one host
+    std::shared_ptr<transport::RemoteTransport> transport; // that the job has agreed on
     std::shared_ptr<PeerWatch> watch;
     std::shared_ptr<const transport::SegmentShape> job; // of the communicator of all its ranks
     std::uint32_t epoch = 0; // of the job's life, in which the communicator was made

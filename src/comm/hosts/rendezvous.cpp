@@ -11,6 +11,7 @@
 #include "base/settings.hpp"
 #include "base/thread.hpp"
 #include "base/warning.hpp"
+#include "comm/hosts/transports.hpp"
 #include "comm/meeting.hpp"
 #include "net/sockets.hpp"
 #include "select/select.hpp"
@@ -23,7 +24,8 @@ Rendezvous::Rendezvous(Aside, const Identity &me, const net::Key &key, Descripto
       listener_(std::move(socket), key, {0, UINT32_MAX, 0}, only_guests()),
       named_(static_cast<std::size_t>(me.size)) {
     table_.host_of.assign(named_.size(), 0);
-    table_.addresses.assign(named_.size(), {});
+    table_.endpoints.assign(named_.size(), {});
+    lacks_.assign(named_.size(), {});
 }
 
 Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
@@ -192,10 +194,20 @@ bool Rendezvous::is_of_other_job(const Guest &guest, const Seat &seat) const {
            guest.talk.peer().address.host() == net::local_address(guest.talk.descriptor()).host();
 }
 
+// Control needs TCP, whatever the data goes by.
+bool Rendezvous::make_sense(const transport::Endpoints &endpoints) {
+    return find(endpoints, tcp_factory().name()) != nullptr &&
+           std::ranges::all_of(endpoints, [](const transport::EndpointAddress &each) {
+               const auto *factory = transport_named(each.transport);
+               return factory == nullptr || factory->version() != each.version ||
+                      factory->is_address(each.bytes);
+           });
+}
+
 // One more rank has been named.
 void Rendezvous::seat(Guest &guest, const Word &word) {
     const auto seat = parse_seat(word.bytes);
-    if (!seat || !seat->address.known() || seat->port == 0)
+    if (!seat || !make_sense(seat->endpoints))
         return fail({Status::mismatch, "the hosts of this job run different versions of Stretto; "
                                        "install one version"});
     const std::string who = "rank " + std::to_string(seat->rank);
@@ -223,7 +235,8 @@ void Rendezvous::seat(Guest &guest, const Word &word) {
     const auto host = std::find_if(guests_.begin(), guests_.end(),
                                    [&](const auto &each) { return each.get() == &guest; });
     table_.host_of[rank] = static_cast<std::int32_t>(host - guests_.begin());
-    table_.addresses[rank] = seat->address.with_port(seat->port);
+    table_.endpoints[rank] = seat->endpoints;
+    lacks_[rank] = seat->lacks;
     guest.ranks.push_back(seat->rank);
     guest.cores = seat->cores_here;
     if (number_ == me_.size)
@@ -246,6 +259,9 @@ void Rendezvous::send_table() {
     table_.cores = std::max(1u, static_cast<unsigned>(std::min(1.0, crowded) * me_.size));
     if (number(Setting::ring_bytes) == 0)
         table_.ring_bytes = select::ring_bytes(me_.size, next);
+    if (next > 1 && agreed_transport(table_.endpoints).empty())
+        return fail({Status::mismatch, me_.words() + " cannot start: " +
+                                           no_common_transport(table_.endpoints, lacks_, who())});
     const std::vector<std::byte> bytes = write(table_);
     for (const auto &guest : guests_)
         if (!guest->gone)
@@ -275,6 +291,16 @@ std::string Rendezvous::missing() const {
             late += (late.empty() ? " " : ", ") + in_words(*guest);
     return late + " have come, and have not said that they are connected to all others of " +
            me_.words() + ", nor why; are they stopped, or cut off?";
+}
+
+// By rank.
+std::vector<std::string> Rendezvous::who() const {
+    std::vector<std::string> names(named_.size());
+    for (const auto &guest : guests_)
+        for (const int rank : guest->ranks)
+            names[static_cast<std::size_t>(rank)] =
+                "rank " + std::to_string(rank) + " on " + guest->talk.peer().address.host();
+    return names;
 }
 
 std::string Rendezvous::in_words(const Guest &guest) const {

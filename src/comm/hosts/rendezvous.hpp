@@ -68,12 +68,15 @@ private:
     void send_table();
     void fail(const Error &why);
     std::string missing() const;
+    static bool make_sense(const transport::Endpoints &endpoints);
+    std::vector<std::string> who() const;
     std::string in_words(const Guest &guest) const;
 
     const Identity me_;
     const Patience patience_;
     Table table_;
-    std::string turned_away_; // who knocked and was not let in, for messages
+    std::vector<std::vector<Lack>> lacks_; // by rank
+    std::string turned_away_;              // who knocked and was not let in, for messages
     net::Listener listener_;
     std::vector<std::unique_ptr<Guest>> guests_;
     std::vector<bool> named_;

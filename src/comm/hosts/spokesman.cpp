@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/settings.hpp"
+#include "comm/hosts/transports.hpp"
 #include "comm/hosts/whereabouts.hpp"
 #include "net/interfaces.hpp"
 #include "net/sockets.hpp"
@@ -37,7 +38,9 @@ void Spokesman::say_seats() {
     if (!talk_)
         return;
     for (Seat &seat : std::exchange(unsaid_, {})) {
-        seat.address = own_;
+        for (transport::EndpointAddress &each : seat.endpoints)
+            if (const auto *factory = transport_named(each.transport))
+                factory->complete(each.bytes, way_);
         talk_->say(Word::seat, 0, write(seat));
     }
 }
@@ -138,7 +141,7 @@ void Spokesman::begin_talk() {
     // Who reaches rank 0 by a loopback address may be reached by one as well.
     const net::Place place = peer.is_loopback() ? net::Place::anywhere : net::Place::other_host;
     try {
-        own_ = net::local_toward(peer, place).address;
+        way_ = {net::local_toward(peer, place).address, peer};
     } catch (const Error &error) {
         throw Error(error.status(), "rank " + std::to_string(rank_) + " on " + net::host_name() +
                                         " has no address for the others: " + error.what());
@@ -146,16 +149,15 @@ void Spokesman::begin_talk() {
     say_seats();
 }
 
-// A name of rank 0's host may stand for a loopback address there (127.0.1.1 in Debian's
-// /etc/hosts), by which nobody else reaches it: but for the way on which we have.
 void Spokesman::take_table(const Word &word) {
     table_ = parse_table(word.bytes);
     if (!table_)
         throw Error(Status::mismatch, "the hosts of this job run different versions of Stretto; "
                                       "install one version");
-    for (net::Address &address : table_->addresses)
-        if (address.is_loopback())
-            address = talk_->peer().address.with_port(address.port());
+    for (transport::Endpoints &endpoints : table_->endpoints)
+        for (transport::EndpointAddress &each : endpoints)
+            if (const auto *factory = transport_named(each.transport))
+                factory->adapt(each.bytes, way_);
 }
 
 void Spokesman::hear(const Word &word) {

@@ -12,6 +12,7 @@
 #include "comm/hosts/talk.hpp"
 #include "comm/meeting.hpp"
 #include "net/dialer.hpp"
+#include "transport/remote/factory.hpp"
 
 namespace stretto::comm {
 
@@ -50,7 +51,7 @@ private:
     std::optional<net::Dialer> aside_;
     std::optional<Talk> aside_talk_;
     std::optional<Talk> talk_;
-    net::Address own_; // by which other hosts reach this one
+    transport::Way way_; // between this host and rank 0, once there is a connection
     std::vector<Seat> unsaid_, named_;
     std::optional<Table> table_;
     bool may_go_ = false;

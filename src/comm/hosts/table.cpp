@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/hosts/table.hpp"
 
-#include <arpa/inet.h>
 #include <bit>
 #include <cstring>
-#include <netinet/in.h>
+#include <utility>
 
 #include "net/bytes.hpp"
 
@@ -12,47 +11,53 @@ namespace stretto::comm {
 
 namespace {
 
-constexpr std::uint32_t kSeat = 0x53545332, kTable = 0x53545432; // and the layout's version
-constexpr std::size_t kAddressBytes = 20;                        // family 2, port 2, address 16
-constexpr std::size_t kSeatBytes = 28 + kAddressBytes + sizeof(CoreSet);
-constexpr std::size_t kTableHead = 56, kEntryBytes = 4 + kAddressBytes;
-static_assert(kSeatBytes <= kMostSeatBytes);
+constexpr std::uint32_t kSeat = 0x53545333, kTable = 0x53545433; // and the layout's version
+constexpr std::size_t kSeatHead = 24, kTableHead = 56;
 
-constexpr std::uint16_t kNone = 0, kV4 = 4, kV6 = 6;
-
-void put_address(std::span<std::byte> bytes, const net::Address &address) {
-    if (!address.known())
-        return; // zeros
-    const bool v6 = address.family() == AF_INET6;
-    net::put(bytes, 0, v6 ? kV6 : kV4);
-    net::put(bytes, 2, address.port());
-    if (v6)
-        std::memcpy(bytes.data() + 4,
-                    &reinterpret_cast<const sockaddr_in6 *>(address.raw())->sin6_addr, 16);
-    else
-        std::memcpy(bytes.data() + 4,
-                    &reinterpret_cast<const sockaddr_in *>(address.raw())->sin_addr, 4);
+//     | number 1 | of each: name bytes 1 | why bytes 1 | name | why | ...
+void append_lacks(std::vector<std::byte> &to, const std::vector<Lack> &lacks) {
+    const auto add = [&](const std::string &text) {
+        const auto bytes = std::as_bytes(std::span(text));
+        to.insert(to.end(), bytes.begin(), bytes.end());
+    };
+    to.push_back(static_cast<std::byte>(lacks.size()));
+    for (const Lack &each : lacks) {
+        to.push_back(static_cast<std::byte>(each.transport.size()));
+        to.push_back(static_cast<std::byte>(each.why.size()));
+        add(each.transport);
+        add(each.why);
+    }
 }
 
-std::optional<net::Address> get_address(std::span<const std::byte> bytes) {
-    const auto family = net::get<std::uint16_t>(bytes, 0);
-    const std::uint16_t port = htons(net::get<std::uint16_t>(bytes, 2));
-    if (family == kNone)
-        return net::Address();
-    if (family == kV6) {
-        sockaddr_in6 raw{};
-        raw.sin6_family = AF_INET6;
-        raw.sin6_port = port;
-        std::memcpy(&raw.sin6_addr, bytes.data() + 4, 16);
-        return net::Address(reinterpret_cast<const sockaddr *>(&raw), sizeof(raw));
-    }
-    if (family != kV4)
+// All that is left.
+std::optional<std::vector<Lack>> lacks_of(std::span<const std::byte> from) {
+    const auto number = [&] {
+        const auto first = std::to_integer<std::size_t>(from.front());
+        from = from.subspan(1);
+        return first;
+    };
+    const auto text = [&](std::size_t bytes) {
+        const auto taken = from.first(bytes);
+        from = from.subspan(bytes);
+        return std::string(reinterpret_cast<const char *>(taken.data()), taken.size());
+    };
+    if (from.empty())
         return std::nullopt;
-    sockaddr_in raw{};
-    raw.sin_family = AF_INET;
-    raw.sin_port = port;
-    std::memcpy(&raw.sin_addr, bytes.data() + 4, 4);
-    return net::Address(reinterpret_cast<const sockaddr *>(&raw), sizeof(raw));
+    std::vector<Lack> lacks(number());
+    if (lacks.size() > transport::kMostTransports)
+        return std::nullopt;
+    for (Lack &each : lacks) {
+        if (from.size() < 2)
+            return std::nullopt;
+        const std::size_t name = number(), why = number();
+        if (from.size() < name + why || why > kMostWhyBytes)
+            return std::nullopt;
+        each.transport = text(name);
+        each.why = text(why);
+        if (!transport::is_transport_name(each.transport))
+            return std::nullopt;
+    }
+    return from.empty() ? std::optional(std::move(lacks)) : std::nullopt;
 }
 
 // Memory can be laid out like that.
@@ -67,39 +72,43 @@ bool is_shape(const Table &table) {
 
 } // namespace
 
+//     | version 4 | rank 4 | size 4 | cores here 4 | launch 8 | cores | endpoints | lacks |
 std::vector<std::byte> write(const Seat &seat) {
-    std::vector<std::byte> bytes(kSeatBytes);
+    std::vector<std::byte> bytes(kSeatHead + sizeof(seat.cores));
     const std::span<std::byte> all(bytes);
     net::put(all, 0, kSeat);
     net::put(all, 4, static_cast<std::uint32_t>(seat.rank));
     net::put(all, 8, static_cast<std::uint32_t>(seat.size));
     net::put(all, 12, seat.cores_here);
-    net::put(all, 16, seat.port);
-    net::put(all, 20, seat.launch);
-    put_address(all.subspan(28), seat.address);
-    std::memcpy(bytes.data() + 28 + kAddressBytes, &seat.cores, sizeof(seat.cores));
+    net::put(all, 16, seat.launch);
+    std::memcpy(bytes.data() + kSeatHead, &seat.cores, sizeof(seat.cores));
+    append(bytes, seat.endpoints);
+    append_lacks(bytes, seat.lacks);
     return bytes;
 }
 
 std::optional<Seat> parse_seat(std::span<const std::byte> bytes) {
-    if (bytes.size() != kSeatBytes || net::get<std::uint32_t>(bytes, 0) != kSeat)
-        return std::nullopt;
-    const auto address = get_address(bytes.subspan(28));
-    if (!address)
-        return std::nullopt;
     Seat seat;
+    if (bytes.size() < kSeatHead + sizeof(seat.cores) || net::get<std::uint32_t>(bytes, 0) != kSeat)
+        return std::nullopt;
     seat.rank = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 4));
     seat.size = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 8));
     seat.cores_here = net::get<std::uint32_t>(bytes, 12);
-    seat.port = net::get<std::uint16_t>(bytes, 16);
-    seat.launch = net::get<std::uint64_t>(bytes, 20);
-    seat.address = *address;
-    std::memcpy(&seat.cores, bytes.data() + 28 + kAddressBytes, sizeof(seat.cores));
+    seat.launch = net::get<std::uint64_t>(bytes, 16);
+    std::memcpy(&seat.cores, bytes.data() + kSeatHead, sizeof(seat.cores));
+    std::span<const std::byte> rest = bytes.subspan(kSeatHead + sizeof(seat.cores));
+    auto endpoints = transport::take_endpoints(rest);
+    auto lacks = endpoints ? lacks_of(rest) : std::nullopt;
+    if (!lacks)
+        return std::nullopt;
+    seat.endpoints = std::move(*endpoints);
+    seat.lacks = std::move(*lacks);
     return seat;
 }
 
+// After the head, of each rank: | host 4 | endpoints |.
 std::vector<std::byte> write(const Table &table) {
-    std::vector<std::byte> bytes(kTableHead + kEntryBytes * table.host_of.size());
+    std::vector<std::byte> bytes(kTableHead);
     const std::span<std::byte> all(bytes);
     net::put(all, 0, kTable);
     net::put(all, 4, static_cast<std::uint32_t>(table.host_of.size()));
@@ -111,9 +120,9 @@ std::vector<std::byte> write(const Table &table) {
     net::put(all, 44, table.sockets);
     net::put(all, 48, std::uint64_t{table.profile});
     for (std::size_t rank = 0; rank < table.host_of.size(); ++rank) {
-        const std::span<std::byte> entry = all.subspan(kTableHead + kEntryBytes * rank);
-        net::put(entry, 0, static_cast<std::uint32_t>(table.host_of[rank]));
-        put_address(entry.subspan(4), table.addresses[rank]);
+        bytes.resize(bytes.size() + 4);
+        net::put(std::span(bytes).last(4), 0, static_cast<std::uint32_t>(table.host_of[rank]));
+        append(bytes, table.endpoints[rank]);
     }
     return bytes;
 }
@@ -122,9 +131,6 @@ std::optional<Table> parse_table(std::span<const std::byte> bytes) {
     if (bytes.size() < kTableHead || net::get<std::uint32_t>(bytes, 0) != kTable)
         return std::nullopt;
     const std::size_t ranks = net::get<std::uint32_t>(bytes, 4);
-    if ((bytes.size() - kTableHead) / kEntryBytes != ranks ||
-        (bytes.size() - kTableHead) % kEntryBytes != 0)
-        return std::nullopt;
     Table table;
     table.ring_bytes = net::get<std::uint64_t>(bytes, 8);
     table.slice_bytes = net::get<std::uint64_t>(bytes, 16);
@@ -137,16 +143,19 @@ std::optional<Table> parse_table(std::span<const std::byte> bytes) {
     if (profile > 1 || ranks == 0 || table.key == 0 || table.cores == 0 || table.sockets == 0 ||
         table.sockets > kMostSockets || !is_shape(table))
         return std::nullopt;
+    std::span<const std::byte> rest = bytes.subspan(kTableHead);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const std::span<const std::byte> entry = bytes.subspan(kTableHead + kEntryBytes * rank);
-        const auto host = net::get<std::uint32_t>(entry, 0);
-        const auto address = get_address(entry.subspan(4));
-        if (host >= ranks || !address || !address->known() || address->port() == 0)
+        if (rest.size() < 4)
+            return std::nullopt;
+        const auto host = net::get<std::uint32_t>(rest, 0);
+        rest = rest.subspan(4);
+        auto endpoints = transport::take_endpoints(rest);
+        if (host >= ranks || !endpoints || endpoints->empty())
             return std::nullopt;
         table.host_of.push_back(static_cast<std::int32_t>(host));
-        table.addresses.push_back(*address);
+        table.endpoints.push_back(std::move(*endpoints));
     }
-    return table;
+    return rest.empty() ? std::optional(std::move(table)) : std::nullopt;
 }
 
 } // namespace stretto::comm

@@ -2,7 +2,9 @@
 // What ranks on several hosts tell one another while they join.
 #include "doctest.h"
 
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "comm/hosts/table.hpp"
@@ -13,16 +15,24 @@ using Bytes = std::vector<std::byte>;
 
 namespace {
 
+transport::EndpointAddress endpoint(const std::string &transport, std::uint16_t version,
+                                    std::size_t bytes, bool for_data) {
+    transport::EndpointAddress address{transport, version, for_data, Bytes(bytes)};
+    for (std::size_t i = 0; i < bytes; ++i)
+        address.bytes[i] = static_cast<std::byte>(i * 7 + bytes + version);
+    return address;
+}
+
 Seat a_seat() {
     Seat seat;
     seat.rank = 3;
     seat.size = 7;
-    seat.port = 29400;
     seat.cores_here = 12;
     seat.launch = 0x0123456789abcdef;
     seat.cores.add(5);
     seat.cores.add(8191);
-    seat.address = *net::Address::numeric("fd00::7", 0);
+    seat.endpoints = {endpoint("ucx", 7, 100, true), endpoint("tcp", 1, 20, false)};
+    seat.lacks = {{"verbs", "no device; load a driver"}, {"tcp", ""}};
     return seat;
 }
 
@@ -36,9 +46,9 @@ Table a_table() {
     table.sockets = 4;
     table.profile = true;
     table.host_of = {0, 1, 0};
-    table.addresses = {*net::Address::numeric("10.0.0.1", 1001),
-                       *net::Address::numeric("fd00::7", 1002),
-                       *net::Address::numeric("10.0.0.1", 1003)};
+    table.endpoints = {{endpoint("ucx", 1, 300, true), endpoint("tcp", 1, 20, true)},
+                       {endpoint("tcp", 2, 0, true)},
+                       {endpoint("tcp", 1, 21, false), endpoint("a_2", 65535, 1, true)}};
     return table;
 }
 
@@ -69,21 +79,48 @@ TEST_CASE("a seat is read as it was written, and nothing else is one") {
     REQUIRE(read);
     CHECK(read->rank == 3);
     CHECK(read->size == 7);
-    CHECK(read->port == 29400);
     CHECK(read->cores_here == 12);
     CHECK(read->launch == 0x0123456789abcdef);
     CHECK(read->cores == seat.cores);
-    CHECK(read->address == seat.address);
+    CHECK(read->endpoints == seat.endpoints);
+    CHECK(read->lacks == seat.lacks);
     CHECK(write(seat).size() <= kMostSeatBytes);
     check_frame(write(seat), parse_seat);
 }
 
-TEST_CASE("a seat whose host does not know its address yet has none") {
+TEST_CASE("a seat has no more, and nothing longer, than it may have") {
     Seat seat = a_seat();
-    seat.address = {};
-    const auto read = parse_seat(write(seat));
-    REQUIRE(read);
-    CHECK_FALSE(read->address.known());
+    const auto refused = [&](const std::function<void(Seat &)> &harm) {
+        Seat harmed = seat;
+        harm(harmed);
+        return !parse_seat(write(harmed));
+    };
+    using transport::Endpoints, transport::kMostTransports, transport::kMostAddressBytes;
+    Endpoints &most = seat.endpoints;
+    most.clear();
+    seat.lacks.clear();
+    for (std::size_t i = 0; i < kMostTransports; ++i) {
+        const std::string name =
+            "t" + std::string(transport::kMostNameBytes - 2, 'x') + static_cast<char>('a' + i);
+        most.push_back(endpoint(name, 1, kMostAddressBytes / kMostTransports, true));
+        seat.lacks.push_back({name, std::string(kMostWhyBytes, 'y')});
+    }
+    CHECK(write(seat).size() <= kMostSeatBytes);
+    CHECK_FALSE(refused([](Seat &) {}));
+    CHECK(refused([](Seat &each) { each.endpoints[3].bytes.push_back(std::byte{1}); }));
+    CHECK(refused([](Seat &each) { each.endpoints.push_back(endpoint("tcp", 1, 0, true)); }));
+    CHECK(refused([](Seat &each) { each.endpoints[3].transport = each.endpoints[2].transport; }));
+    CHECK(refused([](Seat &each) { each.endpoints[3].transport += 'x'; }));
+    for (const char *name : {"", "Tcp", "1tcp", "t-p", "tc p", "_tcp"})
+        CHECK(refused([&](Seat &each) { each.endpoints[0].transport = name; }));
+    CHECK(refused([](Seat &each) { each.lacks[0].why += 'y'; }));
+    CHECK(refused([](Seat &each) { each.lacks[0].transport = "no name"; }));
+    CHECK(refused([](Seat &each) { each.lacks.push_back({"tcp", ""}); }));
+    Table table = a_table();
+    table.host_of.assign(5, 1);
+    table.endpoints.assign(5, most);
+    CHECK(write(table).size() <= most_table_bytes(5));
+    CHECK(parse_table(write(table)));
 }
 
 TEST_CASE("a table is read as it was written, and nothing else is one") {
@@ -98,7 +135,7 @@ TEST_CASE("a table is read as it was written, and nothing else is one") {
     CHECK(read->sockets == table.sockets);
     CHECK(read->profile);
     CHECK(read->host_of == table.host_of);
-    CHECK(read->addresses == table.addresses);
+    CHECK(read->endpoints == table.endpoints);
     CHECK(write(table).size() <= most_table_bytes(3));
     check_frame(write(table), parse_table);
 }
@@ -118,10 +155,10 @@ TEST_CASE("a table of what cannot be is none") {
     CHECK(refused([](Table &table) { table.sockets = kMostSockets + 1; }));
     CHECK(refused([](Table &table) { table.host_of[1] = 3; }));
     CHECK(refused([](Table &table) { table.host_of[1] = -1; }));
-    CHECK(refused([](Table &table) { table.addresses[1] = {}; }));
-    CHECK(refused([](Table &table) { table.addresses[1] = table.addresses[1].with_port(0); }));
+    CHECK(refused([](Table &table) { table.endpoints[1].clear(); }));
+    CHECK(refused([](Table &table) { table.endpoints[1][0].transport = "?"; }));
     CHECK(refused([](Table &table) {
         table.host_of.clear();
-        table.addresses.clear();
+        table.endpoints.clear();
     }));
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The carrier of a communicator on several hosts.
+#pragma once
+
+#include <memory>
+
+#include "transport/carrier.hpp"
+#include "transport/remote/factory.hpp"
+
+namespace stretto::comm {
+
+// Over these links, whose making is complete, with the delay that STRETTO_DELAY asks for.
+std::unique_ptr<transport::Carrier> remote_carrier(transport::Segment &segment, int rank,
+                                                   transport::Connecting &made);
+
+} // namespace stretto::comm
