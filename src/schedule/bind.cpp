@@ -56,6 +56,7 @@ Schedule bind(Schedule schedule, std::vector<Position> order) {
     if (schedule.token && schedule.token->arbiter >= 0)
         schedule.token->arbiter = order[static_cast<std::size_t>(schedule.token->arbiter)];
     schedule.symmetry.reset(); // it was of positions
+    schedule.topology = schedule.topology.ordered(position_of);
     if (rooted(collective))
         schedule.contract = contract(order[static_cast<std::size_t>(root)]);
     const bool parts = in_parts(collective);

@@ -199,6 +199,24 @@ Symmetry read_symmetry(const Value &json, Position ranks) {
     return Symmetry(orders);
 }
 
+// A number for each position.
+std::vector<std::int32_t> read_places(const Value &json, Position ranks) {
+    std::vector<std::int32_t> places = json.integers(0, kMostInt);
+    if (places.size() != static_cast<std::size_t>(ranks))
+        json.fail("expected " + std::to_string(ranks) + " numbers, one for each position");
+    return places;
+}
+
+Topology read_topology(const Value &root, Position ranks) {
+    if (!root.has("hosts"))
+        root["caches"].fail("caches without hosts; write \"hosts\" as well");
+    const std::vector<std::int32_t> host_of = read_places(root["hosts"], ranks);
+    std::vector<std::int32_t> cache_of;
+    if (root.has("caches"))
+        cache_of = read_places(root["caches"], ranks);
+    return Topology(host_of, cache_of);
+}
+
 std::vector<Program> read_programs(const Value &json, const Schedule &schedule) {
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     if (json.array(schedule.ranks) != ranks)
@@ -226,7 +244,7 @@ Schedule from_json(std::string_view text) {
     const Document document(text);
     const Value root = document.root();
     root.object({"format", "version", "name", "ranks", "partition", "contract", "programs"},
-                {"token", "symmetry"});
+                {"token", "symmetry", "hosts", "caches"});
     if (root["format"].string() != "stretto-schedule")
         root["format"].fail("expected \"stretto-schedule\"");
     root["version"].integer(1, 1);
@@ -254,6 +272,8 @@ Schedule from_json(std::string_view text) {
     }
     if (root.has("symmetry"))
         schedule.symmetry = read_symmetry(root["symmetry"], schedule.ranks);
+    if (root.has("hosts") || root.has("caches"))
+        schedule.topology = read_topology(root, schedule.ranks);
 
     const auto programs =
         std::make_shared<const std::vector<Program>>(read_programs(root["programs"], schedule));

@@ -141,6 +141,10 @@ std::string to_json(const Schedule &schedule) {
                                         .dump();
     if (schedule.symmetry)
         text += ",\n \"symmetry\": " + Json(schedule.symmetry->orders()).dump();
+    if (schedule.topology.known())
+        text += ",\n \"hosts\": " + Json(schedule.topology.host_of()).dump();
+    if (!schedule.topology.cache_of().empty())
+        text += ",\n \"caches\": " + Json(schedule.topology.cache_of()).dump();
     text += ",\n \"programs\": " + lines(programs, " ", write_program);
     return text + "}\n";
 }

@@ -25,6 +25,7 @@
 #include "schedule/contract.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/symmetry.hpp"
+#include "schedule/topology.hpp"
 
 namespace stretto::schedule {
 
@@ -107,6 +108,7 @@ struct Schedule {
     std::optional<Symmetry> symmetry; // it looks the same from every position
     bool alike = false; // so it does in which ops wait for which too, whatever the labels: its
                         // blocks are in the same places of the lists of all, and meet as elsewhere
+    Topology topology;  // what it was made for, if for some hosts; it is right on any
     std::function<Program(Position)> program; // lazy and pure
 
     Block blocks() const { return partition.blocks(); }

@@ -80,9 +80,10 @@ std::string to_text(const Op &op) {
 }
 
 std::string to_text(const Schedule &schedule) {
-    std::string text = schedule.name + ": " + std::string(name(schedule.contract.collective())) +
-                       ", " + std::to_string(schedule.ranks) + " positions, " +
-                       std::to_string(schedule.blocks()) + " blocks\n";
+    std::string text =
+        schedule.name + ": " + std::string(name(schedule.contract.collective())) + ", " +
+        std::to_string(schedule.ranks) + " positions, " + std::to_string(schedule.blocks()) +
+        " blocks" + (schedule.topology.known() ? ", hosts " + schedule.topology.text() : "") + "\n";
     if (schedule.token) {
         const Token &token = *schedule.token;
         text += "token of " + std::to_string(token.values) + " values, " +

@@ -67,6 +67,19 @@ void try_algorithm(std::string_view name) {
         });
 }
 
+// "t<hosts>": who shares a host.
+void try_hosts(std::string_view text) {
+    using schedule::Topology;
+    for (const schedule::Position ranks : {0, 6})
+        try_out([&] {
+            const Topology read = Topology::parse(text, ranks);
+            must(read.known() && (ranks == 0 || read.ranks() == ranks), "as many ranks as asked");
+            const std::string again = read.text();
+            must(again.size() > 10'000 || Topology::parse(again).host_of() == read.host_of(),
+                 "hosts are read as they are written");
+        });
+}
+
 // "r<rules>": what is forced.
 void try_forced(std::string_view text) {
     try_out([&] {
@@ -154,6 +167,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     case 'e': try_environment(rest); break;
     case 'h': try_endpoint(rest); break;
     case 'i': try_interfaces(rest); break;
+    case 't': try_hosts(rest); break;
     default:
         must(edit_distance(rest, rest) == 0, "a word is near to itself");
         must(shown(rest).size() <= 83, "what is shown is short");

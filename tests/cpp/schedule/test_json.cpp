@@ -20,7 +20,7 @@ namespace {
 bool same(const Schedule &a, const Schedule &b) {
     return a.name == b.name && a.ranks == b.ranks && a.partition == b.partition &&
            a.contract == b.contract && a.token == b.token && a.symmetry == b.symmetry &&
-           programs_of(a) == programs_of(b);
+           a.topology == b.topology && programs_of(a) == programs_of(b);
 }
 
 std::string reason(const std::string &text) {
@@ -90,6 +90,26 @@ TEST_CASE("what a person writes") {
     CHECK(schedule.program(1).ops == std::vector<Op>{recv(0, {0})});
     // Well formed and wrong: accepted here, refused by the verifier.
     CHECK_FALSE(verify(from_json(replaced(kSmall, "\"peer\": 1", "\"peer\": 1, \"lane\": 4"))).ok);
+}
+
+TEST_CASE("hosts and caches come back") {
+    for (const char *hosts : {"3x2", "3,1,2", "cyclic:2x3/2", "map:0,1,1,0,2,0"}) {
+        Schedule placed = ring(6);
+        placed.topology = Topology::parse(hosts);
+        CHECK(same(from_json(to_json(placed)), placed));
+        CHECK(to_text(placed).find(std::string(", hosts ") + hosts + "\n") != std::string::npos);
+    }
+    CHECK(to_json(ring(6)).find("hosts") == std::string::npos);
+    const auto with = [](const std::string &lines) {
+        return replaced(kSmall, "\"ranks\": 2", "\"ranks\": 2, " + lines);
+    };
+    CHECK(from_json(with("\"hosts\": [7, 3]")).topology == Topology::parse("2x1"));
+    refused(with("\"hosts\": [0]"), "hosts: expected 2 numbers, one for each position");
+    refused(with("\"hosts\": [0, -1]"), "hosts[1]");
+    refused(with("\"hosts\": 2"), "hosts");
+    refused(with("\"hosts\": [0, 0], \"caches\": [0, 0, 1]"), "caches: expected 2 numbers");
+    refused(with("\"hosts\": [0, 1], \"caches\": [4, 4]"), "shares a cache with a position of");
+    refused(with("\"caches\": [0, 0]"), "caches: caches without hosts");
 }
 
 TEST_CASE("a symmetry counts where there is one") {
