@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "schedule/schedule.hpp"
+#include "schedule/topology.hpp"
 
 namespace stretto::algorithms {
 
@@ -18,8 +19,10 @@ using schedule::Block;
 using schedule::Collective;
 using schedule::Position;
 using schedule::Schedule;
+using schedule::Topology;
 
-// Parameters by name: a number each, or of a list several (group=2x3).
+// Parameters by name: a number each, or of a list several (group=2x3); of names the index of one
+// (inter=ring).
 using Value = std::vector<std::int64_t>;
 using Values = std::map<std::string, Value>;
 std::string shown(const Value &value); // "4", "2x3"
@@ -31,6 +34,7 @@ struct Problem {
     Values parameters; // those the algorithm declares
     // Elements that belong to each position, where a vector is cut by owners; empty: equal shares.
     std::vector<std::uint64_t> shares;
+    Topology topology = {}; // who shares a host; flat algorithms do not look at it
 };
 
 struct Parameter {
@@ -40,6 +44,7 @@ struct Parameter {
     std::string_view meaning;
     std::int64_t (*most_at)(Position ranks) = nullptr; // where `most` depends on it
     bool list = false; // several numbers in these bounds; the fallback is none
+    std::span<const std::string_view> names = {}; // of its values, which are 0, 1, ...
 
     std::int64_t most_for(Position ranks) const {
         return most_at == nullptr ? most : std::min(most, most_at(ranks));
@@ -88,6 +93,8 @@ struct Algorithm {
     // Serves ranks that are known to come at different times, at positions sorted by arrival, with
     // one of these sets of parameters; none if it cannot gain anything there.
     std::vector<Values> (*for_arrivals)(const Lateness &expected) = nullptr;
+    bool of_hosts = false;   // looks at Problem::topology
+    bool by_request = false; // serves only callers who ask for it by name
 };
 
 // Every algorithm of the library, in the order `stretto list` shows them.
@@ -113,12 +120,13 @@ Choice parse(Collective collective, std::string_view text);
 bool names(std::string_view text, const Algorithm &algorithm);
 // Parameters that the choice does not give have their defaults.
 Problem problem_of(const Choice &choice, Position ranks, Position root = 0,
-                   std::vector<std::uint64_t> shares = {});
+                   std::vector<std::uint64_t> shares = {}, Topology topology = {});
 // Why the choice cannot run, in words that follow its name ("cannot run on 6 ranks"); "" if it can.
 std::string misfit(const Choice &choice, const Problem &problem);
 // Throws Error(unsupported) if the algorithm cannot run at this number of ranks, with these
-// parameters there, or with unequal shares.  The root of a collective without one means nothing.
+// parameters there, or with unequal shares; Error(argument) if the topology is known and of another
+// number of ranks.  The root of a collective without one means nothing.
 Schedule make(const Choice &choice, Position ranks, Position root = 0,
-              std::vector<std::uint64_t> shares = {});
+              std::vector<std::uint64_t> shares = {}, Topology topology = {});
 
 } // namespace stretto::algorithms

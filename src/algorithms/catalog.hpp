@@ -16,6 +16,7 @@ Algorithm direct_canonical();
 Algorithm dissemination();
 Algorithm early_direct();
 Algorithm generalized();
+Algorithm hierarchical();
 Algorithm hybrid();
 Algorithm late_last();
 Algorithm late_rooted();

@@ -37,6 +37,7 @@ std::vector<Algorithm> catalog() {
         allreduce::stragglar(),
         allreduce::early_direct(),
         allreduce::late_last(),
+        allreduce::hierarchical(),
         reduce::linear(),
         reduce::binomial(),
         reduce::generalized(),
@@ -107,8 +108,12 @@ const Parameter &declared(const Algorithm &algorithm, std::string_view name) {
                           listed(algorithm.parameters, [](const Parameter &p) { return p.name; })));
 }
 
-// "4", or "2x3" of a list; nothing if that is not what it is.
+// "4", or "2x3" of a list, or a name; nothing if that is not what it is.
 Value numbers(const Parameter &parameter, std::string_view text) {
+    if (!parameter.names.empty()) {
+        const auto name = std::ranges::find(parameter.names, text);
+        return name == parameter.names.end() ? Value{} : Value{name - parameter.names.begin()};
+    }
     Value found;
     for (const char *at = text.data(), *all = at + text.size();; ++at) {
         std::int64_t value = 0;
@@ -130,12 +135,15 @@ std::pair<std::string, Value> assignment(const Algorithm &algorithm, std::string
     const Parameter &parameter = declared(algorithm, trimmed(text.substr(0, equals)));
     Value value = numbers(parameter,
                           equals == std::string_view::npos ? "" : trimmed(text.substr(equals + 1)));
+    const auto values = [&]() -> std::string {
+        if (!parameter.names.empty())
+            return " is one of " + listed(parameter.names, [](auto name) { return name; });
+        return (parameter.list ? " is 2x3 or the like, of numbers from " : " is a number from ") +
+               std::to_string(parameter.least) + " to " + std::to_string(parameter.most);
+    };
     if (value.empty())
-        refuse(
-            Status::argument,
-            title(algorithm) + ": \"" + std::string(text) + "\"; " + std::string(parameter.name) +
-                (parameter.list ? " is 2x3 or the like, of numbers from " : " is a number from ") +
-                std::to_string(parameter.least) + " to " + std::to_string(parameter.most));
+        refuse(Status::argument, title(algorithm) + ": \"" + std::string(text) + "\"; " +
+                                     std::string(parameter.name) + values());
     return {std::string(parameter.name), std::move(value)};
 }
 
@@ -200,14 +208,20 @@ std::string to_text(const Choice &choice) {
     std::string text(choice.algorithm->name);
     if (choice.parameters.empty())
         return text;
-    const auto given = [](const auto &one) { return one.first + "=" + shown(one.second); };
+    const auto given = [&](const auto &one) {
+        const Parameter &parameter = declared(*choice.algorithm, one.first);
+        return one.first + "=" +
+               (parameter.names.empty()
+                    ? shown(one.second)
+                    : std::string(parameter.names[static_cast<std::size_t>(one.second.front())]));
+    };
     return text.append("(").append(listed(choice.parameters, given)).append(")");
 }
 
 Problem problem_of(const Choice &choice, Position ranks, Position root,
-                   std::vector<std::uint64_t> shares) {
+                   std::vector<std::uint64_t> shares, Topology topology) {
     Problem problem{ranks, schedule::rooted(choice.algorithm->collective) ? root : 0,
-                    choice.parameters, std::move(shares)};
+                    choice.parameters, std::move(shares), std::move(topology)};
     for (const Parameter &parameter : choice.algorithm->parameters)
         problem.parameters.try_emplace(
             std::string(parameter.name),
@@ -237,12 +251,16 @@ std::string misfit(const Choice &choice, const Problem &problem) {
 }
 
 Schedule make(const Choice &choice, Position ranks, Position root,
-              std::vector<std::uint64_t> shares) {
+              std::vector<std::uint64_t> shares, Topology topology) {
     const Algorithm &algorithm = *choice.algorithm;
     if (ranks < 1)
         refuse(Status::argument,
                title(algorithm) + ": " + std::to_string(ranks) + " ranks; at least 1 is needed");
-    const Problem problem = problem_of(choice, ranks, root, std::move(shares));
+    const Problem problem = problem_of(choice, ranks, root, std::move(shares), std::move(topology));
+    if (problem.topology.known() && problem.topology.ranks() != ranks)
+        refuse(Status::argument, title(algorithm) + ": hosts of " +
+                                     std::to_string(problem.topology.ranks()) + " ranks for " +
+                                     std::to_string(ranks));
     if (const std::string why = misfit(choice, problem); !why.empty())
         refuse(Status::unsupported, title(algorithm) + " " + why + "; choose another, or auto");
     if (!problem.shares.empty() && problem.shares.size() != static_cast<std::size_t>(ranks))

@@ -58,6 +58,7 @@ Recipe Communicator::recipe(const Request &request) const {
     Recipe recipe{request.collective, size(), me_.rank, request.root};
     if (request.shares != 0)
         recipe.counts = *shares_.last().counts;
+    recipe.topology = select::topology_of(situation(request));
     engine::PlanOptions &options = recipe.options;
     options.count = vector_count(request);
     options.element = size_of(request.dtype);

@@ -12,8 +12,9 @@ namespace stretto::comm {
 
 schedule::Schedule Recipe::schedule(const std::string &algorithm,
                                     const std::vector<int> &order) const {
-    schedule::Schedule made = algorithms::make(algorithms::parse(collective, algorithm), ranks,
-                                               select::position_of(root, order), counts);
+    schedule::Schedule made =
+        algorithms::make(algorithms::parse(collective, algorithm), ranks,
+                         select::position_of(root, order), counts, topology.ordered(order));
     return order.empty() ? made : schedule::bind(std::move(made), order);
 }
 

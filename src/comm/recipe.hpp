@@ -10,6 +10,7 @@
 
 #include "engine/plan.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/topology.hpp"
 
 namespace stretto::comm {
 
@@ -17,7 +18,8 @@ struct Recipe {
     schedule::Collective collective = schedule::Collective::allreduce;
     int ranks = 1, rank = 0, root = 0;
     std::vector<std::uint64_t> counts = {}; // of each rank, where they are given
-    engine::PlanOptions options = {};       // but for `content`
+    schedule::Topology topology = {};
+    engine::PlanOptions options = {}; // but for `content`
 
     // `order`: the rank at each position; empty: in order.  Throw Error if there is no such plan.
     schedule::Schedule schedule(const std::string &algorithm, const std::vector<int> &order) const;

@@ -70,7 +70,7 @@ std::vector<algorithms::Choice> candidates(const Algorithm &algorithm, const Sit
             if (r > 0)
                 choice.parameters["r"] = {r};
             const bool more = has(algorithm, "r");
-            if (!misfit(choice, problem_of(choice, s.ranks)).empty())
+            if (!misfit(choice, problem_of(choice, s)).empty())
                 break; // no more steps to save
             if (!choice.parameters.empty())
                 found.push_back(choice);
@@ -112,7 +112,7 @@ std::vector<Priced> priced(const Situation &s, const Effort &effort) {
                 order.push_back(result.size());
             schedule::Schedule &one = made.emplace_back();
             if (why.empty() || !choice.parameters.empty())
-                one = algorithms::make(choice, s.ranks, s.root);
+                one = make(choice, s);
             else
                 one.name = each.name;
             result.push_back({std::move(choice), one.name, std::move(why), {}});

@@ -18,8 +18,7 @@ std::vector<std::string> contenders_in_memory(const Situation &s) {
     machine.cores = s.cores;
     std::vector<std::pair<double, std::string>> all;
     for (const std::string_view name : able(s)) {
-        const schedule::Schedule made =
-            algorithms::make({&algorithms::find(s.collective, name), {}}, s.ranks, s.root);
+        const schedule::Schedule made = make({&algorithms::find(s.collective, name), {}}, s);
         const std::size_t count = made.partition.fitting(elements(s));
         all.emplace_back(predict(made, count, s.element, slice_bytes(s), machine).seconds, name);
     }

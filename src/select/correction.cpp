@@ -72,7 +72,7 @@ std::map<std::string, Curve> curves(const Situation &s) {
 std::optional<double> log_price(const algorithms::Choice &choice, Situation &s, std::size_t bytes) {
     s.bytes = std::max((bytes + s.element - 1) / s.element, std::size_t{1}) * s.element;
     try {
-        const double seconds = price_of(algorithms::make(choice, s.ranks, s.root), s).seconds;
+        const double seconds = price_of(make(choice, s), s).seconds;
         return seconds > 0 ? std::optional(std::log(seconds)) : std::nullopt;
     } catch (const Error &error) {
         if (error.status() != Status::unsupported)

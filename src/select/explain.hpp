@@ -18,7 +18,8 @@ struct Candidate {
     // Seconds by what the profile holds of measured calls: a price that they correct, or what such
     // calls took where no price decides.  Nothing if it holds none that are near.
     std::optional<double> corrected = std::nullopt;
-    bool measured = false; // this algorithm was
+    bool measured = false;   // this algorithm was
+    bool by_request = false; // not chosen from: it serves those who ask for it by name
 };
 
 struct Explanation {

@@ -6,6 +6,7 @@
 #include "algorithms/algorithm.hpp"
 #include "base/status.hpp"
 #include "select/profile_json.hpp"
+#include "select/select.hpp"
 
 namespace stretto::select {
 
@@ -34,7 +35,11 @@ std::string algorithm(const Value &value, const Measured &of) {
     } catch (const Error &error) {
         value.fail(error.what());
     }
-    const std::string why = algorithms::misfit(choice, algorithms::problem_of(choice, of.ranks));
+    Situation there;
+    there.ranks = of.ranks;
+    there.hosts = of.hosts;
+    there.host_of = of.host_of;
+    const std::string why = algorithms::misfit(choice, problem_of(choice, there));
     if (!why.empty())
         value.fail(value.string() + " " + why);
     return algorithms::to_text(choice); // as prices are called

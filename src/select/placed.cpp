@@ -24,7 +24,8 @@ static std::vector<int> in_order(int ranks) {
 Placed::Placed(const Situation &situation, const std::string &algorithm, std::vector<int> order)
     : situation_(situation), order_(order.empty() ? in_order(situation.ranks) : std::move(order)),
       made_(algorithms::make(algorithms::parse(situation.collective, algorithm), situation.ranks,
-                             position_of(situation.root, order_))) {
+                             position_of(situation.root, order_), {},
+                             topology_of(situation).ordered(order_))) {
     if (!situation.host_of.empty())
         for (std::size_t p = 0; p < order_.size(); ++p)
             situation_.host_of[p] = situation.host_of[static_cast<std::size_t>(order_[p])];

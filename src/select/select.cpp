@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdio>
+#include <numeric>
 #include <span>
 
 #include "base/status.hpp"
@@ -39,9 +40,31 @@ Reproducible reproducible_named(std::string_view name) {
     return static_cast<Reproducible>(found - kModes.begin());
 }
 
+schedule::Topology topology_of(const Situation &s) {
+    if (s.hosts <= 1)
+        return {};
+    std::vector<std::int32_t> host_of(s.host_of.begin(), s.host_of.end());
+    if (host_of.empty()) {
+        host_of.resize(static_cast<std::size_t>(s.ranks));
+        std::iota(host_of.begin(), host_of.end(), 0);
+    }
+    return schedule::Topology(host_of);
+}
+
+algorithms::Problem problem_of(const algorithms::Choice &choice, const Situation &s) {
+    return algorithms::problem_of(choice, s.ranks, s.root, {},
+                                  choice.algorithm->of_hosts ? topology_of(s)
+                                                             : schedule::Topology());
+}
+
+schedule::Schedule make(const algorithms::Choice &choice, const Situation &s) {
+    return algorithms::make(choice, s.ranks, s.root, {},
+                            choice.algorithm->of_hosts ? topology_of(s) : schedule::Topology());
+}
+
 std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
     const Algorithm &algorithm = *choice.algorithm;
-    const algorithms::Problem problem = algorithms::problem_of(choice, s.ranks);
+    const algorithms::Problem problem = problem_of(choice, s);
     if (const std::string why = algorithms::misfit(choice, problem); !why.empty())
         return why;
     if (!s.equal_shares && !algorithm.unequal_shares)
@@ -62,6 +85,8 @@ std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
 }
 
 std::string unoffered(const algorithms::Choice &choice, const Situation &s) {
+    if (choice.algorithm->by_request)
+        return "serves those who ask for it by name";
     const std::string why = obstacle(choice, s);
     if (why.empty() && choice.algorithm->sorted_by_arrival)
         return "is for ranks whose arrival is known";

@@ -47,6 +47,13 @@ struct Situation {
     Profile profile; // of the network between hosts
 };
 
+// Who shares a host.
+schedule::Topology topology_of(const Situation &situation);
+// As algorithms::problem_of and algorithms::make, of an algorithm that looks at hosts with those of
+// the situation.
+algorithms::Problem problem_of(const algorithms::Choice &choice, const Situation &situation);
+schedule::Schedule make(const algorithms::Choice &choice, const Situation &situation);
+
 // Why the algorithm cannot serve, in words that follow its name ("cannot run on 6 ranks"); "" if it
 // can.
 std::string obstacle(const algorithms::Choice &choice, const Situation &situation);

@@ -18,6 +18,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "support/exact.hpp"
+#include "support/hosts.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
@@ -68,7 +69,7 @@ std::vector<Choice> choices(int ranks) {
             const std::int64_t value = std::min(parameter.least + 2, parameter.most_for(ranks));
             const stretto::algorithms::Choice choice{&algorithm,
                                                      {{std::string(parameter.name), {value}}}};
-            if (misfit(choice, problem_of(choice, ranks)).empty())
+            if (misfit(choice, test::problem_of(choice, ranks)).empty())
                 found.push_back(
                     {algorithm.collective, stretto::algorithms::make(choice, ranks).name});
         }

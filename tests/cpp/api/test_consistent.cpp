@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
+#include "support/hosts.hpp"
 #include "support/rounding.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
@@ -28,7 +29,7 @@ std::vector<std::string> forms(const Algorithm &algorithm, int ranks) {
         for (const auto value :
              {parameter.least, std::min(parameter.least + 4, parameter.most_for(ranks))}) {
             const Choice choice{&algorithm, {{std::string(parameter.name), {value}}}};
-            const auto problem = problem_of(choice, ranks);
+            const auto problem = test::problem_of(choice, ranks);
             if (misfit(choice, problem).empty() && algorithm.consistent(problem))
                 found.push_back(stretto::algorithms::make(choice, ranks).name);
         }
@@ -83,7 +84,7 @@ TEST_CASE_TEMPLATE("all ranks have the same bits where that is declared", T, tes
         std::vector<Case> cases;
         for (const Algorithm &algorithm : stretto::algorithms::all()) {
             if (algorithm.collective != Collective::allreduce || !algorithm.runs(ranks) ||
-                !algorithm.consistent(problem_of(Choice{&algorithm, {}}, ranks)))
+                !algorithm.consistent(test::problem_of(Choice{&algorithm, {}}, ranks)))
                 continue;
             for (const std::string &form : forms(algorithm, ranks)) { // sizes say what is fused
                 cases.push_back({form, STRETTO_SUM, 4'007, false});

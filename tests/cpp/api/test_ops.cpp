@@ -12,6 +12,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "support/buffer.hpp"
+#include "support/hosts.hpp"
 #include "support/oracle.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
@@ -125,8 +126,7 @@ TEST_CASE("an operation that does not commute sees the ranks in their order") {
                                      algorithm.collective == Collective::reduce ||
                                      algorithm.collective == Collective::reduce_scatter;
                 if (!reduces || !algorithm.runs(ranks) ||
-                    !algorithm.order_preserving(
-                        stretto::algorithms::problem_of({&algorithm, {}}, ranks)))
+                    !algorithm.order_preserving(test::problem_of({&algorithm, {}}, ranks)))
                     continue;
                 CAPTURE(algorithm.name);
                 check(stretto_force_algorithm(comm, std::string(algorithm.name).c_str()));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
+#include "support/hosts.hpp"
 #include "support/rounding.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
@@ -95,7 +96,7 @@ std::vector<std::string> qualifying() {
     std::vector<std::string> names{"auto"};
     for (const stretto::algorithms::Algorithm &each : stretto::algorithms::all())
         if (each.collective == stretto::schedule::Collective::allreduce && each.runs(kRanks) &&
-            each.canonical(stretto::algorithms::problem_of({&each, {}}, kRanks)))
+            each.canonical(test::problem_of({&each, {}}, kRanks)))
             names.emplace_back(each.name);
     return names;
 }

@@ -92,6 +92,22 @@ void each_alike(Check &&check) {
                 check(schedule);
             }
         }
+    // Compositions over hosts that are alike.
+    for (const std::string hosts : {"2x2", "3x2", "cyclic:2x3", "4x3", "cyclic:4x2", "2x5", "1x3"})
+        for (const std::string pair :
+             {"intra=direct,inter=direct", "intra=ring,inter=direct", "intra=direct,inter=one_shot",
+              "intra=direct,inter=recursive_doubling", "intra=ring,inter=dissemination"}) {
+            const schedule::Topology topology = schedule::Topology::parse(hosts);
+            const Choice choice =
+                algorithms::parse(schedule::Collective::allreduce, "hierarchical(" + pair + ")");
+            const Schedule schedule = algorithms::make(choice, topology.ranks(), 0, {}, topology);
+            CHECK(schedule.alike == schedule.symmetry.has_value());
+            if (!schedule.alike)
+                continue; // a hypercube of three hosts
+            CAPTURE(schedule.name);
+            CAPTURE(hosts);
+            check(schedule);
+        }
 }
 
 // Runs the plans of all ranks on tables of what each step has taken, strictly one after another.

@@ -319,6 +319,36 @@ TEST_CASE("what is made for an order of arrival is for those who ask for it by n
     }
 }
 
+TEST_CASE("compositions are for those who ask for them by name, on the hosts that there are") {
+    Situation s = allreduce(6, 2, 4 << 20);
+    s.hosts = 3;
+    s.host_of = {0, 1, 2, 0, 1, 2};
+    const auto composed = algorithms::parse(Collective::allreduce, "hierarchical");
+    CHECK(select::obstacle(composed, s) == "");
+    CHECK(contains(select::unoffered(composed, s), "ask for it by name"));
+    for (const select::Priced &each : select::priced(s))
+        CHECK((each.name == "hierarchical") == contains(each.excluded, "ask for it by name"));
+    CHECK(std::ranges::count(select::able(s), "hierarchical") == 0);
+    CHECK(select::make(composed, s).symmetry == schedule::Symmetry({2, 3}));
+    const auto with = [](const char *parameters) {
+        return algorithms::parse(Collective::allreduce,
+                                 std::string("hierarchical(") + parameters + ")");
+    };
+    CHECK(contains(select::obstacle(with("inter=hybrid"), s), "cannot run on 3 ranks"));
+    // Ranks that are dealt out are in no order; neighbours are.
+    s.commutative = false;
+    CHECK(contains(select::obstacle(with("inter=direct"), s), "order of ranks"));
+    s.host_of = {4, 4, 2, 2, 9, 9};
+    CHECK(select::obstacle(with("inter=direct"), s) == "");
+    CHECK(contains(select::obstacle(with("inter=ring"), s), "order of ranks"));
+    s.hosts = 6;
+    s.host_of.clear(); // each has a host of its own
+    CHECK(equivalent(select::make(with("inter=direct"), s),
+                     algorithms::make(algorithms::parse(Collective::allreduce, "direct"), 6)));
+    s.hosts = 1;
+    CHECK(select::obstacle(with("inter=ring"), s) == ""); // of one host it does nothing
+}
+
 TEST_CASE("asking for what cannot serve lists what can") {
     Situation s = allreduce(7, 2, 64);
     s.reproducible = Reproducible::full;

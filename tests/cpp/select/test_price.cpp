@@ -263,13 +263,9 @@ TEST_CASE("a symmetric schedule that is too much is left behind its first positi
 
 TEST_CASE("the positions of some hosts cost what all do") {
     const Link inside = {2e-6, 1e-6, 1e-9, 2e-10};
-    const auto compare = [&](const std::string &choice, Position ranks, auto host) {
-        const Schedule one = allreduce(choice, ranks);
+    const auto compare_on = [&](const Schedule &one, Position ranks, const Topology &topology) {
         Schedule all = one;
         all.symmetry.reset();
-        Topology topology{.host_of = {}, .inside = inside, .between = kLink};
-        for (Position p = 0; p < ranks; ++p)
-            topology.host_of.push_back(host(p));
         for (const std::size_t block : {1, 4000})
             for (const std::size_t slice : {std::size_t{9000}, kUncut}) {
                 CAPTURE(one.name);
@@ -286,6 +282,25 @@ TEST_CASE("the positions of some hosts cost what all do") {
                 CHECK(price.seconds == doctest::Approx(walked.seconds).epsilon(0.15));
             }
     };
+    const auto compare = [&](const std::string &choice, Position ranks, auto host) {
+        Topology topology{.host_of = {}, .inside = inside, .between = kLink};
+        for (Position p = 0; p < ranks; ++p)
+            topology.host_of.push_back(host(p));
+        compare_on(allreduce(choice, ranks), ranks, topology);
+    };
+    // Compositions over hosts that are alike.
+    for (const std::string pair : {"inter=ring", "inter=circulant,intra=ring", "inter=generalized",
+                                   "inter=direct,intra=recursive_halving"})
+        for (const char *hosts : {"3x4", "4x3", "cyclic:3x4", "cyclic:4x2", "8x2"}) {
+            const auto placed = schedule::Topology::parse(hosts);
+            const Schedule one = algorithms::make(
+                algorithms::parse(Collective::allreduce, "hierarchical(" + pair + ")"),
+                placed.ranks(), 0, {}, placed);
+            CAPTURE(hosts);
+            REQUIRE((one.symmetry.has_value() || pair.ends_with("halving")));
+            if (one.symmetry)
+                compare_on(one, placed.ranks(), {placed.host_of(), inside, kLink});
+        }
     for (const std::string choice :
          {"ring", "circulant", "bruck", "direct", "one_shot", "recursive_doubling", "rabenseifner",
           "hybrid", "generalized", "generalized(r=1)", "generalized(r=2)"})
