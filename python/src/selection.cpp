@@ -3,9 +3,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 #include "bindings.hpp"
@@ -24,6 +26,7 @@ nb::dict describe(const select::Candidate &candidate) {
     nb::dict entry;
     entry["algorithm"] = candidate.algorithm;
     entry["excluded"] = candidate.excluded;
+    entry["by_request"] = candidate.by_request; // it is not chosen from
     if (!candidate.excluded.empty())
         return entry;
     const schedule::Accounting &costs = candidate.prediction.costs;
@@ -69,10 +72,17 @@ select::Profile profile_of(const std::optional<std::string> &path, const Numbers
     return profile;
 }
 
+// So many hosts are shared evenly.
+schedule::Topology topology_of(const std::variant<int, schedule::Topology> &placed, int ranks) {
+    if (const int *hosts = std::get_if<int>(&placed))
+        return schedule::Topology::parse(std::to_string(*hosts), ranks);
+    return std::get<schedule::Topology>(placed);
+}
+
 nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::size_t bytes,
                  std::size_t element, bool commutative, const std::string &reproducible, bool exact,
-                 int hosts, const Numbers &link, const std::optional<std::string> &profile,
-                 const std::string &forced) {
+                 const std::variant<int, schedule::Topology> &placed, const Numbers &link,
+                 const std::optional<std::string> &profile, const std::string &forced) {
     const auto which = schedule::collective_named(collective);
     if (!which)
         throw Error(Status::argument, "there is no collective '" + collective + "'");
@@ -84,16 +94,16 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
     situation.element = element;
     situation.commutative = commutative;
     situation.consistent = !exact; // as the communicator asks
+    const schedule::Topology where = topology_of(placed, ranks);
+    const int hosts = where.hosts();
     situation.hosts = hosts;
     if (hosts > 1 || profile)
         situation.profile = profile_of(profile, link);
     situation.reproducible = select::reproducible_named(reproducible);
     if (profile && situation.reproducible != select::Reproducible::off)
         situation.profile = {}; // as the communicator does
-    if (hosts > 1) {
-        for (int rank = 0; rank < ranks && hosts < ranks; ++rank)
-            situation.host_of.push_back(static_cast<int>(std::int64_t{rank} * hosts / ranks));
-    }
+    if (hosts > 1 && hosts < ranks)
+        situation.host_of = where.host_of();
     select::Explanation all;
     std::vector<select::ForcedRule> rules;
     const select::ForcedRule *rule = nullptr;

@@ -23,6 +23,7 @@ namespace {
 using schedule::Collective;
 using schedule::Position;
 using schedule::Schedule;
+using schedule::Topology;
 
 Collective collective_named(const std::string &name) {
     if (const auto collective = schedule::collective_named(name))
@@ -31,9 +32,9 @@ Collective collective_named(const std::string &name) {
 }
 
 Schedule make(const std::string &collective, const std::string &algorithm, Position ranks,
-              Position root) {
+              Position root, const Topology &hosts) {
     const auto choice = algorithms::parse(collective_named(collective), algorithm);
-    return algorithms::make(choice, ranks, root);
+    return algorithms::make(choice, ranks, root, {}, hosts);
 }
 
 nb::dict describe(const algorithms::Algorithm &algorithm) {
@@ -43,8 +44,14 @@ nb::dict describe(const algorithms::Algorithm &algorithm) {
         entry["name"] = parameter.name;
         if (parameter.list)
             entry["default"] = nb::none();
+        else if (!parameter.names.empty())
+            entry["default"] = parameter.names[static_cast<std::size_t>(parameter.fallback)];
         else
             entry["default"] = parameter.fallback;
+        nb::list names; // of its values; none if they are numbers
+        for (const std::string_view name : parameter.names)
+            names.append(name);
+        entry["names"] = names;
         entry["least"] = parameter.least;
         entry["most"] = parameter.most;
         entry["list"] = parameter.list;
@@ -68,9 +75,10 @@ nb::list list_algorithms() {
 }
 
 // (runs, order-preserving, consistent, canonical), as an algorithm with these parameters declares.
-nb::tuple declared(const std::string &collective, const std::string &text, Position ranks) {
+nb::tuple declared(const std::string &collective, const std::string &text, Position ranks,
+                   const Topology &hosts) {
     const algorithms::Choice choice = algorithms::parse(collective_named(collective), text);
-    const algorithms::Problem problem = algorithms::problem_of(choice, ranks);
+    const algorithms::Problem problem = algorithms::problem_of(choice, ranks, 0, {}, hosts);
     const algorithms::Algorithm &algorithm = *choice.algorithm;
     if (!algorithms::misfit(choice, problem).empty())
         return nb::make_tuple(false, false, false, false);
@@ -126,10 +134,31 @@ nb::dict prove(const Schedule &schedule, std::size_t count, std::size_t element)
 } // namespace
 
 void bind_tools(nb::module_ &module) {
+    // Who shares a host; without a text, nothing is known of it.
+    nb::class_<Topology>(module, "Topology")
+        .def(nb::init<>())
+        .def(
+            "__init__",
+            [](Topology *self, const std::string &text, Position ranks) {
+                new (self) Topology(Topology::parse(text, ranks));
+            },
+            "text"_a, "ranks"_a = 0)
+        .def_static(
+            "of", [](const std::vector<std::int32_t> &host_of) { return Topology(host_of); },
+            "host_of"_a)
+        .def("ordered", [](const Topology &self,
+                           const std::vector<Position> &order) { return self.ordered(order); })
+        .def_prop_ro("ranks", &Topology::ranks)
+        .def_prop_ro("host_of", &Topology::host_of)
+        .def_prop_ro("cache_of", &Topology::cache_of)
+        .def("__bool__", &Topology::known)
+        .def("__str__", &Topology::text)
+        .def("__eq__", [](const Topology &a, const Topology &b) { return a == b; });
     nb::class_<Schedule>(module, "Schedule")
         .def_ro("name", &Schedule::name)
         .def_ro("ranks", &Schedule::ranks)
         .def_prop_ro("blocks", &Schedule::blocks)
+        .def_ro("topology", &Schedule::topology)
         .def_prop_ro(
             "collective",
             [](const Schedule &self) { return schedule::name(self.contract.collective()); })
@@ -147,11 +176,13 @@ void bind_tools(nb::module_ &module) {
             trace::write_events(trace::read_log(raw), path);
         },
         "raw"_a, "path"_a);
-    module.def("schedule", &make, "collective"_a, "algorithm"_a, "ranks"_a, "root"_a);
+    module.def("schedule", &make, "collective"_a, "algorithm"_a, "ranks"_a, "root"_a,
+               "hosts"_a = Topology());
     module.def("schedule_from_json", &schedule::from_json, "text"_a);
     module.def("algorithms", &list_algorithms);
     module.def("layout", &layout, "collective"_a, "root"_a);
-    module.def("declared", &declared, "collective"_a, "algorithm"_a, "ranks"_a);
+    module.def("declared", &declared, "collective"_a, "algorithm"_a, "ranks"_a,
+               "hosts"_a = Topology());
 }
 
 } // namespace stretto::python

@@ -105,11 +105,11 @@ def test_bounds_are_of_allreduces_that_wait_for_their_receivers():
 
 
 def test_hosts_and_racks():
-    assert Sharing(hosts=3).hosts_of(8) == [0, 0, 0, 1, 1, 1, 2, 2]
+    assert Sharing(hosts="3").hosts_of(8) == [0, 0, 0, 1, 1, 1, 2, 2]
     assert Sharing(per_host=3).hosts_of(8) == [0, 0, 0, 1, 1, 1, 2, 2]
-    assert Sharing(hosts=3, placement="round-robin").hosts_of(5) == [0, 1, 2, 0, 1]
+    assert Sharing(hosts="3", placement="round-robin").hosts_of(5) == [0, 1, 2, 0, 1]
     assert Sharing(per_host=2, placement="round-robin").hosts_of(5) == [0, 1, 2, 0, 1]
-    assert Sharing(hosts=4, rack=3).racks_of(8) == [0, 0, 0, 1]
+    assert Sharing(hosts="4", rack=3).racks_of(8) == [0, 0, 0, 1]
     assert Sharing(rack=2).racks_of(5) == [0, 0, 1, 1, 2]
     assert Sharing(rack=8, oversubscribe=4).uplinks() == 2
     assert Sharing().describe(5) == ""

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from stretto import Error, _core
+from stretto.cli.hosts import NOWHERE
 
 COLLECTIVES = (
     "allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "gather", "scatter",
@@ -57,11 +58,13 @@ class Choice:
                 return {parameter["name"] for parameter in each["parameters"]}
         return set()
 
-    def runs(self, ranks: int) -> bool:
-        return _core.declared(self.collective, self.text, ranks)[0]
+    def runs(self, ranks: int, hosts: _core.Topology = NOWHERE) -> bool:
+        return _core.declared(self.collective, self.text, ranks, hosts)[0]
 
-    def schedule(self, ranks: int, root: int = 0) -> _core.Schedule:
-        return _core.schedule(self.collective, self.text, ranks, root)
+    def schedule(
+        self, ranks: int, root: int = 0, hosts: _core.Topology = NOWHERE
+    ) -> _core.Schedule:
+        return _core.schedule(self.collective, self.text, ranks, root, hosts)
 
 
 def choose(texts: tuple[str, ...], collective: str | None) -> list[Choice]:
@@ -95,13 +98,19 @@ class Named:
     schedule: _core.Schedule
 
 
-def schedule_of(text: str, collective: str | None, ranks: int, root: int) -> Named:
-    """Of an algorithm for so many ranks; or of a JSON file, which has its own number of them."""
+def schedule_of(
+    text: str,
+    collective: str | None,
+    ranks: int,
+    root: int,
+    hosts: _core.Topology = NOWHERE,
+) -> Named:
+    """Of an algorithm for so many ranks on these hosts; or of a JSON file, which has its own."""
     if text.endswith(".json"):
         schedule = read_schedule(Path(text))
         return Named(schedule.collective, Path(text).stem, schedule)
     choice = choose_one(text, collective)
-    return Named(choice.collective, choice.text, choice.schedule(ranks, root))
+    return Named(choice.collective, choice.text, choice.schedule(ranks, root, hosts))
 
 
 def read_schedule(path: Path) -> _core.Schedule:

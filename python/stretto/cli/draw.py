@@ -10,6 +10,7 @@ import click
 from stretto.cli import drawing, overview
 from stretto.cli.catalog import Named, collective_option
 from stretto.cli.drawing import Panel, check_name
+from stretto.cli.hosts import ranks_option
 from stretto.cli.network import Model, network_options
 from stretto.cli.tables import write_json
 from stretto.cli.units import show_seconds, show_size
@@ -20,7 +21,7 @@ MOST_MESSAGES = 20_000
 
 @click.command()
 @click.argument("schedules", nargs=-1, required=True, metavar="SCHEDULE...")
-@click.option("--ranks", type=click.IntRange(1), default=4, show_default=True)
+@ranks_option(4)
 @click.option(
     "-o", "--output", metavar="FILE", help="The picture: .svg, .png or .pdf.  [default: NAME.svg]"
 )
@@ -31,7 +32,7 @@ MOST_MESSAGES = 20_000
 @network_options
 def draw(
     schedules: tuple[str, ...],
-    ranks: int,
+    ranks: int | None,
     output: str | None,
     block: int | None,
     root: int,
@@ -46,19 +47,24 @@ def draw(
     stretto draw ring direct --ranks 5 --late 0:4ms --block 2 -o late.png
     stretto draw 'segmented_ring(segments=2)' --mode ordered --gamma 5ns --network 1gbe
     stretto draw ring generalized --ranks 256 --late 255:20ms -o many.png
+    stretto draw ring hierarchical --hosts 2x3 -o hosts.svg
     stretto draw mine.json
     stretto draw ring --json
 
     A SCHEDULE is an algorithm, or a JSON file as `stretto show --json` writes it; several share one
     axis of time.  A bar in a rank's row is a message that it receives, hatched if it is to be
     reduced; a bar below, its processor reducing.  Of more than 64 ranks, or 20,000 messages, a
-    picture shows how busy ports are instead.  The model is that of `stretto simulate`.
+    picture shows how busy ports are instead.  Ranks of every other host (--hosts) stand on a darker
+    ground.  The model is that of `stretto simulate`.
     """
     if output:
         check_name(output)
     if not as_json:
         drawing.pyplot()  # or it says what is missing, before any work
-    named = [model.schedule(text, collective, ranks, root) for text in schedules]
+    count = model.sharing.ranks(ranks, 4)
+    named = [model.schedule(text, collective, count, root) for text in schedules]
+    for what in named:
+        model = model.on_hosts_of(what.schedule)
     for what in named:
         if block is not None and block >= what.schedule.blocks:
             raise click.UsageError(
@@ -88,8 +94,10 @@ def draw(
         return
     panels = [
         Panel(
-            title(what, timeline), what.schedule.ranks, what.schedule.blocks,
+            title(what, timeline, model.sharing.describe(what.schedule.ranks)),
+            what.schedule.ranks, what.schedule.blocks,
             model.arrivals(what.schedule.ranks), timeline,
+            model.sharing.hosts_of(what.schedule.ranks),
         )
         for what, timeline in zip(named, timelines, strict=True)
     ]  # fmt: skip
@@ -111,8 +119,8 @@ def each_message(model: Model, named: list[Named], printed: bool) -> list[dict[s
     return timelines if printed or most <= MOST_MESSAGES else None
 
 
-def title(what: Named, timeline: dict[str, Any]) -> str:
-    text = f"{what.collective} {what.text}: {show_seconds(timeline['makespan'])}"
+def title(what: Named, timeline: dict[str, Any], where: str) -> str:
+    text = f"{what.collective} {what.text}{where}: {show_seconds(timeline['makespan'])}"
     if "occupancy" not in timeline:
         return text
     receiving, reducing = overview.busy(what.schedule.ranks, timeline)

@@ -10,7 +10,7 @@ blocks is cut into as many stripes.  A thin line leads from the sender to the me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from stretto.cli.units import show_ranges
 COLOURS = (
     "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999",
 )  # fmt: skip
-INK, QUIET, PAPER = "#222222", "#9a9a9a", "#ffffff"
+INK, QUIET, PAPER, GROUND = "#222222", "#9a9a9a", "#ffffff", "#f1f4f8"
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (0.0, "ns"))
 
 WIDTH = 11.0  # inches, all of these
@@ -44,6 +44,8 @@ class Panel:
     blocks: int
     arrivals: list[float]
     timeline: dict[str, Any]
+    hosts: list[int] = field(default_factory=list)
+    """Of each rank; none if nobody shares one."""
 
 
 def pyplot() -> tuple[Any, Any]:
@@ -159,7 +161,7 @@ class Painter:
         panel, axes = self._panel, self._axes
         axes.set_yticks(
             [rank + (RECEIVE + RECEIVE_END) / 2 for rank in range(panel.ranks)],
-            [f"rank {rank}" for rank in range(panel.ranks)],
+            [self._name(rank) for rank in range(panel.ranks)],
         )
         axes.tick_params(axis="y", length=0)
         for rank in range(panel.ranks):
@@ -171,7 +173,14 @@ class Painter:
             else:
                 self._work(event)
 
+    def _name(self, rank: int) -> str:
+        hosts = self._panel.hosts
+        return f"rank {rank}\nhost {hosts[rank]}" if hosts else f"rank {rank}"
+
     def _row(self, rank: int) -> None:
+        """Every other host stands on a ground of its own."""
+        if self._panel.hosts and self._panel.hosts[rank] % 2 == 1:
+            self._axes.axhspan(rank, rank + 1, color=GROUND, linewidth=0, zorder=-1)
         arrival, finish = self._panel.arrivals[rank], self._panel.timeline["finish"][rank]
         middle = rank + (RECEIVE + WORK_END) / 2
         self._axes.hlines(

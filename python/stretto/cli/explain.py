@@ -12,20 +12,17 @@ from rich.markup import escape
 
 from stretto import _core, examine
 from stretto.cli.catalog import COLLECTIVES, DTYPES, EXACT, REDUCING
+from stretto.cli.hosts import hosts_option, read_hosts, says_ranks
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import SIZE, TIME, show_seconds, show_size
 
+MOST_RANKS = 1024
+
 
 @click.command()
-@click.option("-n", "--ranks", type=click.IntRange(1, 1024), required=True)
+@click.option("-n", "--ranks", type=click.IntRange(1, 1024), help="Needed unless --hosts says it.")
 @click.option("--bytes", "size", type=SIZE, default="1M", show_default=True, help="The vector.")
-@click.option(
-    "--hosts",
-    type=click.IntRange(1, 1024),
-    default=1,
-    show_default=True,
-    help="Ranks are on so many, as evenly as they can be; more than one: over a network.",
-)
+@hosts_option("Which ranks share a host; more than one host: over a network", default="1")
 @click.option(
     "--profile",
     type=click.Path(exists=True, dir_okay=False),
@@ -61,9 +58,9 @@ from stretto.cli.units import SIZE, TIME, show_seconds, show_size
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (times in seconds).")
 def explain(
-    ranks: int,
+    ranks: int | None,
     size: int,
-    hosts: int,
+    hosts: str,
     profile: str | None,
     latency: float | None,
     overhead: float | None,
@@ -85,6 +82,7 @@ def explain(
     stretto explain --ranks 64 --cores 64 --collective broadcast --json
     stretto explain --ranks 127 --hosts 127 --bytes 9K --latency 30us --per-byte 10ns
     stretto explain --ranks 8 --hosts 8 --bytes 64K --profile cluster.json
+    stretto explain --hosts cyclic:8x4 --bytes 4M
 
     Every algorithm is excluded by something that the call needs, or has a predicted time.  The
     choice itself goes by rules; where they were measured it says so, and then they count more than
@@ -103,24 +101,28 @@ def explain(
     cores = cores or examine().cores
     element = DTYPES[dtype]
     commutes = not (in_order and collective in REDUCING)
-    if hosts > ranks:
-        raise click.UsageError(f"{ranks} ranks cannot be on {hosts} hosts")
+    if ranks is None and not says_ranks(hosts):
+        raise click.UsageError("--ranks is missing; say how many there are, or write --hosts 8x4")
+    where = read_hosts(hosts, ranks or 0)
+    ranks, number = where.ranks, max(where.host_of) + 1
+    if ranks > MOST_RANKS:
+        raise click.UsageError(f"{ranks} ranks; at most {MOST_RANKS} can be explained")
     link = (latency, overhead, per_byte, per_reduced_byte, common)
     result = _core.explain(
-        collective, ranks, cores, size, element, commutes, reproducible, dtype in EXACT, hosts,
+        collective, ranks, cores, size, element, commutes, reproducible, dtype in EXACT, where,
         link, profile or profile_of_environment(), os.environ.get("STRETTO_ALGORITHM", ""),
     )  # fmt: skip
     if as_json:
         write_json("-", {
             "collective": collective, "ranks": ranks, "cores": cores, "bytes": size,
-            "dtype": dtype, "in_order": in_order, "reproducible": reproducible, "hosts": hosts,
-            **result,
+            "dtype": dtype, "in_order": in_order, "reproducible": reproducible, "hosts": number,
+            "placement": str(where), **result,
         })  # fmt: skip
         return
     out = console()
     what = f"{collective} of {show_size(size)}" if collective != "barrier" else collective
-    where = f"{cores} {'core' if cores == 1 else 'cores'}" if hosts == 1 else f"{hosts} hosts"
-    out.print(f"{what}, {ranks} ranks on {where}")
+    place = f"{cores} {'core' if cores == 1 else 'cores'}" if number == 1 else f"{number} hosts"
+    out.print(f"{what}, {ranks} ranks on {place}")
     forced = result["forced"]
     if forced:
         rule = f"STRETTO_ALGORITHM: {forced['rule']}"
@@ -155,7 +157,9 @@ def print_candidates(result: dict[str, Any]) -> None:
 
     for each in sorted(able, key=order):
         chosen = each["algorithm"] == (forced or result["chosen"])
-        word = ("forced" if forced else "chosen") if chosen else ""
+        word = "if it is forced" if each["by_request"] else ""
+        if chosen:
+            word = "forced" if forced else "chosen"
         shown.add_row(
             "→" if chosen else "", each["algorithm"], show_prediction(each["predicted_seconds"]),
             *([show_corrected(each)] if corrected else []),

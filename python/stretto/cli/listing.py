@@ -54,8 +54,12 @@ def list_command(collective: str | None, as_json: bool) -> None:
         for each in entry["parameters"]:
             click.echo(
                 f"{entry['collective']} {entry['name']}({with_default(each)}): "
-                f"{each['meaning']}, {each['least']} to {each['most']}"
+                f"{each['meaning']}, {values(each)}"
             )
+
+
+def values(parameter: dict[str, Any]) -> str:
+    return ", ".join(parameter["names"]) or f"{parameter['least']} to {parameter['most']}"
 
 
 def with_default(parameter: dict[str, Any]) -> str:

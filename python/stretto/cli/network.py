@@ -58,12 +58,21 @@ class Model:
         steps that fit."""
         if self.sorted and root < ranks:
             root = self.order(ranks).index(root)
+        where = self.sharing.topology(ranks)
+        if self.sorted:
+            where = where.ordered(self.order(ranks))
         if not self.sorted or text != "pre_reduced_ring":
-            return schedule_of(text, collective, ranks, root)
+            return schedule_of(text, collective, ranks, root, where)
         costs = (self.alpha, self.beta, self.gamma)
         steps = _core.early_steps(sorted(self.arrivals(ranks)), self.size, *costs)
         ahead = "x".join(map(str, steps))
         return replace(schedule_of(f"{text}(ahead={ahead})", collective, ranks, root), text=text)
+
+    def on_hosts_of(self, schedule: _core.Schedule) -> Model:
+        """Where a schedule of a file says that its ranks are, unless the options say it."""
+        if self.sharing.shares_hosts or not schedule.topology:
+            return self
+        return replace(self, sharing=replace(self.sharing, hosts=str(schedule.topology)))
 
     def order(self, ranks: int) -> list[int]:
         """The rank of each position."""
@@ -151,7 +160,7 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
         pattern: Pattern | None,
         in_order: bool,
         mode: str,
-        hosts: int | None,
+        hosts: str | None,
         per_host: int | None,
         placement: str,
         rack: int | None,

@@ -9,6 +9,9 @@ from typing import Any
 
 import click
 
+from stretto import _core
+from stretto.cli.hosts import NOWHERE, hosts_option, read_hosts, says_ranks
+
 PLACEMENTS = ("block", "round-robin")
 
 
@@ -16,31 +19,43 @@ PLACEMENTS = ("block", "round-robin")
 class Sharing:
     """What the options say."""
 
-    hosts: int | None = None
+    hosts: str | None = None
     per_host: int | None = None
     placement: str = "block"
     rack: int | None = None
     oversubscribe: float = 1.0
 
+    def ranks(self, given: int | None, default: int) -> int:
+        """How many there are: as --ranks says, or --hosts."""
+        if given is None and self.hosts is not None and says_ranks(self.hosts):
+            return read_hosts(self.hosts).ranks
+        return given or default
+
     @property
     def shares_hosts(self) -> bool:
         return self.hosts is not None or self.per_host is not None
 
-    def hosts_of(self, ranks: int) -> list[int]:
-        """The host of each rank; none if each has its own."""
+    def topology(self, ranks: int) -> _core.Topology:
+        """Where they are, as far as the options say."""
         if self.hosts is not None and self.per_host is not None:
             raise click.UsageError("--hosts and --per-host say the same; give one of them")
         if not self.shares_hosts:
-            return []
-        hosts = self.hosts if self.per_host is None else -(-ranks // self.per_host)
-        assert hosts is not None
-        if hosts > ranks:
-            raise click.UsageError(f"{ranks} ranks cannot be on {hosts} hosts")
+            return NOWHERE
+        if self.hosts is not None and (self.placement == "block" or says_ranks(self.hosts)):
+            if self.placement != "block":
+                raise click.UsageError(
+                    f"--placement {self.placement} is for a number of hosts; write --hosts "
+                    f"cyclic:{self.hosts.removeprefix('cyclic:')}"
+                )
+            return read_hosts(self.hosts, ranks)
+        hosts = self.hosts or str(-(-ranks // (self.per_host or 1)))
         if self.placement == "round-robin":
-            return [rank % hosts for rank in range(ranks)]
-        if self.per_host is not None:
-            return [rank // self.per_host for rank in range(ranks)]
-        return [rank * hosts // ranks for rank in range(ranks)]
+            return read_hosts("cyclic:" + hosts.removeprefix("cyclic:"), ranks)
+        return _core.Topology.of([rank // (self.per_host or 1) for rank in range(ranks)])
+
+    def hosts_of(self, ranks: int) -> list[int]:
+        """The host of each rank; none if each has its own."""
+        return self.topology(ranks).host_of
 
     def racks_of(self, ranks: int) -> list[int]:
         """The rack of each host; none if one switch joins all."""
@@ -65,7 +80,8 @@ class Sharing:
     def describe(self, ranks: int) -> str:
         """ " on 12 hosts in 3 racks with 2 uplinks each"; nothing if nobody shares."""
         hosts, racks = self.hosts_of(ranks), self.racks_of(ranks)
-        text = f" on {max(hosts) + 1} hosts" if hosts else ""
+        number = max(hosts, default=0) + 1
+        text = f" on {number} {'host' if number == 1 else 'hosts'}" if hosts else ""
         if racks:
             text += f" in {max(racks) + 1} racks with {self.uplinks()} uplinks each"
         return text
@@ -100,9 +116,7 @@ def sharing_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Ranks of a host: one after the other, or dealt.",
         ),
         click.option("--per-host", type=click.IntRange(1), help="Ranks that share a host's port."),
-        click.option(
-            "--hosts", type=click.IntRange(1), help="Hosts, whose ranks share a port evenly."
-        ),
+        hosts_option("Which ranks share a host and its port"),
     ):
         command = option(command)
     return command

@@ -10,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from stretto.cli.catalog import collective_option
+from stretto.cli.hosts import ranks_option
 from stretto.cli.network import Model, network_options
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import show_seconds, show_size
@@ -21,7 +22,7 @@ PERCENTILES = (0, 10, 50, 90, 100)
 
 @click.command()
 @click.argument("algorithm", metavar="SCHEDULE")
-@click.option("--ranks", type=click.IntRange(1), default=8, show_default=True)
+@ranks_option(8)
 @click.option("--root", type=click.IntRange(0), default=0, help="Of reduce and broadcast.")
 @collective_option
 @click.option(
@@ -31,7 +32,7 @@ PERCENTILES = (0, 10, 50, 90, 100)
 @network_options
 def simulate(
     algorithm: str,
-    ranks: int,
+    ranks: int | None,
     root: int,
     collective: str | None,
     show_all: bool,
@@ -45,6 +46,7 @@ def simulate(
     stretto simulate direct --ranks 16 --late 3:4ms --late 5:1ms
     stretto simulate pre_reduced_ring --ranks 1024 --pattern one-late:50ms --sorted
     stretto simulate ring --ranks 64 --per-host 4 --rack 8 --oversubscribe 4
+    stretto simulate hierarchical --hosts cyclic:3x4 --network 10gbe
     stretto simulate 'segmented_ring(segments=4)' --mode ordered --json
     stretto simulate mine.json
 
@@ -61,7 +63,8 @@ def simulate(
     --sorted gives position 0 of the schedule to the rank that comes first, and so on, as calls do
     that know when ranks come; the steps of a pre_reduced_ring are then those that fit.
     """
-    what = model.schedule(algorithm, collective, ranks, root)
+    what = model.schedule(algorithm, collective, model.sharing.ranks(ranks, 8), root)
+    model = model.on_hosts_of(what.schedule)
     result = model.play(what.schedule)
     ranks, arrivals = what.schedule.ranks, model.arrivals(what.schedule.ranks)
     bound = model.bound(what)

@@ -15,6 +15,7 @@ from stretto import _core
 from stretto.cli.catalog import ROOTED, Choice, choose, collective_option, read_schedule
 from stretto.cli.effort import foresee
 from stretto.cli.groups import GROUPS, groups_of, steps_of
+from stretto.cli.hosts import NOWHERE, hosts_option, read_hosts, says_ranks, shapes
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import RANKS, SIZE, show_ranges, show_size
 
@@ -25,7 +26,8 @@ PROPERTIES = ("order_preserving", "consistent", "canonical")
 
 @click.command()
 @click.argument("algorithms", nargs=-1)
-@click.option("--ranks", type=RANKS, default="1:64", show_default=True, help="Numbers of ranks.")
+@click.option("--ranks", type=RANKS, help="Numbers of ranks.  [default: those of --hosts, or 1:64]")
+@hosts_option("Which ranks share a host; all: every shape, neighbours sharing one or dealt out")
 @collective_option
 @click.option(
     "--bytes",
@@ -61,7 +63,8 @@ PROPERTIES = ("order_preserving", "consistent", "canonical")
 )
 def verify(
     algorithms: tuple[str, ...],
-    ranks: list[int],
+    ranks: list[int] | None,
+    hosts: str | None,
     collective: str | None,
     size: int,
     each: bool,
@@ -76,6 +79,8 @@ def verify(
     stretto verify
     stretto verify ring 'segmented_ring(segments=4)' --ranks 1:64 --each
     stretto verify generalized --ranks 1:130 --all-r --groups all
+    stretto verify 'hierarchical(intra=direct, inter=ring, leaders=2)' --hosts 3,1,2
+    stretto verify hierarchical --ranks 1:24 --hosts all
     stretto verify --json
     stretto verify --json proofs.json
     stretto verify --schedule mine.json
@@ -91,12 +96,14 @@ def verify(
     if schedules:
         rows = [prove_file(path, size) for path in schedules]
     else:
-        cases = list(all_cases(choose(algorithms, collective), ranks, groups, all_r))
+        places = list(all_places(ranks, hosts))
+        cases = list(all_cases(choose(algorithms, collective), places, groups, all_r))
         if not cases:
             raise click.UsageError("none of these algorithms runs at these numbers of ranks")
-        foresee(cases, lambda schedule: schedule.prove(elements(size), ELEMENT), PROOF_BYTES)
+        flat = [(choice, count, root) for choice, count, _, root in cases]
+        foresee(flat, lambda schedule: schedule.prove(elements(size), ELEMENT), PROOF_BYTES)
         watched = track(cases, "proving", transient=True, disable=not sys.stderr.isatty())
-        rows = [prove(choice, count, root, size) for choice, count, root in watched]
+        rows = [prove(choice, count, where, root, size) for choice, count, where, root in watched]
     if json_path:
         write_json(json_path, rows)
     if json_path != "-":
@@ -104,7 +111,7 @@ def verify(
     failed = [row for row in rows if not row["ok"]]
     for row in failed:
         click.echo(
-            f"FAILED {row['collective']} {row['algorithm']}, {row['ranks']} ranks: "
+            f"FAILED {row['collective']} {row['algorithm']}, {row['ranks']} ranks{on(row)}: "
             f"{row['failure']}",
             err=True,
         )
@@ -115,17 +122,37 @@ def algorithm_names() -> set[str]:
     return {each["name"] for each in _core.algorithms()}
 
 
+def all_places(ranks: list[int] | None, hosts: str | None) -> Iterator[tuple[int, _core.Topology]]:
+    """Numbers of ranks, and where they are."""
+    if hosts is not None and hosts != "all" and says_ranks(hosts):
+        where = read_hosts(hosts)
+        for count in ranks or [where.ranks]:
+            yield count, read_hosts(hosts, count)
+        return
+    for count in ranks or range(1, 65):
+        if hosts is None:
+            yield count, NOWHERE
+        elif hosts == "all":
+            yield from ((count, where) for where in shapes(count))
+        elif ranks or int(hosts.removeprefix("cyclic:").partition("/")[0]) <= count:
+            yield count, read_hosts(hosts, count)
+
+
 def all_cases(
-    choices: list[Choice], ranks: list[int], groups: str | None, all_r: bool
-) -> Iterator[tuple[Choice, int, int]]:
-    """Algorithm, number of ranks, root: for rooted collectives the first, a middle and the last."""
+    choices: list[Choice],
+    places: list[tuple[int, _core.Topology]],
+    groups: str | None,
+    all_r: bool,
+) -> Iterator[tuple[Choice, int, _core.Topology, int]]:
+    """Algorithm, number of ranks, hosts, root: for rooted collectives the first, a middle and the
+    last."""
     for choice in choices:
-        for count in ranks:
+        for count, where in places:
             for form in forms(choice, count, groups, all_r):
-                if form.runs(count):
+                if form.runs(count, where):
                     roots = {0, count // 2, count - 1} if form.collective in ROOTED else {0}
                     for root in sorted(roots):
-                        yield form, count, root
+                        yield form, count, where, root
 
 
 def forms(choice: Choice, ranks: int, groups: str | None, all_r: bool) -> Iterator[Choice]:
@@ -140,15 +167,18 @@ def forms(choice: Choice, ranks: int, groups: str | None, all_r: bool) -> Iterat
             yield choice.with_parameters(more) if more else choice
 
 
-def prove(choice: Choice, ranks: int, root: int, size: int) -> dict[str, Any]:
+def prove(
+    choice: Choice, ranks: int, where: _core.Topology, root: int, size: int
+) -> dict[str, Any]:
     count = 1 if choice.collective == "barrier" else elements(size)
-    row = choice.schedule(ranks, root).prove(count, ELEMENT)
-    declared = _core.declared(choice.collective, choice.text, ranks)[1:]
+    row = choice.schedule(ranks, root, where).prove(count, ELEMENT)
+    declared = _core.declared(choice.collective, choice.text, ranks, where)[1:]
     for name, promised in zip(PROPERTIES, declared, strict=True):
         if row["ok"] and promised and not row[name]:
             row["ok"] = False
             row["failure"] = f"declared to be {name.replace('_', '-')}, but is not"
-    return {**row, "root": root, "name": choice.text, "line": line(choice)}
+    hosts = {"hosts": str(where)} if where else {}
+    return {**row, **hosts, "root": root, "name": choice.text, "line": line(choice)}
 
 
 def line(choice: Choice) -> str:
@@ -171,10 +201,16 @@ def elements(size: int) -> int:
     return max(1, size // ELEMENT)
 
 
+def on(row: dict[str, Any]) -> str:
+    return f" on hosts {row['hosts']}" if "hosts" in row else ""
+
+
 def show(rows: list[dict[str, Any]], each: bool) -> None:
+    placed = any("hosts" in row for row in rows)
     shown = table(
-        "collective", "algorithm", ">ranks", "proved", ">steps", ">messages", ">bytes sent",
-        ">reduced", ">scratch", "in order", "same bits", "tree",
+        "collective", "algorithm", ">ranks", *(["hosts"] if placed else []), "proved",
+        ">steps", ">messages", ">bytes sent", ">reduced", ">scratch", "in order", "same bits",
+        "tree",
     )  # fmt: skip
     lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
@@ -183,7 +219,10 @@ def show(rows: list[dict[str, Any]], each: bool) -> None:
         proved = sorted({row["ranks"] for row in group if row["ok"]})
         for row in group if each else [group[-1]]:
             own = [row["ranks"]] if row["ok"] else []
-            shown.add_row(*cells(row, own if each else proved))
+            line = cells(row, own if each else proved)
+            if placed:
+                line.insert(3, row.get("hosts", ""))
+            shown.add_row(*line)
     console().print(shown)
     good = sum(row["ok"] for row in rows)
     console().print(f"{good} of {len(rows)} schedules proved")
