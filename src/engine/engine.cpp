@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/cpu_pause.hpp"
+#include "engine/issued.hpp"
 #include "engine/step.inl"
 #include "transport/bridge.hpp"
 
@@ -41,34 +42,64 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
         bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
 }
 
-template<bool traced>
+Engine::~Engine() {
+    if (bell_ != nullptr)
+        bell_->silence();
+}
+
+Run::Run() = default;
+Run::~Run() = default;
+
+template<Engine::Mode mode>
 [[gnu::always_inline]] inline void Engine::play_as(const Call &call, Tally &tally) {
     begin(own_, call, tally);
     own_.bases = bases_[now_].data();
-    if constexpr (traced)
+    if constexpr (mode == Mode::traced)
         trace_begin(own_);
     // Whoever waits for our first cells need not wait for our bookkeeping, which is done while
     // theirs are on the way; but a rank that stores into our output must know before where that is.
     if (call.output_heap == 0)
-        proceed<traced>(own_, call.plan->leading);
+        proceed<mode>(own_, call.plan->leading);
     announce(own_);
     pass_by(*call.plan);
     if (spins_)
         let_them_write(*call.plan);
-    while (!advance<traced>(own_))
-        if (!spin<traced>(own_))
-            wait(own_, [this] { return attempt_as<traced>(own_); }, true);
+    while (!advance<mode>(own_))
+        if (!spin<mode>(own_))
+            wait(own_, [this] { return attempt_as<mode>(own_); }, true);
     close(own_, tally, nullptr);
-    if constexpr (traced)
+    if constexpr (mode == Mode::traced)
         recorder_->call_ends(segment_->number_of(own_.sequence));
 }
 
 void Engine::play(const Call &call, Tally &tally) {
-    play_as<false>(call, tally);
+    if (call.elsewhere != nullptr) [[unlikely]]
+        return play_elsewhere(call, tally);
+    play_as<Mode::here>(call, tally);
 }
 
 void Engine::play_traced(const Call &call, Tally &tally) {
-    play_as<true>(call, tally);
+    if (call.elsewhere != nullptr) [[unlikely]]
+        return play_elsewhere(call, tally);
+    play_as<Mode::traced>(call, tally);
+}
+
+void Engine::play_elsewhere(const Call &call, Tally &tally) {
+    begin(own_, call, tally);
+    own_.bases = bases_[now_].data();
+    if (recorder_ != nullptr)
+        trace_begin(own_);
+    announce(own_);
+    pass_by(*call.plan);
+    try {
+        while (!advance<Mode::elsewhere>(own_))
+            if (!look_ahead<Mode::elsewhere>(own_))
+                wait(own_, [this] { return attempt_as<Mode::elsewhere>(own_); }, true);
+    } catch (...) {
+        drain(own_);
+        throw;
+    }
+    end(own_, tally);
 }
 
 void Engine::launch(Run &run, const Call &call, const Tally &tally) {
@@ -141,6 +172,8 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
     if (call.move_bytes != 0 || call.extra != nullptr) [[unlikely]]
         prepare(run);
+    if (call.elsewhere != nullptr) [[unlikely]]
+        expect_executor(run);
 }
 
 // Tells the others what we are at, and our stream what will be in it.
@@ -154,22 +187,30 @@ void Engine::announce(const Run &run) {
                       call.said.what, call.output_heap, run.plan->parameters, call.in_place});
 }
 
-template<bool traced>
-[[gnu::always_inline]] inline void Engine::perform(Run &run, const Step &step) {
-    if constexpr (traced)
-        execute_traced(run, step);
-    else
-        execute(run, step);
+// True if the step is complete.
+template<Engine::Mode mode>
+[[gnu::always_inline]] inline bool Engine::perform(Run &run, const Step &step) {
+    if constexpr (mode != Mode::traced)
+        return execute<mode>(run, step);
+    execute_traced(run, step);
+    return true;
+}
+
+template<Engine::Mode mode>
+[[gnu::always_inline]] inline void Engine::note_wait(const Run &run) {
+    if constexpr (mode != Mode::here)
+        if (recorder_ != nullptr)
+            trace_wait(run);
 }
 
 [[gnu::noinline]] void Engine::execute_traced(Run &run, const Step &step) {
     const std::uint64_t begin = recorder_->step_begins();
-    execute(run, step);
+    execute<Mode::traced>(run, step);
     trace_step(run, step, begin);
 }
 
 // Steps before `end`, as far as they can run now.
-template<bool traced>
+template<Engine::Mode mode>
 [[gnu::always_inline]] inline bool Engine::proceed(Run &run, std::uint32_t end) {
     const Plan &plan = *run.plan;
     while (run.next < end) {
@@ -178,12 +219,17 @@ template<bool traced>
             --run.ahead;
         } else {
             const Step &step = plan.steps[run.next];
+            if constexpr (mode == Mode::elsewhere)
+                if (run.issued->has(run.next)) {
+                    note_wait<mode>(run);
+                    return false;
+                }
             if (!ready(run, step)) {
-                if constexpr (traced)
-                    trace_wait(run);
+                note_wait<mode>(run);
                 return false;
             }
-            perform<traced>(run, step);
+            if (!perform<mode>(run, step))
+                return false;
         }
         ++run.next;
         if (plan.reports)
@@ -192,18 +238,19 @@ template<bool traced>
     return true;
 }
 
-template<bool traced>
+template<Engine::Mode mode>
 bool Engine::advance(Run &run) {
     const Plan &plan = *run.plan;
-    if (!proceed<traced>(run, static_cast<std::uint32_t>(plan.steps.size())))
+    if constexpr (mode == Mode::elsewhere)
+        collect(run);
+    if (!proceed<mode>(run, static_cast<std::uint32_t>(plan.steps.size())))
         return false;
     // Memory that others read in place is the caller's again when they are done with it.
     for (; run.lent != 0; ++run.settled) {
         if (run.lends[run.settled] == 0)
             continue;
         if (!stream_.taken(plan, run.sequence, plan.steps[run.settled])) {
-            if constexpr (traced)
-                trace_wait(run);
+            note_wait<mode>(run);
             return false;
         }
         run.lends[run.settled] = 0;
@@ -212,14 +259,16 @@ bool Engine::advance(Run &run) {
     return true;
 }
 
-template<bool traced>
+template<Engine::Mode mode>
 bool Engine::attempt_as(Run &run) {
     const std::uint64_t before = run.moves();
-    return advance<traced>(run) || look_ahead<traced>(run) || run.moves() != before;
+    return advance<mode>(run) || look_ahead<mode>(run) || run.moves() != before;
 }
 
 bool Engine::attempt(Run &run) {
-    const bool moved = recorder_ != nullptr ? attempt_as<true>(run) : attempt_as<false>(run);
+    const bool moved = run.call->elsewhere != nullptr ? attempt_as<Mode::elsewhere>(run)
+                       : recorder_ != nullptr         ? attempt_as<Mode::traced>(run)
+                                                      : attempt_as<Mode::here>(run);
     if (transport::Bridge *bridge = segment_->bridge())
         bridge->push();
     return moved;
@@ -282,35 +331,41 @@ void Engine::report(const Run &run) {
 }
 
 // Runs steps after the one that waits, if their own predecessors are complete.
-template<bool traced>
+template<Engine::Mode mode>
 bool Engine::look_ahead(Run &run) {
-    constexpr std::uint32_t kWindow = 256;
+    constexpr std::uint32_t kWindow = IssuedSteps::kWindow;
     const Plan &plan = *run.plan;
     if (run.next >= plan.steps.size())
         return false;
     const auto end = static_cast<std::uint32_t>(
         std::min<std::size_t>(plan.steps.size(), std::size_t{run.next} + kWindow));
     const auto complete = [&](std::uint32_t step) { return step < run.next || run.is_done(step); };
+    const auto issued = [&](std::uint32_t step) {
+        if constexpr (mode == Mode::elsewhere)
+            return run.issued->has(step);
+        return false;
+    };
     bool moved = false;
     for (std::uint32_t i = run.next + 1; i < end; ++i) {
         const Step &step = plan.steps[i];
-        if (run.is_done(i))
+        if (run.is_done(i) || issued(i))
             continue;
         const std::uint32_t *before = plan.before.data() + step.first_before;
         if (!std::all_of(before, before + step.befores, complete) || !ready(run, step))
             continue;
-        perform<traced>(run, step);
+        moved = true;
+        if (!perform<mode>(run, step))
+            continue;
         run.done[i / 64] |= 1ull << (i % 64);
         ++run.ahead;
-        moved = true;
-        if (ready(run, plan.steps[run.next]))
+        if (!issued(run.next) && ready(run, plan.steps[run.next]))
             break; // back to depth first
     }
     return moved;
 }
 
 // Waits a little without giving up the core; true if there is something to do again.
-template<bool traced>
+template<Engine::Mode mode>
 bool Engine::spin(Run &run) {
     if (spins_ && run.next < run.plan->steps.size()) {
         const Step &step = run.plan->steps[run.next];
@@ -335,7 +390,7 @@ bool Engine::spin(Run &run) {
         if (success)
             return true;
     }
-    return look_ahead<traced>(run);
+    return look_ahead<mode>(run);
 }
 
 } // namespace stretto::engine

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/alarm.hpp"
+#include "engine/executor.hpp"
 #include "engine/plan.hpp"
 #include "engine/run.hpp"
 #include "engine/store_choice.hpp"
@@ -49,6 +50,9 @@ public:
 
     Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
            EngineOptions options, Describe describe, Companion *companion = nullptr);
+    ~Engine();
+    Engine(const Engine &) = delete;
+    Engine &operator=(const Engine &) = delete;
 
     // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
     void play(const Call &call, Tally &tally);
@@ -60,6 +64,8 @@ public:
     // the order of all calls, attempt() does what can be done now; true if that was anything.
     void launch(Run &run, const Call &call, const Tally &tally);
     bool attempt(Run &run);
+    // Of a run that is given up: when this returns, no executor touches the memory of its call.
+    void drain(Run &run);
     static bool complete(const Run &run) {
         return run.next == run.plan->steps.size() && run.lent == 0;
     }
@@ -108,26 +114,40 @@ private:
     void announce(const Run &run);
     void pass_by(const Plan &plan);
     void let_them_write(const Plan &plan);
-    template<bool traced>
+    // How the steps of a call are performed: what plays them is compiled for each way.
+    enum class Mode { here, traced, elsewhere };
+    template<Mode mode>
     void play_as(const Call &call, Tally &tally);
-    template<bool traced>
+    void play_elsewhere(const Call &call, Tally &tally);
+    template<Mode mode>
     bool proceed(Run &run, std::uint32_t end);
-    template<bool traced>
+    template<Mode mode>
     bool advance(Run &run);
-    template<bool traced>
+    template<Mode mode>
     bool attempt_as(Run &run);
-    template<bool traced>
+    template<Mode mode>
     bool look_ahead(Run &run);
-    template<bool traced>
+    template<Mode mode>
     bool spin(Run &run);
-    template<bool traced>
-    void perform(Run &run, const Step &step);
+    template<Mode mode>
+    bool perform(Run &run, const Step &step);
+    template<Mode mode>
+    void note_wait(const Run &run);
     bool ready(Run &run, const Step &step);
-    void execute(Run &run, const Step &step);
+    void publish(Run &run, const Step &step, transport::Cell &own, std::uint64_t position,
+                 std::uint64_t where);
+    template<Mode mode>
+    bool execute(Run &run, const Step &step);
     void close(Run &run, Tally &tally, const Run *oldest);
     void tell_writers(transport::Bridge &bridge, const Plan &plan, const Run *oldest);
     void reduce_by_user(const Run &run, const Step &step, int outs);
     void report(const Run &run);
+
+    // elsewhere.cpp
+    void expect_executor(Run &run);
+    bool issue(Run &run, const Step &step, int outs, std::uint64_t where);
+    void collect(Run &run);
+    void forget_issued(Run &run, std::uint32_t step);
 
     // tracing.cpp
     void execute_traced(Run &run, const Step &step);
@@ -213,6 +233,11 @@ private:
         Said said;
     } still_;
     Companion *const companion_; // null: none
+    // Of steps that an executor performs, of all calls in flight.
+    static constexpr std::uint64_t kNoNap = ~std::uint64_t{0};
+    std::shared_ptr<Bell> bell_;    // null: no call had an executor
+    std::uint32_t issued_ = 0;      // and not complete
+    std::uint64_t nap_ns_ = kNoNap; // how long a sleep may last, for those that are polled
 };
 
 } // namespace stretto::engine

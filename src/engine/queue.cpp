@@ -36,11 +36,12 @@ private:
     std::unique_lock<std::mutex> lock_;
 };
 
-Queue::~Queue() {
+void Queue::leave() {
     if (!thread_.joinable())
         return;
     {
         const Driver driver(*this);
+        drain();
         active_.clear();
         lookout_.stop();
     }
@@ -224,7 +225,14 @@ void Queue::abandon() {
     end_all(posted(segment_, exhausted_));
 }
 
+// Nobody's executor touches the memory of calls that are given up.
+void Queue::drain() {
+    for (Flight *flight : active_)
+        engine_.drain(flight->run);
+}
+
 void Queue::end_all(const Error &error) {
+    drain();
     for (Flight *flight : active_) {
         flight->error = error;
         flight->complete = true;

@@ -31,8 +31,10 @@ public:
     explicit Queue(Engine &engine, transport::Segment &segment, int rank)
         : engine_(engine), segment_(segment), rank_(rank),
           exhausted_(no_memory(segment.names().of(rank))), plain_(!engine.traced()) {}
-    // Abandons what is still in flight.
-    ~Queue();
+    ~Queue() { leave(); }
+
+    // Abandons what is still in flight: when this returns, nobody needs its plans and memory.
+    void leave();
 
     void play(const Call &call, Tally &tally);
 
@@ -65,6 +67,7 @@ private:
     Lookout::Left left() const;
     bool drive();
     void fail_all();
+    void drain();
     void end_all(const Error &error);
     void wait_locked(Flight &flight);
     void land_locked(Flight *flight);

@@ -22,6 +22,7 @@ struct Said {
     std::uint64_t count = 0;
     std::uint16_t by = 0; // algorithm_code(); 0: not told
     transport::Letters parameters{};
+    std::uint64_t unlike = 0; // not 0: what another rank said in its place, for an error to compare
 };
 
 // A short form of an algorithm's name with its parameters: 10 bits of the name, 6 of the rest. Only
@@ -54,6 +55,9 @@ struct Extra {
     double divisor = 1; // what a constant may point to
 };
 
+struct Execution;
+class IssuedSteps;
+
 struct Call {
     const Plan *plan = nullptr;
     reduce::Pass reduce = nullptr; // null if no step reduces, or a user-defined operation does
@@ -70,6 +74,7 @@ struct Call {
     std::size_t move_bytes = 0, move_first = 0;
     void *move_to = nullptr;
     const Extra *extra = nullptr;
+    const Execution *elsewhere = nullptr; // an executor performs the passes; null: this thread
     Said said;
 };
 
@@ -108,6 +113,10 @@ struct Run {
     std::vector<std::byte> aside;  // results to be moved at the end
     Call kept;                     // of calls that outlive their caller, and their bases
     std::vector<std::uint64_t> kept_bases;
+    std::unique_ptr<IssuedSteps> issued; // null: no call of this run had an executor
+
+    Run();
+    ~Run();
 
     // Grows with everything that a run gets done.
     std::uint64_t moves() const { return std::uint64_t{next} + ahead + settled; }

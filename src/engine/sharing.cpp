@@ -2,10 +2,10 @@
 // Buffers in the shared heap: what a rank lends to its readers instead of copying it, and what it
 // stores right into their outputs.
 #include "engine/engine.hpp"
+#include "engine/step.inl"
 
 namespace stretto::engine {
 
-using transport::Cell;
 using transport::Extent;
 using transport::Where;
 
@@ -24,14 +24,11 @@ bool Engine::storable(Run &run, const Step &step) {
 void Engine::lend(Run &run, const Step &step) {
     const StepOperand &operand = run.plan->operands[step.first_operand];
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
-    Cell &own = cell(rank_, position);
-    own.where = transport::at(Where::heap,
-                              static_cast<std::int64_t>(run.call->input_heap - 1 + operand.offset));
     run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.lent;
-    transport::publish(own, run.signature + position);
-    if (anybody_sleeps(signals_)) [[unlikely]]
-        ring_readers(run, step);
+    publish(run, step, cell(rank_, position), position,
+            transport::at(Where::heap,
+                          static_cast<std::int64_t>(run.call->input_heap - 1 + operand.offset)));
 }
 
 // The outputs of all readers, if every one lies in the shared heap and is free to be written; else

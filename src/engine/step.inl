@@ -33,11 +33,23 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
     return run.lent == 0 || !run.call->in_place || released(run, step);
 }
 
-[[gnu::always_inline]] inline void Engine::execute(Run &run, const Step &step) {
-    if (lends(run, step))
-        return lend(run, step);
+[[gnu::always_inline]] inline void Engine::publish(Run &run, const Step &step, transport::Cell &own,
+                                                   std::uint64_t position, std::uint64_t where) {
+    own.where = where;
+    transport::publish(own, run.signature + position);
+    if (anybody_sleeps(signals_)) [[unlikely]]
+        ring_readers(run, step);
+}
+
+// True if the step is complete by then.
+template<Engine::Mode mode>
+[[gnu::always_inline]] inline bool Engine::execute(Run &run, const Step &step) {
+    if (lends(run, step)) {
+        lend(run, step);
+        return true;
+    }
     if (step.fill && run.call->in_place)
-        return;
+        return true;
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
     const void **ins = run.ins.data();
     for (std::uint32_t k = 0; k < step.operands; ++k) {
@@ -57,7 +69,7 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
             ins[k] = segment_->heap(operand[k].rank) + transport::offset_of(header.where);
             break;
         case transport::Where::delivered:
-            return; // the publisher has stored it where this step would
+            return true; // the publisher has stored it where this step would
         }
     }
 
@@ -84,7 +96,7 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
                       (!reduces || step.length >= kLeastReducedString);
     using Way = StoreChoice::Way;
     Way way = Way::plain;
-    if (long_enough)
+    if (mode != Mode::elsewhere && long_enough)
         way = able && !reduces ? Way::strings : store_.favoured(able);
     if (step.publishes) {
         position = run.bases[rank_] + step.place.cells;
@@ -102,7 +114,7 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
                 outs[count] = segment_->bulk(rank_) + offset;
                 where = transport::at(transport::Where::bulk, offset);
             }
-            if (long_enough && (!able || reduces)) {
+            if (mode != Mode::elsewhere && long_enough && (!able || reduces)) {
                 if (step.operands == 1 && count == 0 && operand[0].space != Space::cell &&
                     store_.times(step.length)) {
                     before = now_ticks();
@@ -118,7 +130,10 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
     }
 
     const bool strings = way == Way::strings;
-    if (step.operands == 1)
+    if constexpr (mode == Mode::elsewhere) {
+        if (!issue(run, step, count, where))
+            return false;
+    } else if (step.operands == 1)
         (strings ? &reduce::copy_by_strings : copy_)(outs, count, ins, 1, step.length, streaming);
     else if (strings && to_cell && run.call->reduce != nullptr)
         reduce::pass_to_string(run.call->reduce, run.plan->element, outs, count, ins, step.operands,
@@ -131,12 +146,9 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
     if (timed)
         store_.saw(way, step.length, now_ticks() - before);
 
-    if (step.publishes) {
-        own->where = where;
-        transport::publish(*own, run.signature + position);
-        if (anybody_sleeps(signals_)) [[unlikely]]
-            ring_readers(run, step);
-    }
+    if (step.publishes)
+        publish(run, step, *own, position, where);
+    return true;
 }
 
 } // namespace stretto::engine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the engine tells the trace, where one is wanted.
 #include "engine/engine.hpp"
+#include "transport/standing.hpp"
 
 namespace stretto::engine {
 
@@ -27,8 +28,11 @@ void Engine::trace_step(const Run &run, const Step &step, std::uint64_t begin) {
 
 // Of several calls in flight the oldest: the others wait for it as well.
 void Engine::trace_wait(const Run &run) {
-    if (run.sequence == oldest_)
-        recorder_->waits(segment_->number_of(run.sequence), run.next, awaited(run));
+    if (run.sequence != oldest_)
+        return;
+    const int rank = awaited(run);
+    recorder_->waits(segment_->number_of(run.sequence), run.next,
+                     rank == transport::Standing::kItself ? rank_ : rank);
 }
 
 } // namespace stretto::engine

@@ -8,6 +8,7 @@
 #include "base/kernel_files.hpp"
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
+#include "engine/issued.hpp"
 #include "engine/whereabouts.hpp"
 #include "transport/bridge.hpp"
 #include "transport/ladder.hpp"
@@ -70,6 +71,7 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
             if (caller)
                 engine.consider_alarm(run, waited_ns);
         }
+        std::uint64_t longest_nap() const override { return engine.nap_ns_; }
 
         Engine &engine;
         Run &run;
@@ -113,6 +115,8 @@ void Engine::stand(const Run &run) {
 // memory.
 int Engine::awaited(const Run &run) {
     const Plan &plan = *run.plan;
+    if (run.call->elsewhere != nullptr && run.issued->has(run.next))
+        return transport::Standing::kItself;
     if (run.next < plan.steps.size()) {
         const Step &step = plan.steps[run.next];
         for (std::uint32_t k = 0; k < step.operands; ++k) {
@@ -213,6 +217,8 @@ void Engine::compare(std::uint64_t sequence, int rank) {
             mine.by == other.by || mine.what != other.what || mine.count != other.count;
         if (same_algorithm)
             mine.by = other.by = 0;
+        mine.unlike = other.what;
+        other.unlike = mine.what;
         std::string ours_in_words = describe_(mine), theirs_in_words = describe_(other);
         if (!same_algorithm && ours_in_words == theirs_in_words)
             theirs_in_words += " with other parameters";
@@ -266,6 +272,13 @@ void Engine::interrupt(const Run &run) const {
     throw interrupted(segment_->failure(), options_.who, [&] { return at(run); });
 }
 
+static bool waits_for_itself(const transport::LineBlock &lines) {
+    const auto standing =
+        transport::Standing::unpacked(lines.standing.load(std::memory_order_acquire));
+    return standing.kind == transport::Standing::step &&
+           standing.awaited == transport::Standing::kItself;
+}
+
 // Who has not come to this call; if all have, who is in it and gets nothing done.
 Late Engine::late(const Run &run) const {
     std::vector<int> absent, stuck;
@@ -276,9 +289,12 @@ Late Engine::late(const Run &run) const {
         if (entry.sequence.load(std::memory_order_acquire) <= run.sequence &&
             progress <= progress_of(run.sequence, 0))
             absent.push_back(rank);
-        // Whoever waits for others sleeps meanwhile; whoever holds them up does not, or is stopped.
-        else if (rank != rank_ && progress < progress_of(run.sequence + 1, 0) &&
-                 (stopped(rank) || lines.asleep.load(std::memory_order_relaxed) == 0))
+        // Whoever waits for others sleeps meanwhile; whoever holds them up does not, or is stopped,
+        // or waits for an executor.
+        else if (progress < progress_of(run.sequence + 1, 0) &&
+                 (waits_for_itself(lines) ||
+                  (rank != rank_ &&
+                   (stopped(rank) || lines.asleep.load(std::memory_order_relaxed) == 0))))
             stuck.push_back(rank);
     }
     const bool all_came = absent.empty();

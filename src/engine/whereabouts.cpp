@@ -25,8 +25,10 @@ bool answered(const Segment &segment, int rank) {
 } // namespace
 
 std::string in_words(const Standing &standing, const transport::RankNames &names) {
-    const std::string who =
-        standing.awaited == Standing::kAnybody ? "another rank" : names.of(standing.awaited);
+    const std::string who = standing.awaited == Standing::kAnybody ? "another rank"
+                            : standing.awaited == Standing::kItself
+                                ? "a copy or reduction of its own"
+                                : names.of(standing.awaited);
     switch (standing.kind) {
     case Standing::step:
         return who + " in step " + std::to_string(standing.at) + " of " +

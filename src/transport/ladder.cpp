@@ -54,7 +54,8 @@ void wait(Segment &segment, int rank, Awaited &awaited, Vigil vigil) {
         bell.announce();
         const bool success = awaited.attempt();
         if (!success && !segment.failed())
-            bell.sleep(idling.at_most(looked == 0 ? first : kNap)); // it carries
+            bell.sleep(std::min(idling.at_most(looked == 0 ? first : kNap),
+                                awaited.longest_nap())); // it carries
         bell.withdraw();
         if (success || awaited.attempt())
             return;

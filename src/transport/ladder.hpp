@@ -18,6 +18,8 @@ public:
     // Nothing has happened for `waited_ns`: why does nobody come?  Throws if there is a reason, and
     // has ended the communicator by then.
     virtual void diagnose(std::uint64_t waited_ns) = 0;
+    // How long a sleep may last, in nanoseconds, where something ends of which nobody rings.
+    virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
 };
 
 inline constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait is looked into

@@ -19,6 +19,7 @@ struct Standing {
         outgoing, // for another rank to take a message
     };
     static constexpr int kAnybody = -1;
+    static constexpr int kItself = 0x1fffe; // a step: its own copy or reduction, which is issued
 
     Kind kind = nowhere;
     int awaited = kAnybody;       // rank

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The steps of one run that an executor has taken and not completed.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <memory>
+
+#include "engine/executor.hpp"
+
+namespace stretto::engine {
+
+class IssuedSteps {
+public:
+    // Steps are issued out of order within a window of the plan, so each has a place of its own.
+    static constexpr std::uint32_t kWindow = 256;
+
+    struct Slot {
+        std::uint32_t step = 0;
+        std::uint64_t where = 0; // for its cell, if it publishes one
+        std::uint64_t began = 0; // for the trace
+        Completion completion;
+    };
+
+    // `bell`: of an executor that signals, else null.
+    explicit IssuedSteps(const std::shared_ptr<Bell> &bell) : signals_(bell != nullptr) {
+        for (Slot &slot : slots_)
+            slot.completion.rings(bell);
+    }
+
+    bool signals() const { return signals_; }
+    bool none() const { return count_ == 0; }
+    bool has(std::uint32_t step) const {
+        const std::uint32_t place = step % kWindow;
+        return (words_[place / 64] >> (place % 64) & 1) != 0 && slots_[place].step == step;
+    }
+    // The place of a step that is about to be issued.
+    Slot &place_of(std::uint32_t step) {
+        Slot &slot = slots_[step % kWindow];
+        slot.step = step;
+        return slot;
+    }
+    void add(const Slot &slot) {
+        const std::uint32_t place = slot.step % kWindow;
+        words_[place / 64] |= std::uint64_t{1} << (place % 64);
+        ++count_;
+    }
+    void remove(std::uint32_t step) {
+        const std::uint32_t place = step % kWindow;
+        words_[place / 64] &= ~(std::uint64_t{1} << (place % 64));
+        --count_;
+    }
+    // Visits the slots of all issued steps; `visit` may remove the one that it is given.
+    template<class Visit>
+    void each(Visit &&visit) {
+        for (std::uint32_t w = 0; w < words_.size(); ++w)
+            for (std::uint64_t bits = words_[w]; bits != 0; bits &= bits - 1)
+                visit(slots_[64 * w + static_cast<std::uint32_t>(std::countr_zero(bits))]);
+    }
+
+private:
+    const bool signals_;
+    std::array<std::uint64_t, kWindow / 64> words_{}; // bit set of slots in use
+    std::uint32_t count_ = 0;
+    std::array<Slot, kWindow> slots_;
+};
+
+} // namespace stretto::engine
