@@ -38,7 +38,7 @@ bool Communicator::watches(const Request &request, const Chosen &chosen) const {
     const bool sums = what == Collective::allreduce || (what == Collective::reduce && !one_host);
     const bool moves =
         !one_host && (what == Collective::allgather || what == Collective::broadcast);
-    if (!watches_ || size() <= 2 || (!sums && !moves) ||
+    if (!watches_ || size() <= 2 || request.memory != MemoryKind::host || (!sums && !moves) ||
         vector_count(request) * size_of(request.dtype) < kLeastWatched ||
         (chosen.forced && !made_for_arrivals(request, chosen)))
         return false;

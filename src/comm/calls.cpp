@@ -10,6 +10,7 @@
 #include "base/memory.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
+#include "engine/executor.hpp"
 #include "reduce/kernels.hpp"
 #include "transport/turn.hpp"
 
@@ -24,13 +25,6 @@ static constexpr int kManyRanks = 32;
 // An address `by` bytes on, modulo 2^64: it may lie before any memory, or start from none.
 static void *shifted(const void *memory, std::size_t by) {
     return reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(memory) + by);
-}
-
-std::uint64_t Communicator::pack(const Request &request) {
-    return static_cast<std::uint64_t>(request.collective) |
-           static_cast<std::uint64_t>(request.op) << kOpShift |
-           static_cast<std::uint64_t>(request.dtype) << kDtypeShift |
-           static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.root)) << kRootShift;
 }
 
 std::uint64_t Communicator::what(const Request &request) const {
@@ -80,6 +74,8 @@ std::string Communicator::plan_key(const Request &request, const Chosen &chosen)
                       " " + std::to_string(request.shares);
     if (content != 0)
         key += " " + std::to_string(content);
+    if (request.memory != MemoryKind::host)
+        key.append(" in ").append(stretto::words(request.memory));
     return key;
 }
 
@@ -174,11 +170,7 @@ Communicator::Site Communicator::make_site(const Request &request) {
     resume_trial(key_of(request), chosen);
     resume_watch(request, chosen);
     site.plan = &plan(request, chosen);
-    // Where bits must not depend on how operands are put together, each pair is rounded.
-    site.reduce =
-        reduce::pass(request.dtype, request.op,
-                     terms().reproducible == select::Reproducible::full ? reduce::Rounding::each
-                                                                        : reduce::Rounding::once);
+    site.reduce = reduce::pass(request.dtype, request.op, rounding());
     site.input_first = held.input == schedule::Holds::own ? first : 0;
     site.output_first = held.output == schedule::Holds::own ? first : 0;
     site.input_bytes = bytes(held.input);
@@ -186,6 +178,7 @@ Communicator::Site Communicator::make_site(const Request &request) {
     site.in_place = where.in_place;
     if (schedule::reduces(request.collective))
         site.extra = extra(request, site);
+    site.elsewhere = elsewhere(request, site);
     site.what = what(request) | (chosen.imported != nullptr ? kOfFile : 0);
     site.fingerprint = fingerprint(request, site);
     return site;
@@ -226,6 +219,31 @@ std::unique_ptr<const engine::Extra> Communicator::extra(const Request &request,
     return kept;
 }
 
+// Who performs the passes of a call in place of its callers.
+std::unique_ptr<const engine::Execution> Communicator::elsewhere(const Request &request,
+                                                                 const Site &site) const {
+    engine::Executor *const executor = engine::executor_of(request.memory);
+    const engine::Kernel kernel{schedule::reduces(request.collective), request.dtype, request.op,
+                                rounding(), site.reduce};
+    if (executor != nullptr && executor->supports(request.memory, kernel) &&
+        (request.memory == MemoryKind::host || site.extra == nullptr))
+        return std::make_unique<engine::Execution>(engine::Execution{executor, kernel});
+    if (request.memory == MemoryKind::host)
+        return nullptr;
+    const std::string memory(stretto::words(request.memory)),
+        what = describe({pack(request), request.count});
+    throw engine::Unserved(
+        Status::unsupported,
+        segment_->names().of(rank()) + " cannot call " + what + ": " +
+            (executor == nullptr ? "nothing in this process copies and reduces in " + memory
+             : site.extra != nullptr
+                 ? "averages, sums of multiples and user-defined operations are computed by the "
+                   "CPU, which does not reach " +
+                       memory
+                 : "what copies and reduces in " + memory + " has no such operation") +
+            "; copy the data to host memory first");
+}
+
 Communicator::Key Communicator::key_of(const Request &request) const {
     return {pack(request), request.count,
             terms_now_ | std::uint64_t{request.operation_number} << 32, request.shares};
@@ -250,7 +268,10 @@ Communicator::Site &Communicator::site_of_call(const Request &request) {
     try {
         return site(request);
     } catch (const select::Unfit &) {
-        announce_refusal(request);
+        announce_refusal(request, kOfFile);
+        throw;
+    } catch (const engine::Unserved &) {
+        announce_refusal(request, 0);
         throw;
     }
 }
@@ -264,6 +285,7 @@ engine::Call Communicator::call(const Request &request, const Site &site, bool o
     call.fingerprint = overlaps ? ~site.fingerprint : site.fingerprint;
     call.said = {site.what | (overlaps ? kOverlaps : 0), request.count};
     call.extra = site.extra.get();
+    call.elsewhere = site.elsewhere.get();
     // Whether the contribution is mapped on the way to memory that only we know.
     const bool mapped = call.extra != nullptr && call.extra->before.map != nullptr;
     const void *input = request.input;

@@ -68,13 +68,14 @@ select::Profile Communicator::profile_and_trials() const {
     return all;
 }
 
-// What a file's schedule cannot serve is refused by all ranks alike, if all have read the same.  If
-// not, some may be in the call already, waiting for this one: so it takes its turn, and they find
-// that it has called something else.
-void Communicator::announce_refusal(const Request &request) {
+// What a file's schedule cannot serve is refused by all ranks alike, if all have read the same; and
+// memory that no executor serves, if all have given such memory.  If not, some may be in the call
+// already, waiting for this one: so it takes its turn, and they find that it has called something
+// else.
+void Communicator::announce_refusal(const Request &request, std::uint64_t why) {
     engine::Call call;
     call.plan = turn();
-    call.said = {what(request) | kOfFile, request.count};
+    call.said = {what(request) | why, request.count};
     call.fingerprint = mix(mix(segment_->header().key, call.said.what), request.count);
     engine::Tally tally;
     queue_.play(call, tally);

@@ -109,6 +109,10 @@ std::string Communicator::describe(const engine::Said &said) const {
         text += counts.empty() ? ", counts that differ from those of rank " + std::to_string(rank())
                                : ", counts " + counts;
     }
+    // Host memory goes without saying, unless another rank gave another kind.
+    const MemoryKind memory = memory_in(said.what);
+    if (memory != MemoryKind::host || (said.unlike != 0 && memory_in(said.unlike) != memory))
+        text.append(", in ").append(stretto::words(memory));
     if (const auto mode = static_cast<select::Reproducible>(said.what >> kReproducibleShift & 3);
         mode != select::Reproducible::off)
         text += ", reproducible " + std::string(select::name(mode));

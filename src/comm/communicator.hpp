@@ -26,6 +26,7 @@
 #include "comm/notes.hpp"
 #include "comm/recipe.hpp"
 #include "comm/request.hpp"
+#include "comm/said.hpp"
 #include "comm/shares.hpp"
 #include "comm/watched.hpp"
 #include "engine/engine.hpp"
@@ -50,7 +51,7 @@ class Communicator {
 public:
     explicit Communicator(const Identity &identity, const Origin *origin = nullptr);
     // Does not wait for anybody; outstanding flights are abandoned.
-    ~Communicator() = default;
+    ~Communicator() { queue_.leave(); } // which needs plans and sites until then
 
     int rank() const { return me_.rank; }
     int size() const { return me_.size; }
@@ -176,6 +177,7 @@ private:
         bool watches = false; // when ranks come to it (arrivals.cpp)
         arrival::CallLog::Calls *noted = nullptr, *noted_beside = nullptr; // null: not yet
         std::unique_ptr<const engine::Extra> extra;                        // null for most
+        std::unique_ptr<const engine::Execution> elsewhere; // null: callers perform its passes
     };
     struct Key {
         std::uint64_t what = ~0ull, count = 0;
@@ -198,25 +200,13 @@ private:
         bool operator==(const Terms &) const = default;
     };
 
-    // What a rank says of its call (pack): collective 5 bits, op 5, overlaps 1, reproducible 2, by
-    // pairs 1, of a file 1, as ranks arrive 1, dtype 16, root 32.
-    static constexpr int kOpShift = 5, kReproducibleShift = 11, kDtypeShift = 16, kRootShift = 32;
-    static constexpr std::uint64_t kOverlaps = 1u << 10, kByPairs = 1u << 13, kOfFile = 1u << 14,
-                                   kAsRanksArrive = 1u << 15;
-    static_assert(kRecords + kLargestRecord < 1 << 16);
-
-    static std::uint64_t pack(const Request &request);
-    static Collective collective_in(std::uint64_t what) {
-        return static_cast<Collective>(what & 0x1f);
-    }
-    static ReduceOp op_in(std::uint64_t what) {
-        return static_cast<ReduceOp>(what >> kOpShift & 0x1f);
-    }
-    static Dtype dtype_in(std::uint64_t what) {
-        return static_cast<Dtype>(what >> kDtypeShift & 0xffff);
-    }
     static trace::CallWords words(std::uint64_t what);
     const Terms &terms() const { return all_terms_[terms_now_]; }
+    // Where bits must not depend on how operands are put together, each pair is rounded.
+    reduce::Rounding rounding() const {
+        return terms().reproducible == select::Reproducible::full ? reduce::Rounding::each
+                                                                  : reduce::Rounding::once;
+    }
     void agree(Terms terms);
     std::uint64_t what(const Request &request) const;
     std::string describe(const engine::Said &said) const;
@@ -287,7 +277,7 @@ private:
     bool is_arbiter(const Watched &watched) const;
     void log_choice(const Request &request, const Chosen &chosen) const;
     Site &site_of_call(const Request &request);
-    void announce_refusal(const Request &request);
+    void announce_refusal(const Request &request, std::uint64_t why);
     // Sites and their plans are forgotten only where a caller's call begins and nothing of it holds
     // one yet, and only if the call needs a new one: make_room() comes before everything else.
     void make_room(const Request &request);
@@ -296,6 +286,8 @@ private:
     std::uint64_t fingerprint(const Request &request, const Site &site) const;
     Site make_site(const Request &request);
     std::unique_ptr<const engine::Extra> extra(const Request &request, const Site &site) const;
+    std::unique_ptr<const engine::Execution> elsewhere(const Request &request,
+                                                       const Site &site) const;
     void forget();
     void count_own_call(std::uint64_t ahead = 0); // so many calls behind the next
     std::uint64_t all_completed();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_kind.hpp"
 #include "base/types.hpp"
 #include "schedule/layout.hpp"
 #include "schedule/schedule.hpp"
@@ -36,8 +37,9 @@ struct Request {
     // An operation that the caller made, and its number: no two have the same.
     const reduce::Operation *operation = nullptr;
     std::uint32_t operation_number = 0;
-    std::uint32_t shares = 0; // the id of unequal shares
-    bool own = false;         // made by the library: nobody counts it or hears of it
+    std::uint32_t shares = 0;             // the id of unequal shares
+    MemoryKind memory = MemoryKind::host; // of both buffers, and the same on all ranks
+    bool own = false;                     // made by the library: nobody counts it or hears of it
 };
 
 // A collective in which each pair of ranks alone knows how much travels between them.

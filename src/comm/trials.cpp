@@ -12,7 +12,8 @@ static constexpr const char *kOnTrial = "on trial";
 // make the same calls in the same order, so they have the same trials; user-defined operations and
 // unequal shares have numbers that each rank gives for itself.
 bool Communicator::tries(const Request &request, const Chosen &chosen) const {
-    return tries_ && chosen.by_price && terms().reproducible == select::Reproducible::off &&
+    return tries_ && chosen.by_price && request.memory == MemoryKind::host &&
+           terms().reproducible == select::Reproducible::off &&
            !schedule::rooted(request.collective) && request.operation_number == 0 &&
            request.shares == 0;
 }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a rank says of its call, in one word: others compare it, and messages are made of it.
+//
+//     collective 5 bits | op 5 | overlaps 1 | reproducible 2 | by pairs 1 | of a file 1 |
+//     as ranks arrive 1 | dtype 14 | memory 2 | root 32
+#pragma once
+
+#include <cstdint>
+
+#include "base/memory_kind.hpp"
+#include "base/types.hpp"
+#include "comm/request.hpp"
+
+namespace stretto::comm {
+
+inline constexpr int kOpShift = 5, kReproducibleShift = 11, kDtypeShift = 16, kMemoryShift = 30,
+                     kRootShift = 32;
+inline constexpr std::uint64_t kOverlaps = 1u << 10, kByPairs = 1u << 13, kOfFile = 1u << 14,
+                               kAsRanksArrive = 1u << 15;
+static_assert(kRecords + kLargestRecord < 1 << (kMemoryShift - kDtypeShift));
+static_assert(kMemoryKinds <= 1 << (kRootShift - kMemoryShift));
+
+inline std::uint64_t pack(const Request &request) {
+    return static_cast<std::uint64_t>(request.collective) |
+           static_cast<std::uint64_t>(request.op) << kOpShift |
+           static_cast<std::uint64_t>(request.dtype) << kDtypeShift |
+           static_cast<std::uint64_t>(request.memory) << kMemoryShift |
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.root)) << kRootShift;
+}
+constexpr Collective collective_in(std::uint64_t what) {
+    return static_cast<Collective>(what & 0x1f);
+}
+constexpr ReduceOp op_in(std::uint64_t what) {
+    return static_cast<ReduceOp>(what >> kOpShift & 0x1f);
+}
+constexpr Dtype dtype_in(std::uint64_t what) {
+    return static_cast<Dtype>(what >> kDtypeShift & 0x3fff);
+}
+constexpr MemoryKind memory_in(std::uint64_t what) {
+    return static_cast<MemoryKind>(what >> kMemoryShift & 3);
+}
+
+} // namespace stretto::comm

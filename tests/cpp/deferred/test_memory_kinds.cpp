@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers of a kind of memory that the CPU leaves to an executor, which all ranks must agree on.
+#include "doctest.h"
+
+#include <array>
+#include <barrier>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/said.hpp"
+#include "handles.hpp"
+#include "support/deferred.hpp"
+#include "support/oracle.hpp"
+#include "support/text.hpp"
+#include "support/world.hpp"
+
+namespace {
+
+using stretto::Dtype;
+using stretto::Error;
+using stretto::MemoryKind;
+using stretto::ReduceOp;
+using stretto::Status;
+using stretto::comm::Collective;
+using stretto::comm::Communicator;
+using stretto::comm::Request;
+using test::contains;
+using test::Deferred;
+
+using Vector = std::vector<std::int64_t>;
+
+// What a rank contributes, and its sum over all ranks in the same place.
+struct Sum {
+    Vector send, recv;
+
+    Sum(stretto_comm comm, std::size_t count) : send(count), recv(count, -1) {
+        for (std::size_t i = 0; i < count; ++i)
+            send[i] = test::contribution<std::int64_t>(STRETTO_SUM, stretto_rank(comm), i);
+    }
+    Request request(MemoryKind memory, ReduceOp op = ReduceOp::sum) {
+        Request asked;
+        asked.input = send.data();
+        asked.output = recv.data();
+        asked.count = send.size();
+        asked.dtype = Dtype::i64;
+        asked.op = op;
+        asked.memory = memory;
+        return asked;
+    }
+    std::size_t wrong(stretto_comm comm) const {
+        std::size_t found = 0;
+        for (std::size_t i = 0; i < recv.size(); ++i)
+            found += recv[i] != test::expected<std::int64_t>(STRETTO_SUM, stretto_size(comm), i);
+        return found;
+    }
+};
+
+// What a call throws.
+std::optional<Error> error_of(const std::function<void()> &call) {
+    try {
+        call();
+    } catch (const Error &error) {
+        return error;
+    }
+    return std::nullopt;
+}
+
+void play(stretto_comm comm, Sum &sum, MemoryKind memory) {
+    comm->communicator.play(sum.request(memory));
+}
+
+} // namespace
+
+TEST_CASE("a call in memory of a kind is performed by the executor of that kind") {
+    Deferred executor(Deferred::Tells::signals);
+    const test::Registered registered(MemoryKind::cuda, executor);
+    for (const int ranks : {1, 2, 3, 5})
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            Communicator &communicator = comm->communicator;
+            for (const std::size_t count : {0, 1, 1009, 60'013}) {
+                CAPTURE(count);
+                // A call in host memory has a site of its own.
+                Sum host(comm, count), cuda(comm, count), beside(comm, count);
+                const Request asked = beside.request(MemoryKind::cuda);
+                stretto::engine::Queue::Flight *const flight = communicator.start(asked);
+                play(comm, host, MemoryKind::host);
+                play(comm, cuda, MemoryKind::cuda);
+                communicator.land(flight);
+                CHECK(host.wrong(comm) == 0);
+                CHECK(cuda.wrong(comm) == 0);
+                CHECK(beside.wrong(comm) == 0);
+            }
+        });
+    CHECK(executor.ever_taken() > 0);
+}
+
+TEST_CASE("ranks that give different kinds of memory are told who gave which") {
+    Deferred executor(Deferred::Tells::signals);
+    const test::Registered registered(MemoryKind::cuda, executor);
+    test::with_ranks(3, [&](stretto_comm comm) {
+        const bool differs = stretto_rank(comm) == 2;
+        Sum sum(comm, 8);
+        const auto error =
+            error_of([&] { play(comm, sum, differs ? MemoryKind::host : MemoryKind::cuda); });
+        REQUIRE(error.has_value());
+        const std::string text = error->what();
+        CAPTURE(text);
+        CHECK(error->status() == Status::mismatch);
+        CHECK(contains(text, "allreduce(8 x int64, sum, in host memory) on rank 2"));
+        CHECK(contains(text, "allreduce(8 x int64, sum, in CUDA memory) on rank "));
+    });
+}
+
+TEST_CASE("memory that nothing serves is refused by all ranks, and the communicator works") {
+    test::with_ranks(3, [](stretto_comm comm) {
+        Sum sum(comm, 8);
+        for (const bool nonblocking : {false, true}) {
+            const auto error = error_of([&] {
+                if (nonblocking)
+                    (void)comm->communicator.start(sum.request(MemoryKind::cuda));
+                else
+                    play(comm, sum, MemoryKind::cuda);
+            });
+            REQUIRE(error.has_value());
+            CHECK(error->status() == Status::unsupported);
+            CHECK(contains(error->what(), "nothing in this process copies and reduces in CUDA "
+                                          "memory; copy the data to host memory first"));
+            CHECK(contains(error->what(), "allreduce(8 x int64, sum, in CUDA memory)"));
+        }
+        play(comm, sum, MemoryKind::host);
+        CHECK(sum.wrong(comm) == 0);
+    });
+}
+
+TEST_CASE("a rank alone with memory that nothing serves is found out by the others") {
+    std::barrier told(3); // of one that has left nobody asks what it called
+    test::with_ranks(3, [&](stretto_comm comm) {
+        const bool alone = stretto_rank(comm) == 1;
+        Sum sum(comm, 8);
+        const auto error =
+            error_of([&] { play(comm, sum, alone ? MemoryKind::cuda : MemoryKind::host); });
+        told.arrive_and_wait();
+        REQUIRE(error.has_value());
+        const std::string text = error->what();
+        CAPTURE(text);
+        if (alone) {
+            CHECK(error->status() == Status::unsupported);
+            return;
+        }
+        CHECK(error->status() == Status::mismatch);
+        CHECK(contains(text, "in CUDA memory) on rank 1"));
+    });
+}
+
+TEST_CASE("what the CPU computes is refused in memory that it does not reach") {
+    Deferred executor(Deferred::Tells::signals);
+    const test::Registered registered(MemoryKind::cuda, executor);
+    test::with_ranks(2, [&](stretto_comm comm) {
+        std::vector<float> values(5, 1);
+        Request asked;
+        asked.output = values.data();
+        asked.count = values.size();
+        asked.op = ReduceOp::avg;
+        asked.memory = MemoryKind::cuda;
+        const auto error = error_of([&] { comm->communicator.play(asked); });
+        REQUIRE(error.has_value());
+        CHECK(error->status() == Status::unsupported);
+        CHECK(contains(error->what(), "computed by the CPU, which does not reach CUDA memory"));
+    });
+    CHECK(executor.ever_taken() == 0);
+}
+
+TEST_CASE("kinds of memory have numbers, and what a rank says holds them beside all else") {
+    CHECK(stretto::memory_kind(0) == MemoryKind::host);
+    CHECK(stretto::memory_kind(1) == MemoryKind::cuda);
+    const auto error = error_of([] { (void)stretto::memory_kind(2); });
+    REQUIRE(error.has_value());
+    CHECK(error->status() == Status::argument);
+    CHECK(contains(error->what(), "memory kind 2 does not exist"));
+
+    for (const MemoryKind memory : {MemoryKind::host, MemoryKind::cuda})
+        for (const int dtype :
+             {0, stretto::kDtypes - 1, stretto::kRecords + stretto::kLargestRecord})
+            for (const int root : {0, 5, -1}) {
+                Request asked;
+                asked.collective = Collective::alltoall;
+                asked.dtype = static_cast<Dtype>(dtype);
+                asked.op = ReduceOp::user_in_order;
+                asked.memory = memory;
+                asked.root = root;
+                const std::uint64_t said = pack(asked) | stretto::comm::kAsRanksArrive;
+                CHECK(stretto::comm::memory_in(said) == memory);
+                CHECK(stretto::comm::dtype_in(said) == asked.dtype);
+                CHECK(stretto::comm::collective_in(said) == asked.collective);
+                CHECK(stretto::comm::op_in(said) == asked.op);
+                CHECK(static_cast<int>(said >> stretto::comm::kRootShift) == root);
+            }
+}
