@@ -210,9 +210,9 @@ Joined join(const Identity &me, const Origin *origin) {
     (void)net::interface_filter();
     (void)net::port_range();
     net::check_congestion();
-    check_transport();
     if (!me.address.empty() && me.size > 1)
-        return join_hosts(me);
+        return join_hosts(me); // which tells the others that a transport makes no sense
+    check_transport();
     if (given(Setting::hosts) && me.size > 1)
         throw Error(Status::argument,
                     "STRETTO_HOSTS is '" + shown(text(Setting::hosts)) +

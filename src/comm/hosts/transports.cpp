@@ -80,7 +80,6 @@ std::shared_ptr<transport::RemoteTransport> OpenTransports::named(std::string_vi
 }
 
 OpenTransports open_transports(const transport::Opening &opening) {
-    check_transport();
     const std::string wanted = text(Setting::transport);
     OpenTransports open;
     const auto why_not = [&](const TransportFactory &factory) {

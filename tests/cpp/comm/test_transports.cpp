@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
@@ -16,6 +18,7 @@
 #include "support/environment.hpp"
 #include "support/job.hpp"
 #include "support/on_threads.hpp"
+#include "support/processes.hpp"
 #include "support/sums.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
@@ -199,6 +202,32 @@ TEST_CASE("a setting that names no transport is an error with a list, and what w
             CHECK(contains(error, "STRETTO_TRANSPORT is 'spar'"));
             CHECK(contains(error, "auto, fake, spare, tcp; did you mean spare?"));
         }
+    }
+}
+
+TEST_CASE("a rank whose setting names no transport is named to all others, before the limit") {
+    for (const int culprit : {0, 2, 3}) { // rank 0; one beside it; one alone on its host
+        CAPTURE(culprit);
+        const Hosts hosts;
+        const With limit("STRETTO_INIT_TIMEOUT", "120");
+        const std::string job = ::test::fresh_job();
+        const auto start = std::chrono::steady_clock::now();
+        const auto codes = ::test::on_bare_processes(4, [&](int rank) {
+            if (rank == culprit)
+                setenv("STRETTO_TRANSPORT", "tpc", 1);
+            stretto_comm comm = nullptr;
+            const stretto_status status = stretto_init_explicit(rank, 4, job.c_str(), &comm);
+            const std::string told = stretto_last_error();
+            const bool right = status == STRETTO_ERR_ARGUMENT &&
+                               contains(told, "rank " + std::to_string(culprit) + " on ") &&
+                               contains(told, "STRETTO_TRANSPORT is 'tpc'") &&
+                               contains(told, "did you mean tcp?");
+            if (!right)
+                std::fprintf(stderr, "rank %d: %s\n", rank, told.c_str());
+            return right ? 0 : 1;
+        });
+        CHECK(codes == std::vector<int>(4, 0));
+        CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(100));
     }
 }
 
