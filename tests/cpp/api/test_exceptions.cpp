@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <unistd.h>
 
 #include "support/processes.hpp"
 #include "support/text.hpp"
@@ -125,6 +126,41 @@ TEST_CASE("a thread that is cancelled in a call ends after it") {
                   test::check(stretto_finalize(&comm));
                   return right ? 0 : 1;
               }) == std::vector<int>{0, 0});
+}
+
+// The start waits in calls of the system that a cancellation would end, as poll() is.
+TEST_CASE("a thread that is cancelled in the start ends after it") {
+    int come[2]; // rank 1, when rank 0 is cancelled
+    REQUIRE(pipe(come) == 0);
+    CHECK(test::on_bare_processes(2, [&, job = test::fresh_job()](int rank) {
+              stretto_comm comm = nullptr;
+              char word = 0;
+              if (rank == 1 && read(come[0], &word, 1) != 1)
+                  return 1;
+              if (rank == 1)
+                  return stretto_init_explicit(1, 2, job.c_str(), &comm) == STRETTO_OK &&
+                                 sum_is_right(comm)
+                             ? 0
+                             : 2;
+              std::atomic<bool> begun{false}, came_back{false};
+              std::thread starts([&] {
+                  int before = 0;
+                  begun = true;
+                  const stretto_status status = stretto_init_explicit(0, 2, job.c_str(), &comm);
+                  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+                  came_back = status == STRETTO_OK && before == PTHREAD_CANCEL_ENABLE;
+              });
+              while (!begun)
+                  std::this_thread::yield();
+              std::this_thread::sleep_for(std::chrono::milliseconds(20));
+              pthread_cancel(starts.native_handle());
+              if (write(come[1], &word, 1) != 1)
+                  return 3;
+              starts.join();
+              return came_back && sum_is_right(comm) ? 0 : 4;
+          }) == std::vector<int>{0, 0});
+    close(come[0]);
+    close(come[1]);
 }
 
 TEST_CASE("the library stays where its threads are, whatever is closed") {
