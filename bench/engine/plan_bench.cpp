@@ -55,6 +55,7 @@ int main(int argc, char **argv) {
             algorithms::make(algorithms::parse(collective, argv[1]), ranks);
         engine::PlanOptions options;
         options.count = schedule.partition.fitting(std::strtoull(argv[3], nullptr, 10) / 4);
+        options.commutes = true;
         options.cores = static_cast<unsigned>(ranks);
         const double memory = most_memory_mib(), before = processor_seconds();
         const auto plan = engine::compile(schedule, ranks / 2, options);

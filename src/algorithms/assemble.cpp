@@ -30,6 +30,27 @@ Schedule assemble(Collective collective, const Problem &problem, Partition parti
     return made;
 }
 
+Schedule alike(Schedule made, bool holds) {
+    made.alike = holds && made.symmetry.has_value();
+    return made;
+}
+
+Schedule alike(Schedule made, Relative relative) {
+    made.alike = made.symmetry.has_value();
+    if (made.alike)
+        made.relative = std::move(relative);
+    return made;
+}
+
+Schedule alike_by_owner(Schedule made, bool holds) {
+    if (!holds || !made.symmetry)
+        return made;
+    const Block owned = made.blocks() / made.ranks;
+    return alike(std::move(made), [symmetry = *made.symmetry, owned](Position p, Block b) {
+        return owned == 0 ? b : symmetry.difference(b / owned, p) * owned + b % owned;
+    });
+}
+
 Partition by_owner(const Problem &problem) {
     const bool empty = std::all_of(problem.shares.begin(), problem.shares.end(),
                                    [](std::uint64_t share) { return share == 0; });

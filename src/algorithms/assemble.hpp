@@ -34,10 +34,12 @@ Schedule assemble(Collective collective, const Problem &problem, Partition parti
                   std::optional<Group> symmetry, Generator generate);
 
 // What waits for what is the same at all positions, too: Schedule::alike.
-inline Schedule alike(Schedule made, bool holds = true) {
-    made.alike = holds && made.symmetry.has_value();
-    return made;
-}
+Schedule alike(Schedule made, bool holds = true);
+// By numbers of blocks as seen from a position: Schedule::relative.
+using Relative = std::function<schedule::Block(Position, schedule::Block)>;
+Schedule alike(Schedule made, Relative relative);
+// By how far the owner of a block is from a position; or there is one block.
+Schedule alike_by_owner(Schedule made, bool holds = true);
 
 // As many blocks as positions, block b owned by position b, of the size that the problem gives it.
 Partition by_owner(const Problem &problem);

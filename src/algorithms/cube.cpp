@@ -34,6 +34,13 @@ Position reversed(Position number, int bits) {
     return result;
 }
 
+Relative relative_in_cube(int dimensions) {
+    return [dimensions](Position position, Block block) {
+        const Position number = position & ((Position{1} << dimensions) - 1);
+        return reversed(block, dimensions) ^ number;
+    };
+}
+
 void append_halving(Ops &ops, const Cube &cube, Position number, int first, Lane lane) {
     for (int i = first; i < cube.dimensions; ++i) {
         const Position partner = number ^ Position{1} << i;

@@ -40,6 +40,10 @@ Cube cube_of(std::vector<Position> members);
 // `number` with its lowest `bits` bits reversed: 3 bits, 011 -> 110.
 Position reversed(Position number, int bits);
 
+// Of cubes whose chunks are single blocks, where the members are all positions, or positions that
+// are equal in their lowest bits.
+Relative relative_in_cube(int dimensions);
+
 // Vector halving: after dimensions first ... k - 1 member `number` holds its chunk reduced.  The
 // share of level `first` must be reduced over the dimensions below.
 void append_halving(Ops &ops, const Cube &cube, Position number, int first = 0, Lane lane = 0);

@@ -58,6 +58,26 @@ void Generalized::place_by_owner() {
     std::iota(block_of_.begin(), block_of_.end(), 0);
 }
 
+Relative Generalized::relative() const {
+    std::vector<Position> orders; // of the factors that blocks have digits of
+    std::vector<std::size_t> factors;
+    for (std::size_t f = 0; f < group_.factors(); ++f)
+        if (!whole(f)) {
+            orders.push_back(group_.order(f));
+            factors.push_back(f);
+        }
+    std::vector<Block> number_of(block_of_.size());
+    for (std::size_t number = 0; number < block_of_.size(); ++number)
+        number_of[static_cast<std::size_t>(block_of_[number])] = static_cast<Block>(number);
+    return [group = group_, digits = Group(std::move(orders)), factors = std::move(factors),
+            number_of = std::move(number_of)](Position position, Block block) {
+        Position own = 0;
+        for (const std::size_t f : factors)
+            own = own * group.order(f) + group.digit(position, f);
+        return digits.difference(number_of[static_cast<std::size_t>(block)], own);
+    };
+}
+
 Blocks Generalized::cells(Position position, std::size_t factor, Position first,
                           Position size) const {
     Blocks numbers = {0};

@@ -77,6 +77,9 @@ public:
     // Position p owns block p, as the contracts of collectives in parts say.
     void place_by_owner();
 
+    // What a block is as seen from a position: the number of its cell there.
+    Relative relative() const;
+
     void append_reduction(Ops &ops, Position position, Lane lane = 0) const;
     void append_distribution(Ops &ops, Position position, Lane lane = 0) const;
     // What the distribution does with the block of the root alone: the hops of one position, from

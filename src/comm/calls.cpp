@@ -16,11 +16,10 @@
 
 namespace stretto::comm {
 
-// A plan may be made of the steps of all ranks, of which each takes one to two KB meanwhile: from
-// so many on they are given back.
-static constexpr std::size_t kManySteps = 8192;
-// So many ranks on a host make their plans by turns: 200 at once took 30 GB for one of 400 kB.
+// So many ranks on a host make plans that take much memory for a moment by turns: 200 at once took
+// 30 GB for one of 400 kB.
 static constexpr int kManyRanks = 32;
+static constexpr std::size_t kMuchMemory = std::size_t{32} << 20;
 
 // An address `by` bytes on, modulo 2^64: it may lie before any memory, or start from none.
 static void *shifted(const void *memory, std::size_t by) {
@@ -61,6 +60,7 @@ Recipe Communicator::recipe(const Request &request) const {
     options.slice = segment_->header().slice_bytes;
     if (options.slice == 0)
         options.slice = select::slice_bytes(situation(request));
+    options.commutes = request.op != ReduceOp::user_in_order;
     options.output_everywhere = schedule::layout(request.collective).output_everywhere();
     return recipe;
 }
@@ -72,6 +72,8 @@ std::string Communicator::plan_key(const Request &request, const Chosen &chosen)
                       " " + std::to_string(vector_count(request)) + " " +
                       std::to_string(size_of(request.dtype)) + " " + std::to_string(request.root) +
                       " " + std::to_string(request.shares);
+    if (request.op == ReduceOp::user_in_order)
+        key += " in order";
     if (content != 0)
         key += " " + std::to_string(content);
     if (request.memory != MemoryKind::host)
@@ -86,22 +88,41 @@ std::shared_ptr<const engine::Plan> Communicator::known_plan(const Request &requ
     return found == plans_.end() ? nullptr : found->second;
 }
 
-// Steps of all ranks with all ranks, of which most algorithms have fewer.  A rank that the kernel
-// ends for want of memory could not say why.
-static void check_room(const Recipe &recipe) {
-    constexpr std::size_t kStep = 2048; // bytes
-    const auto ranks = static_cast<std::size_t>(recipe.ranks);
-    const engine::PlanOptions &options = recipe.options;
-    const std::size_t block = options.count * options.element / ranks;
-    const std::size_t steps = ranks * ranks * (1 + block / std::max<std::size_t>(1, options.slice));
-    if (const auto room = available_memory(); room && steps * kStep > *room)
+// A rank that the kernel ends for want of memory could not say why.
+static void check_room(int rank, int ranks, std::size_t need) {
+    if (const auto room = available_memory(); room && need > *room)
         throw Error(Status::memory,
-                    "rank " + std::to_string(recipe.rank) + " has no memory to plan a call of " +
-                        std::to_string(recipe.ranks) + " ranks: it may take " +
-                        std::to_string(steps * kStep >> 20) + " MiB for a moment, and " +
+                    "rank " + std::to_string(rank) + " has no memory to plan a call of " +
+                        std::to_string(ranks) + " ranks: it may take " +
+                        std::to_string(need >> 20) + " MiB for a moment, and " +
                         std::to_string(*room >> 20) +
                         " MiB are free; free memory, raise STRETTO_SLICE_BYTES, or start fewer "
                         "ranks on a host");
+}
+
+std::unique_ptr<const engine::Plan> Communicator::make_plan(const Request &request,
+                                                            const Chosen &chosen) {
+    Recipe by = recipe(request);
+    schedule::Schedule schedule;
+    if (chosen.imported == nullptr) {
+        schedule = by.schedule(chosen.algorithm, chosen.order);
+        by.options.content = content_of(chosen.order);
+    } else {
+        schedule = chosen.imported->schedule;
+        schedule.name = chosen.algorithm; // the file, whatever it calls itself
+        by.options.content = chosen.imported->hash;
+    }
+    const std::size_t need = engine::memory_to_compile(schedule, me_.rank, by.options);
+    if (need < kMuchMemory)
+        return engine::compile(schedule, me_.rank, by.options);
+    std::optional<transport::Turn> turn;
+    if (segment_->placement().ranks_here(size()) >= kManyRanks) {
+        turn.emplace(*segment_, rank());
+        check_room(rank(), size(), need);
+    }
+    std::unique_ptr<const engine::Plan> plan = engine::compile(schedule, me_.rank, by.options);
+    give_back_freed_memory();
+    return plan;
 }
 
 // `prepared`: the plan, if it has been made.
@@ -111,24 +132,8 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
     std::shared_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
-    const bool many = segment_->placement().ranks_here(size()) >= kManyRanks;
-    std::optional<transport::Turn> turn;
     try {
-        if (many) {
-            turn.emplace(*segment_, rank());
-            check_room(recipe(request));
-        }
-        if (prepared != nullptr) {
-            slot = std::move(prepared);
-        } else if (chosen.imported == nullptr) {
-            slot = recipe(request).plan(chosen.algorithm, chosen.order);
-        } else {
-            schedule::Schedule schedule = chosen.imported->schedule;
-            schedule.name = chosen.algorithm; // the file, whatever it calls itself
-            engine::PlanOptions options = recipe(request).options;
-            options.content = chosen.imported->hash;
-            slot = engine::compile(schedule, me_.rank, options);
-        }
+        slot = prepared != nullptr ? std::move(prepared) : make_plan(request, chosen);
     } catch (const Error &error) {
         plans_.erase(key);
         if (chosen.imported == nullptr)
@@ -139,9 +144,6 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
         plans_.erase(key);
         throw;
     }
-    if (many || slot->steps.size() * static_cast<std::size_t>(size()) > kManySteps)
-        give_back_freed_memory();
-    turn.reset();
     plan_bytes_ += slot->footprint();
     if (logs_choices_ && !request.own && logged_.insert(key).second)
         log_choice(request, chosen);

@@ -15,6 +15,8 @@ void Engine::expect_executor(Run &run) {
     const bool signals = run.call->elsewhere->executor->longest_nap() == Executor::kSignals;
     if (run.issued == nullptr || run.issued->signals() != signals)
         run.issued = std::make_unique<IssuedSteps>(signals ? bell_ : nullptr);
+    if (run.tiles_left != 0)
+        expect_executor(*run.following);
 }
 
 // Hands what a step does to the executor; true if that is done by then.  Operations of the caller's
@@ -54,6 +56,8 @@ void Engine::forget_issued(Run &run, std::uint32_t step) {
 
 // Completes the issued steps that have ended.
 void Engine::collect(Run &run) {
+    if (run.tiles_left != 0)
+        collect(*run.following);
     if (run.issued->none())
         return;
     run.call->elsewhere->executor->poll();
@@ -76,6 +80,8 @@ void Engine::collect(Run &run) {
 
 // The call does not go on: when this returns, no executor touches its memory.
 void Engine::drain(Run &run) {
+    if (run.tiles_left != 0)
+        drain(*run.following);
     if (run.issued == nullptr)
         return;
     run.issued->each([&](const IssuedSteps::Slot &slot) {

@@ -52,8 +52,8 @@ Run::~Run() = default;
 
 template<Engine::Mode mode>
 [[gnu::always_inline]] inline void Engine::play_as(const Call &call, Tally &tally) {
-    begin(own_, call, tally);
     own_.bases = bases_[now_].data();
+    begin(own_, call, tally);
     if constexpr (mode == Mode::traced)
         trace_begin(own_);
     // Whoever waits for our first cells need not wait for our bookkeeping, which is done while
@@ -85,8 +85,8 @@ void Engine::play_traced(const Call &call, Tally &tally) {
 }
 
 void Engine::play_elsewhere(const Call &call, Tally &tally) {
-    begin(own_, call, tally);
     own_.bases = bases_[now_].data();
+    begin(own_, call, tally);
     if (recorder_ != nullptr)
         trace_begin(own_);
     announce(own_);
@@ -105,8 +105,8 @@ void Engine::play_elsewhere(const Call &call, Tally &tally) {
 void Engine::launch(Run &run, const Call &call, const Tally &tally) {
     run.kept = call;
     run.kept_bases.assign(bases_[now_].begin(), bases_[now_].end());
-    begin(run, run.kept, tally);
     run.bases = run.kept_bases.data();
+    begin(run, run.kept, tally);
     if (recorder_ != nullptr)
         trace_begin(run);
     announce(run);
@@ -153,15 +153,11 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.bulk_base = bulk_base_;
     // Ranks that once called different things do not agree again.
     run.signature = history_ = (history_ ^ call.fingerprint) * 0x9e3779b97f4a7c15u + 1;
-    run.next = run.ahead = run.lent = run.settled = 0;
+    run.next = run.ahead = run.lent = run.settled = run.tile = run.origin = run.tiles_left = 0;
+    run.shift = 0;
     if (run.plan != &plan) { // else everything has its size already
+        run.make_room(plan);
         run.plan = &plan;
-        run.done.assign(plan.steps.size() / 64 + 1, 0);
-        run.lends.assign(plan.steps.size(), 0);
-        run.ins.assign(plan.most_operands, nullptr);
-        run.outs.assign(plan.most_outputs, nullptr);
-        if (run.scratch.size() < plan.scratch_bytes)
-            run.scratch.resize(plan.scratch_bytes);
         run.base[2] = reinterpret_cast<std::uintptr_t>(run.scratch.data());
     }
     if (!plan.parts.empty() && segment_->bridge() != nullptr) {
@@ -172,13 +168,15 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
     if (call.move_bytes != 0 || call.extra != nullptr) [[unlikely]]
         prepare(run);
+    if (plan.tiles) [[unlikely]]
+        begin_tiles(run);
     if (call.elsewhere != nullptr) [[unlikely]]
         expect_executor(run);
 }
 
 // Tells the others what we are at, and our stream what will be in it.
 void Engine::announce(const Run &run) {
-    stream_.add(*run.plan, {run.bases[rank_], run.bulk_base}, run.sequence, run.call->overlaps);
+    stream_.add(*run.plan, base_of(run), run.sequence, run.call->overlaps);
     const Call &call = *run.call;
     transport::enter(mine_.entries[run.sequence % transport::kEntries],
                      {run.sequence + 1, run.signature,
@@ -240,16 +238,24 @@ template<Engine::Mode mode>
 
 template<Engine::Mode mode>
 bool Engine::advance(Run &run) {
-    const Plan &plan = *run.plan;
     if constexpr (mode == Mode::elsewhere)
         collect(run);
+    while (advance_tile<mode>(run))
+        if (!next_tile(run))
+            return true;
+    return false;
+}
+
+template<Engine::Mode mode>
+[[gnu::always_inline]] inline bool Engine::advance_tile(Run &run) {
+    const Plan &plan = *run.plan;
     if (!proceed<mode>(run, static_cast<std::uint32_t>(plan.steps.size())))
         return false;
     // Memory that others read in place is the caller's again when they are done with it.
     for (; run.lent != 0; ++run.settled) {
         if (run.lends[run.settled] == 0)
             continue;
-        if (!stream_.taken(plan, run.sequence, plan.steps[run.settled])) {
+        if (!stream_.taken(plan, before_tile(run), plan.steps[run.settled])) {
             note_wait<mode>(run);
             return false;
         }
@@ -281,10 +287,11 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
 }
 
 void Engine::close(Run &run, Tally &tally, const Run *oldest) {
-    const Plan &plan = *run.plan;
+    const Plan &plan = *run.call->plan;
     oldest_ = oldest != nullptr ? oldest->sequence : sequence_;
-    mine_.progress.store(progress_of(oldest_, oldest != nullptr ? oldest->next : 0),
-                         std::memory_order_release);
+    mine_.progress.store(
+        progress_of(oldest_, oldest != nullptr ? oldest->origin + oldest->next : 0),
+        std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
         ring_all();
     if (transport::Bridge *bridge = segment_->bridge()) {
@@ -292,7 +299,7 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
         bridge->push();
     }
     if (plan.synchronizing)
-        stream_.release_before(run.sequence, {run.bases[rank_], run.bulk_base});
+        stream_.release_before(run.sequence, base_of(run));
     if (run.call->move_bytes != 0 || run.call->extra != nullptr) [[unlikely]]
         finish(run);
     ++tally.calls;
@@ -325,40 +332,54 @@ void Engine::tell_writers(transport::Bridge &bridge, const Plan &plan, const Run
 void Engine::report(const Run &run) {
     if (run.sequence != oldest_)
         return;
-    mine_.progress.store(progress_of(run.sequence, run.next), std::memory_order_release);
+    mine_.progress.store(progress_of(run.sequence, run.origin + run.next),
+                         std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
         ring_all();
 }
 
-// Runs steps after the one that waits, if their own predecessors are complete.
+// Runs steps after the one that waits, if their own predecessors are complete; if that is none of
+// its tile, then of the next.
 template<Engine::Mode mode>
 bool Engine::look_ahead(Run &run) {
+    if (run.next < run.plan->steps.size() && look_ahead<mode>(run, run.next + 1, run))
+        return true;
+    return run.tiles_left != 0 && look_ahead<mode>(*run.following, 0, run);
+}
+
+// Steps of a tile from `first` on, until the one that `run` waits for can run.
+template<Engine::Mode mode>
+bool Engine::look_ahead(Run &tile, std::uint32_t first, Run &run) {
     constexpr std::uint32_t kWindow = IssuedSteps::kWindow;
-    const Plan &plan = *run.plan;
-    if (run.next >= plan.steps.size())
-        return false;
+    const Plan &plan = *tile.plan;
     const auto end = static_cast<std::uint32_t>(
-        std::min<std::size_t>(plan.steps.size(), std::size_t{run.next} + kWindow));
-    const auto complete = [&](std::uint32_t step) { return step < run.next || run.is_done(step); };
-    const auto issued = [&](std::uint32_t step) {
+        std::min<std::size_t>(plan.steps.size(), std::size_t{tile.next} + kWindow));
+    const auto complete = [&](std::uint32_t step) {
+        return step < tile.next || tile.is_done(step);
+    };
+    const auto issued = [](const Run &of, std::uint32_t step) {
         if constexpr (mode == Mode::elsewhere)
-            return run.issued->has(step);
+            return of.issued->has(step);
         return false;
     };
+    const auto waits = [&] {
+        return run.next == run.plan->steps.size() || issued(run, run.next) ||
+               !ready(run, run.plan->steps[run.next]);
+    };
     bool moved = false;
-    for (std::uint32_t i = run.next + 1; i < end; ++i) {
+    for (std::uint32_t i = first; i < end; ++i) {
         const Step &step = plan.steps[i];
-        if (run.is_done(i) || issued(i))
+        if (tile.is_done(i) || issued(tile, i))
             continue;
         const std::uint32_t *before = plan.before.data() + step.first_before;
-        if (!std::all_of(before, before + step.befores, complete) || !ready(run, step))
+        if (!std::all_of(before, before + step.befores, complete) || !ready(tile, step))
             continue;
         moved = true;
-        if (!perform<mode>(run, step))
+        if (!perform<mode>(tile, step))
             continue;
-        run.done[i / 64] |= 1ull << (i % 64);
-        ++run.ahead;
-        if (!issued(run.next) && ready(run, plan.steps[run.next]))
+        tile.done[i / 64] |= 1ull << (i % 64);
+        ++tile.ahead;
+        if (!waits())
             break; // back to depth first
     }
     return moved;

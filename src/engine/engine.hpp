@@ -67,7 +67,7 @@ public:
     // Of a run that is given up: when this returns, no executor touches the memory of its call.
     void drain(Run &run);
     static bool complete(const Run &run) {
-        return run.next == run.plan->steps.size() && run.lent == 0;
+        return run.next == run.plan->steps.size() && run.lent == 0 && run.tiles_left == 0;
     }
     // `oldest` of those that are still in flight; null if none is.
     void end(Run &run, Tally &tally, const Run *oldest = nullptr);
@@ -111,6 +111,9 @@ private:
     void begin(Run &run, const Call &call, const Tally &tally);
     static void prepare(Run &run);
     static void finish(const Run &run);
+    static void begin_tiles(Run &run);
+    static void follow(Run &run);
+    static bool next_tile(Run &run);
     void announce(const Run &run);
     void pass_by(const Plan &plan);
     void let_them_write(const Plan &plan);
@@ -124,9 +127,13 @@ private:
     template<Mode mode>
     bool advance(Run &run);
     template<Mode mode>
+    bool advance_tile(Run &run);
+    template<Mode mode>
     bool attempt_as(Run &run);
     template<Mode mode>
     bool look_ahead(Run &run);
+    template<Mode mode>
+    bool look_ahead(Run &tile, std::uint32_t first, Run &run);
     template<Mode mode>
     bool spin(Run &run);
     template<Mode mode>
@@ -164,6 +171,19 @@ private:
     void lend(Run &run, const Step &step);
     int push(const Run &run, const Step &step, void **outs);
     bool released(const Run &run, const Step &step) const;
+
+    // The progress of a rank that comes to this tile, and own steps before it.
+    static std::uint64_t before_tile(const Run &run) {
+        return progress_of(run.sequence, run.origin);
+    }
+    static std::uint32_t steps_before(const Run &run) {
+        return run.tile * static_cast<std::uint32_t>(run.call->plan->steps.size());
+    }
+    // Where the streams were when the call began.
+    Extent base_of(const Run &run) const {
+        return run.tile == 0 ? Extent{run.bases[rank_], run.bulk_base}
+                             : Extent{run.first_bases[rank_], run.first_bulk_base};
+    }
 
     void end_stillness();
 

@@ -2,6 +2,7 @@
 #include "engine/lower.hpp"
 
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "base/status.hpp"
@@ -19,8 +20,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
         throw Error(Status::unsupported, "schedule " + schedule.name +
                                              " chooses by a token, which this engine does not");
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
-    const std::vector<std::size_t> bounds =
-        byte_bounds(schedule.partition, options.count, options.element);
+    const Blocks blocks(schedule.partition, options.count, options.element, options.piece);
 
     // 1. What each op touches, and which ops are the two ends of a message.
     std::vector<std::vector<Op>> path(ranks);                      // by position
@@ -38,7 +38,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
         programs[p] = schedule.program(position);
         path[p] = schedule::path(programs[p]);
         const std::vector<Op> &ops = path[p];
-        memories.emplace_back(schedule, position, ops, bounds, options.output_everywhere);
+        memories.emplace_back(schedule, position, ops, blocks, options.output_everywhere);
         slices_of[p].resize(ops.size());
         for (std::size_t i = 0; i < ops.size(); ++i) {
             touch[p].push_back(touches(ops[i], memories[p]));
@@ -69,6 +69,8 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
         }
 
     // 3. The passes of each position.
+    std::vector<schedule::Block> all(static_cast<std::size_t>(schedule.blocks()));
+    std::iota(all.begin(), all.end(), 0);
     Lowered lowered;
     lowered.passes.resize(ranks);
     lowered.publishes.resize(ranks);
@@ -76,8 +78,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     std::vector<std::int32_t> publish(message.size(), -1);
     for (std::size_t p = 0; p < ranks; ++p) {
         const std::vector<Op> &ops = path[p];
-        PassBuilder builder(ops, programs[p], options.fuse, lowered.passes[p],
-                            lowered.publishes[p]);
+        PassBuilder builder(ops, programs[p], options, lowered.passes[p], lowered.publishes[p]);
         for (std::size_t i = 0; i < ops.size(); ++i)
             for (std::size_t s = 0; s < slices_of[p][i].size(); ++s) {
                 const auto op = static_cast<std::int32_t>(i);
@@ -91,7 +92,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
                     builder.local(op, slice);
             }
         std::vector<Slice> slices;
-        cut(fills(schedule, static_cast<Position>(p), memories[p]), nullptr, options.slice,
+        cut(fills(schedule, static_cast<Position>(p), all, memories[p]), nullptr, options.slice,
             options.element, slices, nullptr);
         for (const Slice &slice : slices)
             builder.local(static_cast<std::int32_t>(ops.size()), slice, true);

@@ -7,7 +7,8 @@
 //
 //   multicast   sends of the same data to several peers are one published cell that all read;
 //   forwarding  a receive into scratch that is read once is not copied: its reader takes the cell;
-//   chaining    consecutive reducing receives into one place are one n-ary pass;
+//   chaining    consecutive reducing receives into one place are one n-ary pass, from first to
+//               last: those that come on the left where the operation commutes;
 //   dual store  a result that is sent right after is stored to memory and to the cell at once.
 //
 // And the contribution is never copied first: a block is read from the input until it is written.
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/inline_vector.hpp"
+#include "engine/blocks.hpp"
 #include "schedule/schedule.hpp"
 
 namespace stretto::engine {
@@ -94,7 +96,9 @@ struct Lowered {
 struct LowerOptions {
     std::size_t count = 0;         // elements of the vector
     std::size_t element = 4;       // bytes of one
+    Piece piece = {};              // of every block
     std::size_t slice = 65536;     // bytes, at most, of one pass
+    bool commutes = false;         // the operation: a b and b a are the same bits
     bool fuse = true;              // false: every message and every op by itself, as it was proved
     bool output_everywhere = true; // false: only blocks that the contract ends with have a place in
                                    // the output (reduce_scatter, reduce); others go to scratch

@@ -12,10 +12,13 @@
 // slice has the room in a stream that the longest would need.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
+#include "engine/alike.hpp"
 #include "engine/pass_builder.hpp"
 #include "engine/slices.hpp"
+#include "engine/tiling.hpp"
 
 namespace stretto::engine {
 
@@ -25,25 +28,27 @@ using schedule::Program;
 
 namespace {
 
-// Nothing if some blocks differ by more than an element, or are empty.
-std::optional<AlikeBlocks> alike_blocks(const std::vector<std::size_t> &bounds,
-                                        std::size_t element) {
-    AlikeBlocks blocks{bounds[1] - bounds[0], 0};
-    for (std::size_t b = 1; b < bounds.size(); ++b) {
-        blocks.least = std::min(blocks.least, bounds[b] - bounds[b - 1]);
-        blocks.longest = std::max(blocks.longest, bounds[b] - bounds[b - 1]);
-    }
-    if (blocks.least == 0 || blocks.longest - blocks.least > element)
-        return std::nullopt;
-    return blocks;
-}
-
 // Short blocks that are neighbours travel together: but who has the vector's first and last block
 // in an op has no neighbours where others have.
-bool some_travel_together(const std::vector<Op> &ops, const AlikeBlocks &blocks,
-                          std::size_t slice) {
-    return 2 * blocks.least <= slice &&
+bool some_travel_together(const std::vector<Op> &ops, const Blocks &blocks, std::size_t slice) {
+    return 2 * blocks.least() <= slice &&
            std::any_of(ops.begin(), ops.end(), [](const Op &op) { return op.blocks.size() > 1; });
+}
+
+// Which receives are chained depends on the side that they come on, and so on the position, but for
+// operations that commute.
+bool chains_by_side(const std::vector<Op> &ops, bool commutes) {
+    return !commutes && std::any_of(ops.begin(), ops.end(), [](const Op &op) {
+        return op.kind == OpKind::recv && op.from == op.into;
+    });
+}
+
+// By number as seen from a position, if there are such numbers.
+void sort_by(const schedule::Schedule &schedule, Position position,
+             std::vector<schedule::Block> &blocks) {
+    if (schedule.relative && blocks.size() > 1)
+        std::ranges::sort(
+            blocks, {}, [&](schedule::Block block) { return schedule.relative(position, block); });
 }
 
 // For each receive of the program the send by which others send it the like.
@@ -67,16 +72,30 @@ std::vector<std::int32_t> sends_alike(const std::vector<Op> &ops, Position posit
 
 } // namespace
 
+std::vector<Op> path_alike(const schedule::Schedule &schedule, Position position) {
+    std::vector<Op> ops = schedule::path(schedule.program(position));
+    for (Op &op : ops)
+        sort_by(schedule, op.kind == OpKind::recv ? op.peer : position, op.blocks);
+    return ops;
+}
+
+std::vector<schedule::Block> blocks_alike(const schedule::Schedule &schedule, Position position) {
+    std::vector<schedule::Block> blocks(static_cast<std::size_t>(schedule.blocks()));
+    std::iota(blocks.begin(), blocks.end(), 0);
+    sort_by(schedule, position, blocks);
+    return blocks;
+}
+
 std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position position,
                                    const LowerOptions &options) {
-    if (!schedule.symmetry || !schedule.alike || schedule.token)
+    if (!schedule.symmetry || schedule.token)
         return std::nullopt;
-    const std::vector<std::size_t> bounds =
-        byte_bounds(schedule.partition, options.count, options.element);
-    const std::optional<AlikeBlocks> blocks = alike_blocks(bounds, options.element);
+    const Blocks blocks(schedule.partition, options.count, options.element, options.piece);
+    if (!one_for_all(schedule, blocks, options.element))
+        return std::nullopt;
     const Program program = schedule.program(position);
-    const std::vector<Op> ops = schedule::path(program);
-    if (!blocks || some_travel_together(ops, *blocks, options.slice))
+    const std::vector<Op> ops = path_alike(schedule, position);
+    if (some_travel_together(ops, blocks, options.slice) || chains_by_side(ops, options.commutes))
         return std::nullopt;
 
     Lowered lowered;
@@ -84,10 +103,10 @@ std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position 
     lowered.standing = position;
     lowered.passes.resize(1);
     lowered.publishes.resize(1);
-    Memory memory(schedule, position, ops, bounds, options.output_everywhere);
-    PassBuilder builder(ops, program, options.fuse, lowered.passes[0], lowered.publishes[0]);
+    Memory memory(schedule, position, ops, blocks, options.output_everywhere);
+    PassBuilder builder(ops, program, options, lowered.passes[0], lowered.publishes[0]);
     const auto slices_of = [&](const std::vector<Touch> &touch) {
-        return cut_alike(touch, *blocks, options.slice, options.element);
+        return cut_alike(touch, blocks, options.slice, options.element);
     };
     // A token is a slice of a receive, numbered over all receives.
     std::vector<std::int32_t> op_of, first_of(ops.size(), -1);    // by token; by op
@@ -105,7 +124,8 @@ std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position 
                 builder.local(op, slice);
             }
     }
-    for (const Slice &slice : slices_of(fills(schedule, position, memory)))
+    for (const Slice &slice :
+         slices_of(fills(schedule, position, blocks_alike(schedule, position), memory)))
         builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
     builder.finish();
     lowered.scratch_bytes = {memory.scratch_bytes()};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/memory.hpp"
+#include "engine/blocks.hpp"
 #include "engine/lower.hpp"
 #include "schedule/schedule.hpp"
 
@@ -16,15 +17,6 @@ namespace stretto::engine {
 inline constexpr std::size_t kAlign = 64;
 constexpr std::size_t align_up(std::size_t bytes) {
     return round_up(bytes, kAlign);
-}
-
-// Where the blocks of a vector begin, in bytes, and where the last one ends.
-inline std::vector<std::size_t> byte_bounds(const schedule::Partition &partition, std::size_t count,
-                                            std::size_t element) {
-    std::vector<std::size_t> bounds = partition.bounds(count);
-    for (std::size_t &bound : bounds)
-        bound *= element;
-    return bounds;
 }
 
 // Where a piece of a slot lies, twice: for hazards, where input and output of a block are one
@@ -39,9 +31,8 @@ struct Place {
 class Memory {
 public:
     Memory(const schedule::Schedule &schedule, Position position,
-           const std::vector<schedule::Op> &ops, const std::vector<std::size_t> &bounds,
-           bool output_everywhere)
-        : bounds_(bounds), written_(static_cast<std::size_t>(schedule.blocks())) {
+           const std::vector<schedule::Op> &ops, const Blocks &blocks, bool output_everywhere)
+        : blocks_(blocks), written_(static_cast<std::size_t>(schedule.blocks())) {
         std::map<std::pair<schedule::Slot, schedule::Block>, std::size_t> used;
         const auto use = [&](schedule::Slot slot, schedule::Block block) {
             const bool covered = output_everywhere || schedule.contract.end(position, block);
@@ -68,21 +59,16 @@ public:
                 scratch_bytes_ = align_up(scratch_bytes_);
             previous = key.first;
             offset = scratch_bytes_;
-            scratch_bytes_ += length(key.second);
+            scratch_bytes_ += blocks_.length(key.second);
         }
         scratch_ = {used.begin(), used.end()};
         scratch_bytes_ = align_up(scratch_bytes_);
     }
 
-    std::size_t length(schedule::Block block) const {
-        const auto b = static_cast<std::size_t>(block);
-        return bounds_[b + 1] - bounds_[b];
-    }
-
     Place read(schedule::Slot slot, schedule::Block block) const {
-        const auto b = static_cast<std::size_t>(block);
-        if (slot == schedule::kWork && !written_[b])
-            return {false, bounds_[b], {Space::input, bounds_[b], length(block)}};
+        if (const std::size_t first = blocks_.first(block);
+            slot == schedule::kWork && !written(block))
+            return {false, first, {Space::input, first, blocks_.length(block)}};
         return locate(slot, block);
     }
 
@@ -97,16 +83,16 @@ public:
 
 private:
     Place locate(schedule::Slot slot, schedule::Block block) const {
-        const std::size_t offset = bounds_[static_cast<std::size_t>(block)];
+        const std::size_t offset = blocks_.first(block), length = blocks_.length(block);
         const auto found = scratch_.find({slot, block});
         if (found == scratch_.end())
-            return {false, offset, {Space::output, offset, length(block)}};
+            return {false, offset, {Space::output, offset, length}};
         return {slot != schedule::kWork,
                 slot == schedule::kWork ? offset : found->second,
-                {Space::scratch, found->second, length(block)}};
+                {Space::scratch, found->second, length}};
     }
 
-    const std::vector<std::size_t> &bounds_;
+    const Blocks &blocks_;
     std::vector<bool> written_;
     std::map<std::pair<schedule::Slot, schedule::Block>, std::size_t> scratch_;
     std::size_t scratch_bytes_ = 0;

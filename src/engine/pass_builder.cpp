@@ -18,14 +18,16 @@ constexpr std::int32_t kFillsBehind = 3;
 
 } // namespace
 
-PassBuilder::PassBuilder(const std::vector<Op> &ops, const Program &program, bool fuse,
-                         std::vector<Pass> &passes, std::vector<Publish> &publishes)
-    : ops_(ops), open_(program.open), passes_(passes), publishes_(publishes), of_op_(ops.size()) {
+PassBuilder::PassBuilder(const std::vector<Op> &ops, const Program &program,
+                         const LowerOptions &options, std::vector<Pass> &passes,
+                         std::vector<Publish> &publishes)
+    : ops_(ops), open_(program.open), passes_(passes), publishes_(publishes), of_op_(ops.size()),
+      commutes_(options.commutes) {
     // Declared order is kept to the letter: ops that carry it are not fused.
     bool declared = open_.recv > 0 || open_.send > 0;
     for (const Op &op : ops)
         declared = declared || !op.after.empty();
-    fuse_ = fuse && !declared;
+    fuse_ = options.fuse && !declared;
 }
 
 // Returns the publish of a send's slice.
@@ -54,9 +56,10 @@ void PassBuilder::recv(std::int32_t op, const Slice &slice, Position peer, std::
         return;
     }
     const Place &with = slice.reads[0];
-    // Only operands that come on the right: the fold goes from first to last.
+    // The fold goes from first to last, so what comes on the left is an operand of it only where
+    // it may as well come on the right.
     const bool on_the_right = ops_[static_cast<std::size_t>(op)].side == schedule::Side::right;
-    if (fuse_ && on_the_right && with.key == slice.write->key &&
+    if (fuse_ && (on_the_right || commutes_) && with.key == slice.write->key &&
         with.scratch == slice.write->scratch) {
         bool unread = false;
         const std::int32_t writer = writer_of(with, unread);

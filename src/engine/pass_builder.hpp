@@ -14,8 +14,9 @@ namespace stretto::engine {
 class PassBuilder {
 public:
     // `ops` is the path of `program`; passes and publishes are appended to.
-    PassBuilder(const std::vector<schedule::Op> &ops, const schedule::Program &program, bool fuse,
-                std::vector<Pass> &passes, std::vector<Publish> &publishes);
+    PassBuilder(const std::vector<schedule::Op> &ops, const schedule::Program &program,
+                const LowerOptions &options, std::vector<Pass> &passes,
+                std::vector<Publish> &publishes);
 
     // Returns the publish of a send's slice.
     std::int32_t send(std::int32_t op, const Slice &slice);
@@ -49,6 +50,7 @@ private:
     std::vector<PassIndices> readers_; // of what a pass wrote
     Ranges vector_, scratch_;
     bool fuse_ = true;
+    const bool commutes_;
 };
 
 } // namespace stretto::engine

@@ -35,7 +35,10 @@ Plan::Plan(const PlanLists &lists) {
 }
 
 std::size_t Plan::footprint() const {
-    return sizeof(Plan) + memory_.size() * sizeof(Line);
+    const std::size_t own = sizeof(Plan) + memory_.size() * sizeof(Line);
+    return tiles ? own + sizeof(Tiles) + tiles->cell_bytes.size() * sizeof(std::uint64_t) +
+                       tiles->last->footprint()
+                 : own;
 }
 
 std::uint16_t algorithm_code(std::string_view algorithm) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/lower.hpp"
+#include "engine/tiling.hpp"
 #include "schedule/schedule.hpp"
 #include "transport/cell.hpp"
 #include "transport/entry.hpp"
@@ -67,9 +68,11 @@ struct PlanOptions {
     std::size_t slice = 65536;
     std::size_t ring_bytes = 1 << 21;
     unsigned cores = 1;
+    bool commutes = false; // the operation
     bool output_everywhere = true;
     std::uint64_t content =
         0; // of a schedule from a file: its hash, as both ends must have the same
+    std::size_t tile_work = kTileWork;
 };
 
 // The lists of a plan while it is made.
@@ -83,6 +86,20 @@ struct PlanLists {
     std::vector<std::uint32_t> parts;
 };
 
+class Plan;
+
+// Of a vector in tiles (tiling.hpp) a plan covers one.  It is played `count` times, each time
+// `stride` bytes of the vector further on; the last tile has a plan of its own.
+struct Tiles {
+    std::uint32_t count = 0;
+    std::uint32_t span = 0; // steps of a tile at the rank that has the most: how progress counts
+    std::uint64_t stride = 0;
+    std::vector<std::uint64_t> cell_bytes; // that a tile takes of every rank's stream
+    transport::Extent own;                 // and of the own streams
+    std::vector<std::uint64_t> cell_bytes_of_call;
+    std::unique_ptr<const Plan> last;
+};
+
 // A short call costs as much as the cache lines that it touches, so what every call reads comes
 // first, and the lists lie side by side.
 class Plan {
@@ -94,11 +111,12 @@ public:
     std::span<const Step> steps;
     std::span<const StepOperand> operands;
     std::span<const StepReader> readers;
-    std::span<const std::uint64_t> cell_bytes; // of every rank's stream
+    std::span<const std::uint64_t> cell_bytes; // of every rank's stream, by the whole call
     std::span<const PublishedCell> cells;
     std::span<const std::uint32_t> before;
     std::span<const std::uint32_t> parts; // cells of each message that has several and is short
-    std::uint64_t bulk_bytes = 0;         // of the own stream
+    std::unique_ptr<const Tiles> tiles;   // null: the plan covers the vector
+    std::uint64_t bulk_bytes = 0;         // of the own stream, by the whole call
     std::uint32_t element = 4;
     std::uint32_t leading = 0;   // steps before the first that needs another rank
     bool synchronizing = false;  // nobody leaves before all have entered
@@ -113,10 +131,14 @@ public:
     std::string algorithm;           // with parameters
     std::uint16_t code = 0;          // algorithm_code() of it
     transport::Letters parameters{}; // parameters_in() it
-    // For the statistics of one call.
+    // Of the whole call.
     std::uint64_t messages = 0, bytes_copied = 0, bytes_reduced = 0;
 
     std::size_t footprint() const; // bytes of memory that the plan takes
+    // Own steps of the whole call.
+    std::uint64_t all_steps() const {
+        return tiles ? tiles->count * steps.size() + tiles->last->steps.size() : steps.size();
+    }
 
 private:
     struct alignas(64) Line {
@@ -124,6 +146,10 @@ private:
     };
     std::vector<Line> memory_; // of the lists
 };
+
+// Bytes of memory that compile() takes for a moment, about; most often less.
+std::size_t memory_to_compile(const schedule::Schedule &schedule, Position position,
+                              const PlanOptions &options);
 
 // Positions are ranks.  Throws Error(unsupported) if the schedule cannot be played here.
 std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One call in flight.
+// One call in flight: the call, and the tile of it that is being played (tiling.hpp); most calls
+// have but one.
 #pragma once
 
 #include <cstddef>
@@ -89,38 +90,61 @@ struct Tally {
     static constexpr std::size_t kLong = 65536; // bytes of vectors whose every call is timed
 };
 
-struct Run {
-    const Call *call = nullptr; // the caller's, or `kept`
-    const Plan *plan = nullptr;
-    std::uintptr_t base[3] = {0, 0, 0}; // of Space::input, output, scratch
-    std::uint64_t sequence = 0;
-    std::uint64_t signature = 0;           // of this call and all before it
-    const std::uint64_t *bases = nullptr;  // position of every rank's cells at this call
-    std::uint64_t bulk_base = 0;           // and of our bulk
-    std::uint32_t next = 0;                // the first step that is not complete
-    std::uint32_t ahead = 0;               // complete steps after it
-    int pushed = 0;                        // outputs that the step found ready stores into
-    std::uint32_t lent = 0;                // cells that others may still read in our own memory
-    std::uint32_t settled = 0;             // steps before this one have nothing lent any more
-    std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
-    InlineVector<const void *, 4> ins;     // pointers of one pass
+struct TileRun {
+    const Plan *plan = nullptr;           // of this tile
+    std::uintptr_t base[3] = {0, 0, 0};   // of Space::input, output, scratch
+    const std::uint64_t *bases = nullptr; // position of every rank's cells at this tile
+    std::uint64_t bulk_base = 0;          // and of our bulk
+    std::uint32_t next = 0;               // the first step that is not complete
+    std::uint32_t ahead = 0;              // complete steps after it
+    int pushed = 0;                       // outputs that the step found ready stores into
+    std::uint32_t lent = 0;               // cells that others may still read in our own memory
+    std::uint32_t settled = 0;            // steps before this one have nothing lent any more
+    std::uint32_t tile = 0;               // its number
+    std::uint32_t origin = 0;             // steps of earlier tiles, as progress counts them
+    std::uint64_t shift = 0;              // bytes by which it lies further on than its plan says
+    InlineVector<const void *, 4> ins;    // pointers of one pass
     InlineVector<void *, 4> outs;
     InlineVector<std::uint64_t, 1> done; // bit set of complete steps after `next`
     InlineVector<std::uint8_t, 8> lends; // by step: published in place
-    InlineVector<std::uint32_t, 1> left; // between hosts: cells of Plan::parts not shipped yet
     std::vector<std::byte> scratch;
-    std::vector<std::byte> mapped; // contribution
-    std::vector<std::byte> aside;  // results to be moved at the end
-    Call kept;                     // of calls that outlive their caller, and their bases
-    std::vector<std::uint64_t> kept_bases;
+    std::vector<std::uint64_t> own_bases; // but of the first tile
+
     std::unique_ptr<IssuedSteps> issued; // null: no call of this run had an executor
 
-    Run();
-    ~Run();
+    TileRun();
+    TileRun(TileRun &&other) noexcept;
+    TileRun &operator=(TileRun &&other) noexcept;
+    ~TileRun();
+
+    // Room for each tile of a call.  Throws std::bad_alloc.
+    void make_room(const Plan &whole);
+
+    bool is_done(std::uint32_t step) const { return (done[step / 64] >> (step % 64) & 1) != 0; }
+};
+
+struct Run : TileRun {
+    const Call *call = nullptr; // the caller's, or `kept`
+    std::uint64_t sequence = 0;
+    std::uint64_t signature = 0;           // of this call and all before it
+    std::uint32_t tiles_left = 0;          // after this one
+    std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
+    InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not shipped yet
+    std::vector<std::byte> mapped;         // contribution
+    std::vector<std::byte> aside;          // results to be moved at the end
+    Call kept;                             // of calls that outlive their caller, and their bases
+    std::vector<std::uint64_t> kept_bases;
+    // Of a call in several tiles: where it began, and the tile after this one, which a rank goes on
+    // with where this one waits.
+    const std::uint64_t *first_bases = nullptr;
+    std::uint64_t first_bulk_base = 0;
+    std::unique_ptr<Run> following;
 
     // Grows with everything that a run gets done.
-    std::uint64_t moves() const { return std::uint64_t{next} + ahead + settled; }
-    bool is_done(std::uint32_t step) const { return (done[step / 64] >> (step % 64) & 1) != 0; }
+    std::uint64_t moves() const {
+        return 3 * std::uint64_t{origin} + next + ahead + settled +
+               (tiles_left != 0 ? following->ahead : 0);
+    }
 };
 
 } // namespace stretto::engine

@@ -27,8 +27,8 @@ void Engine::lend(Run &run, const Step &step) {
     run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.lent;
     publish(run, step, cell(rank_, position), position,
-            transport::at(Where::heap,
-                          static_cast<std::int64_t>(run.call->input_heap - 1 + operand.offset)));
+            transport::at(Where::heap, static_cast<std::int64_t>(run.call->input_heap - 1 +
+                                                                 operand.offset + run.shift)));
 }
 
 // The outputs of all readers, if every one lies in the shared heap and is free to be written; else
@@ -42,7 +42,8 @@ int Engine::push(const Run &run, const Step &step, void **outs) {
         if (!its || its->sequence != run.sequence + 1 || its->signature != run.signature ||
             its->output_heap == 0 || (its->in_place && step.push != Direct::always))
             return 0;
-        outs[r] = segment_->heap(reader[r].rank) + (its->output_heap - 1 + reader[r].result_offset);
+        outs[r] = segment_->heap(reader[r].rank) +
+                  (its->output_heap - 1 + reader[r].result_offset + run.shift);
     }
     return static_cast<int>(step.readers);
 }
@@ -54,7 +55,7 @@ bool Engine::released(const Run &run, const Step &step) const {
     const std::uint32_t *before = run.plan->before.data() + step.first_before;
     for (std::uint32_t k = 0; k < step.befores; ++k)
         if (run.lends[before[k]] != 0 &&
-            !stream_.taken(*run.plan, run.sequence, run.plan->steps[before[k]]))
+            !stream_.taken(*run.plan, before_tile(run), run.plan->steps[before[k]]))
             return false;
     return true;
 }

@@ -26,9 +26,10 @@ std::vector<Touch> touches(const Op &op, Memory &memory) {
     return result;
 }
 
-std::vector<Touch> fills(const schedule::Schedule &schedule, Position position, Memory &memory) {
+std::vector<Touch> fills(const schedule::Schedule &schedule, Position position,
+                         const std::vector<schedule::Block> &blocks, Memory &memory) {
     std::vector<Touch> result;
-    for (schedule::Block block = 0; block < schedule.blocks(); ++block)
+    for (const schedule::Block block : blocks)
         if (!memory.written(block) && schedule.contract.end(position, block))
             result.push_back(
                 {{memory.read(schedule::kWork, block)}, memory.write(schedule::kWork, block)});
@@ -113,18 +114,18 @@ void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::
     }
 }
 
-std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const AlikeBlocks &blocks,
+std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const Blocks &blocks,
                              std::size_t most, std::size_t element) {
     std::vector<Slice> slices;
-    const std::size_t piece = piece_of(blocks.least, most, element);
-    const std::size_t pieces = (blocks.least + piece - 1) / piece;
+    const std::size_t piece = piece_of(blocks.least(), most, element);
+    const std::size_t pieces = (blocks.least() + piece - 1) / piece;
     for (std::size_t j = 0; j < touch.size(); ++j) {
         const Place &any = touch[j].write ? *touch[j].write : touch[j].reads[0];
         for (std::size_t k = 0; k < pieces; ++k) {
             const std::size_t at = k * piece;
             const bool last = k + 1 == pieces;
             slices.push_back(part(touch[j], at, last ? any.range.length - at : piece));
-            slices.back().stored = last ? blocks.longest - at : piece;
+            slices.back().stored = last ? blocks.longest() - at : piece;
             slices.back().layer = static_cast<std::int32_t>(pieces == 1 ? j : k);
             slices.back().block = static_cast<std::int32_t>(j);
             slices.back().within = at;

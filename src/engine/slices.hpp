@@ -33,9 +33,10 @@ struct Touch {
 
 std::vector<Touch> touches(const schedule::Op &op, Memory &memory);
 
-// The blocks that end where they began: a position holds them from the start, its program has never
-// written them, and they still have to reach the output.
-std::vector<Touch> fills(const schedule::Schedule &schedule, Position position, Memory &memory);
+// Those of `blocks` that end where they began: a position holds them from the start, its program
+// has never written them, and they still have to reach the output.
+std::vector<Touch> fills(const schedule::Schedule &schedule, Position position,
+                         const std::vector<schedule::Block> &blocks, Memory &memory);
 
 // Cuts an op, or the two sides of a message alike (`other` may be null), into slices of at most
 // `most` bytes, of whole elements.  A long block is cut into equal pieces on cache lines, unless an
@@ -46,15 +47,10 @@ std::vector<Touch> fills(const schedule::Schedule &schedule, Position position, 
 void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
          std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices);
 
-// Blocks that differ by one element at most: `least` and `longest` bytes, of which `least` > 0.
-struct AlikeBlocks {
-    std::size_t least = 0, longest = 0;
-};
-
-// The same where every position has to cut its blocks into as many slices, whichever are the longer
-// ones: none travels with a neighbour, and the last slice of a block takes what it has more than
-// the least.
-std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const AlikeBlocks &blocks,
+// The same where blocks differ by one element at most, none is empty, and every position has to cut
+// its blocks into as many slices, whichever are the longer ones: none travels with a neighbour, and
+// the last slice of a block takes what it has more than the least.
+std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const Blocks &blocks,
                              std::size_t most, std::size_t element);
 
 } // namespace stretto::engine

@@ -13,12 +13,15 @@ namespace stretto::engine {
 
 using transport::Extent;
 
-// How a rank tells how far it is: call number and complete steps.
+// How a rank tells how far it is: call number and complete steps, of which a call has fewer than
+// kMostSteps.
+inline constexpr int kStepBits = 24;
+inline constexpr std::uint64_t kMostSteps = std::uint64_t{1} << kStepBits;
 constexpr std::uint64_t progress_of(std::uint64_t sequence, std::uint64_t steps) {
-    return (sequence << 24) | steps;
+    return (sequence << kStepBits) | steps;
 }
 constexpr std::uint64_t call_of(std::uint64_t progress) {
-    return progress >> 24;
+    return progress >> kStepBits;
 }
 
 // Which part of the rings may be written again.
@@ -32,17 +35,20 @@ public:
         : segment_(segment), ring_bytes_(segment.ring_bytes()), records_(4) {}
 
     void add(const Plan &plan, const Extent &base, std::uint64_t sequence, bool overlaps) {
-        if (plan.cells.empty())
+        if (!plan.tiles) {
+            add({&plan, base, progress_of(sequence, 0), 0, 1, overlaps});
             return;
-        if (last_ - first_ == records_.size())
-            grow();
-        record(last_++) = {&plan, base, sequence, 0, overlaps};
+        }
+        const Tiles &tiles = *plan.tiles;
+        add({&plan, base, progress_of(sequence, 0), 0, tiles.count, overlaps});
+        add({tiles.last.get(), base + tiles.own * tiles.count,
+             progress_of(sequence, std::uint64_t{tiles.count} * tiles.span), 0, 1, overlaps});
     }
 
     // Everybody has entered call `sequence`, which began at `base`.  So the calls before it are
     // complete everywhere, but for those that overlap.
     void release_before(std::uint64_t sequence, const Extent &base) {
-        for (; first_ != last_ && record(first_).sequence < sequence; ++first_)
+        for (; first_ != last_ && call_of(record(first_).before) < sequence; ++first_)
             if (record(first_).overlaps)
                 return;
         if (released_.cells < base.cells)
@@ -52,17 +58,18 @@ public:
     // Whether bytes up to these stream positions may be written; 0 asks nothing.
     bool room(const Extent &end) { return fits(end) || reclaim(end, false); }
 
-    // Whether every reader of a cell has reported that it took it.
-    bool taken(const Plan &plan, std::uint64_t sequence, const Step &step) const {
-        return holder(plan, sequence, step) < 0;
+    // Whether every reader of a cell has reported that it took it.  `before`: the progress of a
+    // rank that has not begun with the plan.
+    bool taken(const Plan &plan, std::uint64_t before, const Step &step) const {
+        return holder(plan, before, step) < 0;
     }
 
     // The first reader of a cell that has not; -1 if there is none.
-    int holder(const Plan &plan, std::uint64_t sequence, const Step &step) const {
+    int holder(const Plan &plan, std::uint64_t before, const Step &step) const {
         for (std::uint32_t r = 0; r < step.readers; ++r) {
             const StepReader &reader = plan.readers[step.first_reader + r];
             if (segment_.lines(reader.rank).progress.load(std::memory_order_acquire) <
-                progress_of(sequence, reader.step + 1u))
+                before + reader.step + 1u)
                 return reader.rank;
         }
         return -1;
@@ -73,7 +80,7 @@ public:
         if (settle())
             return -1;
         const Record &oldest = record(first_);
-        return holder(*oldest.plan, oldest.sequence,
+        return holder(*oldest.plan, oldest.before,
                       oldest.plan->steps[oldest.plan->cells[oldest.cells].step]);
     }
 
@@ -87,10 +94,19 @@ private:
     struct Record {
         const Plan *plan;
         Extent base;
-        std::uint64_t sequence;
-        std::size_t cells; // released
+        std::uint64_t before; // progress of a rank that has not begun with it
+        std::size_t cells;    // released
+        std::uint32_t tiles;  // how often the plan is played, from this time on
         bool overlaps;
     };
+
+    void add(const Record &added) {
+        if (added.plan->cells.empty())
+            return;
+        if (last_ - first_ == records_.size())
+            grow();
+        record(last_++) = added;
+    }
 
     // Their number is a power of two.
     Record &record(std::uint64_t index) { return records_[index & (records_.size() - 1)]; }
@@ -107,7 +123,7 @@ private:
             for (; oldest.cells < oldest.plan->cells.size(); ++oldest.cells) {
                 const PublishedCell &cell = oldest.plan->cells[oldest.cells];
                 const Step &step = oldest.plan->steps[cell.step];
-                if (!taken(*oldest.plan, oldest.sequence, step)) {
+                if (!taken(*oldest.plan, oldest.before, step)) {
                     const bool enough = fits(end);
                     if (transport::Bridge *bridge = segment_.bridge();
                         bridge != nullptr && (all || !enough)) {
@@ -118,6 +134,13 @@ private:
                 }
                 released_ = oldest.base + cell.end;
             }
+            if (oldest.tiles > 1) {
+                --oldest.tiles;
+                oldest.base = oldest.base + oldest.plan->tiles->own;
+                oldest.before += oldest.plan->tiles->span;
+                oldest.cells = 0;
+                continue;
+            }
             ++first_;
         }
         return fits(end);
@@ -127,7 +150,7 @@ private:
     void ask(const Record &record, const Step &step) const {
         for (std::uint32_t r = 0; r < step.readers; ++r) {
             const StepReader &reader = record.plan->readers[step.first_reader + r];
-            const std::uint64_t awaited = progress_of(record.sequence, reader.step + 1u);
+            const std::uint64_t awaited = record.before + reader.step + 1u;
             if (!segment_.here(reader.rank) &&
                 segment_.lines(reader.rank).progress.load(std::memory_order_acquire) < awaited)
                 segment_.bridge()->ask(reader.rank, awaited);

@@ -19,11 +19,12 @@ void Engine::trace_step(const Run &run, const Step &step, std::uint64_t begin) {
             sources.add(operand.rank);
     for (std::uint32_t r = 0; r < step.readers; ++r)
         readers.add(run.plan->readers[step.first_reader + r].rank);
-    recorder_->step_ends(begin,
-                         {segment_->number_of(run.sequence),
-                          static_cast<std::uint32_t>(&step - run.plan->steps.data()), step.length,
-                          step.operands, step.has_result, step.publishes},
-                         sources, readers);
+    recorder_->step_ends(
+        begin,
+        {segment_->number_of(run.sequence),
+         steps_before(run) + static_cast<std::uint32_t>(&step - run.plan->steps.data()),
+         step.length, step.operands, step.has_result, step.publishes},
+        sources, readers);
 }
 
 // Of several calls in flight the oldest: the others wait for it as well.
@@ -31,7 +32,7 @@ void Engine::trace_wait(const Run &run) {
     if (run.sequence != oldest_)
         return;
     const int rank = awaited(run);
-    recorder_->waits(segment_->number_of(run.sequence), run.next,
+    recorder_->waits(segment_->number_of(run.sequence), steps_before(run) + run.next,
                      rank == transport::Standing::kItself ? rank_ : rank);
 }
 

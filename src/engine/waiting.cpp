@@ -42,7 +42,7 @@ void Engine::ship(Run &run, const Step &step, const StepReader &reader) {
         reader.rank,
         {position, run.signature + position, own.where,
          bulk ? segment_->bulk(rank_) + transport::offset_of(own.where) : own.payload(),
-         step.length, progress_of(run.sequence, reader.step + 1u),
+         step.length, before_tile(run) + reader.step + 1u,
          reader.message != 0 && --run.left[reader.message - 1] != 0, reader.mark != 0});
 }
 
@@ -103,9 +103,9 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
 
 // Tells the others where we wait.
 void Engine::stand(const Run &run) {
-    const auto of = static_cast<std::uint32_t>(run.plan->steps.size());
+    const auto of = static_cast<std::uint32_t>(run.call->plan->all_steps());
     const transport::Standing standing{transport::Standing::step, awaited(run),
-                                       std::min(run.next + 1, of), of};
+                                       std::min(steps_before(run) + run.next + 1, of), of};
     mine_.standing.store(standing.packed(), std::memory_order_relaxed);
     if (recorder_ != nullptr)
         recorder_->waits_long();
@@ -131,7 +131,7 @@ int Engine::awaited(const Run &run) {
     if (run.lent != 0)
         for (std::uint32_t step = run.settled; step < plan.steps.size(); ++step)
             if (run.lends[step] != 0)
-                if (const int rank = stream_.holder(plan, run.sequence, plan.steps[step]);
+                if (const int rank = stream_.holder(plan, before_tile(run), plan.steps[step]);
                     rank >= 0)
                     return rank;
     return stream_.holder(); // for room
@@ -247,13 +247,20 @@ std::string Engine::here(const Run &run) const {
 }
 
 std::string Engine::at(const Run &run) const {
-    const std::span<const Step> steps = run.plan->steps;
-    std::uint64_t bytes = 0, done = 0; // that steps move or reduce
-    for (std::uint32_t step = 0; step < steps.size(); ++step) {
-        bytes += steps[step].length;
-        if (step < run.next || run.is_done(step))
-            done += steps[step].length;
-    }
+    const auto bytes_of = [](const Plan &plan, auto &&counts) { // that steps move or reduce
+        std::uint64_t bytes = 0;
+        for (std::uint32_t step = 0; step < plan.steps.size(); ++step)
+            bytes += counts(step) ? std::uint64_t{plan.steps[step].length} : 0;
+        return bytes;
+    };
+    const auto all = [](std::uint32_t) { return true; };
+    const Plan &plan = *run.call->plan;
+    std::uint64_t bytes = bytes_of(plan, all);
+    std::uint64_t done = run.tile * bytes + bytes_of(*run.plan, [&](std::uint32_t step) {
+                             return step < run.next || run.is_done(step);
+                         });
+    if (plan.tiles)
+        bytes = bytes * plan.tiles->count + bytes_of(*plan.tiles->last, all);
     return "in " + describe_(run.call->said) + " (call " +
            std::to_string(segment_->number_of(run.sequence)) + ", " + run.plan->algorithm + ", " +
            std::to_string(done) + " of " + std::to_string(bytes) + " bytes done)";

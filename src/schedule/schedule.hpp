@@ -106,9 +106,14 @@ struct Schedule {
     Contract contract;
     std::optional<Token> token;
     std::optional<Symmetry> symmetry; // it looks the same from every position
-    bool alike = false; // so it does in which ops wait for which too, whatever the labels: its
-                        // blocks are in the same places of the lists of all, and meet as elsewhere
-    Topology topology;  // what it was made for, if for some hosts; it is right on any
+    // So it does in which ops wait for which too.  Either blocks are in the same places of the
+    // lists of all positions, or `relative` says of each block which it is as seen from a position:
+    // with such numbers the lists of all have the same blocks, in whatever order.  `relative` is
+    // given only where messages have the same blocks at both ends and nothing is copied to another
+    // block.
+    bool alike = false;
+    std::function<Block(Position, Block)> relative;
+    Topology topology; // what it was made for, if for some hosts; it is right on any
     std::function<Program(Position)> program; // lazy and pure
 
     Block blocks() const { return partition.blocks(); }

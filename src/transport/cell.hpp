@@ -57,6 +57,7 @@ inline constexpr std::size_t kLeastBulk = 131072;
 struct Extent {
     std::uint64_t cells = 0, bulk = 0;
     Extent operator+(const Extent &other) const { return {cells + other.cells, bulk + other.bulk}; }
+    Extent operator*(std::uint64_t times) const { return {cells * times, bulk * times}; }
     bool operator==(const Extent &) const = default;
 };
 

@@ -33,12 +33,12 @@ Algorithm allgather::circulant() {
             .canonical = always,
             .make =
                 [](const Problem &problem) {
-                    return assemble(Collective::allgather, problem, by_owner(problem),
-                                    Group::cyclic(problem.ranks),
-                                    [ranks = problem.ranks](Ops &ops, Position p) {
-                                        append_circulant_allgather(ops, p, ranks,
-                                                                   halving_rounds(ranks));
-                                    });
+                    return alike_by_owner(assemble(Collective::allgather, problem,
+                                                   by_owner(problem), Group::cyclic(problem.ranks),
+                                                   [ranks = problem.ranks](Ops &ops, Position p) {
+                                                       append_circulant_allgather(
+                                                           ops, p, ranks, halving_rounds(ranks));
+                                                   }));
                 },
             .unequal_shares = true};
 }

@@ -29,8 +29,10 @@ Algorithm allgather::generalized() {
                 [](const Problem &problem) {
                     Generalized of = algorithms::generalized(problem);
                     of.place_by_owner();
-                    return assemble(Collective::allgather, problem, by_owner(problem), of.group(),
-                                    [of](Ops &ops, Position p) { of.append_distribution(ops, p); });
+                    return alike(
+                        assemble(Collective::allgather, problem, by_owner(problem), of.group(),
+                                 [of](Ops &ops, Position p) { of.append_distribution(ops, p); }),
+                        of.relative());
                 },
             .unequal_shares = true,
             .misfit = generalized_misfit};

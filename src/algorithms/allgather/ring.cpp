@@ -49,11 +49,11 @@ Algorithm allgather::ring() {
             .canonical = always,
             .make =
                 [](const Problem &problem) {
-                    return alike(assemble(Collective::allgather, problem, by_owner(problem),
-                                          Group::cyclic(problem.ranks),
-                                          [ranks = problem.ranks](Ops &ops, Position p) {
-                                              append_ring_allgather(ops, p, ranks);
-                                          }));
+                    return alike_by_owner(assemble(Collective::allgather, problem,
+                                                   by_owner(problem), Group::cyclic(problem.ranks),
+                                                   [ranks = problem.ranks](Ops &ops, Position p) {
+                                                       append_ring_allgather(ops, p, ranks);
+                                                   }));
                 },
             .unequal_shares = true};
 }

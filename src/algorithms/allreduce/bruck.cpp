@@ -44,10 +44,10 @@ Algorithm allreduce::bruck() {
             .consistent = always,
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
-                return assemble(
+                return alike_by_owner(assemble(
                     Collective::allreduce, problem, Partition::even(problem.ranks),
                     Group::cyclic(problem.ranks),
-                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
+                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); }));
             }};
 }
 

@@ -27,13 +27,13 @@ Algorithm allreduce::circulant() {
             .consistent = always,
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
-                return assemble(Collective::allreduce, problem, Partition::even(problem.ranks),
-                                Group::cyclic(problem.ranks),
-                                [ranks = problem.ranks](Ops &ops, Position p) {
-                                    const Rounds rounds = halving_rounds(ranks);
-                                    append_circulant_reduce_scatter(ops, p, ranks, rounds);
-                                    append_circulant_allgather(ops, p, ranks, rounds, kWork, 1);
-                                });
+                return alike_by_owner(assemble(
+                    Collective::allreduce, problem, Partition::even(problem.ranks),
+                    Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
+                        const Rounds rounds = halving_rounds(ranks);
+                        append_circulant_reduce_scatter(ops, p, ranks, rounds);
+                        append_circulant_allgather(ops, p, ranks, rounds, kWork, 1);
+                    }));
             }};
 }
 

@@ -22,13 +22,13 @@ namespace stretto::algorithms {
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return alike(assemble(Collective::allreduce, problem, Partition::even(problem.ranks),
-                          Group::cyclic(problem.ranks),
-                          [ranks = problem.ranks](Ops &ops, Position p) {
-                              append_direct_reduce_scatter(ops, p, ranks, tree);
-                              append_direct_allgather(ops, p, ranks, 1);
-                          }),
-                 tree == Tree::chain);
+    return alike_by_owner(assemble(Collective::allreduce, problem, Partition::even(problem.ranks),
+                                   Group::cyclic(problem.ranks),
+                                   [ranks = problem.ranks](Ops &ops, Position p) {
+                                       append_direct_reduce_scatter(ops, p, ranks, tree);
+                                       append_direct_allgather(ops, p, ranks, 1);
+                                   }),
+                          tree == Tree::chain);
 }
 
 Algorithm allreduce::direct() {

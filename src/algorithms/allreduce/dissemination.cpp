@@ -67,7 +67,7 @@ Algorithm allreduce::dissemination() {
             .consistent = up_to<2>,
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
-                return alike(assemble(
+                return alike_by_owner(assemble(
                     Collective::allreduce, problem, Partition::even(1),
                     Group::cyclic(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); }));

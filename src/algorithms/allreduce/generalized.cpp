@@ -76,11 +76,13 @@ Algorithm allreduce::generalized() {
             .make =
                 [](const Problem &problem) {
                     const Generalized of = algorithms::generalized(problem);
-                    return assemble(Collective::allreduce, problem, Partition::even(of.blocks()),
-                                    of.group(), [of](Ops &ops, Position p) {
-                                        of.append_reduction(ops, p);
-                                        of.append_distribution(ops, p, 1);
-                                    });
+                    return alike(assemble(Collective::allreduce, problem,
+                                          Partition::even(of.blocks()), of.group(),
+                                          [of](Ops &ops, Position p) {
+                                              of.append_reduction(ops, p);
+                                              of.append_distribution(ops, p, 1);
+                                          }),
+                                 of.relative());
                 },
             .misfit = generalized_misfit};
 }

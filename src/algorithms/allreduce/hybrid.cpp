@@ -61,10 +61,11 @@ Algorithm allreduce::hybrid() {
             .make = [](const Problem &problem) {
                 const int d = parameter(problem, "doublings");
                 const int halvings = log2_floor(problem.ranks) - d;
-                return assemble(
-                    Collective::allreduce, problem, Partition::even(Position{1} << halvings),
-                    hypercube(problem.ranks),
-                    [halvings, d](Ops &ops, Position p) { append(ops, p, halvings, d); });
+                return alike(
+                    assemble(Collective::allreduce, problem,
+                             Partition::even(Position{1} << halvings), hypercube(problem.ranks),
+                             [halvings, d](Ops &ops, Position p) { append(ops, p, halvings, d); }),
+                    relative_in_cube(halvings));
             }};
 }
 

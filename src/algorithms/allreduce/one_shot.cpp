@@ -20,14 +20,14 @@ namespace stretto::algorithms {
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return alike(assemble(Collective::allreduce, problem, Partition::even(1),
-                          Group::cyclic(problem.ranks),
-                          [ranks = problem.ranks](Ops &ops, Position p) {
-                              for (Position ahead = 1; ahead < ranks; ++ahead)
-                                  ops.push_back(schedule::send(shifted(p, ahead, ranks), {0}));
-                              append_collect(ops, p, ranks, 0, tree);
-                          }),
-                 tree == Tree::chain);
+    return alike_by_owner(
+        assemble(Collective::allreduce, problem, Partition::even(1), Group::cyclic(problem.ranks),
+                 [ranks = problem.ranks](Ops &ops, Position p) {
+                     for (Position ahead = 1; ahead < ranks; ++ahead)
+                         ops.push_back(schedule::send(shifted(p, ahead, ranks), {0}));
+                     append_collect(ops, p, ranks, 0, tree);
+                 }),
+        tree == Tree::chain);
 }
 
 Algorithm allreduce::one_shot() {

@@ -51,7 +51,7 @@ Algorithm allreduce::recursive_doubling() {
             .consistent = always,
             .canonical = folds_canonically,
             .make = [](const Problem &problem) {
-                return alike(assemble(
+                return alike_by_owner(assemble(
                     Collective::allreduce, problem, Partition::even(1), hypercube(problem.ranks),
                     [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); }));
             }};

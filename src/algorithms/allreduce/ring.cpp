@@ -29,12 +29,12 @@ Algorithm allreduce::ring() {
             .consistent = always,
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
-                return alike(assemble(Collective::allreduce, problem,
-                                      Partition::even(problem.ranks), Group::cyclic(problem.ranks),
-                                      [ranks = problem.ranks](Ops &ops, Position p) {
-                                          append_ring_reduce_scatter(ops, p, ranks);
-                                          append_ring_allgather(ops, p, ranks, 1, 1);
-                                      }));
+                return alike_by_owner(assemble(
+                    Collective::allreduce, problem, Partition::even(problem.ranks),
+                    Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
+                        append_ring_reduce_scatter(ops, p, ranks);
+                        append_ring_allgather(ops, p, ranks, 1, 1);
+                    }));
             }};
 }
 

@@ -39,13 +39,13 @@ Algorithm allreduce::segmented_ring() {
             .canonical = up_to<2>,
             .make = [](const Problem &problem) {
                 const Block segments = parameter(problem, "segments");
-                return alike(assemble(Collective::allreduce, problem,
-                                      Partition::even(problem.ranks).refine(segments),
-                                      Group::cyclic(problem.ranks),
-                                      [ranks = problem.ranks, segments](Ops &ops, Position p) {
-                                          append_ring_reduce_scatter(ops, p, ranks, segments);
-                                          append_ring_allgather(ops, p, ranks, segments, 1);
-                                      }));
+                return alike_by_owner(assemble(
+                    Collective::allreduce, problem, Partition::even(problem.ranks).refine(segments),
+                    Group::cyclic(problem.ranks),
+                    [ranks = problem.ranks, segments](Ops &ops, Position p) {
+                        append_ring_reduce_scatter(ops, p, ranks, segments);
+                        append_ring_allgather(ops, p, ranks, segments, 1);
+                    }));
             }};
 }
 

@@ -36,12 +36,12 @@ Algorithm reduce_scatter::bruck() {
             .canonical = up_to<2>,
             .make =
                 [](const Problem &problem) {
-                    return assemble(Collective::reduce_scatter, problem, by_owner(problem),
-                                    Group::cyclic(problem.ranks),
-                                    [ranks = problem.ranks](Ops &ops, Position p) {
-                                        append_circulant_reduce_scatter(ops, p, ranks,
-                                                                        doubling_rounds(ranks));
-                                    });
+                    return alike_by_owner(assemble(Collective::reduce_scatter, problem,
+                                                   by_owner(problem), Group::cyclic(problem.ranks),
+                                                   [ranks = problem.ranks](Ops &ops, Position p) {
+                                                       append_circulant_reduce_scatter(
+                                                           ops, p, ranks, doubling_rounds(ranks));
+                                                   }));
                 },
             .unequal_shares = true};
 }

@@ -35,12 +35,12 @@ void append_direct_reduce_scatter(Ops &ops, Position position, Position ranks, T
 
 template<Tree tree>
 static Schedule make(const Problem &problem) {
-    return alike(assemble(Collective::reduce_scatter, problem, by_owner(problem),
-                          Group::cyclic(problem.ranks),
-                          [ranks = problem.ranks](Ops &ops, Position p) {
-                              append_direct_reduce_scatter(ops, p, ranks, tree);
-                          }),
-                 tree == Tree::chain);
+    return alike_by_owner(assemble(Collective::reduce_scatter, problem, by_owner(problem),
+                                   Group::cyclic(problem.ranks),
+                                   [ranks = problem.ranks](Ops &ops, Position p) {
+                                       append_direct_reduce_scatter(ops, p, ranks, tree);
+                                   }),
+                          tree == Tree::chain);
 }
 
 Algorithm reduce_scatter::direct() {

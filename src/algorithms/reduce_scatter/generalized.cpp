@@ -38,9 +38,10 @@ Algorithm reduce_scatter::generalized() {
                 [](const Problem &problem) {
                     Generalized of = algorithms::generalized(problem);
                     of.place_by_owner();
-                    return assemble(Collective::reduce_scatter, problem, by_owner(problem),
-                                    of.group(),
-                                    [of](Ops &ops, Position p) { of.append_reduction(ops, p); });
+                    return alike(
+                        assemble(Collective::reduce_scatter, problem, by_owner(problem), of.group(),
+                                 [of](Ops &ops, Position p) { of.append_reduction(ops, p); }),
+                        of.relative());
                 },
             .unequal_shares = true,
             .misfit = generalized_misfit};

@@ -62,10 +62,10 @@ Algorithm reduce_scatter::recursive_halving() {
             .canonical = folds_canonically,
             .make =
                 [](const Problem &problem) {
-                    return assemble(
+                    return alike_by_owner(assemble(
                         Collective::reduce_scatter, problem, by_owner(problem),
                         hypercube(problem.ranks),
-                        [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); });
+                        [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); }));
                 },
             .unequal_shares = true};
 }

@@ -50,11 +50,11 @@ Algorithm reduce_scatter::ring() {
             .canonical = up_to<2>,
             .make =
                 [](const Problem &problem) {
-                    return alike(assemble(Collective::reduce_scatter, problem, by_owner(problem),
-                                          Group::cyclic(problem.ranks),
-                                          [ranks = problem.ranks](Ops &ops, Position p) {
-                                              append_ring_reduce_scatter(ops, p, ranks);
-                                          }));
+                    return alike_by_owner(assemble(Collective::reduce_scatter, problem,
+                                                   by_owner(problem), Group::cyclic(problem.ranks),
+                                                   [ranks = problem.ranks](Ops &ops, Position p) {
+                                                       append_ring_reduce_scatter(ops, p, ranks);
+                                                   }));
                 },
             .unequal_shares = true};
 }

@@ -18,6 +18,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "support/choices.hpp"
+#include "support/environment.hpp"
 #include "support/exact.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
@@ -193,6 +194,25 @@ TEST_CASE("tiny rings and slices change nothing but the time") {
     }
     unsetenv("STRETTO_RING_BYTES");
     unsetenv("STRETTO_SLICE_BYTES");
+}
+
+TEST_CASE("vectors of many tiles are exact, in private and in shared buffers") {
+    const test::With ring("STRETTO_RING_BYTES", "64K"), slice("STRETTO_SLICE_BYTES", "512");
+    for (const int ranks : test::sampled() ? std::vector{3} : std::vector{2, 3, 5}) {
+        CAPTURE(ranks);
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            Calls calls(comm);
+            int turn = ranks;
+            for (const Choice &choice : choices(ranks)) {
+                if (choice.collective == Collective::barrier)
+                    continue;
+                CAPTURE(choice.name);
+                force(comm, choice);
+                for (int k = 0; k < (test::full_tier() ? 8 : 1); ++k)
+                    calls.play(choice.collective, in_parts(choice) ? 150'001 : 400'009, turn++);
+            }
+        });
+    }
 }
 
 TEST_CASE("a rank may run far ahead of rooted collectives") {

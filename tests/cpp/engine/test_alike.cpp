@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/cases.hpp"
+#include "engine/alike.hpp"
 #include "engine/order.hpp"
 #include "engine/plan.hpp"
 
@@ -29,6 +30,7 @@ LowerOptions options_for(const Schedule &schedule, std::size_t elements, std::si
     options.element = kElement;
     options.count = schedule.partition.fitting(elements);
     options.slice = slice;
+    options.commutes = true;
     return options;
 }
 
@@ -75,6 +77,17 @@ bool same(const Lowered &one, const Lowered &all, Position position) {
                    return a.length == b.length && a.pass == b.pass &&
                           readers(a, one.standing, symmetry) == readers(b, position, symmetry);
                });
+}
+
+// The same with the blocks of each op in the order in which one position stands for all.
+Schedule in_alike_order(const Schedule &schedule) {
+    Schedule ordered = schedule;
+    ordered.program = [schedule](Position position) {
+        schedule::Program program = schedule.program(position);
+        program.ops = path_alike(schedule, position);
+        return program;
+    };
+    return ordered;
 }
 
 // All algorithms that say so.
@@ -214,7 +227,7 @@ TEST_CASE("where positions are alike, one of them says what all do") {
             for (const std::size_t each : {1u, 1000u, 2500u}) {
                 LowerOptions options = options_for(schedule, blocks * each, 4096);
                 options.fuse = fuse;
-                const Lowered all = lower(schedule, options);
+                const Lowered all = lower(in_alike_order(schedule), options);
                 const std::optional<Lowered> one =
                     lower_alike(schedule, schedule.ranks / 2, options);
                 if (!one) { // short blocks travel together
@@ -261,6 +274,8 @@ TEST_CASE("the plans of all ranks fit together, whatever the count and however s
             for (const std::size_t count : {blocks - 1, blocks, blocks + 1, 3 * blocks + 2,
                                             std::size_t{10'007}, std::size_t{130'003}}) {
                 PlanOptions options;
+                options.commutes = true;
+                options.commutes = true;
                 options.element = kElement;
                 options.count = schedule.partition.fitting(count);
                 options.ring_bytes = ring;
@@ -279,9 +294,10 @@ TEST_CASE("the plans of all ranks fit together, whatever the count and however s
 
 TEST_CASE("what is said of one position holds whether or not it stands for all") {
     each_alike([](const Schedule &schedule) {
-        Schedule apart = schedule;
+        Schedule apart = in_alike_order(schedule);
         apart.alike = false;
         PlanOptions options;
+        options.commutes = true;
         options.count = static_cast<std::size_t>(schedule.blocks()) * 20'000;
         options.ring_bytes = std::size_t{1} << 28; // or positions may take turns at a full one
         for (Position p = 0; p < schedule.ranks; ++p) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A long vector in tiles: a tile is a piece of every block.  Tiles look alike, each lies further on
+// than the one before, so one plan serves all of them but the last, which takes what is left.  So
+// neither the size of a plan nor the time to make it grows with the vector.
+//
+//   3 blocks, 3 tiles   | 1 1 2 2 3 3 | 1 1 2 2 3 3 | 1 1 2 2 3 3 3 |
+//
+// To a rank a tile is as a call of its own behind that of the tile before: what was shown of calls
+// in sequence (order.hpp) holds of tiles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/blocks.hpp"
+#include "schedule/schedule.hpp"
+
+namespace stretto::engine {
+
+// Ops times blocks of a tile, about.
+inline constexpr std::size_t kTileWork = 4096;
+
+// Whether one position stands for all, as far as blocks are concerned.
+bool one_for_all(const schedule::Schedule &schedule, const Blocks &blocks, std::size_t element);
+
+// What has to be lowered for a slice of every block: ops times blocks, of all positions or of one
+// that stands for all.
+std::size_t work_of_layer(const schedule::Schedule &schedule, schedule::Position position,
+                          bool alike);
+
+struct Tiling {
+    std::uint32_t count = 1; // with the last
+    std::size_t stride = 0;  // bytes of a block in a tile, but in the last
+
+    Piece each() const { return count == 1 ? Piece{} : Piece{0, stride}; }
+    Piece last() const { return {(count - 1) * stride, Piece{}.length}; }
+};
+
+// The same at every position.  `slice`: bytes; `work`: kTileWork or, for tests, less.
+Tiling tiling(const schedule::Schedule &schedule, schedule::Position position, const Blocks &blocks,
+              std::size_t element, std::size_t slice, std::size_t work);
+
+} // namespace stretto::engine
