@@ -100,8 +100,7 @@ static void check_room(int rank, int ranks, std::size_t need) {
                         "ranks on a host");
 }
 
-std::unique_ptr<const engine::Plan> Communicator::make_plan(const Request &request,
-                                                            const Chosen &chosen) {
+Planned Communicator::make_plan(const Request &request, const Chosen &chosen) {
     Recipe by = recipe(request);
     schedule::Schedule schedule;
     if (chosen.imported == nullptr) {
@@ -120,20 +119,19 @@ std::unique_ptr<const engine::Plan> Communicator::make_plan(const Request &reque
         turn.emplace(*segment_, rank());
         check_room(rank(), size(), need);
     }
-    std::unique_ptr<const engine::Plan> plan = engine::compile(schedule, me_.rank, by.options);
+    Planned plan = engine::compile(schedule, me_.rank, by.options);
     give_back_freed_memory();
     return plan;
 }
 
-// `prepared`: the plan, if it has been made.
-const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen,
-                                       std::unique_ptr<const engine::Plan> prepared) {
+// `made`: the plan, if it has been made.
+const engine::Plan &Communicator::plan(const Request &request, const Chosen &chosen, Planned made) {
     const std::string key = plan_key(request, chosen);
     std::shared_ptr<const engine::Plan> &slot = plans_[key];
     if (slot)
         return *slot;
     try {
-        slot = prepared != nullptr ? std::move(prepared) : make_plan(request, chosen);
+        slot = made != nullptr ? std::move(made) : make_plan(request, chosen);
     } catch (const Error &error) {
         plans_.erase(key);
         if (chosen.imported == nullptr)

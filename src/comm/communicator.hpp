@@ -296,9 +296,8 @@ private:
     std::string plan_key(const Request &request, const Chosen &chosen) const;
     std::shared_ptr<const engine::Plan> known_plan(const Request &request,
                                                    const Chosen &chosen) const;
-    std::unique_ptr<const engine::Plan> make_plan(const Request &request, const Chosen &chosen);
-    const engine::Plan &plan(const Request &request, const Chosen &chosen,
-                             std::unique_ptr<const engine::Plan> prepared = nullptr);
+    Planned make_plan(const Request &request, const Chosen &chosen);
+    const engine::Plan &plan(const Request &request, const Chosen &chosen, Planned made = nullptr);
     engine::Call call(const Request &request, const Site &site, bool overlaps);
     const engine::Plan *turn();
     std::uint64_t take_turn(const Exchange &what);

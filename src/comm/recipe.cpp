@@ -18,8 +18,7 @@ schedule::Schedule Recipe::schedule(const std::string &algorithm,
     return order.empty() ? made : schedule::bind(std::move(made), order);
 }
 
-std::unique_ptr<const engine::Plan> Recipe::plan(const std::string &algorithm,
-                                                 const std::vector<int> &order) const {
+Planned Recipe::plan(const std::string &algorithm, const std::vector<int> &order) const {
     engine::PlanOptions of_order = options;
     of_order.content = content_of(order);
     return engine::compile(schedule(algorithm, order), rank, of_order);

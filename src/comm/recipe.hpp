@@ -14,6 +14,8 @@
 
 namespace stretto::comm {
 
+using Planned = std::unique_ptr<const engine::Plan>;
+
 struct Recipe {
     schedule::Collective collective = schedule::Collective::allreduce;
     int ranks = 1, rank = 0, root = 0;
@@ -23,8 +25,7 @@ struct Recipe {
 
     // `order`: the rank at each position; empty: in order.  Throw Error if there is no such plan.
     schedule::Schedule schedule(const std::string &algorithm, const std::vector<int> &order) const;
-    std::unique_ptr<const engine::Plan> plan(const std::string &algorithm,
-                                             const std::vector<int> &order) const;
+    Planned plan(const std::string &algorithm, const std::vector<int> &order) const;
 };
 
 // What a schedule's name does not tell of it.
