@@ -21,12 +21,15 @@ constexpr std::int32_t kFillsBehind = 3;
 PassBuilder::PassBuilder(const std::vector<Op> &ops, const Program &program,
                          const LowerOptions &options, std::vector<Pass> &passes,
                          std::vector<Publish> &publishes)
-    : ops_(ops), open_(program.open), passes_(passes), publishes_(publishes), of_op_(ops.size()),
+    : ops_(ops), passes_(passes), publishes_(publishes), of_op_(ops.size()),
       commutes_(options.commutes) {
     // Declared order is kept to the letter: ops that carry it are not fused.
-    bool declared = open_.recv > 0 || open_.send > 0;
-    for (const Op &op : ops)
+    bool declared = program.open.recv > 0 || program.open.send > 0;
+    schedule::OpenOps open(program.open);
+    for (const Op &op : ops) {
         declared = declared || !op.after.empty();
+        window_.push_back(open.issue(op.kind, static_cast<std::int32_t>(window_.size())));
+    }
     fuse_ = options.fuse && !declared;
 }
 
@@ -126,27 +129,13 @@ std::int32_t PassBuilder::add(std::int32_t op, const Slice &slice) {
     const Op &what = ops_[static_cast<std::size_t>(op)];
     for (const std::int32_t before : what.after)
         depend(pass, before);
-    windowed(pass, op, what.kind);
+    if (const std::int32_t before = window_[static_cast<std::size_t>(op)]; before >= 0)
+        depend(pass, before);
     return pass;
 }
 
 void PassBuilder::depend(std::int32_t pass, std::int32_t op) {
     at(pass).after.insert(of_op(op).begin(), of_op(op).end());
-}
-
-// Receive i comes after receive i - window, send j after send j - window.
-void PassBuilder::windowed(std::int32_t pass, std::int32_t op, OpKind kind) {
-    const std::int32_t width = kind == OpKind::recv   ? open_.recv
-                               : kind == OpKind::send ? open_.send
-                                                      : 0;
-    if (width <= 0)
-        return;
-    std::int32_t seen = 0;
-    for (std::int32_t before = op - 1; before >= 0; --before)
-        if (ops_[static_cast<std::size_t>(before)].kind == kind && ++seen == width) {
-            depend(pass, before);
-            return;
-        }
 }
 
 void PassBuilder::reads(std::int32_t pass, const Place &place) {
@@ -173,7 +162,7 @@ std::int32_t PassBuilder::writer_of(const Place &place, bool &unread) {
 std::int32_t PassBuilder::published(const Place &place) {
     std::int32_t found = -1;
     ranges(place).visit(place.key, place.range.length, [&](Ranges::State &state) {
-        for (const std::int32_t reader : state.readers) {
+        for (const std::int32_t reader : state.readers()) {
             const Pass &pass = at(reader);
             if (pass.publish >= 0 && !pass.result && pass.operands.size() == 1 &&
                 pass.operands[0].range == place.range)

@@ -34,7 +34,6 @@ private:
 
     std::int32_t add(std::int32_t op, const Slice &slice);
     void depend(std::int32_t pass, std::int32_t op);
-    void windowed(std::int32_t pass, std::int32_t op, schedule::OpKind kind);
     void reads(std::int32_t pass, const Place &place);
     void writes(std::int32_t pass, const Place &place);
     std::int32_t writer_of(const Place &place, bool &unread);
@@ -43,7 +42,7 @@ private:
     void forward();
 
     const std::vector<schedule::Op> &ops_;
-    const schedule::Window open_;
+    std::vector<std::int32_t> window_; // by op: which has to be through before, or -1
     std::vector<Pass> &passes_;
     std::vector<Publish> &publishes_;
     std::vector<PassIndices> of_op_;

@@ -2,23 +2,19 @@
 // Who wrote and who reads which bytes: the hazards between the passes of one position.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 
 #include "engine/lower.hpp"
+#include "schedule/hazards.hpp"
 
 namespace stretto::engine {
 
-// An interval map over one space of memory.  Each interval knows the pass that wrote it last and
-// the passes that have read it since.
+// An interval map over one space of memory, by passes.
 class Ranges {
 public:
-    struct State {
-        std::int32_t writer = -1;
-        PassIndices readers;
-    };
+    using State = schedule::Hazards<PassIndices>;
 
     // Calls visit(State &) for each piece of [offset, offset + length), cutting pieces at its ends.
     template<class Visit>
@@ -32,27 +28,15 @@ public:
             visit(piece->second);
     }
 
-    // Pass `reader` reads: it comes after the writer.
     void read(std::size_t offset, std::size_t length, std::int32_t reader, PassIndices &after) {
         visit(offset, length, [&](State &state) {
-            if (state.writer >= 0 && state.writer != reader)
-                after.push_back(state.writer);
-            if (std::find(state.readers.begin(), state.readers.end(), reader) ==
-                state.readers.end())
-                state.readers.push_back(reader);
+            state.read(reader, [&](std::int32_t earlier) { after.push_back(earlier); });
         });
     }
 
-    // Pass `writer` writes: it comes after the last writer and all readers since.
     void write(std::size_t offset, std::size_t length, std::int32_t writer, PassIndices &after) {
         visit(offset, length, [&](State &state) {
-            if (state.writer >= 0 && state.writer != writer)
-                after.push_back(state.writer);
-            for (const std::int32_t reader : state.readers)
-                if (reader != writer)
-                    after.push_back(reader);
-            state.writer = writer;
-            state.readers.clear();
+            state.write(writer, 0, [&](std::int32_t earlier) { after.push_back(earlier); });
         });
     }
 
@@ -61,8 +45,9 @@ public:
         std::int32_t writer = -2;
         unread = true;
         visit(offset, length, [&](State &state) {
-            writer = writer == -2 || writer == state.writer ? state.writer : -1;
-            unread = unread && state.readers.empty();
+            const std::int32_t its = state.writers().empty() ? -1 : state.writers()[0];
+            writer = writer == -2 || writer == its ? its : -1;
+            unread = unread && state.readers().empty();
         });
         return writer;
     }

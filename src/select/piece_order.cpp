@@ -11,14 +11,11 @@ namespace stretto::select {
 
 using schedule::Access;
 using schedule::Op;
-using schedule::OpKind;
 
 void PieceOrder::begin(std::uint32_t position, schedule::Window open) {
     position_ = position;
-    open_ = open;
+    open_ = schedule::OpenOps(open);
     ops_.clear();
-    sends_.clear();
-    recvs_.clear();
 }
 
 void PieceOrder::add(const Op &op, const Cut &cut, TaskId first) {
@@ -34,58 +31,31 @@ void PieceOrder::add(const Op &op, const Cut &cut, TaskId first) {
         const Place &place = cut.places[at++ / each];
         if (place.pieces == 0)
             return;
+        const TaskId own = first + place.first;
+        // Slice after slice; a block has as many in every op.
+        const auto wait_for = [&](TaskId earlier) {
+            for (std::uint32_t slice = 0; slice < place.pieces; ++slice)
+                wait(earlier + slice, own + slice);
+        };
+        schedule::Hazards<std::vector<TaskId>> &touched = cell(access.slot, access.block).hazards;
         if (access.writes)
-            write(cell(access.slot, access.block), place, first, op.group);
+            touched.write(own, op.group, wait_for);
         else
-            read(cell(access.slot, access.block), place, first);
+            touched.read(own, wait_for);
     });
     for (const std::int32_t earlier : op.after)
         wait_for_all(earlier, whole);
-    if (op.kind == OpKind::recv) {
-        window(recvs_, open_.recv, whole);
-        recvs_.push_back(index);
-    }
-    if (op.kind == OpKind::send) {
-        window(sends_, open_.send, whole);
-        sends_.push_back(index);
-    }
+    if (const std::int32_t earlier = open_.issue(op.kind, index); earlier >= 0)
+        wait_for_all(earlier, whole);
 }
 
 PieceOrder::Cell &PieceOrder::cell(schedule::Slot slot, schedule::Block block) {
     Cell &found = cells_[schedule::cell_key(slot, block)];
     if (found.position != position_) {
         found.position = position_;
-        found.writers.clear();
-        found.readers.clear();
-        found.base.clear();
-        found.group = 0;
+        found.hazards.clear();
     }
     return found;
-}
-
-void PieceOrder::read(Cell &cell, const Place &place, TaskId first) {
-    wait(cell.writers, place, first);
-    cell.readers.push_back(first + place.first);
-}
-
-void PieceOrder::write(Cell &cell, const Place &place, TaskId first, std::int32_t group) {
-    const bool joins = group > 0 && group == cell.group && cell.readers.empty();
-    if (!joins) {
-        // Readers wait for the writers, so to wait for the readers is enough.
-        cell.base.swap(cell.readers.empty() ? cell.writers : cell.readers);
-        cell.writers.clear();
-        cell.readers.clear();
-        cell.group = group;
-    }
-    wait(cell.base, place, first);
-    cell.writers.push_back(first + place.first);
-}
-
-// Slice after slice; a block has as many in every op.
-void PieceOrder::wait(const std::vector<TaskId> &earlier, const Place &place, TaskId first) {
-    for (const TaskId task : earlier)
-        for (std::uint32_t slice = 0; slice < place.pieces; ++slice)
-            wait(task + slice, first + place.first + slice);
 }
 
 void PieceOrder::wait(TaskId earlier, TaskId later) {
@@ -98,11 +68,6 @@ void PieceOrder::wait(TaskId earlier, TaskId later) {
         throw Error(Status::unsupported, "price: more than " + std::to_string(work_) +
                                              " pieces and pairs of them that wait for each other; "
                                              "fewer ranks take less");
-}
-
-void PieceOrder::window(std::vector<std::int32_t> &issued, std::int32_t size, const Whole &op) {
-    if (size > 0 && issued.size() >= static_cast<std::size_t>(size))
-        wait_for_all(issued[issued.size() - static_cast<std::size_t>(size)], op);
 }
 
 void PieceOrder::wait_for_all(std::int32_t earlier, const Whole &later) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/hazards.hpp"
 #include "schedule/schedule.hpp"
 #include "select/pieces.hpp"
 #include "select/slicing.hpp"
@@ -32,12 +33,9 @@ public:
     void add(const schedule::Op &op, const Cut &cut, TaskId first);
 
 private:
-    // What has happened to one block of one slot so far; the first tasks of what did it.
+    // One block of one slot, by the first tasks of what touches it.
     struct Cell {
-        std::vector<TaskId> writers;    // the last op that wrote it, or all of the last group
-        std::vector<TaskId> readers;    // since then
-        std::vector<TaskId> base;       // what each of the writers waited for here
-        std::int32_t group = 0;         // of the writers
+        schedule::Hazards<std::vector<TaskId>> hazards;
         std::uint32_t position = kNone; // whose this is; positions after it begin anew
     };
     struct Whole { // an op
@@ -47,10 +45,6 @@ private:
     };
 
     Cell &cell(schedule::Slot slot, schedule::Block block);
-    void read(Cell &cell, const Place &place, TaskId first);
-    void write(Cell &cell, const Place &place, TaskId first, std::int32_t group);
-    void window(std::vector<std::int32_t> &issued, std::int32_t size, const Whole &op);
-    void wait(const std::vector<TaskId> &earlier, const Place &place, TaskId first);
     void wait(TaskId earlier, TaskId later);
     void wait_for_all(std::int32_t earlier, const Whole &later);
 
@@ -58,10 +52,9 @@ private:
     std::vector<Pair> &pairs_;
     std::size_t work_;
     std::uint32_t position_ = 0;
-    schedule::Window open_;
+    schedule::OpenOps open_;
     std::unordered_map<std::uint64_t, Cell> cells_; // kept, as positions touch much the same
     std::vector<Whole> ops_;
-    std::vector<std::int32_t> sends_, recvs_;
     std::vector<TaskId> latest_; // by task: the last that was made to wait for it
 };
 

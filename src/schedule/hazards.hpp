@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The order of what touches one piece of memory: reads wait for the writer, writes for the readers
+// since.  The one place that has this rule; who asks says what a piece is (a block of a slot, a
+// slice of it, an interval of bytes) and who touches it (ops, pieces of ops, passes).
+//
+//   op 0  reads                    readers 0
+//   op 1  writes, in group 1       base 0, writers 1
+//   op 2  writes, in group 1       base 0, writers 1 2     (does not wait for op 1)
+//   op 3  reads                    waits for 1 and 2
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+
+namespace stretto::schedule {
+
+// `List`: of whoever touches the piece.
+template<class List>
+class Hazards {
+public:
+    // Calls wait(earlier) for everybody that `reader` comes after.  Who touches pieces does so in the
+    // order of the program.
+    template<class Id, class Wait>
+    void read(Id reader, Wait &&wait) {
+        each(writers_, reader, wait);
+        if (readers_.empty() || readers_.back() != reader)
+            readers_.push_back(reader);
+    }
+
+    // The same for a writer, which may read the piece as well.  Writers of one group, other than 0,
+    // that nobody reads between wait for the same, and not for one another.
+    template<class Id, class Wait>
+    void write(Id writer, std::int32_t group, Wait &&wait) {
+        const bool joins = group > 0 && group == group_ && readers_.empty();
+        if (!joins) {
+            // Readers wait for the writers, so to wait for the readers is enough.
+            base_ = std::move(readers_.empty() ? writers_ : readers_);
+            writers_.clear();
+            readers_.clear();
+            group_ = group;
+        }
+        each(base_, writer, wait);
+        writers_.push_back(writer);
+    }
+
+    const List &writers() const { return writers_; } // since the last of which
+    const List &readers() const { return readers_; } // these have read it
+
+    void clear() {
+        writers_.clear();
+        readers_.clear();
+        base_.clear();
+        group_ = 0;
+    }
+
+private:
+    template<class Id, class Wait>
+    static void each(const List &earlier, Id later, Wait &wait) {
+        for (const Id id : earlier)
+            if (id != later)
+                wait(id);
+    }
+
+    List writers_;           // the last that wrote it, or all so far of the last group
+    List readers_;           // since then
+    List base_;              // what each of the writers waited for
+    std::int32_t group_ = 0; // of the writers
+};
+
+// Receive i comes after receive i - window, send j after send j - window.
+class OpenOps {
+public:
+    explicit OpenOps(Window open = {}) : open_(open) {}
+
+    // The op that op `index` has to wait for; -1: none.
+    std::int32_t issue(OpKind kind, std::int32_t index) {
+        if (kind == OpKind::recv)
+            return issue(recvs_, open_.recv, index);
+        return kind == OpKind::send ? issue(sends_, open_.send, index) : -1;
+    }
+
+private:
+    static std::int32_t issue(std::vector<std::int32_t> &issued, std::int32_t size,
+                              std::int32_t index) {
+        issued.push_back(index);
+        const auto open = static_cast<std::size_t>(size);
+        return size > 0 && issued.size() > open ? issued[issued.size() - 1 - open] : -1;
+    }
+
+    Window open_;
+    std::vector<std::int32_t> recvs_, sends_;
+};
+
+} // namespace stretto::schedule
