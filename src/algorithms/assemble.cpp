@@ -42,6 +42,13 @@ Schedule alike(Schedule made, Relative relative) {
     return made;
 }
 
+bool alike_by_place(const Schedule &made) {
+    const std::vector<Op> ops = made.program(0).ops;
+    return made.alike && (!made.relative || std::all_of(ops.begin(), ops.end(), [](const Op &op) {
+               return op.blocks.size() <= 1;
+           }));
+}
+
 Schedule alike_by_owner(Schedule made, bool holds) {
     if (!holds || !made.symmetry)
         return made;

@@ -38,6 +38,8 @@ Schedule alike(Schedule made, bool holds = true);
 // By numbers of blocks as seen from a position: Schedule::relative.
 using Relative = std::function<schedule::Block(Position, schedule::Block)>;
 Schedule alike(Schedule made, Relative relative);
+// Without a look at numbers: blocks are in the same places of the lists of all.
+bool alike_by_place(const Schedule &made);
 // By how far the owner of a block is from a position; or there is one block.
 Schedule alike_by_owner(Schedule made, bool holds = true);
 

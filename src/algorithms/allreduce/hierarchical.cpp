@@ -207,7 +207,8 @@ Schedule make_hierarchical(const Problem &problem) {
     const bool same_group = down->symmetry == up->symmetry;
     const std::optional<Group> group =
         symmetry(of, same_group ? down->symmetry : asymmetric, inter->symmetry);
-    const bool waits_alike = (alone || (down->alike && up->alike)) && (one || inter->alike) &&
+    const bool waits_alike = (alone || (alike_by_place(*down) && alike_by_place(*up))) &&
+                             (one || alike_by_place(*inter)) &&
                              (alone || one || !reduces_in_place(*inter));
     const bool turned = !one && group && waits_alike && inter->blocks() % inter->ranks == 0;
     const bool all_alike = waits_alike && (one || turned || inter->blocks() == 1);
