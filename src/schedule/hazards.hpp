@@ -21,8 +21,8 @@ namespace stretto::schedule {
 template<class List>
 class Hazards {
 public:
-    // Calls wait(earlier) for everybody that `reader` comes after.  Who touches pieces does so in the
-    // order of the program.
+    // Calls wait(earlier) for everybody that `reader` comes after.  Who touches pieces does so in
+    // the order of the program.
     template<class Id, class Wait>
     void read(Id reader, Wait &&wait) {
         each(writers_, reader, wait);
