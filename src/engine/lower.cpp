@@ -96,8 +96,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
             options.element, slices, nullptr);
         for (const Slice &slice : slices)
             builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
-        builder.finish();
-        lowered.scratch_bytes[p] = memories[p].scratch_bytes();
+        lowered.scratch_bytes[p] = builder.finish();
     }
 
     // 4. Receivers learn which publish holds their message, publishers who reads it.

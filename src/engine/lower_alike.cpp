@@ -127,8 +127,7 @@ std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position 
     for (const Slice &slice :
          slices_of(fills(schedule, position, blocks_alike(schedule, position), memory)))
         builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
-    builder.finish();
-    lowered.scratch_bytes = {memory.scratch_bytes()};
+    lowered.scratch_bytes = {builder.finish()};
 
     const std::vector<std::int32_t> alike = sends_alike(ops, position, *schedule.symmetry);
     for (std::size_t i = 0; i < lowered.passes[0].size(); ++i) {

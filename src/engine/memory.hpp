@@ -52,17 +52,17 @@ public:
             for (const schedule::Block block : op.targets)
                 use(op.into, block);
         }
+        std::size_t bytes = 0;
         // Blocks of a slot lie in ascending order without gaps, so that neighbours travel together.
         schedule::Slot previous = schedule::kNoSlot;
         for (auto &[key, offset] : used) {
             if (key.first != previous)
-                scratch_bytes_ = align_up(scratch_bytes_);
+                bytes = align_up(bytes);
             previous = key.first;
-            offset = scratch_bytes_;
-            scratch_bytes_ += blocks_.length(key.second);
+            offset = bytes;
+            bytes += blocks_.length(key.second);
         }
         scratch_ = {used.begin(), used.end()};
-        scratch_bytes_ = align_up(scratch_bytes_);
     }
 
     Place read(schedule::Slot slot, schedule::Block block) const {
@@ -79,7 +79,6 @@ public:
     }
 
     bool written(schedule::Block block) const { return written_[static_cast<std::size_t>(block)]; }
-    std::size_t scratch_bytes() const { return scratch_bytes_; }
 
 private:
     Place locate(schedule::Slot slot, schedule::Block block) const {
@@ -95,7 +94,6 @@ private:
     const Blocks &blocks_;
     std::vector<bool> written_;
     std::map<std::pair<schedule::Slot, schedule::Block>, std::size_t> scratch_;
-    std::size_t scratch_bytes_ = 0;
 };
 
 } // namespace stretto::engine

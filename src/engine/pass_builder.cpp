@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/memory.hpp"
+
 namespace stretto::engine {
 
 using schedule::Op;
@@ -97,7 +99,7 @@ void PassBuilder::local(std::int32_t op, const Slice &slice, bool fill) {
         at(pass).result = slice.write->range; // the same place for hazards: nothing to wait for
 }
 
-void PassBuilder::finish() {
+std::size_t PassBuilder::finish() {
     forward();
     for (std::size_t i = 0; i < passes_.size(); ++i) {
         Pass &pass = passes_[i];
@@ -112,6 +114,7 @@ void PassBuilder::finish() {
                 return before == static_cast<std::int32_t>(i) || at(before).gone;
             }));
     }
+    return compact();
 }
 
 std::int32_t PassBuilder::add(std::int32_t op, const Slice &slice) {
@@ -201,6 +204,32 @@ void PassBuilder::forward() {
                 operand = pass.operands[0];
         pass.gone = true;
     }
+}
+
+// What was forwarded needs no room: the ranges of scratch memory that are left move together.
+std::size_t PassBuilder::compact() {
+    std::vector<Range *> used;
+    for (Pass &pass : passes_) {
+        if (pass.gone)
+            continue;
+        for (Operand &operand : pass.operands)
+            if (operand.owner < 0 && operand.range.space == Space::scratch)
+                used.push_back(&operand.range);
+        if (pass.result && pass.result->space == Space::scratch)
+            used.push_back(&*pass.result);
+    }
+    std::ranges::sort(used, {}, &Range::offset);
+    std::size_t bytes = 0, from = 0, to = 0; // what lies at `from` ... `to` goes to the end
+    for (Range *range : used) {
+        if (range->offset >= to) { // they overlap no more
+            bytes = align_up(bytes + (to - from));
+            from = range->offset;
+            to = from;
+        }
+        to = std::max(to, range->offset + range->length);
+        range->offset = bytes + (range->offset - from);
+    }
+    return align_up(bytes + (to - from));
 }
 
 } // namespace stretto::engine

@@ -24,8 +24,8 @@ public:
     void recv(std::int32_t op, const Slice &slice, Position peer, std::int32_t token);
     // `fill`: what ends where it began, and was never written, reaches the output.
     void local(std::int32_t op, const Slice &slice, bool fill = false);
-    // After the last op.
-    void finish();
+    // After the last op.  Gives the bytes of scratch memory that passes still touch.
+    std::size_t finish();
 
 private:
     Pass &at(std::int32_t pass) { return passes_[static_cast<std::size_t>(pass)]; }
@@ -40,6 +40,7 @@ private:
     std::int32_t published(const Place &place);
     std::int32_t publish_of(std::int32_t pass, std::size_t length);
     void forward();
+    std::size_t compact();
 
     const std::vector<schedule::Op> &ops_;
     std::vector<std::int32_t> window_; // by op: which has to be through before, or -1
