@@ -194,12 +194,11 @@ TEST_CASE("a killed rank is an error on all others, at any moment") {
                 if (status == STRETTO_OK)
                     continue;
                 const std::string who = "rank " + std::to_string(stretto_rank(comm));
-                const bool right =
-                    status == STRETTO_ERR_PEER &&
-                    contains(stretto_last_error(), "rank 2 has died") &&
-                    (contains(stretto_last_error(), who + " in allreduce(") ||
-                     contains(stretto_last_error(), who + " before allreduce(")) &&
-                    contains(stretto_last_error(), " bytes done)");
+                const bool right = status == STRETTO_ERR_PEER &&
+                                   contains(stretto_last_error(), "rank 2 has died") &&
+                                   (contains(stretto_last_error(), who + " in allreduce(") ||
+                                    contains(stretto_last_error(), who + " before allreduce(")) &&
+                                   contains(stretto_last_error(), " bytes done)");
                 return stretto_finalize(&comm) == STRETTO_OK && right ? 7 : 8;
             }
             return 9;
