@@ -131,6 +131,26 @@ void walk(stretto_comm comm, int nth, Seen &seen) {
     }
 }
 
+// Every choice at each of these numbers of ranks, `turns` calls with so many elements: of each rank
+// where the vector has parts, else of the whole.
+void play_choices(const std::vector<int> &sizes, int turns, std::size_t each, std::size_t whole) {
+    for (const int ranks : sizes) {
+        CAPTURE(ranks);
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            Calls calls(comm);
+            int turn = ranks;
+            for (const Choice &choice : choices(ranks)) {
+                if (choice.collective == Collective::barrier)
+                    continue;
+                CAPTURE(choice.name);
+                force(comm, choice);
+                for (int k = 0; k < turns; ++k)
+                    calls.play(choice.collective, in_parts(choice) ? each : whole, turn++);
+            }
+        });
+    }
+}
+
 } // namespace
 
 TEST_CASE("every collective is exact by every algorithm, for every type and operation") {
@@ -175,44 +195,15 @@ TEST_CASE("nobody leaves a barrier before all have come") {
 }
 
 TEST_CASE("tiny rings and slices change nothing but the time") {
-    setenv("STRETTO_RING_BYTES", "8K", 1);
-    setenv("STRETTO_SLICE_BYTES", "512", 1);
-    for (const int ranks : test::sampled() ? std::vector{3} : std::vector{2, 3, 6}) {
-        CAPTURE(ranks);
-        test::with_ranks(ranks, [&](stretto_comm comm) {
-            Calls calls(comm);
-            int turn = ranks;
-            for (const Choice &choice : choices(ranks)) {
-                if (choice.collective == Collective::barrier)
-                    continue;
-                CAPTURE(choice.name);
-                force(comm, choice);
-                for (int k = 0; k < (test::full_tier() ? 4 : 2); ++k)
-                    calls.play(choice.collective, in_parts(choice) ? 2003 : 9001, turn++);
-            }
-        });
-    }
-    unsetenv("STRETTO_RING_BYTES");
-    unsetenv("STRETTO_SLICE_BYTES");
+    const test::With ring("STRETTO_RING_BYTES", "8K"), slice("STRETTO_SLICE_BYTES", "512");
+    play_choices(test::sampled() ? std::vector{3} : std::vector{2, 3, 6}, test::full_tier() ? 4 : 2,
+                 2003, 9001);
 }
 
 TEST_CASE("vectors of many tiles are exact, in private and in shared buffers") {
     const test::With ring("STRETTO_RING_BYTES", "64K"), slice("STRETTO_SLICE_BYTES", "512");
-    for (const int ranks : test::sampled() ? std::vector{3} : std::vector{2, 3, 5}) {
-        CAPTURE(ranks);
-        test::with_ranks(ranks, [&](stretto_comm comm) {
-            Calls calls(comm);
-            int turn = ranks;
-            for (const Choice &choice : choices(ranks)) {
-                if (choice.collective == Collective::barrier)
-                    continue;
-                CAPTURE(choice.name);
-                force(comm, choice);
-                for (int k = 0; k < (test::full_tier() ? 8 : 1); ++k)
-                    calls.play(choice.collective, in_parts(choice) ? 150'001 : 400'009, turn++);
-            }
-        });
-    }
+    play_choices(test::sampled() ? std::vector{3} : std::vector{2, 3, 5}, test::full_tier() ? 8 : 1,
+                 150'001, 400'009);
 }
 
 TEST_CASE("a rank may run far ahead of rooted collectives") {
