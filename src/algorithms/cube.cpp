@@ -34,6 +34,14 @@ Position reversed(Position number, int bits) {
     return result;
 }
 
+Schedule allreduce_along_cube(const Problem &problem, Generator generate) {
+    const int dimensions = log2_floor(problem.ranks);
+    return alike(assemble(Collective::allreduce, problem,
+                          Partition::even(Position{1} << dimensions), hypercube(problem.ranks),
+                          std::move(generate)),
+                 relative_in_cube(dimensions));
+}
+
 Relative relative_in_cube(int dimensions) {
     return [dimensions](Position position, Block block) {
         const Position number = position & ((Position{1} << dimensions) - 1);

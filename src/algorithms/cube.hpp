@@ -40,6 +40,9 @@ Cube cube_of(std::vector<Position> members);
 // `number` with its lowest `bits` bits reversed: 3 bits, 011 -> 110.
 Position reversed(Position number, int bits);
 
+// An allreduce with as many blocks as the largest cube has members.
+Schedule allreduce_along_cube(const Problem &problem, Generator generate);
+
 // Of cubes whose chunks are single blocks, where the members are all positions, or positions that
 // are equal in their lowest bits.
 Relative relative_in_cube(int dimensions);

@@ -53,13 +53,9 @@ Algorithm allreduce::rabenseifner() {
             .consistent = always,
             .canonical = folds_canonically,
             .make = [](const Problem &problem) {
-                return alike(assemble(Collective::allreduce, problem,
-                                      Partition::even(Position{1} << log2_floor(problem.ranks)),
-                                      hypercube(problem.ranks),
-                                      [ranks = problem.ranks](Ops &ops, Position p) {
-                                          append(ops, p, ranks);
-                                      }),
-                             relative_in_cube(log2_floor(problem.ranks)));
+                return allreduce_along_cube(problem, [ranks = problem.ranks](Ops &ops, Position p) {
+                    append(ops, p, ranks);
+                });
             }};
 }
 
