@@ -19,6 +19,7 @@
 #include "engine/pass_builder.hpp"
 #include "engine/slices.hpp"
 #include "engine/tiling.hpp"
+#include "schedule/access.hpp"
 
 namespace stretto::engine {
 
@@ -38,9 +39,7 @@ bool some_travel_together(const std::vector<Op> &ops, const Blocks &blocks, std:
 // Which receives are chained depends on the side that they come on, and so on the position, but for
 // operations that commute.
 bool chains_by_side(const std::vector<Op> &ops, bool commutes) {
-    return !commutes && std::any_of(ops.begin(), ops.end(), [](const Op &op) {
-        return op.kind == OpKind::recv && op.from == op.into;
-    });
+    return !commutes && std::ranges::any_of(ops, schedule::reduces_in_place);
 }
 
 // By number as seen from a position, if there are such numbers.

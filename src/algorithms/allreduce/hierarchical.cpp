@@ -32,6 +32,7 @@
 
 #include "algorithms/catalog.hpp"
 #include "algorithms/compose.hpp"
+#include "schedule/access.hpp"
 
 namespace stretto::algorithms {
 
@@ -186,9 +187,8 @@ Blocks blocks_of_part(Position part, const Schedule &inter, Position host, bool 
 // An engine folds a receive into the reduction before it, where the side of the operand allows
 // that; and the side differs between hosts.
 bool reduces_in_place(const Schedule &inter) {
-    return std::ranges::any_of(inter.program(0).ops, [](const Op &op) {
-        return op.kind == schedule::OpKind::recv && op.from == op.into;
-    });
+    return std::ranges::any_of(inter.program(0).ops,
+                               [](const Op &op) { return schedule::reduces_in_place(op); });
 }
 
 Schedule make_hierarchical(const Problem &problem) {
