@@ -16,8 +16,8 @@
 
 namespace stretto::comm {
 
-// So many ranks on a host make plans that take much memory for a moment by turns: 200 at once took
-// 30 GB for one of 400 kB.
+// From so many ranks on a host, the ranks take turns at making a plan that takes much memory for a
+// moment: 200 ranks at once took 30 GB for a call of 400 kB.
 static constexpr int kManyRanks = 32;
 static constexpr std::size_t kMuchMemory = std::size_t{32} << 20;
 

@@ -120,8 +120,8 @@ private:
         return tiling(schedule_, position_, whole, options_.element, thickness, options_.tile_work);
     }
 
-    // The plan of a piece of every block: which piece, may depend on how thick slices are, which is
-    // `slice` bytes, or less where the rings are too small for that.
+    // The plan of a piece of every block.  Slices have `slice` bytes, or fewer where the rings are
+    // too small for that.  `piece_for` gives the piece for the bytes of a slice.
     template<class PieceFor>
     Made make(std::size_t slice, PieceFor &&piece_for) const {
         const auto ranks = static_cast<unsigned>(schedule_.ranks);
@@ -166,7 +166,7 @@ private:
         made.plan->element = static_cast<std::uint32_t>(options_.element);
         made.plan->vector_bytes = options_.count * options_.element;
         made.plan->streams_output = ranks * 2 * made.plan->vector_bytes >= kStreamedOutput;
-        if (lowering.piece.first == 0) // the first tile has synchronized, or none does
+        if (lowering.piece.first == 0) // of a last tile it does not matter: the first one tells
             made.plan->synchronizing = synchronizes(lowered, *sequence);
         for (const std::vector<std::int32_t> &each : sequence->sequence)
             made.span = std::max<std::uint64_t>(made.span, each.size());

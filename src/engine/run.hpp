@@ -90,6 +90,7 @@ struct Tally {
     static constexpr std::size_t kLong = 65536; // bytes of vectors whose every call is timed
 };
 
+// What a rank has done of one tile.
 struct TileRun {
     const Plan *plan = nullptr;           // of this tile
     std::uintptr_t base[3] = {0, 0, 0};   // of Space::input, output, scratch
@@ -134,8 +135,8 @@ struct Run : TileRun {
     std::vector<std::byte> aside;          // results to be moved at the end
     Call kept;                             // of calls that outlive their caller, and their bases
     std::vector<std::uint64_t> kept_bases;
-    // Of a call in several tiles: where it began, and the tile after this one, which a rank goes on
-    // with where this one waits.
+    // Of a call in several tiles: where it began, and the tile after this one.  The rank goes on
+    // with that while this one waits.
     const std::uint64_t *first_bases = nullptr;
     std::uint64_t first_bulk_base = 0;
     std::unique_ptr<Run> following;

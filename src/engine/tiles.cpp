@@ -25,7 +25,7 @@ void TileRun::make_room(const Plan &whole) {
         scratch.resize(whole.scratch_bytes);
 }
 
-// Whatever memory tiles need is there before the call is announced.
+// Takes all memory that tiles need, before the rank announces the call.
 void Engine::begin_tiles(Run &run) {
     const Plan &whole = *run.call->plan;
     if (run.following == nullptr)
@@ -43,7 +43,7 @@ void Engine::begin_tiles(Run &run) {
     follow(run);
 }
 
-// The tile after this one.
+// Sets up the tile after this one.
 void Engine::follow(Run &run) {
     const Plan &whole = *run.call->plan;
     const Tiles &tiles = *whole.tiles;

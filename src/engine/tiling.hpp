@@ -5,8 +5,8 @@
 //
 //   3 blocks, 3 tiles   | 1 1 2 2 3 3 | 1 1 2 2 3 3 | 1 1 2 2 3 3 3 |
 //
-// To a rank a tile is as a call of its own behind that of the tile before: what was shown of calls
-// in sequence (order.hpp) holds of tiles.
+// A rank plays tiles as it plays calls, one behind the other: what order.hpp shows of calls in
+// sequence holds of tiles.
 #pragma once
 
 #include <cstddef>

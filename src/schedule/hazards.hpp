@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order of what touches one piece of memory: reads wait for the writer, writes for the readers
-// since.  The one place that has this rule; who asks says what a piece is (a block of a slot, a
-// slice of it, an interval of bytes) and who touches it (ops, pieces of ops, passes).
+// The order of accesses to one piece of memory: a read waits for the last write, a write waits for
+// the reads since then.  The rule stands here alone.  Its callers say what a piece is (a block of a
+// slot, a slice of it, an interval of bytes) and what accesses it (ops, pieces of ops, passes).
 //
 //   op 0  reads                    readers 0
 //   op 1  writes, in group 1       base 0, writers 1
@@ -17,12 +17,12 @@
 
 namespace stretto::schedule {
 
-// `List`: of whoever touches the piece.
+// `List`: a vector of accesses, by number.
 template<class List>
 class Hazards {
 public:
-    // Calls wait(earlier) for everybody that `reader` comes after.  Who touches pieces does so in
-    // the order of the program.
+    // Calls wait(earlier) for every access that `reader` comes after.  Accesses are added in the
+    // order of the program.
     template<class Id, class Wait>
     void read(Id reader, Wait &&wait) {
         each(writers_, reader, wait);
@@ -30,8 +30,8 @@ public:
             readers_.push_back(reader);
     }
 
-    // The same for a writer, which may read the piece as well.  Writers of one group, other than 0,
-    // that nobody reads between wait for the same, and not for one another.
+    // The same for a writer, which may read the piece as well.  Writers of one group (not 0)
+    // without a read between them wait for the same accesses, and not for one another.
     template<class Id, class Wait>
     void write(Id writer, std::int32_t group, Wait &&wait) {
         const bool joins = group > 0 && group == group_ && readers_.empty();
@@ -46,8 +46,8 @@ public:
         writers_.push_back(writer);
     }
 
-    const List &writers() const { return writers_; } // since the last of which
-    const List &readers() const { return readers_; } // these have read it
+    const List &writers() const { return writers_; } // the last of them
+    const List &readers() const { return readers_; } // since the last write
 
     void clear() {
         writers_.clear();

@@ -29,7 +29,7 @@ std::vector<algorithms::Choice> forms(const algorithms::Algorithm &algorithm,
     return found;
 }
 
-// What serves only those who ask for it: shown, but not compared.
+// Algorithms that serve only callers who ask for them by name: shown, but not compared.
 void add_requested(const Situation &situation, Explanation &result,
                    const std::function<Prediction(const schedule::Schedule &)> &predicted) {
     for (const algorithms::Algorithm &each : algorithms::all()) {

@@ -19,7 +19,7 @@ struct Candidate {
     // calls took where no price decides.  Nothing if it holds none that are near.
     std::optional<double> corrected = std::nullopt;
     bool measured = false;   // this algorithm was
-    bool by_request = false; // not chosen from: it serves those who ask for it by name
+    bool by_request = false; // not chosen from: callers ask for it by name
 };
 
 struct Explanation {

@@ -86,7 +86,7 @@ std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
 
 std::string unoffered(const algorithms::Choice &choice, const Situation &s) {
     if (choice.algorithm->by_request)
-        return "serves those who ask for it by name";
+        return "serves only callers who ask for it by name";
     const std::string why = obstacle(choice, s);
     if (why.empty() && choice.algorithm->sorted_by_arrival)
         return "is for ranks whose arrival is known";

@@ -319,7 +319,7 @@ TEST_CASE("what is made for an order of arrival is for those who ask for it by n
     }
 }
 
-TEST_CASE("compositions are for those who ask for them by name, on the hosts that there are") {
+TEST_CASE("compositions are for callers who ask for them by name, on the hosts that there are") {
     Situation s = allreduce(6, 2, 4 << 20);
     s.hosts = 3;
     s.host_of = {0, 1, 2, 0, 1, 2};
