@@ -19,6 +19,7 @@
 
 #include "support/calls.hpp"
 #include "support/processes.hpp"
+#include "support/shared_counter.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
 
@@ -257,16 +258,20 @@ TEST_CASE("the death of a rank is seen while its child lives") {
     setenv("STRETTO_PEER_TIMEOUT", "0", 1);
     int pipe_of_child[2];
     REQUIRE(pipe(pipe_of_child) == 0);
+    test::SharedCounter joined, told;
     CHECK(test::on_processes(3, [&](stretto_comm comm) {
               close(pipe_of_child[1]);
+              ++*joined;
+              joined.await(3); // a rank that dies while others join makes their join fail
               if (stretto_rank(comm) != 1) {
                   std::int64_t value = 1;
                   const stretto_status status = stretto_allreduce(comm, STRETTO_IN_PLACE, &value, 1,
                                                                   STRETTO_INT64, STRETTO_SUM);
-                  return status == STRETTO_ERR_PEER &&
-                                 test::contains(stretto_last_error(), "rank 1 has died")
-                             ? 0
-                             : 1;
+                  const bool right = status == STRETTO_ERR_PEER &&
+                                     test::contains(stretto_last_error(), "rank 1 has died");
+                  ++*told; // a rank whose process ends before is dead, too
+                  told.await(2);
+                  return right ? 0 : 1;
               }
               char nothing;
               if (fork() == 0) { // until the whole test has ended
