@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "algorithms/catalog.hpp"
+#include "base/lazy.hpp"
 #include "base/spelling.hpp"
 #include "base/status.hpp"
 
@@ -147,11 +148,12 @@ std::pair<std::string, Value> assignment(const Algorithm &algorithm, std::string
     return {std::string(parameter.name), std::move(value)};
 }
 
+constinit Lazy<std::vector<Algorithm>> algorithms;
+
 } // namespace
 
 std::span<const Algorithm> all() {
-    static const std::vector<Algorithm> algorithms = catalog();
-    return algorithms;
+    return algorithms.get(catalog);
 }
 
 const Algorithm &find(Collective collective, std::string_view name) {

@@ -44,14 +44,11 @@ public:
     }
 
 private:
-    stretto::ProcessLock<std::mutex> mutex_;
+    stretto::ProcessLock mutex_;
     std::map<std::pair<std::string, int>, std::pair<std::uint32_t, int>> by_rank_;
 };
 
-Joined &joined() {
-    static Joined *const all = new Joined; // threads may outlive main()
-    return *all;
-}
+Joined &joined = *new Joined; // threads may outlive main()
 
 // Of a communicator that a child cannot use: what it maps is given back, all else is the parent's,
 // or private memory that may have been in use by another thread when it was copied.
@@ -63,7 +60,7 @@ void let_go(stretto_comm parents) {
 
 stretto_comm open(const stretto::comm::Identity &me) {
     stretto::check_settings();
-    joined().add(me);
+    joined.add(me);
     stretto::call_scope() = {me.rank};
     if (const auto most = stretto::info(stretto::Setting::size).most;
         static_cast<std::uint64_t>(me.size) > most)

@@ -4,6 +4,7 @@
 #include <climits>
 #include <string>
 
+#include "base/lazy.hpp"
 #include "base/memory.hpp"
 #include "comm/cores.hpp"
 #include "handles.hpp"
@@ -46,18 +47,19 @@ bool copies_by_strings() {
     }
 }
 
+constinit stretto::Lazy<std::string> built, able; // names of kernels
+
 } // namespace
 
 extern "C" stretto_status stretto_examine(stretto_machine *machine) {
     return guarded([&] {
         require(machine != nullptr, "the place for the machine is NULL");
-        static const std::string built = names_of(stretto::reduce::built);
-        static const std::string able = names_of(stretto::reduce::available);
         const stretto::comm::CoreSet allowed = stretto::comm::affinity();
         const unsigned quota = stretto::comm::quota();
         machine->build = kBuild;
-        machine->kernels_built = built.c_str();
-        machine->kernels_able = able.c_str();
+        machine->kernels_built = built.get([] { return names_of(stretto::reduce::built); }).c_str();
+        machine->kernels_able =
+            able.get([] { return names_of(stretto::reduce::available); }).c_str();
         machine->kernels = kernels_in_use();
         machine->cores_online = stretto::comm::online();
         machine->cores_allowed = allowed.count();

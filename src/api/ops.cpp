@@ -2,7 +2,6 @@
 // The C API: operations of the caller's own.
 #include <cstring>
 #include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "handles.hpp"
@@ -22,14 +21,14 @@ class Operations {
 public:
     stretto_op add(Operation &&operation) {
         auto kept = std::make_shared<const Operation>(std::move(operation));
-        const std::unique_lock lock(mutex_);
+        const std::lock_guard lock(mutex_);
         if (last_ == INT32_MAX)
             throw Error(Status::memory, "there is no number left for another operation");
         by_number_.emplace(last_ + 1, std::move(kept));
         return static_cast<stretto_op>(++last_);
     }
     OperationPointer find(int number) {
-        const std::shared_lock lock(mutex_);
+        const std::lock_guard lock(mutex_);
         const auto found = by_number_.find(number);
         if (found == by_number_.end())
             refuse();
@@ -37,7 +36,7 @@ public:
     }
     void remove(int number) {
         OperationPointer kept; // freed without the lock
-        const std::unique_lock lock(mutex_);
+        const std::lock_guard lock(mutex_);
         const auto found = by_number_.find(number);
         if (found == by_number_.end())
             refuse();
@@ -51,20 +50,17 @@ private:
                                       "that stretto_op_create gave and nobody has freed");
     }
 
-    stretto::ProcessLock<std::shared_mutex> mutex_;
+    stretto::ProcessLock mutex_;
     std::unordered_map<int, OperationPointer> by_number_;
     int last_ = STRETTO_OP_CREATED - 1;
 };
 
-Operations &operations() {
-    static Operations *const all = new Operations; // threads may outlive main()
-    return *all;
-}
+Operations &operations = *new Operations; // threads may outlive main()
 
 } // namespace
 
 OperationPointer stretto::api::created(int op) {
-    return operations().find(op);
+    return operations.find(op);
 }
 
 Dtype stretto::api::dtype_of(int dtype) {
@@ -98,7 +94,7 @@ stretto_status stretto_op_create(stretto_op_function function, void *context, in
                                                  Dtype dtype) {
             function(in, inout, count, static_cast<stretto_dtype>(dtype), context);
         };
-        *op = operations().add(std::move(operation));
+        *op = operations.add(std::move(operation));
     });
 }
 
@@ -111,12 +107,12 @@ stretto_status stretto_op_create_premul_sum(const void *scalar, stretto_dtype dt
         operation.dtype = dtype_of(dtype);
         require_pair(operation.dtype, operation.kind);
         std::memcpy(operation.factor.data(), scalar, size_of(operation.dtype));
-        *op = operations().add(std::move(operation));
+        *op = operations.add(std::move(operation));
     });
 }
 
 stretto_status stretto_op_free(stretto_op op) {
-    return guarded([&] { operations().remove(op); });
+    return guarded([&] { operations.remove(op); });
 }
 
 } // extern "C"

@@ -4,6 +4,7 @@
 #include <map>
 #include <unistd.h>
 
+#include "base/lazy.hpp"
 #include "base/settings.hpp"
 #include "handles.hpp"
 
@@ -58,14 +59,18 @@ void shape(SettingState &state, std::uint64_t actual, int rank) {
 }
 
 // What a type or range is in words does not change.
+constinit stretto::Lazy<std::map<Setting, std::string>> words;
+
 const char *words_for(const SettingInfo &info) {
-    static const auto words = [] {
-        std::map<Setting, std::string> all;
-        for (const SettingInfo &each : stretto::settings())
-            all[each.setting] = takes(each);
-        return all;
-    }();
-    return words.at(info.setting).c_str();
+    return words
+        .get([] {
+            std::map<Setting, std::string> all;
+            for (const SettingInfo &each : stretto::settings())
+                all[each.setting] = takes(each);
+            return all;
+        })
+        .at(info.setting)
+        .c_str();
 }
 
 stretto_setting line(const SettingState &state) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/kernel_files.hpp"
+#include "base/lazy.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -47,9 +48,10 @@ static double measure_ns_per_tick() {
     return static_cast<double>(end_ns - start_ns) / static_cast<double>(ticks);
 }
 
+static constinit Lazy<double> measured;
+
 double ns_per_tick() {
-    static const double value = measure_ns_per_tick();
-    return value;
+    return measured.get(measure_ns_per_tick);
 }
 
 std::string in_seconds(std::uint64_t nanoseconds) {

@@ -19,12 +19,8 @@ constexpr std::size_t kDescriptors = std::size_t{1} << 20;
 std::array<std::atomic<std::uint64_t>, kDescriptors / 64> kept;
 std::atomic<std::size_t> kept_words{0}; // all bits lie in so many
 
-struct Held {
-    void *mutex;
-    void (*lock)(void *), (*unlock)(void *);
-};
 constexpr std::size_t kMostHeld = 16;
-std::array<Held, kMostHeld> held;
+std::array<std::mutex *, kMostHeld> held;
 std::atomic<std::size_t> held_count{0}, held_ready{0};
 
 std::atomic<std::uint32_t> last_mark{0};
@@ -37,12 +33,12 @@ thread_local std::size_t locked = 0; // by the thread that forks
 void before_fork() {
     locked = held_ready.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < locked; ++i)
-        held[i].lock(held[i].mutex);
+        held[i]->lock();
 }
 
 void after_fork() {
     for (std::size_t i = locked; i-- > 0;)
-        held[i].unlock(held[i].mutex);
+        held[i]->unlock();
 }
 
 // By the one thread of the child.  Only what a signal handler may call.
@@ -117,11 +113,11 @@ bool forget_descriptor(int descriptor) noexcept {
     return (kept[at / 64].fetch_and(~bit, std::memory_order_relaxed) & bit) != 0;
 }
 
-void hold_at_fork(void *mutex, void (*lock)(void *), void (*unlock)(void *)) noexcept {
+void hold_at_fork(std::mutex &mutex) noexcept {
     const std::size_t place = held_count.fetch_add(1, std::memory_order_relaxed);
     if (place >= kMostHeld)
         return;
-    held[place] = {mutex, lock, unlock};
+    held[place] = &mutex;
     for (std::size_t before = place; !held_ready.compare_exchange_weak(
              before, place + 1, std::memory_order_release, std::memory_order_relaxed);)
         before = place;

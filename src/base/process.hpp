@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "base/status.hpp"
@@ -35,17 +36,13 @@ bool forget_descriptor(int descriptor) noexcept;
 
 // From now on fork() waits until nobody holds this lock, so that it is free in the child.  For
 // locks that are held shortly, and live as long as the process.
-void hold_at_fork(void *mutex, void (*lock)(void *), void (*unlock)(void *)) noexcept;
+void hold_at_fork(std::mutex &mutex) noexcept;
 
-// A lock of the whole process, which is free in a child.
-template<class Mutex>
-class ProcessLock : public Mutex {
+// A lock of the whole process, which is free in a child.  Not for other kinds of lock: a rwlock
+// that is unlocked in a child goes to a thread that waited for it in the parent.
+class ProcessLock : public std::mutex {
 public:
-    ProcessLock() {
-        hold_at_fork(
-            this, [](void *self) { static_cast<ProcessLock *>(self)->lock(); },
-            [](void *self) { static_cast<ProcessLock *>(self)->unlock(); });
-    }
+    ProcessLock() { hold_at_fork(*this); }
 };
 
 } // namespace stretto

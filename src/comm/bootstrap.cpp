@@ -28,12 +28,14 @@ using transport::Segment;
 
 namespace {
 
+// By job and rank, how often this process has joined.  Threads may outlive main().
+auto &joins_mutex = *new ProcessLock;
+auto &joins = *new std::map<std::pair<std::string, int>, int>;
+
 // Which of this rank's inits this is: a job may join again.
 int instance(const Identity &me) {
-    static auto &mutex = *new ProcessLock<std::mutex>; // threads may outlive main()
-    static auto &joined = *new std::map<std::pair<std::string, int>, int>;
-    const std::lock_guard lock(mutex);
-    return joined[{me.job, me.rank}]++;
+    const std::lock_guard lock(joins_mutex);
+    return joins[{me.job, me.rank}]++;
 }
 
 bool joined(const Segment &segment, int rank) {

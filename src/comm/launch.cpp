@@ -13,6 +13,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/kernel_files.hpp"
+#include "base/lazy.hpp"
 
 namespace stretto::comm {
 
@@ -94,11 +95,13 @@ bool has(std::string_view environment, const std::string &variable) {
     return false;
 }
 
+constinit Lazy<Processes> real_processes;
+
 } // namespace
 
 const Processes &processes() {
-    static const Processes all{parent_of, environment_of, mark_of_pid, mark_of_peer};
-    return all;
+    return real_processes.get(
+        [] { return Processes{parent_of, environment_of, mark_of_pid, mark_of_peer}; });
 }
 
 std::string launcher_mark(const std::string &rank_variable, const Processes &all) {

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/interrupted.hpp"
+#include "base/lazy.hpp"
 #include "base/status.hpp"
 #include "net/interfaces.hpp"
 
@@ -69,6 +70,8 @@ std::pair<Descriptor, Address> for_all_addresses(std::uint16_t port) {
     enable(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
     return {std::move(socket), Address::any(AF_INET6, port)};
 }
+
+constinit Lazy<std::string> name_of_host;
 
 } // namespace
 
@@ -155,12 +158,11 @@ void send_without_delay(int socket) {
 }
 
 const std::string &host_name() {
-    static const std::string name = [] {
+    return name_of_host.get([] {
         char text[HOST_NAME_MAX + 1] = "";
         return gethostname(text, sizeof(text) - 1) == 0 && *text != '\0' ? std::string(text)
                                                                          : std::string("this host");
-    }();
-    return name;
+    });
 }
 
 } // namespace stretto::net

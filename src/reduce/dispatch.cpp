@@ -10,6 +10,7 @@
 #include <cpuid.h>
 #endif
 
+#include "base/lazy.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "reduce/table.hpp"
@@ -29,19 +30,26 @@ static bool has_f16c() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
+
+static bool has_avx2() {
+    return __builtin_cpu_supports("avx2") && has_f16c();
+}
+
+static bool has_avx512() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && has_f16c();
+}
+
+static constinit Lazy<bool> avx2, avx512;
 #endif
 
 // Null where the processor lacks the instruction set.
 static const Table *table(Isa isa) {
 #if defined(STRETTO_WIDE_KERNELS)
-    static const bool has_avx2 = __builtin_cpu_supports("avx2") && has_f16c();
-    static const bool has_avx512 =
-        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && has_f16c();
     if (isa == Isa::avx512)
-        return has_avx512 ? &avx512_table : nullptr;
+        return avx512.get(has_avx512) ? &avx512_table : nullptr;
     if (isa == Isa::avx2)
-        return has_avx2 ? &avx2_table : nullptr;
+        return avx2.get(has_avx2) ? &avx2_table : nullptr;
 #endif
     return isa == Isa::baseline ? &baseline_table : nullptr;
 }
@@ -73,9 +81,10 @@ Isa widest_isa(std::string_view limit) {
     return widest;
 }
 
+static constinit Lazy<Isa> best;
+
 Isa best_isa() {
-    static const Isa best = widest_isa(text(Setting::isa));
-    return best;
+    return best.get([] { return widest_isa(text(Setting::isa)); });
 }
 
 Pass pass(Dtype dtype, ReduceOp op, Rounding rounding, Isa isa) {

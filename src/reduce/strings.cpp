@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/lazy.hpp"
 #include "base/settings.hpp"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -47,16 +48,18 @@ void copy_string(void *out, const void *in, std::size_t bytes) {
                 bytes - lead);
 }
 
+constinit Lazy<bool> use;
+constinit Lazy<Pass> vector_copy;
+
 } // namespace
 
 bool string_copies() {
-    static const bool use = has_fast_strings() && enabled(Setting::string_copies);
-    return use;
+    return use.get([] { return has_fast_strings() && enabled(Setting::string_copies); });
 }
 
 void copy_by_strings(void *const *out, int outs, const void *const *in, int ins, std::size_t bytes,
                      std::uint32_t streaming) {
-    static const Pass vectors = copy_pass();
+    const Pass vectors = vector_copy.get([] { return copy_pass(); });
     if (streaming != 0 || out[0] == in[0])
         return vectors(out, outs, in, ins, bytes, streaming);
     const std::size_t block = outs == 1 ? bytes : kBlock;

@@ -65,7 +65,7 @@ Descriptor anonymous_file(const char *name, std::size_t bytes) {
 
 // The mappings of this process, by file identity.
 using Registry = std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>>;
-static auto &registry_mutex = *new ProcessLock<std::mutex>; // threads may outlive main()
+static auto &registry_mutex = *new ProcessLock; // threads may outlive main()
 static auto &registry = *new Registry;
 
 static std::weak_ptr<Mapping> &registered(int fd) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/lazy.hpp"
 #include "base/status.hpp"
 #include "comm/hosts/tcp_address.hpp"
 #include "comm/hosts/weaver.hpp"
@@ -73,9 +74,10 @@ void TcpFactory::adapt(std::vector<std::byte> &address, const transport::Way &wa
         address = tcp_bytes(way.rank_0.with_port(there->port()));
 }
 
+static constinit Lazy<TcpFactory> tcp;
+
 const TcpFactory &tcp_factory() {
-    static const TcpFactory factory;
-    return factory;
+    return tcp.get([] { return TcpFactory(); });
 }
 
 } // namespace stretto::comm

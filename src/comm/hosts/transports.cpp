@@ -17,10 +17,7 @@ using transport::TransportFactory;
 
 namespace {
 
-std::vector<const TransportFactory *> &added() {
-    static auto &factories = *new std::vector<const TransportFactory *>; // threads outlive main()
-    return factories;
-}
+auto &added = *new std::vector<const TransportFactory *>; // threads may outlive main()
 
 // What keeps a rank from a transport, in words; "" if nothing does.
 std::string obstacle(std::string_view transport, std::uint16_t version, const Endpoints &endpoints,
@@ -40,11 +37,11 @@ std::string obstacle(std::string_view transport, std::uint16_t version, const En
 } // namespace
 
 void add_transport(const TransportFactory &factory) {
-    added().push_back(&factory);
+    added.push_back(&factory);
 }
 
 std::vector<const TransportFactory *> transports() {
-    std::vector<const TransportFactory *> all = added();
+    std::vector<const TransportFactory *> all = added;
     all.push_back(&tcp_factory());
     return all;
 }
@@ -92,7 +89,7 @@ OpenTransports open_transports(const transport::Opening &opening) {
         open.lacks.push_back({std::string(factory.name()), why.substr(0, kMostWhyBytes)});
     };
     std::size_t room = transport::kMostAddressBytes - kTcpAddressBytes;
-    for (const TransportFactory *factory : added()) {
+    for (const TransportFactory *factory : added) {
         std::string why = why_not(*factory);
         try {
             if (why.empty()) {

@@ -2,6 +2,7 @@
 // Ranks that fork: a child can do nothing in the name of its parent, and takes nothing from it.
 #include "doctest.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -285,6 +286,47 @@ TEST_CASE("the death of a rank is seen while its child lives") {
     close(pipe_of_child[1]);
     unsetenv("STRETTO_TIMEOUT");
     unsetenv("STRETTO_PEER_TIMEOUT");
+}
+
+// Each thread of the parent holds a lock of the whole process now and then, and the children want
+// all of them.  If fork() does not wait for a lock, a child hangs in it until its alarm.
+TEST_CASE("a child joins a job and makes ops while threads of its parent do so") {
+    if (std::getenv("STRETTO_HOSTS") != nullptr)
+        return; // jobs of one rank each, which all would meet at one address
+    const auto make_op = [] {
+        const int factor = 3;
+        stretto_op op{};
+        return stretto_op_create_premul_sum(&factor, STRETTO_INT32, &op) == STRETTO_OK &&
+               stretto_op_free(op) == STRETTO_OK;
+    };
+    const auto join = [] {
+        stretto_comm comm = nullptr;
+        return stretto_init_explicit(0, 1, test::fresh_job().c_str(), &comm) == STRETTO_OK &&
+               stretto_finalize(&comm) == STRETTO_OK;
+    };
+    std::atomic<bool> over{false};
+    std::atomic<int> failed{0};
+    std::thread makes_ops([&] {
+        while (!over)
+            failed += make_op() ? 0 : 1;
+    });
+    std::thread joins([&] {
+        while (!over)
+            failed += join() ? 0 : 1;
+    });
+    int wrong = 0;
+    for (int child = 0; child < 100 && wrong == 0; ++child)
+        wrong += in_child([&] {
+                     alarm(60);
+                     return make_op() && join() ? 0 : 1;
+                 }) == 0
+                     ? 0
+                     : 1;
+    over = true;
+    makes_ops.join();
+    joins.join();
+    CHECK(wrong == 0);
+    CHECK(failed == 0);
 }
 
 TEST_CASE("no function that uses a communicator or a request is left out") {

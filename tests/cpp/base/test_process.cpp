@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "doctest.h"
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -73,8 +76,20 @@ TEST_CASE("descriptors are closed in a child, and those of others are not") {
 }
 
 TEST_CASE("locks of the process are free in a child, whoever held them") {
-    static auto &lock = *new ProcessLock<std::mutex>;
+    static auto &lock = *new ProcessLock;
     CHECK(exit_code(fork(), [] { return lock.try_lock() ? 0 : 1; }) == 0);
     CHECK(lock.try_lock());
     lock.unlock();
+
+    // Another thread holds it when this one forks: fork() waits until the lock is free.
+    std::atomic<bool> is_held{false};
+    std::thread holder([&] {
+        const std::lock_guard held(lock);
+        is_held = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    });
+    while (!is_held)
+        std::this_thread::yield();
+    CHECK(exit_code(fork(), [] { return lock.try_lock() ? 0 : 1; }) == 0);
+    holder.join();
 }
