@@ -2,6 +2,7 @@
 #include "base/spelling.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace stretto {
