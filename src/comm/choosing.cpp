@@ -26,6 +26,9 @@ select::Situation Communicator::situation(const Request &request) const {
     if (here.hosts > 1 && here.hosts < here.ranks)
         for (int rank = 0; rank < here.ranks; ++rank)
             here.host_of.push_back(segment_->placement().host_of(rank));
+    if (here.hosts == 1 && segment_->lines(0).cache.load(std::memory_order_relaxed) != 0)
+        for (int rank = 0; rank < here.ranks; ++rank)
+            here.cache_of.push_back(segment_->lines(rank).cache.load(std::memory_order_relaxed));
     return here;
 }
 

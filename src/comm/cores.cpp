@@ -19,6 +19,14 @@ unsigned CoreSet::count() const {
     return sum;
 }
 
+std::vector<std::size_t> CoreSet::processors() const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < words_.size(); ++i)
+        for (std::uint64_t word = words_[i]; word != 0; word &= word - 1)
+            found.push_back(64 * i + static_cast<std::size_t>(std::countr_zero(word)));
+    return found;
+}
+
 CoreSet affinity(int (*ask)(pid_t, std::size_t, cpu_set_t *)) {
     struct Free {
         void operator()(cpu_set_t *mask) const { CPU_FREE(mask); }
@@ -56,6 +64,17 @@ unsigned quota() {
 unsigned cores_worth(const CoreSet &allowed) {
     const unsigned known = allowed.count();
     return std::max(1u, std::min(known != 0 ? known : online(), quota()));
+}
+
+std::vector<std::int32_t> caches_of(std::span<const CoreSet> ranks, const Caches &caches) {
+    std::vector<std::int32_t> found;
+    for (const CoreSet &rank : ranks) {
+        const std::optional<std::int32_t> cache = caches.shared_by(rank.processors());
+        if (!cache)
+            return {};
+        found.push_back(*cache);
+    }
+    return found;
 }
 
 } // namespace stretto::comm

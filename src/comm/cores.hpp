@@ -6,6 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <sched.h>
+#include <span>
+#include <vector>
+
+#include "base/caches.hpp"
 
 namespace stretto::comm {
 
@@ -24,6 +28,7 @@ public:
             words_[i] |= other.words_[i];
     }
     unsigned count() const;
+    std::vector<std::size_t> processors() const; // ascending
     bool operator==(const CoreSet &) const = default;
 
 private:
@@ -40,5 +45,10 @@ unsigned quota();
 // What ranks that may use these can count with: at least one, and no more than the quota.  If it is
 // not known which these are, those that are online.
 unsigned cores_worth(const CoreSet &allowed);
+
+// The last-level cache of each rank, by the processors that each may use.  Nothing if one of the
+// ranks may use processors of several caches, as a rank that is not bound, or if its cache is not
+// known.
+std::vector<std::int32_t> caches_of(std::span<const CoreSet> ranks, const Caches &caches);
 
 } // namespace stretto::comm

@@ -29,7 +29,7 @@ bool is_follower(int rank, const Identity &me, const Origin *origin) {
 
 // One rank's call.  What cannot be one is turned away without harm.
 void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &me,
-           const Origin *origin, std::vector<Descriptor> &peers, CoreSet &cores) {
+           const Origin *origin, std::vector<Descriptor> &peers, std::vector<CoreSet> &cores) {
     throw_refusal(bytes);
     const auto greeting = parse_hello(bytes);
     if (!greeting)
@@ -47,7 +47,7 @@ void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &
         peers[static_cast<std::size_t>(hello.rank)].open())
         refuse("two processes of " + me.words() + " say that they are rank " +
                std::to_string(hello.rank) + "; give every job a name of its own");
-    cores.add(hello.cores);
+    cores[static_cast<std::size_t>(hello.rank)] = hello.cores;
     send_answer(caller.get(), Status::ok, kWelcome);
     peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
 }
@@ -99,17 +99,16 @@ Descriptor listen_for_others(const Identity &me, const std::string &name) {
     return listener;
 }
 
-// Waits for all others to call.
-CoreSet gather(const Identity &me, const Origin *origin, Callers &callers,
-               std::vector<Descriptor> &peers, Patience &patience) {
-    CoreSet cores = affinity();
+// Waits for all others to call, and notes the cores of each.
+void gather(const Identity &me, const Origin *origin, Callers &callers,
+            std::vector<Descriptor> &peers, std::vector<CoreSet> &cores, Patience &patience) {
     const auto take = [&](Descriptor caller, std::span<const std::byte> greeting) {
         admit(std::move(caller), greeting, me, origin, peers, cores);
     };
     for (;;) {
         const std::vector<int> absent = missing(me, origin, peers);
         if (absent.empty())
-            return cores;
+            return;
         patience.watch();
         if (patience.ended())
             throw too_late(me, origin, absent, callers.silent(), patience);
@@ -118,6 +117,17 @@ CoreSet gather(const Identity &me, const Origin *origin, Callers &callers,
         if (const int rank = heard_from(peers); rank >= 0)
             throw refusal_of(rank, peers[static_cast<std::size_t>(rank)].get());
     }
+}
+
+// Writes into the segment which ranks share a cache.  If ranks are on several hosts, each founder
+// knows only those of its own host, and writes nothing.
+void note_caches(Segment &segment, std::span<const CoreSet> cores, const CoreSet &all) {
+    if (!segment.placement().one_host() || cores.size() == 1)
+        return;
+    const std::vector<std::int32_t> caches = caches_of(cores, Caches::read(all.processors()));
+    for (std::size_t rank = 0; rank < caches.size(); ++rank)
+        segment.lines(static_cast<int>(rank))
+            .cache.store(1 + caches[rank], std::memory_order_relaxed);
 }
 
 } // namespace
@@ -194,15 +204,20 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
             callers.answer(status, why, milliseconds, absent);
     };
     try {
-        CoreSet cores = affinity();
+        std::vector<CoreSet> cores(static_cast<std::size_t>(me.size));
+        cores[static_cast<std::size_t>(me.rank)] = affinity();
         if (!missing(me, origin, meeting.sockets).empty()) {
             listener = listen_for_others(me, name);
-            cores = gather(me, origin, callers, meeting.sockets, patience);
+            gather(me, origin, callers, meeting.sockets, cores, patience);
             listener = Descriptor(); // who calls from now on is of another job of this name
         }
+        CoreSet all;
+        for (const CoreSet &each : cores)
+            all.add(each);
         meeting.segment = Segment::create(origin != nullptr && !origin->placement().one_host()
                                               ? origin->shape
-                                              : shape_for(me.size, cores_worth(cores), origin));
+                                              : shape_for(me.size, cores_worth(all), origin));
+        note_caches(*meeting.segment, cores, all);
         const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};
         for (const Descriptor &peer : meeting.sockets)
             if (peer.open())

@@ -41,8 +41,10 @@ Reproducible reproducible_named(std::string_view name) {
 }
 
 schedule::Topology topology_of(const Situation &s) {
-    if (s.hosts <= 1)
-        return {};
+    if (s.hosts <= 1) {
+        const std::vector<std::int32_t> one(s.cache_of.size(), 0);
+        return schedule::Topology(one, s.cache_of);
+    }
     std::vector<std::int32_t> host_of(s.host_of.begin(), s.host_of.end());
     if (host_of.empty()) {
         host_of.resize(static_cast<std::size_t>(s.ranks));

@@ -44,6 +44,8 @@ struct Situation {
     int hosts = 1; // that the ranks are on
     // Of each rank, where hosts have several; empty: each has a host of its own, or all have one.
     std::vector<int> host_of;
+    // The last-level cache of each rank, if all ranks are on one host and each is bound to one.
+    std::vector<std::int32_t> cache_of;
     Profile profile; // of the network between hosts
 };
 

@@ -42,6 +42,9 @@ struct LineBlock {
     alignas(kLine) std::atomic<std::int32_t> pid; // in its PID namespace
     std::atomic<std::uint32_t> joined;
     std::atomic<std::uint32_t> left;
+    // 1 + its last-level cache; 0: not known.  The founder writes it before any other rank maps
+    // the segment.
+    std::atomic<std::int32_t> cache;
     std::atomic<std::uint32_t> lost; // of another host, and nothing comes from there any more
     std::atomic<std::uint64_t> pid_namespace; // 0: unknown
     std::atomic<std::uint64_t> standing;      // where it has waited long (standing.hpp); 0: nowhere

@@ -41,8 +41,9 @@ Choice choice(const std::string &text) {
 
 std::string drawn(std::minstd_rand &random) {
     const std::string leaders[] = {"", ", leaders=1", ", leaders=2"};
-    return std::string("hierarchical(inter=") + kInter[random() % 5] +
-           ", intra=" + kIntra[random() % 5] + leaders[random() % 3] + ")";
+    const char *const inter = kInter[random() % 5], *const intra = kIntra[random() % 5];
+    return std::string("hierarchical(inter=") + inter + ", intra=" + intra + leaders[random() % 3] +
+           (random() % 4 == 0 ? ", level=cache" : "") + ")";
 }
 
 // Runs the ranks of a job that is on the hosts which the environment names.

@@ -4,10 +4,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
+#include "base/caches.hpp"
 #include "comm/cores.hpp"
+#include "support/folder.hpp"
 
 using namespace stretto::comm;
+using stretto::Caches;
 
 namespace {
 
@@ -48,6 +55,31 @@ TEST_CASE("processors of several ranks are counted once") {
     other.add(CoreSet::kMost); // Linux has none
     all.add(other);
     CHECK(all.count() == 4);
+}
+
+TEST_CASE("the cache of each rank is that of the processors which it may use") {
+    const test::Folder folder;
+    for (int processor = 0; processor < 8; ++processor) {
+        const std::string cache =
+            folder.path() + "/cpu" + std::to_string(processor) + "/cache/index0";
+        std::filesystem::create_directories(cache);
+        std::ofstream(cache + "/level") << 3;
+        std::ofstream(cache + "/shared_cpu_list") << (processor < 4 ? "0-3" : "4-7");
+    }
+    const auto bound = [](std::vector<std::size_t> processors) {
+        CoreSet set;
+        for (const std::size_t each : processors)
+            set.add(each);
+        CHECK(set.processors() == processors);
+        return set;
+    };
+    const Caches caches = Caches::read({0, 1, 2, 3, 4, 5, 6, 7}, folder.path());
+    using Numbers = std::vector<std::int32_t>;
+    CHECK(caches_of(std::vector{bound({1}), bound({4, 6}), bound({0, 3})}, caches) ==
+          Numbers{0, 4, 0});
+    CHECK(caches_of(std::vector{bound({1}), bound({3, 4})}, caches) == Numbers{}); // of two
+    CHECK(caches_of(std::vector{bound({1}), bound({})}, caches) == Numbers{});     // not told
+    CHECK(caches_of(std::vector{bound({1}), bound({64})}, caches) == Numbers{});
 }
 
 TEST_CASE("an affinity that is not told is not one core") {

@@ -347,6 +347,11 @@ TEST_CASE("compositions are for callers who ask for them by name, on the hosts t
                      algorithms::make(algorithms::parse(Collective::allreduce, "direct"), 6)));
     s.hosts = 1;
     CHECK(select::obstacle(with("inter=ring"), s) == ""); // of one host it does nothing
+    // Ranks of one host that are bound to caches.
+    s.cache_of = {5, 5, 5, 1, 1, 1};
+    CHECK(select::topology_of(s) == schedule::Topology::parse("1x6/3"));
+    CHECK(select::make(with("level=cache"), s).symmetry == schedule::Symmetry({2, 3}));
+    CHECK(contains(select::obstacle(with("inter=ring,intra=ring,level=cache"), s), "order"));
 }
 
 TEST_CASE("asking for what cannot serve lists what can") {
