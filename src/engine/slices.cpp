@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/slices.hpp"
 
-#include "transport/cell.hpp"
-
 #include <algorithm>
+
+#include "schedule/slices.hpp"
 
 namespace stretto::engine {
 
@@ -38,16 +38,22 @@ std::vector<Touch> fills(const schedule::Schedule &schedule, Position position,
 
 namespace {
 
-bool follows(const Place &a, std::size_t length, const Place &b) {
+// Whether b begins where a ends.
+bool follows(const Place &a, const Place &b) {
+    const std::size_t length = a.range.length;
     return a.scratch == b.scratch && a.key + length == b.key && a.range.space == b.range.space &&
            a.range.offset + length == b.range.offset;
 }
 
-bool follows(const Slice &slice, const Touch &touch) {
-    for (std::size_t k = 0; k < touch.reads.size(); ++k)
-        if (!follows(slice.reads[k], slice.length, touch.reads[k]))
+bool follows(const Touch &a, const Touch &b) {
+    for (std::size_t k = 0; k < b.reads.size(); ++k)
+        if (!follows(a.reads[k], b.reads[k]))
             return false;
-    return !touch.write || follows(*slice.write, slice.length, *touch.write);
+    return !b.write || follows(*a.write, *b.write);
+}
+
+std::size_t length_of(const Touch &touch) {
+    return (touch.write ? *touch.write : touch.reads[0]).range.length;
 }
 
 Place part(Place place, std::size_t offset, std::size_t length) {
@@ -67,49 +73,45 @@ Slice part(const Touch &touch, std::size_t offset, std::size_t length) {
     return slice;
 }
 
-void extend(Slice &slice, std::size_t length) {
-    slice.length += length;
-    slice.stored = slice.length;
-    for (Place &read : slice.reads)
-        read.range.length = slice.length;
-    if (slice.write)
-        slice.write->range.length = slice.length;
-}
+// Where a slice begins, and how long it is.
+struct Cut {
+    std::size_t block, within, length;
+    std::int32_t layer;
+};
 
-// A long block is cut into equal pieces of at most `most` bytes, on cache lines.
-std::size_t piece_of(std::size_t length, std::size_t most, std::size_t element) {
-    const std::size_t grain = transport::kLine % element == 0 ? transport::kLine : element;
-    const std::size_t pieces = (length + most - 1) / most;
-    return ((length + pieces - 1) / pieces + grain - 1) / grain * grain;
+std::vector<Cut> cuts(const std::vector<Touch> &touch, const std::vector<Touch> *other,
+                      std::size_t most, std::size_t element) {
+    std::vector<Cut> found;
+    std::size_t before = 0; // the last block that has bytes
+    for (std::size_t j = 0; j < touch.size(); ++j) {
+        const std::size_t length = length_of(touch[j]);
+        if (length == 0)
+            continue;
+        const bool neighbour = !found.empty() && follows(touch[before], touch[j]) &&
+                               (other == nullptr || follows((*other)[before], (*other)[j]));
+        before = j;
+        const std::size_t begun = schedule::slices_begun(
+            length, neighbour ? found.back().length + length : schedule::kApart, most);
+        if (begun == 0)
+            found.back().length += length;
+        const std::size_t each = schedule::slice_length(length, most, element);
+        std::int32_t layer = begun == 1 ? static_cast<std::int32_t>(found.size()) : 0;
+        for (std::size_t at = 0; begun > 0 && at < length; at += each)
+            found.push_back({j, at, std::min(each, length - at), layer++});
+    }
+    return found;
 }
 
 } // namespace
 
 void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
          std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices) {
-    for (std::size_t j = 0; j < touch.size(); ++j) {
-        const Place &any = touch[j].write ? *touch[j].write : touch[j].reads[0];
-        const std::size_t length = any.range.length;
-        if (length == 0)
-            continue;
-        if (length <= most && !slices.empty() && slices.back().length + length <= most &&
-            follows(slices.back(), touch[j]) &&
-            (other == nullptr || follows(other_slices->back(), (*other)[j]))) {
-            extend(slices.back(), length);
-            if (other != nullptr)
-                extend(other_slices->back(), length);
-            continue;
-        }
-        const std::size_t piece = piece_of(length, most, element);
-        std::int32_t layer = length <= most ? static_cast<std::int32_t>(slices.size()) : 0;
-        for (std::size_t at = 0; at < length; at += piece, ++layer) {
-            const std::size_t bytes = std::min(piece, length - at);
-            slices.push_back(part(touch[j], at, bytes));
-            slices.back().layer = layer;
-            if (other != nullptr) {
-                other_slices->push_back(part((*other)[j], at, bytes));
-                other_slices->back().layer = layer;
-            }
+    for (const Cut &each : cuts(touch, other, most, element)) {
+        slices.push_back(part(touch[each.block], each.within, each.length));
+        slices.back().layer = each.layer;
+        if (other != nullptr) {
+            other_slices->push_back(part((*other)[each.block], each.within, each.length));
+            other_slices->back().layer = each.layer;
         }
     }
 }
@@ -117,14 +119,13 @@ void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::
 std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const Blocks &blocks,
                              std::size_t most, std::size_t element) {
     std::vector<Slice> slices;
-    const std::size_t piece = piece_of(blocks.least(), most, element);
+    const std::size_t piece = schedule::slice_length(blocks.least(), most, element);
     const std::size_t pieces = (blocks.least() + piece - 1) / piece;
     for (std::size_t j = 0; j < touch.size(); ++j) {
-        const Place &any = touch[j].write ? *touch[j].write : touch[j].reads[0];
         for (std::size_t k = 0; k < pieces; ++k) {
             const std::size_t at = k * piece;
             const bool last = k + 1 == pieces;
-            slices.push_back(part(touch[j], at, last ? any.range.length - at : piece));
+            slices.push_back(part(touch[j], at, last ? length_of(touch[j]) - at : piece));
             slices.back().stored = last ? blocks.longest() - at : piece;
             slices.back().layer = static_cast<std::int32_t>(pieces == 1 ? j : k);
             slices.back().block = static_cast<std::int32_t>(j);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How ops are cut into the pieces that travel.
+// The slices of ops: where they lie in the memory of a position.
 #pragma once
 
 #include <cstddef>
@@ -39,11 +39,8 @@ std::vector<Touch> fills(const schedule::Schedule &schedule, Position position,
                          const std::vector<schedule::Block> &blocks, Memory &memory);
 
 // Cuts an op, or the two sides of a message alike (`other` may be null), into slices of at most
-// `most` bytes, of whole elements.  A long block is cut into equal pieces on cache lines, unless an
-// element is a record that does not fit into them evenly; short blocks that are neighbours on both
-// sides travel together.
-//
-//   most = 64 KiB:  | 150 KiB | -> 50, 50, 50      | 20 | 20 | 20 | 20 | -> 60, 20
+// `most` bytes, of whole elements (schedule/slices.hpp).  Short blocks travel together where they
+// are neighbours in the memory of both sides.
 void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
          std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices);
 

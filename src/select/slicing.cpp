@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "schedule/slices.hpp"
+
 namespace stretto::select {
 
 using schedule::Block;
@@ -39,38 +41,34 @@ std::size_t Slicing::bytes(const std::vector<Block> &blocks) const {
 void Slicing::cut(const std::vector<Block> &blocks, Cut &result) const {
     result.pieces.clear();
     result.places.clear();
-    std::size_t together = 0, held = 0; // blocks in the last piece, and their bytes; 0: it is full
+    std::size_t together = 0, held = 0; // blocks in the last slice, and their bytes
     for (const Block block : blocks) {
         const std::size_t length = bytes(block);
+        const std::size_t joined = together == 0 ? schedule::kApart
+                                   : alike_      ? share(together + 1)
+                                                 : held + length;
+        const std::size_t slices = schedule::slices_begun(length, joined, slice_);
         const auto next = static_cast<std::uint32_t>(result.pieces.size());
         if (length == 0) {
             result.places.push_back({next, 0});
             continue;
         }
-        if (length > slice_) {
-            const std::size_t slices = (length - 1) / slice_ + 1;
-            const std::size_t walked = std::min(slices, most_);
-            const auto n = static_cast<double>(walked);
-            for (std::size_t i = 0; i < walked; ++i)
-                result.pieces.push_back({static_cast<double>(length) / n,
-                                         static_cast<double>(slices) / n,
-                                         static_cast<std::int32_t>(i)});
-            result.places.push_back({next, static_cast<std::uint32_t>(walked)});
-            together = 0;
-            continue;
-        }
-        const std::size_t joined = alike_ ? share(together + 1) : held + length;
-        if (together > 0 && joined <= slice_) {
-            ++together;
-            held = joined;
-            result.pieces.back().bytes = static_cast<double>(held);
+        if (slices == 0) {
             result.places.push_back({next - 1, 1});
+            result.pieces.back().bytes += static_cast<double>(joined - held);
+            held = joined;
+            ++together;
             continue;
         }
+        const std::size_t walked = std::min(slices, most_);
+        const auto n = static_cast<double>(walked);
+        for (std::size_t i = 0; i < walked; ++i)
+            result.pieces.push_back({static_cast<double>(length) / n,
+                                     static_cast<double>(slices) / n,
+                                     static_cast<std::int32_t>(i)});
+        result.places.push_back({next, static_cast<std::uint32_t>(walked)});
+        held = (length - 1) % schedule::slice_length(length, slice_, element_) + 1;
         together = 1;
-        held = length;
-        result.pieces.push_back({static_cast<double>(length), 1, 0});
-        result.places.push_back({next, 1});
     }
 }
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How an op is cut into the pieces that travel, as price.hpp counts them.
-//
-//   slice = 64 KiB, blocks of  150  20  20  20  20  KiB
-//   pieces                     50  50  50  60      20
-//
-// The engine (engine/slices.hpp) cuts alike but for two details, which it knows and this does not:
-// blocks travel together only where they are neighbours in memory, and slices end on cache lines.
+// The slices of ops (schedule/slices.hpp), as price.hpp counts them: those of a long block are
+// equally long, and all blocks of an op's list count as neighbours in memory.
 #pragma once
 
 #include <cstddef>
