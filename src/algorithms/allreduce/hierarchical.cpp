@@ -32,7 +32,6 @@
 
 #include "algorithms/catalog.hpp"
 #include "algorithms/compose.hpp"
-#include "schedule/access.hpp"
 
 namespace stretto::algorithms {
 
@@ -184,13 +183,6 @@ Blocks blocks_of_part(Position part, const Schedule &inter, Position host, bool 
     return found;
 }
 
-// An engine folds a receive into the reduction before it, where the side of the operand allows
-// that; and the side differs between hosts.
-bool reduces_in_place(const Schedule &inter) {
-    return std::ranges::any_of(inter.program(0).ops,
-                               [](const Op &op) { return schedule::reduces_in_place(op); });
-}
-
 Schedule make_hierarchical(const Problem &problem) {
     const Hierarchy of(problem);
     const Shared inter = shared(of.inter, of.hosts());
@@ -208,8 +200,7 @@ Schedule make_hierarchical(const Problem &problem) {
     const std::optional<Group> group =
         symmetry(of, same_group ? down->symmetry : asymmetric, inter->symmetry);
     const bool waits_alike = (alone || (alike_by_place(*down) && alike_by_place(*up))) &&
-                             (one || alike_by_place(*inter)) &&
-                             (alone || one || !reduces_in_place(*inter));
+                             (one || alike_by_place(*inter));
     const bool turned = !one && group && waits_alike && inter->blocks() % inter->ranks == 0;
     const bool all_alike = waits_alike && (one || turned || inter->blocks() == 1);
 

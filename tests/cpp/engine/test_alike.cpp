@@ -108,7 +108,8 @@ void each_alike(Check &&check) {
     // Compositions over hosts that are alike.
     for (const std::string hosts : {"2x2", "3x2", "cyclic:2x3", "4x3", "cyclic:4x2", "2x5", "1x3"})
         for (const std::string pair :
-             {"intra=direct,inter=direct", "intra=ring,inter=direct", "intra=direct,inter=one_shot",
+             {"intra=direct,inter=direct", "intra=direct,inter=ring", "intra=ring,inter=ring",
+              "intra=ring,inter=direct", "intra=direct,inter=one_shot",
               "intra=direct,inter=recursive_doubling", "intra=ring,inter=dissemination"}) {
             const schedule::Topology topology = schedule::Topology::parse(hosts);
             const Choice choice =
