@@ -59,7 +59,6 @@ void let_go(stretto_comm parents) {
 }
 
 stretto_comm open(const stretto::comm::Identity &me) {
-    stretto::check_settings();
     joined.add(me);
     stretto::call_scope() = {me.rank};
     if (const auto most = stretto::info(stretto::Setting::size).most;

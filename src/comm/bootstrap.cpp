@@ -203,18 +203,33 @@ Joined join_across(const Identity &me, const Origin &origin) {
 
 } // namespace
 
+void check_environment() {
+    check_settings();
+    net::check_interface_filter();
+    (void)net::port_range();
+    net::check_congestion();
+    check_transport();
+}
+
+void check_environment(const Identity &me) {
+    try {
+        check_environment();
+    } catch (const Error &error) {
+        if (me.size == 1)
+            throw;
+        throw Error(error.status(), rank_here(me.rank) + ": " + error.what());
+    }
+}
+
 Joined join(const Identity &me, const Origin *origin) {
     if (origin != nullptr && !origin->placement().one_host())
         return join_across(me, *origin);
     if (origin != nullptr)
         return join_here(me, origin, origin->place);
-    // What makes no sense is told whether it is needed or not.
-    (void)net::interface_filter();
-    (void)net::port_range();
-    net::check_congestion();
+    if (me.size == 1)
+        check_environment(me); // a job of several looks where the others can be told
     if (!me.address.empty() && me.size > 1)
-        return join_hosts(me); // which tells the others that a transport makes no sense
-    check_transport();
+        return join_hosts(me);
     if (given(Setting::hosts) && me.size > 1)
         throw Error(Status::argument,
                     "STRETTO_HOSTS is '" + shown(text(Setting::hosts)) +

@@ -57,4 +57,10 @@ struct Joined {
 // and what the origin's watch throws.
 Joined join(const Identity &me, const Origin *origin = nullptr);
 
+// Throws Error(argument) if a setting of this process makes no sense, used or not.  join() does
+// this at a moment at which the error reaches the other ranks, which would wait for this one.
+void check_environment();
+// The same; in a job of several ranks the error names this rank.
+void check_environment(const Identity &me);
+
 } // namespace stretto::comm

@@ -117,6 +117,8 @@ Meeting follow(const Identity &me, const Origin *origin, const std::string &name
         std::optional<Handed> handed;
         while (!handed) {
             socket = call_founder(me, who, name, patience);
+            if (origin == nullptr)
+                check_environment(me);
             handed = greet(socket.get(), hello, me, who, patience);
             if (!handed && patience.ended())
                 throw Error(Status::timeout, who + " of " + me.words() + " has turned rank " +

@@ -182,6 +182,7 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
     Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), me.rank};
     Descriptor listener;
     Callers callers(listener, me.rank, std::max(kHelloBytes, kAnswerBytes));
+    bool own = false; // the failure is of this process's environment
     // Answers the ranks that have called and those that call now.  If this process lacks a
     // descriptor, it expects all ranks to call: each rank that has its answer makes room for the
     // next one.
@@ -196,10 +197,12 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
                 send_answer(peer.get(), status, why);
             peer = Descriptor();
         }
-        // Ranks that call a little later are told the failure as well.
-        const int milliseconds = status == Status::timeout  ? 0
-                                 : status == Status::system ? static_cast<int>(kStays / 1'000'000)
-                                                            : 500;
+        // Ranks that call a little later are told the failure as well; longer if it is this
+        // process's own, which may fail before any rank has called.
+        const int milliseconds = status == Status::timeout ? 0
+                                 : own || status == Status::system
+                                     ? static_cast<int>(kStays / 1'000'000)
+                                     : 500;
         if (listener.open())
             callers.answer(status, why, milliseconds, absent);
     };
@@ -208,6 +211,10 @@ Meeting found(const Identity &me, const Origin *origin, const std::string &name,
         cores[static_cast<std::size_t>(me.rank)] = affinity();
         if (!missing(me, origin, meeting.sockets).empty()) {
             listener = listen_for_others(me, name);
+            own = true;
+            if (origin == nullptr)
+                check_environment(me);
+            own = false;
             gather(me, origin, callers, meeting.sockets, cores, patience);
             listener = Descriptor(); // who calls from now on is of another job of this name
         }

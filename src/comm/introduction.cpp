@@ -12,6 +12,7 @@
 #include "base/mix.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
+#include "comm/bootstrap.hpp"
 #include "net/bytes.hpp"
 #include "net/crypto.hpp"
 #include "net/interfaces.hpp"
@@ -74,7 +75,7 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
 }
 
 Card own_card() {
-    check_settings();
+    check_environment();
     Card card;
     card.kernel = mix(contents("/proc/sys/kernel/random/boot_id"));
     struct stat space{};

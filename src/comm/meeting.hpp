@@ -24,7 +24,7 @@ namespace stretto::comm {
 class Patience {
 public:
     explicit Patience(const Origin *origin)
-        : origin_(origin), limit_ns_(nanoseconds(Setting::init_timeout)), start_(now_ns()) {}
+        : origin_(origin), limit_ns_(init_timeout()), start_(now_ns()) {}
     void watch_by(const Origin &origin) { origin_ = &origin; }
     bool ended() const { return now_ns() > deadline(); }
     // Of now_ns(); UINT64_MAX: never.
@@ -46,6 +46,15 @@ public:
     }
 
 private:
+    // A malformed setting is told to the others, within the default.
+    static std::uint64_t init_timeout() {
+        try {
+            return nanoseconds(Setting::init_timeout);
+        } catch (const Error &) {
+            const SettingInfo &setting = info(Setting::init_timeout);
+            return parse(setting, setting.fallback).number;
+        }
+    }
     std::uint64_t after(std::uint64_t more) const {
         return limit_ns_ == 0 ? UINT64_MAX : start_ + limit_ns_ + more;
     }

@@ -134,8 +134,17 @@ bool InterfaceFilter::takes(std::string_view interface) const {
     return words_.empty() || named != excludes_;
 }
 
+void check_interface_filter() {
+    if (given(Setting::iface))
+        (void)InterfaceFilter(text(Setting::iface));
+}
+
 InterfaceFilter interface_filter() {
-    return given(Setting::iface) ? InterfaceFilter(text(Setting::iface)) : InterfaceFilter();
+    try {
+        return given(Setting::iface) ? InterfaceFilter(text(Setting::iface)) : InterfaceFilter();
+    } catch (const Error &) {
+        return {};
+    }
 }
 
 } // namespace stretto::net

@@ -46,7 +46,9 @@ private:
     std::vector<std::string> words_;
     bool excludes_ = false, whole_ = false;
 };
-// Of the setting in force.
+// Of the setting in force.  Throws Error(argument) if it makes no sense.
+void check_interface_filter();
+// All interfaces if it makes no sense: this rank still has to tell the others why it does not come.
 InterfaceFilter interface_filter();
 
 // Where a peer is, as far as one knows.

@@ -109,11 +109,7 @@ void HostMeeting::find_neighbours(int instance) {
 
 // By what other hosts reach this rank.  What keeps it from that can be told already.
 void HostMeeting::listen() {
-    try {
-        check_transport();
-    } catch (const Error &error) {
-        throw Error(error.status(), rank_here(me_.rank) + ": " + error.what());
-    }
+    check_environment(me_);
     open_ = open_transports(
         {me_.rank, me_.size, key_, net::parse_endpoint(me_.address_from, me_.address).port});
 }

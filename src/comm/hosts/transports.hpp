@@ -36,8 +36,8 @@ struct OpenTransports {
 
     std::shared_ptr<transport::RemoteTransport> named(std::string_view name) const;
 };
-// Opens what this rank can use, after check_transport().  Throws Error if it cannot even listen for
-// TCP.
+// Opens what this rank can use, after check_environment().  Throws Error if it cannot even listen
+// for TCP.
 OpenTransports open_transports(const transport::Opening &opening);
 
 // The first transport of rank 0's list by which every rank takes data, in the same version; "" if
