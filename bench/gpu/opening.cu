@@ -29,6 +29,74 @@ std::string hex(uint64_t number) {
     return text;
 }
 
+// Rank 0 works while all others keep the GPU busy by kernels of 0.3 ms at the highest clock.
+void beside_busy_peers(const Rank &rank) {
+    int kilohertz = 0;
+    CU(cuDeviceGetAttribute, &kilohertz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, rank.device);
+    const long long cycles = 3ll * kilohertz / 10;
+    struct Load {
+        const char *peers;
+        int blocks, queued; // kernels that a peer enqueues at once
+    };
+    const Load loads[] = {{"peers run a kernel of 0.3 ms on 1 block at a time", 1, 1},
+                          {"peers run a kernel of 0.3 ms on the whole GPU at a time", 264, 1},
+                          // Longer than a time slice: how long that is shows in rank 0's waits.
+                          {"peers have 40 kernels of 0.3 ms enqueued", 264, 40}};
+    HostPage page(rank);
+    CUdeviceptr device = 0, second = 0;
+    CU(cuMemAlloc, &device, 2 * kMiB);
+    CU(cuMemAlloc, &second, 2 * kMiB);
+    const auto own = [&](int blocks) {
+        busy<<<blocks, 256, 0, rank.stream>>>(cycles);
+        LAUNCHED("busy");
+    };
+    const auto measure = [&](const std::string &beside, int times, int blocks) {
+        const auto report = [&](const char *what, auto call, size_t bytes = 0) {
+            rank.stage(std::string(what) + ", " + beside);
+            const auto once = [&] {
+                call();
+                rank.sync();
+            };
+            once();
+            rank.report(std::string(what) + ", " + beside, "us", rank.time(times, once), bytes);
+        };
+        report("launch and sync", [&] { rank.launch_and_sync(); });
+        report("own kernel of 0.3 ms", [&] { own(blocks); });
+        // Which of these needs a turn of its process on the GPU?
+        report("memory operation",
+               [&] { CU(cuStreamWriteValue32, rank.stream, page.device + 4096, 1u, 0u); });
+        for (const size_t bytes : {size_t{8}, size_t{32} << 10}) {
+            report(
+                "copy to registered memory",
+                [&] { CU(cuMemcpyDtoHAsync, page.host, device, bytes, rank.stream); }, bytes);
+            report(
+                "copy from registered memory",
+                [&] { CU(cuMemcpyHtoDAsync, device, page.host, bytes, rank.stream); }, bytes);
+        }
+        report(
+            "copy on the device", [&] { CU(cuMemcpyDtoDAsync, second, device, kMiB, rank.stream); },
+            kMiB);
+    };
+    if (rank.rank == 0)
+        measure("peers are idle", 50, 264);
+    for (const Load &load : loads) {
+        rank.barrier();
+        if (rank.rank == 0)
+            rank.shared->stop.store(0);
+        rank.barrier();
+        if (rank.rank == 0) {
+            measure(load.peers, load.queued > 1 ? 10 : 30, load.blocks);
+            rank.shared->stop.store(1);
+        }
+        while (rank.rank != 0 && rank.shared->stop.load() == 0 && rank.shared->failed.load() == 0) {
+            for (int i = 0; i < load.queued; ++i)
+                own(load.blocks);
+            rank.sync();
+        }
+    }
+    rank.barrier();
+}
+
 } // namespace
 
 void device_item(Rank &rank) {
@@ -137,33 +205,7 @@ void start_item(Rank &rank) {
     const auto samples = rank.time(300, [&] { rank.launch_and_sync(); });
     rank.barrier();
     rank.report("launch and sync, all ranks do the same", "us", samples);
-    // The others keep the whole GPU busy, or one of its processors, by kernels of about 0.3 ms.
-    for (const int blocks : {1, 132 * 2}) {
-        rank.stage("launches beside busy peers");
-        rank.barrier();
-        if (rank.rank == 0) {
-            rank.shared->stop.store(0);
-            rank.barrier();
-            const std::string peers = blocks == 1 ? "1 block" : "the whole GPU";
-            rank.report("launch and sync, peers run kernels of 0.3 ms on " + peers, "us",
-                        rank.time(50, [&] { rank.launch_and_sync(); }));
-            rank.report("own kernel of 0.3 ms, peers run such on " + peers, "us",
-                        rank.time(20, [&] {
-                            busy<<<blocks, 256, 0, rank.stream>>>(500000);
-                            LAUNCHED("busy");
-                            rank.sync();
-                        }));
-            rank.shared->stop.store(1);
-        } else {
-            rank.barrier();
-            while (rank.shared->stop.load() == 0 && rank.shared->failed.load() == 0) {
-                busy<<<blocks, 256, 0, rank.stream>>>(500000);
-                LAUNCHED("busy");
-                rank.sync();
-            }
-        }
-        rank.barrier();
-    }
+    beside_busy_peers(rank);
 }
 
 void ipc_item(Rank &rank) {

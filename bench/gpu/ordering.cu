@@ -13,25 +13,26 @@ __global__ void add_one(uint32_t *word) {
     *word += 1;
 }
 
-constexpr int kHops = 50; // of each of the two ranks
+constexpr int kHops = 50; // of each rank
 
 } // namespace
 
-// Two ranks take turns to add one to a word of rank 0.
+// Ranks take turns to add one to a word of rank 0; each waits for the rank before it.
 void event_item(Rank &rank) {
     rank.open_device();
     const Events events(rank, true);
     Window window(rank, 4096, 0);
     CU(cuMemsetD32, window.of[rank.rank], 0, 1024);
     CU(cuCtxSynchronize);
-    const int me = rank.rank, peer = 1 - rank.rank;
+    const int me = rank.rank, ranks = rank.ranks, peer = (me + ranks - 1) % ranks;
     uint32_t posted = 0, done = 0;
     for (const bool synchronous : {false, true}) {
         rank.stage(synchronous ? "ping-pong, host waits" : "ping-pong by events");
         const auto samples = rank.time_together(5, [&] {
             for (int hop = 0; hop < kHops; ++hop) {
-                if (me == 1 || hop > 0) { // rank 0's turn `hop` follows rank 1's turn `hop - 1`
-                    rank.wait_for(rank.shared->flag[peer].value, posted + (me == 1 ? 1 : 0));
+                if (me != 0 ||
+                    hop > 0) { // rank 0's turn `hop` follows the last rank's turn `hop - 1`
+                    rank.wait_for(rank.shared->flag[peer].value, posted + (me != 0 ? 1 : 0));
                     if (!synchronous) {
                         CU(cuStreamWaitEvent, rank.stream, events.of[peer][0], 0);
                     }
@@ -48,12 +49,12 @@ void event_item(Rank &rank) {
             rank.sync();
         });
         rank.barrier();
-        done += 5 * 2 * kHops;
+        done += static_cast<uint32_t>(5 * ranks * kHops);
         if (me == 0)
             require(word_at(window.of[0]), done, "turns counted");
         std::vector<double> hops;
         for (const double us : samples)
-            hops.push_back(us / (2 * kHops));
+            hops.push_back(us / (ranks * kHops));
         rank.report(synchronous ? "hop: kernel, cuStreamSynchronize, flag in shared memory"
                                 : "hop: kernel, record, flag in shared memory, wait of the stream",
                     "us", hops);
@@ -73,12 +74,12 @@ void memop_item(Rank &rank) {
     Window window(rank, 4096, 0);
     CU(cuMemsetD32, window.of[rank.rank], 0, 1024);
     CU(cuCtxSynchronize);
-    const int me = rank.rank, peer = 1 - rank.rank;
+    const int me = rank.rank, ranks = rank.ranks, peer = (me + ranks - 1) % ranks;
     uint32_t done = 0;
     for (const bool on_device : {true, false}) {
         const char *where = on_device ? "device memory (IPC)" : "registered host memory";
         const CUdeviceptr flags = on_device ? window.of[0] + 1024 : page.device;
-        // Of rank 0, rank 1: 128 bytes apart.
+        // Of each rank: 128 bytes apart.
         const auto flag = [&](int of) { return flags + 128 * static_cast<size_t>(of); };
         const bool able = rank.all_can(std::string("cuStreamWaitValue32 on ") + where, [&] {
             CU(cuStreamWaitValue32, rank.stream, flag(peer), 0u, CU_STREAM_WAIT_VALUE_GEQ);
@@ -90,15 +91,15 @@ void memop_item(Rank &rank) {
                 continue;
             rank.stage(std::string("ping-pong by flags in ") + where);
             if (me == 0 && on_device)
-                CU(cuMemsetD32, flags, 0, 64);
+                CU(cuMemsetD32, flags, 0, 32 * kMostRanks);
             if (me == 0 && !on_device)
-                memset(page.host, 0, 256);
+                memset(page.host, 0, 128 * kMostRanks);
             CU(cuCtxSynchronize);
             uint32_t turn = 0;
             const auto samples = rank.time_together(5, [&] {
                 for (int hop = 0; hop < kHops; ++hop, ++turn) {
-                    if (me == 1 || hop > 0) {
-                        CU(cuStreamWaitValue32, rank.stream, flag(peer), turn + (me == 1 ? 1 : 0),
+                    if (me != 0 || hop > 0) {
+                        CU(cuStreamWaitValue32, rank.stream, flag(peer), turn + (me != 0 ? 1 : 0),
                            CU_STREAM_WAIT_VALUE_GEQ);
                     }
                     if (kernels) {
@@ -112,12 +113,12 @@ void memop_item(Rank &rank) {
             });
             rank.barrier();
             if (kernels)
-                done += 5 * 2 * kHops;
+                done += static_cast<uint32_t>(5 * ranks * kHops);
             if (me == 0)
                 require(word_at(window.of[0]), done, "turns counted");
             std::vector<double> hops;
             for (const double us : samples)
-                hops.push_back(us / (2 * kHops));
+                hops.push_back(us / (ranks * kHops));
             rank.report(std::string(kernels ? "hop with a kernel, flags in " : "hop, flags in ") +
                             where,
                         "us", hops);

@@ -7,6 +7,7 @@ peers.py SECONDS.  PyTorch is imported once; the ranks of each job are forked, b
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -21,7 +22,15 @@ from pathlib import Path
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = (4, 64 * KIB, MIB, 16 * MIB, 256 * MIB)
 # Backend, ranks, limit in seconds.
-JOBS = (("nccl", 2, 25), ("gloo", 2, 22), ("nccl", 4, 20), ("nccl", 8, 25), ("gloo", 4, 25))
+JOBS = (
+    ("nccl", 2, 20),
+    ("gloo", 2, 20),
+    ("nccl", 4, 20),
+    ("nccl", 8, 35),
+    ("gloo", 4, 20),
+    ("gloo", 8, 25),
+)
+ROUNDS = 5  # of calls back to back
 
 
 def say(**entry: object) -> None:
@@ -45,10 +54,19 @@ def report(backend: str, ranks: int, what: str, size: int, samples: list[float])
     )
 
 
-def measure(backend: str, rank: int, ranks: int, folder: str) -> None:
+def nccl_version() -> str:
+    """Of the library that is loaded, which LD_PRELOAD may have chosen: PyTorch says with which
+    version it was built."""
+    number = ctypes.c_int()
+    ctypes.CDLL("libnccl.so.2").ncclGetVersion(ctypes.byref(number))
+    return f"{number.value // 10000}.{number.value // 100 % 100}.{number.value % 100}"
+
+
+def measure(backend: str, rank: int, ranks: int, folder: str, limit: int) -> None:
     import torch
     import torch.distributed as dist
 
+    agreed = dist.FileStore(f"{folder}/times", ranks)
     torch.cuda.set_device(0)
     dist.init_process_group(
         backend,
@@ -71,8 +89,17 @@ def measure(backend: str, rank: int, ranks: int, folder: str) -> None:
             raise RuntimeError(f"{backend}: wrong sums of {size} bytes at rank {rank}")
         del index, expected
         values.fill_(1.0)
-        slow = backend == "gloo"
-        times = 60 if size <= MIB else (8 if slow else 15) if size <= 16 * MIB else 3 if slow else 6
+        # As many calls as a fifth of each size's share of the limit has time for, as rank 0 says:
+        # a call by eight ranks takes tens of milliseconds.
+        start = time.perf_counter()
+        dist.all_reduce(values)
+        torch.cuda.synchronize()
+        if rank == 0:
+            left = limit / (5 * len(SIZES)) / (time.perf_counter() - start)
+            agreed.set(str(size), str(max(3, min(60, int(left)))))
+        times = int(agreed.get(str(size)))
+        values.fill_(1.0)
+        torch.cuda.synchronize()
         samples = []
         for _ in range(times):
             start = time.perf_counter()
@@ -81,15 +108,20 @@ def measure(backend: str, rank: int, ranks: int, folder: str) -> None:
             samples.append((time.perf_counter() - start) * 1e6)
             values.fill_(1.0)
             torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(times):
-            dist.all_reduce(values)
-        torch.cuda.synchronize()
-        each = (time.perf_counter() - start) * 1e6 / times
+        each = []
+        in_round = max(2, times // ROUNDS)
+        for _ in range(ROUNDS):
+            values.fill_(0.0)  # sums of other values would grow out of the type's range
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(in_round):
+                dist.all_reduce(values)
+            torch.cuda.synchronize()
+            each.append((time.perf_counter() - start) * 1e6 / in_round)
         if rank == 0:
             report(backend, ranks, "first allreduce of this size", size, [first])
             report(backend, ranks, "allreduce and synchronize", size, samples)
-            report(backend, ranks, "allreduce, back to back", size, [each])
+            report(backend, ranks, "allreduce, back to back", size, each)
     dist.barrier()  # no rank ends while a peer needs it
     time.sleep(0.3)
 
@@ -105,7 +137,7 @@ def run_rank(backend: str, rank: int, ranks: int, folder: str, limit: int) -> in
         MASTER_ADDR="127.0.0.1",
     )
     try:
-        measure(backend, rank, ranks, folder)
+        measure(backend, rank, ranks, folder, limit)
         return 0
     except BaseException as error:  # whatever it is, the other jobs go on
         text = "".join(traceback.format_exception_only(type(error), error)).strip()
@@ -120,7 +152,7 @@ def run_rank(backend: str, rank: int, ranks: int, folder: str, limit: int) -> in
 def run_job(backend: str, ranks: int, limit: int) -> bool:
     """False if a rank failed.  Ends all two seconds after the first failure."""
     with tempfile.TemporaryDirectory() as folder:
-        children = set()
+        children, signals = set(), []
         for rank in range(ranks):
             child = os.fork()
             if child == 0:
@@ -139,10 +171,14 @@ def run_job(backend: str, ranks: int, limit: int) -> bool:
             if status == 0:
                 continue
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGKILL:
-                text = f"a rank was ended by signal {os.WTERMSIG(status)} (14: timeout)"
-                say(item=backend, ranks=ranks, what="FAILED", text=text)
+                signals.append(os.WTERMSIG(status))
             if whole:
                 whole, end = False, min(end, time.monotonic() + 2)
+        if signals:
+            text = (
+                f"{len(signals)} ranks were ended by signals {sorted(set(signals))} (14: timeout)"
+            )
+            say(item=backend, ranks=ranks, what="FAILED", text=text)
         if children:
             say(item=backend, ranks=ranks, what="FAILED", text=f"{len(children)} do not end")
         return whole
@@ -154,8 +190,7 @@ def main() -> int:
 
     say(item="torch", ranks=0, what="version", text=torch.__version__)
     with contextlib.suppress(Exception):
-        version = ".".join(map(str, torch.cuda.nccl.version()))
-        say(item="nccl", ranks=0, what="version", text=version)
+        say(item="nccl", ranks=0, what="version", text=nccl_version())
     refused = set()
     for backend, ranks, limit in JOBS:
         seconds = int(min(limit, end - time.monotonic() - 3))

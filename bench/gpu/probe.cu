@@ -103,9 +103,12 @@ void Rank::report(const std::string &what, const char *unit, std::vector<double>
     const auto at = [&](double share) {
         return samples[static_cast<size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
     };
+    const size_t half = samples.size() / 2;
+    const double median =
+        samples.size() % 2 != 0 ? samples[half] : (samples[half - 1] + samples[half]) / 2;
     printf("{\"item\": \"%s\", \"ranks\": %d, \"what\": \"%s\", \"bytes\": %zu, \"unit\": \"%s\", "
            "\"median\": %.6g, \"p10\": %.6g, \"p90\": %.6g, \"samples\": %zu}\n",
-           item, ranks, what.c_str(), bytes, unit, at(0.5), at(0.1), at(0.9), samples.size());
+           item, ranks, what.c_str(), bytes, unit, median, at(0.1), at(0.9), samples.size());
     fflush(stdout);
 }
 

@@ -23,29 +23,21 @@ constexpr size_t kHostBytes = size_t{512} << 20; // of the host memory that all 
 constexpr size_t kMiB = size_t{1} << 20;
 
 // libcuda is loaded at run time: the program starts, and says what is missing, without a driver.
+// clang-format off
 #define STRETTO_PROBE_DRIVER(X)                                                                    \
-    X(cuInit)                                                                                      \
-    X(cuDriverGetVersion)                                                                          \
-    X(cuGetErrorName)                                                                              \
-    X(cuGetErrorString)                                                                            \
-    X(cuDeviceGet)                                                                                 \
+    X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet)           \
     X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent)      \
-        X(cuCtxSynchronize) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemGetAddressRange) X(  \
-            cuMemsetD32) X(cuMemsetD32Async) X(cuMemcpyDtoH) X(cuMemcpyHtoD) X(cuMemcpyDtoHAsync)  \
-            X(cuMemcpyHtoDAsync) X(cuMemcpyDtoDAsync) X(cuMemHostAlloc) X(cuMemFreeHost)           \
-                X(cuMemHostRegister) X(cuMemHostUnregister) X(cuMemHostGetDevicePointer)           \
-                    X(cuStreamCreate) X(cuStreamSynchronize) X(cuStreamWaitEvent)                  \
-                        X(cuStreamWriteValue32) X(cuStreamWaitValue32) X(cuStreamBatchMemOp)       \
-                            X(cuEventCreate) X(cuEventRecord) X(cuEventSynchronize)                \
-                                X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle)  \
-                                    X(cuIpcGetEventHandle) X(cuIpcOpenEventHandle)                 \
-                                        X(cuMemGetAllocationGranularity) X(cuMemCreate)            \
-                                            X(cuMemRelease) X(cuMemExportToShareableHandle)        \
-                                                X(cuMemImportFromShareableHandle)                  \
-                                                    X(cuMemAddressReserve) X(cuMemAddressFree)     \
-                                                        X(cuMemMap) X(cuMemUnmap)                  \
-                                                            X(cuMemSetAccess)                      \
-                                                                X(cuPointerGetAttribute)
+    X(cuCtxSynchronize) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemGetAddressRange)         \
+    X(cuMemsetD32) X(cuMemsetD32Async) X(cuMemcpyDtoH) X(cuMemcpyHtoD) X(cuMemcpyDtoHAsync)        \
+    X(cuMemcpyHtoDAsync) X(cuMemcpyDtoDAsync) X(cuMemHostAlloc) X(cuMemFreeHost)                   \
+    X(cuMemHostRegister) X(cuMemHostUnregister) X(cuMemHostGetDevicePointer) X(cuStreamCreate)     \
+    X(cuStreamSynchronize) X(cuStreamWaitEvent) X(cuStreamWriteValue32) X(cuStreamWaitValue32)     \
+    X(cuStreamBatchMemOp) X(cuEventCreate) X(cuEventRecord) X(cuEventSynchronize)                  \
+    X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle)       \
+    X(cuIpcOpenEventHandle) X(cuMemGetAllocationGranularity) X(cuMemCreate) X(cuMemRelease)        \
+    X(cuMemExportToShareableHandle) X(cuMemImportFromShareableHandle) X(cuMemAddressReserve)       \
+    X(cuMemAddressFree) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess) X(cuPointerGetAttribute)
+// clang-format on
 
 struct Driver {
 #define STRETTO_PROBE_MEMBER(name) decltype(&::name) name = nullptr;
@@ -80,7 +72,7 @@ struct Shared {
     double begin[kMostRanks], end[kMostRanks], value[kMostRanks];
     Word flag[kMostRanks];
     CUipcMemHandle memory[kMostRanks][2];
-    CUipcEventHandle event[kMostRanks][2];
+    CUipcEventHandle event[kMostRanks][4];
     uint64_t number[kMostRanks];
     bool able[kMostRanks];
     char stage[kMostRanks][96];
@@ -203,16 +195,17 @@ struct HostPage {
     }
 };
 
-// Events of all ranks, two of each, as this rank sees them.
+// Events of all ranks, as this rank sees them.
 struct Events {
-    CUevent of[kMostRanks][2] = {};
+    static constexpr int kOfEach = 4; // two in turn are used; more show what the later ones cost
+    CUevent of[kMostRanks][kOfEach] = {};
     explicit Events(const Rank &rank, bool report = false) {
         rank.stage("interprocess events");
         std::vector<double> creates, gets, opens;
         const auto timed = [&](std::vector<double> &into, auto call) {
             into.push_back(rank.time(1, call)[0]);
         };
-        for (int i = 0; i < 2; ++i) {
+        for (int i = 0; i < kOfEach; ++i) {
             CUevent &mine = of[rank.rank][i];
             timed(creates, [&] {
                 CU(cuEventCreate, &mine, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
@@ -221,7 +214,7 @@ struct Events {
         }
         rank.barrier();
         for (int peer = 0; peer < rank.ranks; ++peer) {
-            for (int i = 0; peer != rank.rank && i < 2; ++i) {
+            for (int i = 0; peer != rank.rank && i < kOfEach; ++i) {
                 timed(opens,
                       [&] { CU(cuIpcOpenEventHandle, &of[peer][i], rank.shared->event[peer][i]); });
             }
@@ -229,9 +222,13 @@ struct Events {
         rank.barrier();
         if (!report)
             return;
-        rank.report("cuEventCreate, interprocess", "us", creates);
-        rank.report("cuIpcGetEventHandle", "us", gets);
-        rank.report("cuIpcOpenEventHandle", "us", opens);
+        const auto both = [&](const std::string &what, const std::vector<double> &us) {
+            rank.report(what + ", first", "us", {us.front()});
+            rank.report(what + ", later", "us", {us.begin() + 1, us.end()});
+        };
+        both("cuEventCreate, interprocess", creates);
+        both("cuIpcGetEventHandle", gets);
+        both("cuIpcOpenEventHandle", opens);
     }
 };
 

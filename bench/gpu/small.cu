@@ -16,6 +16,19 @@ struct Words {
     const uint32_t *of[kMostRanks];
 };
 
+struct Results {
+    uint32_t *of[kMostRanks];
+};
+
+// For all ranks at once.
+__global__ void sum_for_all(Words words, Results results, int ranks) {
+    uint32_t total = 0;
+    for (int r = 0; r < ranks; ++r)
+        total += __ldcv(words.of[r]);
+    for (int r = 0; r < ranks; ++r)
+        *results.of[r] = total;
+}
+
 // Sums one word of each rank; counts a sum that is not `expected`.
 __global__ void sum(Words words, int ranks, uint32_t expected, uint32_t *result, uint32_t *wrong) {
     uint32_t total = 0;
@@ -43,15 +56,19 @@ void small_item(Rank &rank) {
     const int me = rank.rank, ranks = rank.ranks;
     const CUdeviceptr result = window.of[me] + 2048, wrong = window.of[me] + 2304;
     uint32_t turn = 0;
-    enum Way { kEvents, kHostFlags, kDeviceFlags, kHostWaits, kThroughHost };
-    const char *names[] = {"interprocess events", "memory operations on registered host memory",
+    enum Way { kEvents, kHostFlags, kDeviceFlags, kOneSums, kHostWaits, kThroughHost, kCopiesOnly };
+    const char *names[] = {"interprocess events",
+                           "memory operations on registered host memory",
                            "memory operations on device memory (IPC)",
+                           "memory operations, rank 0 sums for all",
                            "host waits for its kernel, then for the peers",
-                           "through registered host memory, summed by the host"};
-    for (const Way way : {kEvents, kHostFlags, kDeviceFlags, kHostWaits, kThroughHost}) {
+                           "through registered host memory, summed by the host",
+                           "the same without a kernel that makes the word"};
+    for (const Way way :
+         {kEvents, kHostFlags, kDeviceFlags, kOneSums, kHostWaits, kThroughHost, kCopiesOnly}) {
         const CUdeviceptr flags = way == kHostFlags ? page.device : window.of[0] + 512;
         if (!rank.all_can(names[way], [&] { // waits that are over at once
-                if (way == kHostFlags || way == kDeviceFlags) {
+                if (way == kHostFlags || way == kDeviceFlags || way == kOneSums) {
                     CU(cuStreamWaitValue32, rank.stream, flags, 0u, 0u);
                 }
                 rank.sync();
@@ -62,14 +79,19 @@ void small_item(Rank &rank) {
         const auto once = [&] {
             ++turn;
             const size_t slot = 128 * (turn % 2);
-            const uint32_t mine = 1000u * static_cast<uint32_t>(me + 1) + turn;
+            // Two values in turn where the words are made in advance.
+            const uint32_t number = way == kCopiesOnly ? turn % 2 : turn;
+            const uint32_t mine = 1000u * static_cast<uint32_t>(me + 1) + number;
             const auto count = static_cast<uint32_t>(ranks);
-            const uint32_t expected = 1000u * count * (count + 1) / 2 + count * turn;
-            set<<<1, 1, 0, rank.stream>>>(pointer(window.of[me] + slot), mine);
-            LAUNCHED("set");
-            if (way == kThroughHost) {
+            const uint32_t expected = 1000u * count * (count + 1) / 2 + count * number;
+            if (way != kCopiesOnly) {
+                set<<<1, 1, 0, rank.stream>>>(pointer(window.of[me] + slot), mine);
+                LAUNCHED("set");
+            }
+            if (way == kThroughHost || way == kCopiesOnly) {
                 // 256 bytes a rank and slot, behind the flags.
                 uint32_t *base = page.host + 2048 + 64 * (turn % 2) * kMostRanks;
+                base[64 * me] = 0;
                 CU(cuMemcpyDtoHAsync, base + 64 * me, window.of[me] + slot, 4, rank.stream);
                 rank.sync();
                 post(rank, turn);
@@ -99,6 +121,26 @@ void small_item(Rank &rank) {
                 for (int peer = 0; peer < ranks; ++peer) {
                     rank.wait_for(rank.shared->flag[peer].value, turn);
                 }
+            } else if (way == kOneSums) {
+                const auto flag = [&](int of) { return flags + 128 * static_cast<size_t>(of); };
+                CU(cuStreamWriteValue32, rank.stream, flag(me), turn, 0u);
+                if (me != 0) {
+                    CU(cuStreamWaitValue32, rank.stream, flag(kMostRanks), turn, 0u);
+                    rank.sync();
+                    return;
+                }
+                Words words{};
+                Results results{};
+                for (int peer = 0; peer < ranks; ++peer) {
+                    CU(cuStreamWaitValue32, rank.stream, flag(peer), turn, 0u);
+                    words.of[peer] = pointer(window.of[peer] + slot);
+                    results.of[peer] = pointer(window.of[peer] + 2048);
+                }
+                sum_for_all<<<1, 1, 0, rank.stream>>>(words, results, ranks);
+                LAUNCHED("sum_for_all");
+                CU(cuStreamWriteValue32, rank.stream, flag(kMostRanks), turn, 0u);
+                rank.sync();
+                return;
             } else {
                 CUstreamBatchMemOpParams all[kMostRanks + 1] = {};
                 for (int i = 0; i <= ranks; ++i) { // 0: own flag; then one wait a rank
@@ -123,10 +165,21 @@ void small_item(Rank &rank) {
             LAUNCHED("sum");
             rank.sync();
         };
+        if (way == kCopiesOnly) {
+            for (uint32_t i = 0; i < 2; ++i)
+                CU(cuMemsetD32, window.of[me] + 128 * i, 1000u * static_cast<uint32_t>(me + 1) + i,
+                   1);
+            CU(cuCtxSynchronize);
+        }
+        CU(cuMemsetD32, result, 0, 1);
+        CU(cuCtxSynchronize);
         rank.time_together(5, once);
         rank.report(std::string("4-byte allreduce, one after another: ") + names[way], "us",
                     rank.time_together(60, once), 4);
         require(word_at(wrong), 0, "wrong sums");
+        const auto all = static_cast<uint32_t>(ranks);
+        require(word_at(result),
+                500u * all * (all + 1) + all * (way == kCopiesOnly ? turn % 2 : turn), "last sum");
         rank.barrier();
     }
     window.close(rank);
