@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/lower.hpp"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -15,6 +16,17 @@ using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
 
+namespace {
+
+// All its blocks are: it takes no pass.  A short vector leaves most messages of many ranks empty,
+// at both of their ends, whose blocks have one size.
+bool is_empty(const Op &op, const Blocks &blocks) {
+    return std::ranges::all_of(op.blocks,
+                               [&](schedule::Block block) { return blocks.length(block) == 0; });
+}
+
+} // namespace
+
 Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     if (schedule.token)
         throw Error(Status::unsupported, "schedule " + schedule.name +
@@ -23,9 +35,8 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     const Blocks blocks(schedule.partition, options.count, options.element, options.piece);
 
     // 1. What each op touches, and which ops are the two ends of a message.
-    std::vector<std::vector<Op>> path(ranks);                      // by position
     std::vector<std::vector<std::vector<Slice>>> slices_of(ranks); // by position, op
-    std::vector<Program> programs(ranks);
+    std::vector<Program> programs(ranks);                          // without suffixes
     std::vector<std::vector<std::vector<Touch>>> touch(ranks);
     std::vector<Memory> memories;
     using Channel = std::tuple<Position, Position, schedule::Lane>;
@@ -36,12 +47,14 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     for (std::size_t p = 0; p < ranks; ++p) {
         const auto position = static_cast<Position>(p);
         programs[p] = schedule.program(position);
-        path[p] = schedule::path(programs[p]);
-        const std::vector<Op> &ops = path[p];
+        const std::vector<Op> &ops = programs[p].ops;
         memories.emplace_back(schedule, position, ops, blocks, options.output_everywhere);
         slices_of[p].resize(ops.size());
+        touch[p].resize(ops.size());
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            touch[p].push_back(touches(ops[i], memories[p]));
+            if (is_empty(ops[i], blocks))
+                continue;
+            touch[p][i] = touches(ops[i], memories[p]);
             if (ops[i].kind == OpKind::send)
                 channels[{position, ops[i].peer, ops[i].lane}].first.push_back({p, i});
             else if (ops[i].kind == OpKind::recv)
@@ -54,7 +67,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     // 2. Both ends of a message are cut alike; message tokens are numbered over all slices.
     std::vector<std::vector<std::int32_t>> token(ranks);
     for (std::size_t p = 0; p < ranks; ++p)
-        token[p].assign(path[p].size(), -1);
+        token[p].assign(programs[p].ops.size(), -1);
     std::vector<std::int32_t> message; // by token: the first token of its message
     std::vector<std::int32_t> sent_by; // by token: the sender's op
     for (auto &[channel, ends] : channels)
@@ -67,6 +80,8 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
             message.resize(message.size() + slices_of[from.position][from.op].size(), first);
             sent_by.resize(message.size(), static_cast<std::int32_t>(from.op));
         }
+    touch.clear();
+    channels.clear();
 
     // 3. The passes of each position.
     std::vector<schedule::Block> all(static_cast<std::size_t>(schedule.blocks()));
@@ -77,7 +92,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     lowered.scratch_bytes.resize(ranks);
     std::vector<std::int32_t> publish(message.size(), -1);
     for (std::size_t p = 0; p < ranks; ++p) {
-        const std::vector<Op> &ops = path[p];
+        const std::vector<Op> &ops = programs[p].ops;
         PassBuilder builder(ops, programs[p], options, lowered.passes[p], lowered.publishes[p]);
         for (std::size_t i = 0; i < ops.size(); ++i)
             for (std::size_t s = 0; s < slices_of[p][i].size(); ++s) {
@@ -97,6 +112,8 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
         for (const Slice &slice : slices)
             builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
         lowered.scratch_bytes[p] = builder.finish();
+        slices_of[p] = {};
+        programs[p] = {};
     }
 
     // 4. Receivers learn which publish holds their message, publishers who reads it.
