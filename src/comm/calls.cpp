@@ -101,26 +101,26 @@ static void check_room(int rank, int ranks, std::size_t need) {
 }
 
 Planned Communicator::make_plan(const Request &request, const Chosen &chosen) {
-    Recipe by = recipe(request);
-    schedule::Schedule schedule;
-    if (chosen.imported == nullptr) {
-        schedule = by.schedule(chosen.algorithm, chosen.order);
-        by.options.content = content_of(chosen.order);
-    } else {
-        schedule = chosen.imported->schedule;
-        schedule.name = chosen.algorithm; // the file, whatever it calls itself
-        by.options.content = chosen.imported->hash;
-    }
-    const std::size_t need = engine::memory_to_compile(schedule, me_.rank, by.options);
-    if (need < kMuchMemory)
-        return engine::compile(schedule, me_.rank, by.options);
+    const Recipe by = recipe(request);
+    std::size_t needed = 0;
     std::optional<transport::Turn> turn;
-    if (segment_->placement().ranks_here(size()) >= kManyRanks) {
+    const engine::MemoryCheck check = [&](std::size_t need) {
+        needed = need;
+        if (need < kMuchMemory || segment_->placement().ranks_here(size()) < kManyRanks)
+            return;
         turn.emplace(*segment_, rank());
         check_room(rank(), size(), need);
+    };
+    Planned plan;
+    if (chosen.imported == nullptr) {
+        plan = by.plan(chosen.algorithm, chosen.order, check);
+    } else {
+        schedule::Schedule schedule = chosen.imported->schedule;
+        schedule.name = chosen.algorithm; // the file, whatever it calls itself
+        plan = by.plan(schedule, chosen.imported->hash, check);
     }
-    Planned plan = engine::compile(schedule, me_.rank, by.options);
-    give_back_freed_memory();
+    if (needed >= kMuchMemory)
+        give_back_freed_memory();
     return plan;
 }
 

@@ -18,10 +18,16 @@ schedule::Schedule Recipe::schedule(const std::string &algorithm,
     return order.empty() ? made : schedule::bind(std::move(made), order);
 }
 
-Planned Recipe::plan(const std::string &algorithm, const std::vector<int> &order) const {
-    engine::PlanOptions of_order = options;
-    of_order.content = content_of(order);
-    return engine::compile(schedule(algorithm, order), rank, of_order);
+Planned Recipe::plan(const std::string &algorithm, const std::vector<int> &order,
+                     const engine::MemoryCheck &check) const {
+    return plan(schedule(algorithm, order), content_of(order), check);
+}
+
+Planned Recipe::plan(const schedule::Schedule &schedule, std::uint64_t content,
+                     const engine::MemoryCheck &check) const {
+    engine::PlanOptions with_content = options;
+    with_content.content = content;
+    return engine::compile(schedule, rank, with_content, check);
 }
 
 std::uint64_t content_of(const std::vector<int> &order) {

@@ -25,7 +25,11 @@ struct Recipe {
 
     // `order`: the rank at each position; empty: in order.  Throw Error if there is no such plan.
     schedule::Schedule schedule(const std::string &algorithm, const std::vector<int> &order) const;
-    Planned plan(const std::string &algorithm, const std::vector<int> &order) const;
+    Planned plan(const std::string &algorithm, const std::vector<int> &order,
+                 const engine::MemoryCheck &check = {}) const;
+    // Of another schedule, of which `content` is a hash.
+    Planned plan(const schedule::Schedule &schedule, std::uint64_t content,
+                 const engine::MemoryCheck &check = {}) const;
 };
 
 // What a schedule's name does not tell of it.

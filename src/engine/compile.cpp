@@ -68,21 +68,18 @@ void check_numbers(const Lowered &lowered, const std::string &name) {
 class Compiler {
 public:
     Compiler(const schedule::Schedule &schedule, Position position, const PlanOptions &options)
-        : schedule_(schedule), position_(position), options_(options) {}
+        : schedule_(schedule), position_(position), options_(options), whole_(blocks({})) {}
 
-    std::size_t memory() const {
+    std::size_t memory() {
         constexpr std::size_t kEach = 2048; // bytes
-        const Blocks whole = blocks({});
-        const Blocks tile = blocks(tiling_of(whole, slice()).last());
-        const bool alike = one_for_all(schedule_, whole, options_.element);
-        return kEach * work_of_layer(schedule_, position_, alike) * (1 + tile.longest() / slice());
+        const Blocks tile = blocks(tiling_of(slice()).last());
+        return kEach * layer() * (1 + tile.longest() / slice());
     }
 
     std::unique_ptr<const Plan> compile() {
-        const Blocks whole = blocks({});
         Tiling tiling;
         Made made = make(slice(), [&](std::size_t thickness) {
-            tiling = tiling_of(whole, thickness);
+            tiling = tiling_of(thickness);
             return tiling.each();
         });
         if (tiling.count > 1)
@@ -116,8 +113,17 @@ private:
         return std::max<std::size_t>(64,
                                      std::min(options_.slice, options_.ring_bytes / 8) / 64 * 64);
     }
-    Tiling tiling_of(const Blocks &whole, std::size_t thickness) const {
-        return tiling(schedule_, position_, whole, options_.element, thickness, options_.tile_work);
+    // Makes the programs of all positions where one does not stand for all, so it does so once.
+    std::size_t layer() {
+        if (layer_ == 0)
+            layer_ = std::max<std::size_t>(
+                1, work_of_layer(schedule_, position_,
+                                 one_for_all(schedule_, whole_, options_.element)));
+        return layer_;
+    }
+    Tiling tiling_of(std::size_t thickness) {
+        return tiling(whole_, options_.element, thickness,
+                      [this] { return options_.tile_work / layer(); });
     }
 
     // The plan of a piece of every block.  Slices have `slice` bytes, or fewer where the rings are
@@ -239,18 +245,18 @@ private:
     const schedule::Schedule &schedule_;
     const Position position_;
     const PlanOptions &options_;
+    const Blocks whole_;
+    std::size_t layer_ = 0; // work of a layer; 0: not asked for
 };
 
 } // namespace
 
-std::size_t memory_to_compile(const schedule::Schedule &schedule, Position position,
-                              const PlanOptions &options) {
-    return Compiler(schedule, position, options).memory();
-}
-
 std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
-                                    const PlanOptions &options) {
-    return Compiler(schedule, position, options).compile();
+                                    const PlanOptions &options, const MemoryCheck &check) {
+    Compiler compiler(schedule, position, options);
+    if (check)
+        check(compiler.memory());
+    return compiler.compile();
 }
 
 } // namespace stretto::engine

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -147,12 +148,12 @@ private:
     std::vector<Line> memory_; // of the lists
 };
 
-// Bytes of memory that compile() takes for a moment, about; most often less.
-std::size_t memory_to_compile(const schedule::Schedule &schedule, Position position,
-                              const PlanOptions &options);
+// Is told how many bytes of memory compile() takes for a moment, about and most often less, before
+// it takes them.  What it throws ends compile().
+using MemoryCheck = std::function<void(std::size_t)>;
 
 // Positions are ranks.  Throws Error(unsupported) if the schedule cannot be played here.
 std::unique_ptr<const Plan> compile(const schedule::Schedule &schedule, Position position,
-                                    const PlanOptions &options);
+                                    const PlanOptions &options, const MemoryCheck &check = {});
 
 } // namespace stretto::engine

@@ -36,15 +36,13 @@ std::size_t work_of_layer(const Schedule &schedule, Position position, bool alik
     return all;
 }
 
-Tiling tiling(const Schedule &schedule, Position position, const Blocks &blocks,
-              std::size_t element, std::size_t slice, std::size_t work) {
+Tiling tiling(const Blocks &blocks, std::size_t element, std::size_t slice,
+              const std::function<std::size_t()> &layers) {
     constexpr std::size_t kFewLayers = 2; // or ranks would wait at the end of every tile
     const std::size_t least = blocks.least(), differ = blocks.longest() - least;
     if (least < 2 * kFewLayers * slice)
         return {};
-    const bool alike = one_for_all(schedule, blocks, element);
-    const std::size_t layer = std::max<std::size_t>(1, work_of_layer(schedule, position, alike));
-    const std::size_t most = std::max(kFewLayers, work / layer) * slice;
+    const std::size_t most = std::max(kFewLayers, layers()) * slice;
     const std::size_t tiles = (least + most - 1) / most;
     const std::size_t grain = transport::kLine % element == 0 ? transport::kLine : element;
     const std::size_t stride = least / tiles / grain * grain;

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "engine/blocks.hpp"
 #include "schedule/schedule.hpp"
@@ -36,8 +37,9 @@ struct Tiling {
     Piece last() const { return {(count - 1) * stride, Piece{}.length}; }
 };
 
-// The same at every position.  `slice`: bytes; `work`: kTileWork or, for tests, less.
-Tiling tiling(const schedule::Schedule &schedule, schedule::Position position, const Blocks &blocks,
-              std::size_t element, std::size_t slice, std::size_t work);
+// The same at every position.  `slice`: bytes; `layers`: how many slices of every block are work
+// enough for a tile, asked only of vectors that are long enough to be cut.
+Tiling tiling(const Blocks &blocks, std::size_t element, std::size_t slice,
+              const std::function<std::size_t()> &layers);
 
 } // namespace stretto::engine

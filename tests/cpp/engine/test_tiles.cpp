@@ -4,6 +4,7 @@
 #include "doctest.h"
 
 #include <random>
+#include <utility>
 
 #include "algorithms/cases.hpp"
 #include "base/status.hpp"
@@ -91,7 +92,9 @@ TEST_CASE("tiles cover every block once, and the last is not much longer than th
         for (const std::size_t count : {5'000u, 99'991u, 1'000'003u})
             for (const std::size_t work : {1u, 64u, 4096u}) {
                 const Blocks blocks(ring.partition, count, element);
-                const Tiling tiles = tiling(ring, 0, blocks, element, 4096, work);
+                const Tiling tiles = tiling(blocks, element, 4096, [&] {
+                    return work / work_of_layer(ring, 0, one_for_all(ring, blocks, element));
+                });
                 if (tiles.count == 1) {
                     CHECK(tiles.each().length == Piece{}.length);
                     continue;
@@ -124,6 +127,27 @@ TEST_CASE("a plan does not grow with the vector") {
         CHECK(large->footprint() < std::size_t{4} << 20);
         CHECK(large->messages > 60 * one->messages);
     }
+}
+
+TEST_CASE("a check of the memory that a plan takes makes no program once more") {
+    Schedule tree = allreduce("binomial", 13); // lowered for all positions
+    std::size_t made = 0;
+    tree.program = [of = tree.program, &made](schedule::Position position) {
+        ++made;
+        return of(position);
+    };
+    PlanOptions options;
+    options.commutes = true;
+    options.count = std::size_t{1} << 24;
+    const auto unchecked = compile(tree, 3, options);
+    const std::size_t necessary = std::exchange(made, 0);
+    std::size_t need = 0;
+    const auto checked = compile(tree, 3, options, [&](std::size_t bytes) { need = bytes; });
+    CHECK(made == necessary);
+    CHECK(need > checked->footprint());
+    CHECK(checked->identity == unchecked->identity);
+    const auto refuse = [](std::size_t) { throw Error(Status::memory, "no room"); };
+    CHECK_THROWS_WITH_AS(compile(tree, 3, options, refuse), "no room", Error);
 }
 
 TEST_CASE("more steps than a rank can tell its progress in are refused") {
