@@ -69,7 +69,7 @@ ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2
 sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
 	-DSTRETTO_SANITIZE=$(1)
 # What runs under sanitizers always: where ranks share memory, or threads do.  The rest: make test-full.
-shared_tests := net transport engine hosts api_collectives api_nonblocking api_errors api_costs api_messages \
+shared_tests := net transport transports engine hosts api_collectives api_nonblocking api_errors api_costs api_messages \
 	api_parts api_communicators api_exchanges api_message_programs \
 	api_failures api_peers api_memory api_memory_messages api_shrink api_shrink_failures \
 	api_trace api_musters api_start api_polling api_timeouts trace programs control control_agent \
