@@ -21,8 +21,8 @@ TOOLS := .venv/tools.stamp
 INSTALLED := .venv/stretto.stamp
 
 library_sources := CMakeLists.txt $(shell find src include mpi cmake third_party/nlohmann \
-	third_party/monocypher -type f)
-python_sources := $(shell find python -type f -not -name '*.pyc')
+	third_party/monocypher -type f -not -name README.md)
+python_sources := $(shell find python -type f -not -name '*.pyc' -not -name README.md)
 c_files := $(shell find src include mpi python tests bench examples lab -type f \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
 	-not -path '*/.venv/*' -not -path '*/.build/*')
@@ -146,6 +146,7 @@ format-check: $(TOOLS)
 lint: $(TOOLS)
 	$(BIN)/ruff check $(python_files)
 	$(BIN)/python tools/check_house.py
+	$(BIN)/python tools/rooms.py --check
 
 clean:
 	rm -rf .venv build
