@@ -15,9 +15,10 @@ extern "C" {
 /* ---- communicators made of others ------------------------------------------------------- */
 
 /* A child is as good as a communicator of stretto_init: it is used and finalized by itself, before
- * or after its parent, and what fails in one does not fail in the other; but on several hosts all
- * fail when a rank of the job dies or its own communicator fails.  Creation ends with an error at
- * all if one has died, has no memory for it (then the parent has failed as well) or is too late. */
+ * or after its parent, and a failure of one is no failure of the other.  But on several hosts all
+ * communicators fail when a rank of the job dies or the job's own communicator fails.  Creation
+ * ends with an error on all ranks if one of them has died, has no memory for it (then the parent
+ * has failed as well) or is too late. */
 
 /* Ranks that give the same color (not negative) are together, in the order of `key` and then of
  * their ranks; STRETTO_UNDEFINED gives NULL.  A collective. */
@@ -35,24 +36,25 @@ STRETTO_API int stretto_comm_parent_rank(stretto_comm comm, int rank);
 
 /* ---- going on after a failure ------------------------------------------------------------ */
 
-/* What is left of a job after a failure: a communicator of the ranks that have called this, in
- * their old order.  `comm` has failed; it is that of stretto_init or what an earlier call of this
- * gave (others: STRETTO_ERR_UNSUPPORTED; shrink that one, and make them of the result again).
+/* Makes a communicator of the ranks that are left of a job after a failure: those that call this,
+ * in their old order.  `comm` has failed, and is the result of stretto_init or of an earlier
+ * shrink. (Another communicator is STRETTO_ERR_UNSUPPORTED: shrink the job's own, and make it of
+ * the result again.)
  *
- * Every rank that was told of the failure calls it.  Who has died, or has finalized comm, is not
- * waited for; who lives and does not call is, for STRETTO_TIMEOUT.  If another one is lost
- * meanwhile, the rest starts over by itself.  When it returns, nothing that was in flight on comm
- * writes into any buffer; what was set for comm holds for the result, and comm can be finalized.
+ * Every rank that got an error of comm calls it.  It does not wait for a rank that has died or has
+ * finalized comm; it waits for a rank that lives and does not call, for STRETTO_TIMEOUT.  If
+ * another rank is lost meanwhile, the rest starts over by itself.  When it returns, no call that
+ * was in flight on comm writes into any buffer.  Settings of comm hold for the result, and comm can
+ * be finalized.
  *
- * *completed (may be NULL): of the calls of collectives on comm, in the order in which they were
- * made, so many every rank of the result has completed.  Whatever came after is to be repeated,
- * also by ranks that had its result already.  Creating a communicator by split or dup counts as a
- * call.
+ * *completed (may be NULL): how many calls of collectives on comm, from the first on, every rank of
+ * the result has completed.  All ranks repeat the calls after these, also ranks that had their
+ * results already.  Creating a communicator by split or dup counts as a call.
  *
  * STRETTO_ERR_EXCLUDED: the others went on without this rank, because it was stopped or cut off;
- * or, in a job on several hosts, less than half of comm's ranks are left here (of two halves that
- * with its lowest rank goes on), so that others may go on elsewhere.  There is no way back into the
- * job. STRETTO_ERR_ARGUMENT: comm has not failed, or has shrunk before. */
+ * or, in a job on several hosts, less than half of comm's ranks are left here, so that others may
+ * go on elsewhere (of two halves, the one with the lowest rank goes on).  This rank cannot come
+ * back into the job.  STRETTO_ERR_ARGUMENT: comm has not failed, or has shrunk before. */
 STRETTO_API stretto_status stretto_comm_shrink(stretto_comm comm, uint64_t *completed,
                                                stretto_comm *result);
 

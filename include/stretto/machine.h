@@ -44,15 +44,15 @@ typedef struct stretto_setting {
 } stretto_setting;
 
 /* Fills at most `capacity` lines and gives in *count how many there are: all settings in the order
- * of docs/settings.md.  A value that cannot be read is no failure of this call: its line says so.
+ * of docs/settings.md.  If a value cannot be read, this call succeeds and the line says so.
  *
- * comm NULL: as the environment of this process is now, that is, what stretto_init would find;
- * behind the settings come the STRETTO_ variables that are none.  The text is valid until the
- * calling thread's next call with NULL.
+ * comm NULL: the settings that stretto_init would find in the environment of this process now,
+ * followed by STRETTO_ variables that are no settings.  The text is valid until the calling
+ * thread's next call with NULL.
  *
- * Else what the communicator goes by: as the environment was when it was made, and what has been
- * set since.  Those that shape the job (RING_BYTES, SLICE_BYTES, HEAP_BYTES) are rank 0's on all
- * ranks.  The text is valid until something is set, or the communicator finalized. */
+ * Otherwise the settings of the communicator: as the environment was when it was made, with later
+ * changes by the program.  Settings that shape the job (RING_BYTES, SLICE_BYTES, HEAP_BYTES) are
+ * rank 0's on all ranks.  The text is valid until something is set or comm is finalized. */
 STRETTO_API stretto_status stretto_settings(stretto_comm comm, stretto_setting *lines,
                                             size_t capacity, size_t *count);
 
@@ -91,25 +91,25 @@ STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanos
 
 /* ---- the network ------------------------------------------------------------------------ */
 
-/* What the communicator goes by of the network and of what calls take, in JSON, as STRETTO_PROFILE
+/* What the communicator knows of the network and of the times of calls, in JSON, as STRETTO_PROFILE
  * takes it from a file (docs/hosts.md).  On several hosts it was measured when the job started, or
- * read, and is the same on all ranks; communicators made of others have that of the job.  Where
- * calls that repeat have tried several algorithms it holds what they took: on all ranks the same
- * once they have made the same calls.  On one host the network is assumed and serves nothing.
+ * read, and is the same on all ranks; communicators made of others have that of the job.  If calls
+ * that repeat have tried several algorithms, it holds their times: the same on all ranks once they
+ * have made the same calls.  On one host the network is assumed, and no choice depends on it.
  * Valid until the communicator is finalized. */
 STRETTO_API stretto_status stretto_network_profile(stretto_comm comm, const char **json);
 
-/* What to add to CLOCK_MONOTONIC of this host, in nanoseconds, to get that of the host of the job's
- * lowest rank: what happened on several hosts can so be compared.  0 on one host.  Between hosts it
- * is read with every heartbeat (STRETTO_HEARTBEAT); until all ranks have, some two heartbeats after
- * the start, and for a moment after a shrink, *known is 0, and the offset too.  Wrong by at most
- * half of what a short message takes there and back.  Not a collective. */
+/* Add *nanoseconds to CLOCK_MONOTONIC of this host to get that of the host of the job's lowest
+ * rank: so times of several hosts can be compared.  0 on one host.  Between hosts it is measured
+ * with every heartbeat (STRETTO_HEARTBEAT).  *known is 0, and the offset too, until all ranks have
+ * measured it, some two heartbeats after the start, and for a moment after a shrink.  Wrong by at
+ * most half the round trip of a short message.  Not a collective. */
 STRETTO_API stretto_status stretto_clock_offset(stretto_comm comm, int64_t *nanoseconds,
                                                 int *known);
 
 /* Which algorithms are worth measuring for a call of `count` elements of this type, as for
- * stretto_chosen_algorithm: those whose price is close, the choice first.  In JSON, with what
- * profiles tell calls apart by:
+ * stretto_chosen_algorithm: those whose price is close, the choice first.  In JSON, with the keys
+ * by which profiles tell calls apart:
  *   {"collective": "allreduce", "ranks": 4, "hosts": 2, "host_of": [0, 0, 1, 1], "bytes": 4096,
  *    "algorithms": ["ring", "circulant"]}
  * "host_of" is left out where every rank has a host of its own, or all have one.  STRETTO_ALGORITHM

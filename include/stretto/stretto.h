@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stretto: collectives that do not wait.  The C API; this header brings communicators.h and
+ * Stretto: collectives that do not wait.  The C API; this header includes communicators.h and
  * machine.h with it.
  *
  * Every function returns a stretto_status.  On anything but STRETTO_OK, stretto_last_error() gives
  * the message of the calling thread's last failure: the rank, the peer, the operation, the remedy.
- * No function aborts or exits.  None prints, but stretto_init of rank 0, which warns once on
- * standard error of a STRETTO_ variable that does not exist (STRETTO_WARN=0: not even that).
+ * No function aborts or exits.  None prints, with one exception: stretto_init of rank 0 warns once
+ * on standard error of a STRETTO_ variable that does not exist (STRETTO_WARN=0 turns that off).
  *
  * Any number of threads may send and receive messages on one communicator at once, also while one
  * of them is in a collective; collectives of one communicator are called by one thread at a time.
@@ -14,10 +14,10 @@
  * are bytes, both 64-bit.  All ranks call the same collectives of a communicator in the same order
  * with the same count or counts, dtype, op and root; a disagreement is an error that names who
  * differs in what, at the latest in the next call in which ranks wait for one another.
- * What is wrong in the arguments of one rank alone is its own error; the others wait for it.  Any
- * other failure, also of a message, ends the calls of all ranks, and the communicator: those who
- * are left can go on by stretto_comm_shrink, and it can be finalized.  In a child that a rank has
- * forked nothing can be called but stretto_finalize (STRETTO_ERR_UNSUPPORTED; docs/fork.md). */
+ * If the arguments of one rank alone are wrong, that rank gets the error, and the others wait for
+ * it.  Any other failure, also of a message, ends the calls of all ranks, and the communicator: the
+ * ranks that are left can go on by stretto_comm_shrink, and it can be finalized.  In a child that a
+ * rank has forked, calls other than stretto_finalize are STRETTO_ERR_UNSUPPORTED (docs/fork.md). */
 #ifndef STRETTO_H
 #define STRETTO_H
 
@@ -79,8 +79,8 @@ typedef enum stretto_dtype {
 } stretto_dtype;
 
 /* Elements of `bytes` bytes, 1 to 4096, which are never cut: structures, pairs of a value and its
- * place, numbers that Stretto does not know.  They can be moved, and reduced by operations that
- * stretto_op_create gave. */
+ * place, types of numbers that Stretto does not have.  Calls can move them, and reduce them by
+ * operations that stretto_op_create gave. */
 #define STRETTO_RECORD(bytes) ((stretto_dtype)(STRETTO_RECORDS + (bytes)))
 
 /* What goes with which type (docs/data.md gives the reasons; the rest is STRETTO_ERR_ARGUMENT):
@@ -107,8 +107,8 @@ typedef enum stretto_op {
     STRETTO_OP_CREATED = 0x40000000 /* and beyond: what stretto_op_create... gave */
 } stretto_op;
 
-/* Pass as `send` to say that the contribution lies in `recv`.  Without it, if what a call reads and
- * what it writes share memory, it is STRETTO_ERR_ARGUMENT (docs/data.md). */
+/* Pass as `send` to say that the contribution lies in `recv`.  Without it, a call that reads and
+ * writes the same memory is STRETTO_ERR_ARGUMENT (docs/data.md). */
 #define STRETTO_IN_PLACE ((const void *)(intptr_t)-1)
 
 /* ---- life ------------------------------------------------------------------------------- */
@@ -145,8 +145,8 @@ STRETTO_API stretto_status stretto_free(stretto_comm comm, void *memory);
 
 /* inout[i] = in[i] op inout[i] for i < count, where `in` is the operand of the lower ranks.  Both
  * are aligned to the size of an element (at most 16 bytes); they do not overlap.  The function is
- * called on any thread that drives a call, and by several at once if they do; it must not call this
- * library.  One that is written in C++ may throw: then the call fails on every rank
+ * called by any thread that drives a call, and by several at once; it must not call this library.
+ * A function that is written in C++ may throw: then the call fails on every rank
  * (STRETTO_ERR_OPERATION) with what() in the message. */
 typedef void (*stretto_op_function)(const void *in, void *inout, size_t count, stretto_dtype dtype,
                                     void *context);
@@ -161,8 +161,8 @@ STRETTO_API stretto_status stretto_op_create(stretto_op_function function, void 
  * calls on elements of that type.  Each rank has its own. */
 STRETTO_API stretto_status stretto_op_create_premul_sum(const void *scalar, stretto_dtype dtype,
                                                         stretto_op *op);
-/* No further calls with it.  Requests that use it go on; its context is no longer needed when they
- * are freed.  Persistent ones may still be started. */
+/* No further calls may use the operation.  Requests that use it go on, and persistent ones may
+ * still be started.  Its context is needed until these requests are freed. */
 STRETTO_API stretto_status stretto_op_free(stretto_op op);
 
 /* ---- collectives, blocking -------------------------------------------------------------- */
@@ -185,17 +185,17 @@ STRETTO_API stretto_status stretto_reduce_scatter(stretto_comm comm, const void 
  * In place: this rank's contribution already lies there. */
 STRETTO_API stretto_status stretto_allgather(stretto_comm comm, const void *send, void *recv,
                                              size_t count, stretto_dtype dtype);
-/* send: count elements.  recv of `root`: size * count elements, rank r's from r * count on;
- * elsewhere it is not touched and may be NULL.  In place (root): its contribution already lies
- * there. */
+/* send: count elements.  recv of `root`: size * count elements, rank r's from r * count on; on
+ * other ranks recv is not touched and may be NULL.  In place (root): its contribution already lies
+ * in recv. */
 STRETTO_API stretto_status stretto_gather(stretto_comm comm, const void *send, void *recv,
                                           size_t count, stretto_dtype dtype, int root);
 /* send of `root`: size * count elements, rank r's from r * count on; not read elsewhere.  recv:
- * count elements.  In place: the root passes (void *)STRETTO_IN_PLACE as recv, keeps its part. */
+ * count elements.  In place: the root passes (void *)STRETTO_IN_PLACE as recv; its part stays. */
 STRETTO_API stretto_status stretto_scatter(stretto_comm comm, const void *send, void *recv,
                                            size_t count, stretto_dtype dtype, int root);
-/* send, recv: size * count elements.  What this rank has for rank r lies from r * count on in send;
- * what rank r has for this one comes to r * count in recv.  In place: recv has the contribution. */
+/* send, recv: size * count elements.  Elements for rank r lie from r * count on in send; elements
+ * from rank r arrive from r * count on in recv.  In place: recv has the contribution. */
 STRETTO_API stretto_status stretto_alltoall(stretto_comm comm, const void *send, void *recv,
                                             size_t count, stretto_dtype dtype);
 
@@ -210,8 +210,9 @@ STRETTO_API stretto_status stretto_reduce_scatterv(stretto_comm comm, const void
                                                    const size_t counts[], stretto_dtype dtype,
                                                    stretto_op op);
 
-/* Parts of which each pair of ranks alone knows the size (a disagreement is STRETTO_ERR_MISMATCH at
- * both), at displacements[r] elements from the start of the buffer; NULL: one after the other. */
+/* Only the two ranks of a pair know the size of the part between them; if they disagree, both get
+ * STRETTO_ERR_MISMATCH.  Parts lie displacements[r] elements from the start of the buffer; NULL:
+ * one after the other. */
 
 /* send: count elements.  On `root`, recv has counts[r] elements of rank r at displacements[r]; all
  * three may be NULL elsewhere.  In place (root): its contribution already lies there. */
@@ -224,7 +225,7 @@ STRETTO_API stretto_status stretto_scatterv(stretto_comm comm, const void *send,
                                             const size_t counts[], const size_t displacements[],
                                             void *recv, size_t count, stretto_dtype dtype,
                                             int root);
-/* In place: recv holds the contribution, and what is said of send is not looked at. */
+/* In place: recv holds the contribution; send_counts and send_displacements are not looked at. */
 STRETTO_API stretto_status stretto_alltoallv(stretto_comm comm, const void *send,
                                              const size_t send_counts[],
                                              const size_t send_displacements[], void *recv,
@@ -315,12 +316,13 @@ typedef struct stretto_message {
 } stretto_message;
 
 /* Returns when `buffer` may be used again.  A message of some KiB is usually stored until it is
- * received; of longer ones, and of more than a receiver stores, the send waits for the receive. */
+ * received.  If the message is longer, or the receiver stores no more, the send waits for the
+ * receive. */
 STRETTO_API stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
                                         stretto_dtype dtype, int dest, int tag);
 /* Waits for a message from `source` (or STRETTO_ANY_SOURCE) with `tag` (or STRETTO_ANY_TAG) of at
- * most `count` elements.  `message` may be NULL.  A longer message is STRETTO_ERR_TRUNCATED here
- * and nothing to its sender; the communicator stays whole. */
+ * most `count` elements.  `message` may be NULL.  If the message is longer, this call is
+ * STRETTO_ERR_TRUNCATED, its sender notices nothing, and the communicator can be used further. */
 STRETTO_API stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count,
                                         stretto_dtype dtype, int source, int tag,
                                         stretto_message *message);
@@ -345,8 +347,8 @@ STRETTO_API stretto_status stretto_iprobe(stretto_comm comm, int source, int tag
  * "segmented_ring(segments=4)", ...), or by rules for collectives and sizes in bytes, of which the
  * first that matches decides: "allreduce:-4K=auto,allreduce:4K-64K=ring,direct"; "file:PATH" is
  * a schedule of one's own, which is proved first.  NULL or "auto" lets Stretto choose.  The same on
- * all ranks.  What does not exist or cannot run is an error that lists what can; then all is as
- * before. */
+ * all ranks.  If an algorithm does not exist or cannot run, the error lists those that can, and
+ * nothing changes. */
 STRETTO_API stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm);
 
 /* How far results of reductions repeat, bit by bit. */

@@ -12,15 +12,15 @@
 extern "C" {
 #endif
 
-/* From now on each call of this rank in `comm` that has not ended so many seconds after it began is
- * STRETTO_ERR_TIMEOUT; 0: only STRETTO_TIMEOUT limits it, which counts anew whenever anything
+/* From now on each call of this rank in `comm` that has not ended `seconds` after it began is
+ * STRETTO_ERR_TIMEOUT.  0: only STRETTO_TIMEOUT limits calls, which counts anew whenever anything
  * moves.  Holds for collectives, messages, stretto_wait, and stretto_test, where the time begins
- * with the first test that does not find the end.  It is an error of the communicator, which has
- * failed on all ranks: whoever gives up a call has others wait for it, so they must know.  A time
- * is looked at every few milliseconds.  Local; another thread's call that runs keeps its limit. */
+ * with the first test that does not find the end.  The communicator has then failed on all ranks,
+ * as other ranks would wait for the call that was given up.  The time is checked every few
+ * milliseconds.  Local; another thread's call that runs keeps its limit. */
 STRETTO_API stretto_status stretto_set_timeout(stretto_comm comm, double seconds);
-/* As stretto_wait, but for so many seconds at most from now on, in place of the communicator's
- * limit.  If the time is over, the communicator has failed, and the request has ended by that. */
+/* As stretto_wait, but for at most `seconds` from now on, in place of the communicator's limit.  If
+ * the time is over, the communicator has failed, and so has the request. */
 STRETTO_API stretto_status stretto_wait_for(stretto_request *request, double seconds);
 
 /* For bindings to other languages.
