@@ -12,7 +12,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_CONSTRAINT
 unexport SKBUILD_CMAKE_DEFINE SKBUILD_CMAKE_ARGS CMAKE_ARGS CMAKE_GENERATOR
 # Nor a job that make was started in.
-unexport STRETTO_RANK STRETTO_SIZE STRETTO_JOB STRETTO_ALGORITHM STRETTO_ADDR STRETTO_HOSTS
+unexport STRETTO_RANK STRETTO_SIZE STRETTO_JOB STRETTO_ALGORITHM STRETTO_ADDR STRETTO_FAKE_HOSTS
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
@@ -72,12 +72,12 @@ sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-
 shared_tests := net transport transports engine hosts api_collectives api_nonblocking api_errors api_costs api_messages \
 	api_parts api_communicators api_exchanges api_message_programs \
 	api_failures api_peers api_memory api_memory_messages api_shrink api_shrink_failures \
-	api_trace api_musters api_start api_polling api_timeouts trace programs control control_agent \
+	api_trace api_late_ranks api_start api_polling api_timeouts trace programs control control_agent \
 	deferred deferred_nonblocking
 # What goes through the same threads with other values.
 value_tests := api_ops api_reproducible api_arguments
 # What only ranks on several hosts do.
-over_hosts := api_trials api_arrivals api_phases api_alarm
+over_hosts := api_trials api_arrivals api_phases api_stall
 executables = $(1:%=test_%) $(over_hosts:%=test_%)
 only = -R '^($(subst $() ,|,$(strip $(1) $(over_hosts:%=%_hosts))))$$'
 

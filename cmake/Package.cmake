@@ -43,9 +43,9 @@ install(FILES ${PROJECT_BINARY_DIR}/strettoConfig.cmake
 install(FILES ${PROJECT_BINARY_DIR}/stretto.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES
   ${PROJECT_SOURCE_DIR}/include/stretto/communicators.h
-  ${PROJECT_SOURCE_DIR}/include/stretto/hosting.h
-  ${PROJECT_SOURCE_DIR}/include/stretto/machine.h
-  ${PROJECT_SOURCE_DIR}/include/stretto/alarm.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/embedding.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/info.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/stall.h
   ${PROJECT_SOURCE_DIR}/include/stretto/phases.h
   ${PROJECT_SOURCE_DIR}/include/stretto/waiting.h
   ${PROJECT_SOURCE_DIR}/include/stretto/stretto.h

@@ -13,7 +13,7 @@
 namespace stretto::mpi {
 
 inline bool is_in_place(const void *send) {
-    return send == Host::get().abi().in_place;
+    return send == MpiLibrary::get().abi().in_place;
 }
 
 // What is written over and over is never read by the program meanwhile: `send` is not changed.

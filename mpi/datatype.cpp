@@ -18,7 +18,7 @@ struct Made {
     int integers = 0, addresses = 0, types = 0, combiner = 0;
     Handle of = 0;
 
-    explicit Made(const Host &host, Handle handle) {
+    explicit Made(const MpiLibrary &host, Handle handle) {
         if (host.Type_get_envelope(handle, &integers, &addresses, &types, &combiner) != 0)
             combiner = -1;
         const Abi &abi = host.abi();
@@ -33,7 +33,7 @@ struct Made {
 
 // Whether one element is its data from its first byte on, in order and without a gap.  Of types
 // that are made in other ways nothing is supposed: their parts may lie in any order.
-bool is_dense(const Host &host, Handle handle) {
+bool is_dense(const MpiLibrary &host, Handle handle) {
     if (const Predefined *predefined = Names::get().datatype(handle))
         return predefined->size == predefined->extent;
     const Made made(host, handle);
@@ -74,7 +74,8 @@ void require_success(int code) {
 // no buffer: from there on, they become one element of a type that starts elsewhere.
 class Place {
 public:
-    Place(const Host &host, const void *buffer, int elements, Handle type, const void *elsewhere)
+    Place(const MpiLibrary &host, const void *buffer, int elements, Handle type,
+          const void *elsewhere)
         : host_(host), buffer_(const_cast<void *>(buffer)), elements_(elements), type_(type) {
         if (buffer != nullptr)
             return;
@@ -97,7 +98,7 @@ public:
     Handle type() const { return type_; }
 
 private:
-    const Host &host_;
+    const MpiLibrary &host_;
     void *buffer_;
     int elements_;
     Handle type_, made_ = 0;
@@ -106,7 +107,7 @@ private:
 } // namespace
 
 bool examine(Handle handle, Datatype &datatype) {
-    const Host &host = Host::get();
+    const MpiLibrary &host = MpiLibrary::get();
     datatype = {};
     datatype.handle = handle;
     if ((datatype.predefined = Names::get().datatype(handle)) != nullptr) [[likely]] {
@@ -162,7 +163,7 @@ void Dense::unpack(std::size_t count) const {
 }
 
 void pack(const Datatype &datatype, const void *buffer, std::size_t count, void *packed) {
-    const Host &host = Host::get();
+    const MpiLibrary &host = MpiLibrary::get();
     by_pieces(datatype, count, [&](std::size_t first, int elements, int bytes) {
         const auto *const from = static_cast<const std::byte *>(buffer) +
                                  static_cast<std::ptrdiff_t>(first) * datatype.extent;
@@ -175,7 +176,7 @@ void pack(const Datatype &datatype, const void *buffer, std::size_t count, void 
 }
 
 void unpack(const Datatype &datatype, const void *packed, std::size_t count, void *buffer) {
-    const Host &host = Host::get();
+    const MpiLibrary &host = MpiLibrary::get();
     by_pieces(datatype, count, [&](std::size_t first, int elements, int bytes) {
         const auto *const from = static_cast<const std::byte *>(packed) + first * datatype.size;
         auto *const to =

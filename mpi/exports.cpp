@@ -11,8 +11,8 @@ using std::int64_t;
 
 namespace {
 
-const Host &host() {
-    return Host::get();
+const MpiLibrary &host() {
+    return MpiLibrary::get();
 }
 
 template<class Library>

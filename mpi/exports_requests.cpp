@@ -9,8 +9,8 @@ using namespace stretto::mpi;
 
 namespace {
 
-const Host &host() {
-    return Host::get();
+const MpiLibrary &host() {
+    return MpiLibrary::get();
 }
 
 // All of Stretto's among them have ended when this returns.

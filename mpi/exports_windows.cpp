@@ -8,13 +8,13 @@
 #include "serve.hpp"
 
 using std::intptr_t;
-using stretto::mpi::Host;
-using stretto::mpi::World;
+using stretto::mpi::MpiJob;
+using stretto::mpi::MpiLibrary;
 
 namespace {
 
-const Host &host() {
-    return Host::get();
+const MpiLibrary &host() {
+    return MpiLibrary::get();
 }
 
 // The library may lack the forms with long numbers.
@@ -24,7 +24,7 @@ bool is_short(intptr_t unit) {
 
 int noted(int code) {
     if (code == 0)
-        World::has_windows.store(true, std::memory_order_relaxed);
+        MpiJob::has_windows.store(true, std::memory_order_relaxed);
     return code;
 }
 

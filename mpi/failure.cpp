@@ -15,7 +15,7 @@ void check(stretto_status status) {
 namespace {
 
 // A code of this class that stands for the text; 0: the library cannot make it.
-int code_for(const Host &host, int error_class, const std::string &text) {
+int code_for(const MpiLibrary &host, int error_class, const std::string &text) {
     int code = 0, length = 0;
     char found[2048] = ""; // no library's MPI_MAX_ERROR_STRING is more than a quarter of it
     if (host.Add_error_code(error_class, &code) != 0 ||
@@ -25,7 +25,7 @@ int code_for(const Host &host, int error_class, const std::string &text) {
     return code;
 }
 
-int code_for(const Host &host, const std::string &text) {
+int code_for(const MpiLibrary &host, const std::string &text) {
     if (const int code = code_for(host, host.abi().error_other, text); code != 0)
         return code;
     // MPICH 4.0 gives such a code a text of its own, unless its class is the program's.
@@ -38,7 +38,7 @@ int code_for(const Host &host, const std::string &text) {
 } // namespace
 
 int raise(Handle comm, const char *call, const std::string &message) noexcept {
-    const Host &host = Host::get();
+    const MpiLibrary &host = MpiLibrary::get();
     int code = host.abi().error_other;
     try {
         constexpr std::size_t kMost = 255; // characters that every library takes

@@ -7,7 +7,7 @@
 #include "requests.hpp"
 #include "tools.hpp"
 
-using stretto::mpi::Host;
+using stretto::mpi::MpiLibrary;
 using stretto::mpi::Passed;
 using stretto::mpi::Tools;
 
@@ -21,7 +21,7 @@ void before_tool(Arguments...) {}
 void before_tool(int count, void *requests, void *) {
     for (int i = 0; i < count && stretto::mpi::any_pending(); ++i)
         (void)stretto::mpi::bring_to_end(
-            Host::get().abi().load(requests, static_cast<std::size_t>(i)));
+            MpiLibrary::get().abi().load(requests, static_cast<std::size_t>(i)));
 }
 // MPI_Wait
 void before_tool(void *request, void *status) {

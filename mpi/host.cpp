@@ -39,7 +39,7 @@ bool load(const Loaded &mpi, const char *name, int (*&function)(Arguments...)) {
 
 } // namespace
 
-Host::Host() : mpi_(find_mpi()) {
+MpiLibrary::MpiLibrary() : mpi_(find_mpi()) {
 #define STRETTO_LOAD(name, ...)                                                                    \
     (void)load<__LINE__ * 1000 + __COUNTER__>(mpi_, "PMPI_" #name, name);
     STRETTO_HOST_FUNCTIONS(STRETTO_LOAD)
@@ -55,8 +55,8 @@ Host::Host() : mpi_(find_mpi()) {
     }
 }
 
-const Host &Host::get() {
-    static const Host host;
+const MpiLibrary &MpiLibrary::get() {
+    static const MpiLibrary host;
     return host;
 }
 

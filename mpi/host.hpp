@@ -90,10 +90,10 @@ namespace stretto::mpi {
     X(Iallreduce_c, const void *, void *, std::int64_t, Handle, Handle, Handle, void *)            \
     X(Allreduce_init_c, const void *, void *, std::int64_t, Handle, Handle, Handle, Handle, void *)
 
-class Host {
+class MpiLibrary {
 public:
     // Of this process; found at the first call of it.
-    static const Host &get();
+    static const MpiLibrary &get();
 
     const Loaded &mpi() const { return mpi_; }
     const Abi &abi() const { return mpi_.abi; }
@@ -107,7 +107,7 @@ public:
     bool large_counts = false;
 
 private:
-    Host();
+    MpiLibrary();
 
     Loaded mpi_;
 };

@@ -22,7 +22,7 @@ std::atomic<bool> reached{false}, came_as_pmpi{false};
 template<class Library>
 int call_init(Library &&library) {
     reached.store(true, std::memory_order_relaxed);
-    if (Host::get().mpi().known)
+    if (MpiLibrary::get().mpi().known)
         Launcher::begin();
     const int code = library();
     Launcher::end();
@@ -33,7 +33,7 @@ template<class Library>
 int start(Library &&library) {
     const int code = call_init(library);
     if (code == 0)
-        World::start("");
+        MpiJob::start("");
     return code;
 }
 
@@ -43,7 +43,7 @@ template<class Tool>
 int start_by_tool(void *function, Tool &&tool) {
     const int code = call_init(tool);
     if (code == 0 && !came_as_pmpi.load(std::memory_order_relaxed))
-        World::start(file_of(function));
+        MpiJob::start(file_of(function));
     return code;
 }
 
@@ -75,17 +75,17 @@ extern "C" {
 
 int PMPI_Init(int *argc, char ***argv) {
     came_as_pmpi.store(true, std::memory_order_relaxed);
-    return start([&] { return Host::get().Init(argc, argv); });
+    return start([&] { return MpiLibrary::get().Init(argc, argv); });
 }
 
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     came_as_pmpi.store(true, std::memory_order_relaxed);
-    return start([&] { return Host::get().Init_thread(argc, argv, required, provided); });
+    return start([&] { return MpiLibrary::get().Init_thread(argc, argv, required, provided); });
 }
 
 int PMPI_Finalize(void) {
-    World::finish();
-    return Host::get().Finalize();
+    MpiJob::finish();
+    return MpiLibrary::get().Finalize();
 }
 
 int MPI_Init(int *argc, char ***argv) {

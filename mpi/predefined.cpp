@@ -159,7 +159,7 @@ std::optional<stretto_dtype> Names::dtype_of(const Row &row, std::size_t size) {
     return std::nullopt;
 }
 
-Names::Names(const Host &host) : host_(host) {
+Names::Names(const MpiLibrary &host) : host_(host) {
     for (const Row &row : kRows) {
         const Handle handle = handle_of(row);
         if (handle == 0 || handle == host.abi().datatype_null)
@@ -189,7 +189,7 @@ void Names::measure(Entry &entry) {
 }
 
 Names &Names::get() {
-    static Names names(Host::get());
+    static Names names(MpiLibrary::get());
     return names;
 }
 

@@ -82,7 +82,7 @@ private:
         PredefinedOp op;
     };
 
-    explicit Names(const Host &host);
+    explicit Names(const MpiLibrary &host);
     void measure(Entry &entry);
     static std::optional<stretto_dtype> dtype_of(const Row &row, std::size_t size);
     template<class AnyRow>
@@ -93,7 +93,7 @@ private:
         return static_cast<std::size_t>(handle * 0x9e3779b97f4a7c15u >> 56);
     }
 
-    const Host &host_;
+    const MpiLibrary &host_;
     std::mutex mutex_;
     std::array<Entry, kEntries> entries_{};
     std::vector<OpEntry> ops_;

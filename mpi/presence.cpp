@@ -12,11 +12,11 @@ namespace {
 
 constexpr int kTag = 1; // on MPI_COMM_WORLD, on which no rank that is in MPI_Init receives else
 
-void send(const Host &host, int value, int to) {
+void send(const MpiLibrary &host, int value, int to) {
     host.Send(&value, sizeof value, host.abi().byte, to, kTag, host.abi().comm_world);
 }
 
-int receive(const Host &host, int from) {
+int receive(const MpiLibrary &host, int from) {
     int value = -1;
     host.Recv(&value, sizeof value, host.abi().byte, from, kTag, host.abi().comm_world,
               host.abi().status_ignore);
@@ -25,7 +25,7 @@ int receive(const Host &host, int from) {
 
 } // namespace
 
-Presence::Found Presence::agree(const Host &host, int rank, int size) {
+Presence::Found Presence::agree(const MpiLibrary &host, int rank, int size) {
     const std::unique_ptr<Launcher> launcher = Launcher::find();
     if (launcher == nullptr)
         return {Answer::no_launcher, -1};

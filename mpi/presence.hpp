@@ -30,7 +30,7 @@ public:
         int missing = -1; // a rank that lacks Stretto
     };
     // After the library's MPI_Init.  A collective of the ranks that have Stretto.
-    static Found agree(const Host &host, int rank, int size);
+    static Found agree(const MpiLibrary &host, int rank, int size);
 };
 
 } // namespace stretto::mpi

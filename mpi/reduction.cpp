@@ -25,7 +25,7 @@ Reason Reduction::prepare_alone(Handle datatype, Handle op) {
     if (!examine(datatype, datatype_))
         return Reason::argument;
     if (known == nullptr)
-        return op == Host::get().abi().op_null ? Reason::argument : Reason::own_operation;
+        return op == MpiLibrary::get().abi().op_null ? Reason::argument : Reason::own_operation;
     if (datatype_.predefined == nullptr ||
         !known->of[static_cast<std::size_t>(datatype_.predefined->what)])
         return Reason::pair;
@@ -49,7 +49,7 @@ Reason Reduction::prepare(Handle datatype, Handle op) {
         return Reason::served;
     }
     int commutative = 0;
-    if (op == 0 || Host::get().Op_commutative(op, &commutative) != 0)
+    if (op == 0 || MpiLibrary::get().Op_commutative(op, &commutative) != 0)
         return Reason::argument;
     if (datatype_.size == 0 || datatype_.size > kLargestRecord)
         return Reason::element;
@@ -69,7 +69,7 @@ void Reduction::apply_any(const void *in, void *inout, std::size_t count, strett
 }
 
 void Reduction::apply(const void *in, void *inout, std::size_t count) const {
-    const Host &host = Host::get();
+    const MpiLibrary &host = MpiLibrary::get();
     const auto reduce = [&](const void *left, void *right, std::size_t elements) {
         if (const int code = host.Reduce_local(left, right, static_cast<int>(elements),
                                                datatype_.handle, handle_);

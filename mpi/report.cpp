@@ -18,8 +18,8 @@ namespace {
 std::string library() {
     std::vector<char> text(8193); // the longest of any interface
     int length = 0;
-    if (Host::get().Get_library_version(text.data(), &length) != 0)
-        return Host::get().mpi().soname;
+    if (MpiLibrary::get().Get_library_version(text.data(), &length) != 0)
+        return MpiLibrary::get().mpi().soname;
     std::string words(text.data());
     words.resize(std::min(words.find_first_of(",\n"), words.size()));
     std::replace(words.begin(), words.end(), '\t', ' ');
@@ -60,11 +60,11 @@ void Report::time(Kind kind, bool by_stretto, std::size_t bytes, double seconds)
     ++times.calls;
 }
 
-void Report::print(const World &world, double waited) {
+void Report::print(const MpiJob &world, double waited) {
     numbers_.waited = waited;
     const auto ranks = static_cast<std::size_t>(world.size());
     const std::vector<Numbers> all =
-        world.gather(Host::get().abi().comm_world, numbers_, world.size());
+        world.gather(MpiLibrary::get().abi().comm_world, numbers_, world.size());
     if (world.rank() != 0)
         return;
     std::string text = "stretto: " + std::to_string(ranks) + " ranks under " + library() +

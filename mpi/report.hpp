@@ -10,7 +10,7 @@
 
 namespace stretto::mpi {
 
-class World;
+class MpiJob;
 
 // Of this rank.  Written under a mutex: only who asked for a report pays for it.
 class Report {
@@ -24,7 +24,7 @@ public:
 
     // Sums up over all ranks and prints, at rank 0.  A collective over MPI_COMM_WORLD.
     // `waited`: seconds that this rank has waited for others in Stretto.
-    void print(const World &world, double waited);
+    void print(const MpiJob &world, double waited);
 
 private:
     static constexpr std::size_t kSizes = 48; // 0 bytes, 1 byte, from 2, from 4, ...

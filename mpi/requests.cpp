@@ -7,7 +7,7 @@
 
 #include "collectives.hpp"
 #include "device.hpp"
-#include "tokens.hpp"
+#include "proxy_requests.hpp"
 
 namespace stretto::mpi {
 
@@ -17,13 +17,14 @@ namespace {
 
 struct Pending {
     Handle comm = 0;
-    std::shared_ptr<Team> team; // the communicator may be freed before the request has ended
+    std::shared_ptr<CommunicatorState>
+        team; // the communicator may be freed before the request has ended
     Kind kind = Kind::iallreduce;
     // Persistent calls may be started in another order on other ranks (MPI 4.1, 6.13), so each has
     // a communicator of its own.
     stretto_comm apart = nullptr;
     stretto_request own = nullptr;
-    Token token;
+    ProxyRequest token;
     Dense contribution; // a copy of it, where it shares memory with the result
     bool running = false;
 
@@ -55,7 +56,7 @@ public:
     }
     // No more: from now on another may have the same request.
     void erase(const Pending &pending, Tokens::Receive receive) {
-        const Token token = pending.token;
+        const ProxyRequest token = pending.token;
         {
             const std::lock_guard lock(mutex_);
             all_.erase(token.request);
@@ -91,7 +92,7 @@ int end(Pending &pending, stretto_status status, Receive receive = Receive::ende
     const std::string why = status == STRETTO_OK ? "" : stretto_last_error();
     const Kind kind = pending.kind;
     const Handle comm = pending.comm;
-    const std::shared_ptr<Team> team = pending.team;
+    const std::shared_ptr<CommunicatorState> team = pending.team;
     pending.running = false;
     if (receive == Receive::ended)
         Tokens::end(pending.token);
@@ -116,8 +117,8 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
     if (const Reason reason = call.begin(elements * reduction.datatype().size);
         reason != Reason::served)
         return reason;
-    Team &team = call.team();
-    const Host &host = Host::get();
+    CommunicatorState &team = call.team();
+    const MpiLibrary &host = MpiLibrary::get();
     if (device::holds(recv) || (!is_in_place(send) && device::holds(send)))
         throw Failure(STRETTO_ERR_ARGUMENT,
                       "a buffer of a nonblocking call is in device memory, which Stretto takes in "
@@ -158,7 +159,7 @@ namespace {
 
 // Waits for a call that runs.
 int wait_for(Pending &pending, Receive receive) {
-    if (const World *world = World::active())
+    if (const MpiJob *world = MpiJob::active())
         world->host_this_thread();
     return end(pending, stretto_wait(&pending.own), receive);
 }
@@ -192,7 +193,7 @@ int bring_to_end(Handle request) {
 }
 
 int take_to_end(void *array, std::size_t i) {
-    const Abi &abi = Host::get().abi();
+    const Abi &abi = MpiLibrary::get().abi();
     Pending *const pending = running(abi.load(array, i));
     if (pending == nullptr)
         return 0;
@@ -204,7 +205,7 @@ int take_to_end(void *array, std::size_t i) {
 }
 
 int take_if_ended(void *request) {
-    const Abi &abi = Host::get().abi();
+    const Abi &abi = MpiLibrary::get().abi();
     Pending *const pending = running(abi.load(request, 0));
     int code = 0;
     if (pending == nullptr)
@@ -216,7 +217,7 @@ int take_if_ended(void *request) {
 }
 
 bool advance(const void *array, int count) {
-    const Abi &abi = Host::get().abi();
+    const Abi &abi = MpiLibrary::get().abi();
     bool all = true;
     for (int i = 0; i < count; ++i) {
         Pending *const pending = running(abi.load(array, static_cast<std::size_t>(i)));

@@ -13,9 +13,10 @@ namespace stretto::mpi {
 
 class Call {
 public:
-    Call(World &world, Kind kind, Team &team) : world_(world), kind_(kind), team_(team) {}
+    Call(MpiJob &world, Kind kind, CommunicatorState &team)
+        : world_(world), kind_(kind), team_(team) {}
 
-    Team &team() const { return team_; }
+    CommunicatorState &team() const { return team_; }
     stretto_comm comm() const { return team_.blocking; }
     int rank() const { return team_.rank; }
     int size() const { return team_.size; }
@@ -47,15 +48,15 @@ public:
     }
 
 private:
-    World &world_;
+    MpiJob &world_;
     const Kind kind_;
-    Team &team_;
+    CommunicatorState &team_;
     std::size_t bytes_ = 0;
     std::chrono::steady_clock::time_point start_;
 };
 
 // A rank that cannot go on after others have begun the call: they are told by its leaving.
-inline int give_up(Team *team, Handle comm, Kind kind, const std::string &why) {
+inline int give_up(CommunicatorState *team, Handle comm, Kind kind, const std::string &why) {
     if (team != nullptr) {
         team->failure = why;
         for (stretto_comm *each : {&team->overlapping, &team->blocking})
@@ -70,14 +71,14 @@ inline int give_up(Team *team, Handle comm, Kind kind, const std::string &why) {
 template<class Attempt, class Library>
 int serve(Kind kind, Handle comm_as_given, Attempt &&attempt, Library &&library) {
     Passed::came_back(kind);
-    World *const world = World::active();
+    MpiJob *const world = MpiJob::active();
     if (world == nullptr || !world->takes(kind))
         return library();
-    const Abi &abi = Host::get().abi();
+    const Abi &abi = MpiLibrary::get().abi();
     const Handle comm = abi.handle(comm_as_given);
     if (comm == abi.comm_null || comm == 0)
         return library();
-    Team *team = nullptr;
+    CommunicatorState *team = nullptr;
     try {
         world->host_this_thread();
         team = world->team(comm);
@@ -89,7 +90,7 @@ int serve(Kind kind, Handle comm_as_given, Attempt &&attempt, Library &&library)
         // Before the arguments are looked at: those of an intercommunicator are others.
         const Reason reason = team->why_not != Reason::served ? team->why_not : attempt(call);
         const int code = reason == Reason::served ? 0 : library();
-        if (World::has_windows.load(std::memory_order_relaxed)) [[unlikely]]
+        if (MpiJob::has_windows.load(std::memory_order_relaxed)) [[unlikely]]
             world->progress();
         call.ended(reason);
         return code;

@@ -8,7 +8,7 @@
 
 #include "failure.hpp"
 #include "kinds.hpp"
-#include "stretto/machine.h"
+#include "stretto/info.h"
 
 namespace stretto::mpi {
 

@@ -75,7 +75,7 @@ struct Greeting {
 };
 
 struct GatherContext {
-    const World *world;
+    const MpiJob *world;
     Handle comm;
 };
 
@@ -91,8 +91,8 @@ int gather_for_stretto(const void *mine, void *all, std::size_t bytes, void *con
 
 } // namespace
 
-void World::start(const std::string &past) noexcept {
-    const Host &host = Host::get();
+void MpiJob::start(const std::string &past) noexcept {
+    const MpiLibrary &host = MpiLibrary::get();
     if (started_.exchange(true, std::memory_order_acq_rel))
         return;
     if (!host.mpi().known) {
@@ -106,7 +106,7 @@ void World::start(const std::string &past) noexcept {
     device::look_for_driver();
     // The program knows nothing of STRETTO_ALGORITHM.
     stretto_set_forced_fallback(1);
-    std::unique_ptr<World> world(new World);
+    std::unique_ptr<MpiJob> world(new MpiJob);
     if (world->size_ == 1)
         return warn_of_strange_launcher();
     std::string why;
@@ -117,7 +117,7 @@ void World::start(const std::string &past) noexcept {
         host.Comm_create_keyval(reinterpret_cast<void *>(copy_nothing),
                                 reinterpret_cast<void *>(forget), &world->keyval_, world.get());
         host.Comm_group(all, &world->group_);
-        auto own = std::make_shared<Team>();
+        auto own = std::make_shared<CommunicatorState>();
         own->comm = all;
         own->rank = world->rank_;
         own->size = world->size_;
@@ -152,7 +152,7 @@ void World::start(const std::string &past) noexcept {
 
 // Nothing goes to another rank before all are known to have Stretto: a rank without it would take
 // the message for one of the program's.
-void World::check_presence() const {
+void MpiJob::check_presence() const {
     if (is_told_that_all_ranks_have_it())
         return;
     const Presence::Found found = Presence::agree(host_, rank_, size_);
@@ -173,7 +173,7 @@ void World::check_presence() const {
     }
 }
 
-void World::agree_on_settings(const std::string &past) {
+void MpiJob::agree_on_settings(const std::string &past) {
     Greeting mine;
     mine.past = past.empty() ? 0 : 1;
     std::strncpy(mine.version, stretto_version(), sizeof mine.version - 1);

@@ -18,16 +18,16 @@ public:
     }
 
 private:
-    const Abi &abi_ = Host::get().abi();
+    const Abi &abi_ = MpiLibrary::get().abi();
     void *const first_;
 };
 
 Handle at(const void *requests, int i) {
-    return Host::get().abi().load(requests, static_cast<std::size_t>(i));
+    return MpiLibrary::get().abi().load(requests, static_cast<std::size_t>(i));
 }
 
 bool is_null(const void *requests, int i) {
-    return at(requests, i) == Host::get().abi().request_null;
+    return at(requests, i) == MpiLibrary::get().abi().request_null;
 }
 
 } // namespace
@@ -36,7 +36,7 @@ int get_status_all(int count, const void *requests, int *flag, void *statuses) {
     const Statuses status(statuses);
     *flag = 1;
     for (int i = 0; i < count && *flag != 0; ++i)
-        if (const int code = Host::get().Request_get_status(at(requests, i), flag, status[i]);
+        if (const int code = MpiLibrary::get().Request_get_status(at(requests, i), flag, status[i]);
             code != 0)
             return code;
     return 0;
@@ -44,13 +44,13 @@ int get_status_all(int count, const void *requests, int *flag, void *statuses) {
 
 int get_status_any(int count, const void *requests, int *index, int *flag, void *status) {
     bool any = false;
-    *index = Host::get().abi().undefined;
+    *index = MpiLibrary::get().abi().undefined;
     *flag = 0;
     for (int i = 0; i < count; ++i) {
         if (is_null(requests, i))
             continue;
         any = true;
-        const int code = Host::get().Request_get_status(at(requests, i), flag, status);
+        const int code = MpiLibrary::get().Request_get_status(at(requests, i), flag, status);
         if (code != 0 || *flag != 0) {
             *index = i;
             return code;
@@ -61,8 +61,8 @@ int get_status_any(int count, const void *requests, int *index, int *flag, void 
     // Nothing to wait for is complete, with an empty status: all of it, the error as well, which
     // only functions for several requests write.
     *flag = 1;
-    Handle null = Host::get().abi().request_null;
-    return Host::get().Waitall(1, &null, status);
+    Handle null = MpiLibrary::get().abi().request_null;
+    return MpiLibrary::get().Waitall(1, &null, status);
 }
 
 int get_status_some(int count, const void *requests, int *ended, int *indices, void *statuses) {
@@ -74,14 +74,15 @@ int get_status_some(int count, const void *requests, int *ended, int *indices, v
             continue;
         any = true;
         int flag = 0;
-        const int code = Host::get().Request_get_status(at(requests, i), &flag, status[*ended]);
+        const int code =
+            MpiLibrary::get().Request_get_status(at(requests, i), &flag, status[*ended]);
         if (code != 0)
             return code;
         if (flag != 0)
             indices[(*ended)++] = i;
     }
     if (!any)
-        *ended = Host::get().abi().undefined;
+        *ended = MpiLibrary::get().abi().undefined;
     return 0;
 }
 

@@ -27,7 +27,7 @@ std::string file_of(void *function) {
 }
 
 Tools::Tools() {
-    const Loaded &mpi = Host::get().mpi();
+    const Loaded &mpi = MpiLibrary::get().mpi();
     bool found = false;
 #define STRETTO_LOAD(name, parameters, arguments)                                                  \
     name = reinterpret_cast<int(*) parameters>(tool(mpi, "MPI_" #name));                           \

@@ -10,22 +10,22 @@
 
 namespace stretto::mpi {
 
-std::atomic<World *> World::active_{nullptr};
-std::atomic<std::uint64_t> World::generation_{1};
+std::atomic<MpiJob *> MpiJob::active_{nullptr};
+std::atomic<std::uint64_t> MpiJob::generation_{1};
 
-Team::~Team() {
+CommunicatorState::~CommunicatorState() {
     for (stretto_comm *each : {&overlapping, &blocking})
         if (*each != nullptr)
             (void)stretto_finalize(each);
 }
 
-World::World() : host_(Host::get()) {
+MpiJob::MpiJob() : host_(MpiLibrary::get()) {
     host_.Comm_rank(host_.abi().comm_world, &rank_);
     host_.Comm_size(host_.abi().comm_world, &size_);
 }
 
-void World::finish() noexcept {
-    World *const world = active();
+void MpiJob::finish() noexcept {
+    MpiJob *const world = active();
     if (world == nullptr)
         return;
     try {
@@ -49,14 +49,14 @@ void World::finish() noexcept {
 }
 
 // The attribute is deleted: the communicator is freed.
-int World::forget(Handle, int, void *value, void *world_of_it) {
-    auto *const world = static_cast<World *>(world_of_it);
+int MpiJob::forget(Handle, int, void *value, void *world_of_it) {
+    auto *const world = static_cast<MpiJob *>(world_of_it);
     generation_.fetch_add(1, std::memory_order_acq_rel);
-    std::shared_ptr<Team> ended;
+    std::shared_ptr<CommunicatorState> ended;
     const std::lock_guard lock(world->mutex_);
-    const auto found =
-        std::find_if(world->teams_.begin(), world->teams_.end(),
-                     [value](const std::shared_ptr<Team> &each) { return each.get() == value; });
+    const auto found = std::find_if(
+        world->teams_.begin(), world->teams_.end(),
+        [value](const std::shared_ptr<CommunicatorState> &each) { return each.get() == value; });
     if (found != world->teams_.end()) {
         ended = std::move(*found);
         world->teams_.erase(found);
@@ -64,7 +64,7 @@ int World::forget(Handle, int, void *value, void *world_of_it) {
     return 0;
 }
 
-void World::gather(Handle comm, const void *mine, void *all, std::size_t bytes) const {
+void MpiJob::gather(Handle comm, const void *mine, void *all, std::size_t bytes) const {
     const Handle byte = host_.abi().byte;
     if (const int code = host_.Allgather(mine, static_cast<int>(bytes), byte, all,
                                          static_cast<int>(bytes), byte, comm);
@@ -73,16 +73,16 @@ void World::gather(Handle comm, const void *mine, void *all, std::size_t bytes) 
                       code);
 }
 
-bool World::all_well(Handle comm, int size, bool well) const {
+bool MpiJob::all_well(Handle comm, int size, bool well) const {
     const auto all = gather<std::int32_t>(comm, well ? 1 : 0, size);
     return std::all_of(all.begin(), all.end(), [](std::int32_t each) { return each != 0; });
 }
 
-Team *World::team(Handle comm) {
+CommunicatorState *MpiJob::team(Handle comm) {
     struct Remembered {
         std::uint64_t generation = 0;
         Handle comm = 0;
-        Team *team = nullptr;
+        CommunicatorState *team = nullptr;
     };
     static thread_local Remembered last;
     if (last.comm == comm && last.generation == generation_.load(std::memory_order_acquire))
@@ -94,19 +94,19 @@ Team *World::team(Handle comm) {
     if (host_.Comm_get_attr(comm, keyval_, &value, &found) != 0)
         return nullptr; // no communicator: the library says so
     if (found == 0) {
-        std::shared_ptr<Team> made = make(comm);
+        std::shared_ptr<CommunicatorState> made = make(comm);
         value = made.get();
         if (host_.Comm_set_attr(comm, keyval_, value) != 0)
             throw Failure(STRETTO_ERR_SYSTEM, "the communicator takes no attribute");
         const std::lock_guard lock(mutex_);
         teams_.push_back(std::move(made));
     }
-    last = {generation, comm, static_cast<Team *>(value)};
+    last = {generation, comm, static_cast<CommunicatorState *>(value)};
     return last.team;
 }
 
 // Of this communicator's ranks those in MPI_COMM_WORLD; empty if one of them is not in it.
-std::vector<int> World::ranks_in_world(Handle comm, int size) const {
+std::vector<int> MpiJob::ranks_in_world(Handle comm, int size) const {
     std::vector<int> mine(static_cast<std::size_t>(size)), ranks(mine.size());
     for (int rank = 0; rank < size; ++rank)
         mine[static_cast<std::size_t>(rank)] = rank;
@@ -120,8 +120,8 @@ std::vector<int> World::ranks_in_world(Handle comm, int size) const {
     return all ? ranks : std::vector<int>();
 }
 
-std::shared_ptr<Team> World::make(Handle comm) const {
-    auto team = std::make_shared<Team>();
+std::shared_ptr<CommunicatorState> MpiJob::make(Handle comm) const {
+    auto team = std::make_shared<CommunicatorState>();
     team->comm = comm;
     int inter = 0;
     host_.Comm_test_inter(comm, &inter);
@@ -134,7 +134,7 @@ std::shared_ptr<Team> World::make(Handle comm) const {
     return team;
 }
 
-Reason World::prepare(Team &team, Kind kind, std::size_t bytes) {
+Reason MpiJob::prepare(CommunicatorState &team, Kind kind, std::size_t bytes) {
     if (team.why_not != Reason::served)
         return team.why_not;
     if (team.blocking == nullptr) {
@@ -164,7 +164,7 @@ Reason World::prepare(Team &team, Kind kind, std::size_t bytes) {
 
 // Where a rank of another MPI_COMM_WORLD is among them, all see that, and that one may be without
 // Stretto: nothing is exchanged.  The tag tells communicators of the same ranks apart.
-void World::found(Team &team) {
+void MpiJob::found(CommunicatorState &team) {
     const std::vector<int> ranks = ranks_in_world(team.comm, team.size);
     if (ranks.empty()) {
         team.why_not = Reason::elsewhere;
@@ -180,9 +180,9 @@ void World::found(Team &team) {
         throw Failure(status == STRETTO_OK ? STRETTO_ERR_PEER : status, why);
 }
 
-double World::waited() const {
+double MpiJob::waited() const {
     double seconds = 0;
-    for (const std::shared_ptr<Team> &team : teams_)
+    for (const std::shared_ptr<CommunicatorState> &team : teams_)
         for (stretto_comm comm : {team->blocking, team->overlapping}) {
             std::vector<stretto_stat> lines(64);
             std::size_t count = 0;
@@ -195,19 +195,19 @@ double World::waited() const {
     return seconds;
 }
 
-void World::progress() const {
+void MpiJob::progress() const {
     int found = 0;
     constexpr int kTag = 32767; // that every library allows; nothing is received
     host_.Iprobe(host_.abi().any_source, kTag, host_.abi().comm_world, &found,
                  host_.abi().status_ignore);
 }
 
-void World::host_this_thread() const {
-    static thread_local const World *hosted = nullptr;
+void MpiJob::host_this_thread() const {
+    static thread_local const MpiJob *hosted = nullptr;
     if (hosted == this) [[likely]]
         return;
-    stretto_set_idle([](void *world) { static_cast<const World *>(world)->progress(); },
-                     const_cast<World *>(this));
+    stretto_set_idle([](void *world) { static_cast<const MpiJob *>(world)->progress(); },
+                     const_cast<MpiJob *>(this));
     hosted = this;
 }
 

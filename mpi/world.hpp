@@ -19,8 +19,8 @@ namespace stretto::mpi {
 
 // An MPI communicator's side in Stretto.  It is an attribute of the communicator, and ends with it
 // and with the last request that was made on it.
-struct Team : std::enable_shared_from_this<Team> {
-    ~Team();
+struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
+    ~CommunicatorState();
 
     Handle comm = 0;
     int rank = 0, size = 1;
@@ -35,11 +35,11 @@ struct Team : std::enable_shared_from_this<Team> {
     std::string failure; // what ended it
 };
 
-class World {
+class MpiJob {
 public:
     // Null while nothing is served: before MPI_Init and after MPI_Finalize, and in a process whose
     // MPI library Stretto does not know or whose ranks do not all have Stretto.
-    static World *active() { return active_.load(std::memory_order_acquire); }
+    static MpiJob *active() { return active_.load(std::memory_order_acquire); }
     // After MPI_Init.  A collective; does nothing when it has been called before.
     // `past`: the file of a tool through which the program's calls do not come to Stretto, if any.
     static void start(const std::string &past) noexcept;
@@ -53,11 +53,11 @@ public:
     int size() const { return size_; }
 
     // Of a communicator; null if it is none.  Throws Failure.
-    Team *team(Handle comm);
+    CommunicatorState *team(Handle comm);
     // Makes what a call of `bytes` bytes needs that is not there yet, if the call may wait for the
     // others, and says why it cannot be served if it cannot.  All ranks come to it in the same
     // call. Throws Failure.
-    Reason prepare(Team &team, Kind kind, std::size_t bytes);
+    Reason prepare(CommunicatorState &team, Kind kind, std::size_t bytes);
 
     // What each rank of `comm` has at `mine`, by rank.  Throws Failure.
     void gather(Handle comm, const void *mine, void *all, std::size_t bytes) const;
@@ -76,30 +76,30 @@ public:
     void host_this_thread() const;
 
 private:
-    World();
+    MpiJob();
     void check_presence() const;
     void agree_on_settings(const std::string &past);
     bool all_well(Handle comm, int size, bool well) const;
-    std::shared_ptr<Team> make(Handle comm) const;
-    void found(Team &team);
+    std::shared_ptr<CommunicatorState> make(Handle comm) const;
+    void found(CommunicatorState &team);
     std::vector<int> ranks_in_world(Handle comm, int size) const;
     double waited() const;
     static int forget(Handle comm, int keyval, void *team, void *world);
 
-    static std::atomic<World *> active_;
+    static std::atomic<MpiJob *> active_;
     static inline std::atomic<bool> started_{false};
     static std::atomic<std::uint64_t> generation_; // of communicators that may be remembered
 
-    const Host &host_;
+    const MpiLibrary &host_;
     int rank_ = 0, size_ = 1, keyval_ = 0;
     std::uint32_t kinds_ = 0;
     std::uint64_t warmup_ = 0; // ns of work on a communicator that make one of Stretto's worth it
     bool reports_ = false;
     Handle group_ = 0;
-    Team *own_ = nullptr; // MPI_COMM_WORLD's
+    CommunicatorState *own_ = nullptr; // MPI_COMM_WORLD's
     std::atomic<int> made_{0};
     std::mutex mutex_;
-    std::vector<std::shared_ptr<Team>> teams_;
+    std::vector<std::shared_ptr<CommunicatorState>> teams_;
     Report report_;
 };
 

@@ -390,10 +390,10 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
 }
 #endif
 
-#include "alarm.h"
 #include "communicators.h"
-#include "hosting.h"
-#include "machine.h"
+#include "embedding.h"
+#include "info.h"
 #include "phases.h"
+#include "stall.h"
 #include "waiting.h"
 #endif

@@ -51,9 +51,10 @@ nanobind::object time_skewed(const Communicator &comm, const char *collective,
                              const char *algorithm, const std::vector<double> &delays,
                              bool common_clock, double compute, double told);
 
-// alarm.cpp: stretto_set_alarm; function(text, collective, call, rank, ranks, all_came, lowest,
-// waited_seconds, longest_seconds), or None.  What it raises goes to sys.unraisablehook.
-void set_alarm(const Communicator &self, nanobind::object function, double factor, double floor);
+// stall.cpp: stretto_set_stall_callback; function(text, collective, call, rank, ranks, all_came,
+// lowest, waited_seconds, longest_seconds), or None.  What it raises goes to sys.unraisablehook.
+void set_stall_callback(const Communicator &self, nanobind::object function, double factor,
+                        double floor);
 
 // simulation.cpp: when each position is done, and with `events` everything that takes time.  Links
 // are shared as simulate/sharing.hpp says, by the host of each position and the rack of each host.

@@ -135,12 +135,12 @@ nb::object clock_offset(const Communicator &self) {
     return known != 0 ? nb::cast(nanoseconds) : nb::none();
 }
 
-std::string contenders(const Communicator &self, const char *collective, std::size_t count,
-                       const char *dtype) {
+std::string tuning_candidates(const Communicator &self, const char *collective, std::size_t count,
+                              const char *dtype) {
     const char *json = nullptr;
     const stretto_dtype type = dtype_named(dtype);
     self.handle->call([&](stretto_comm comm) {
-        return stretto_contenders(comm, collective, count, type, &json);
+        return stretto_tuning_candidates(comm, collective, count, type, &json);
     });
     return json;
 }
@@ -188,14 +188,14 @@ void bind_communicator(nb::module_ &module) {
                     [&](stretto_comm comm) { return stretto_set_timeout(comm, seconds); });
             },
             "seconds"_a)
-        .def("set_alarm", &set_alarm, "function"_a.none(), "factor"_a, "floor"_a)
+        .def("set_stall_callback", &set_stall_callback, "function"_a.none(), "factor"_a, "floor"_a)
         .def("force_algorithm", &force_algorithm, "name"_a)
         .def("set_reproducible", &set_reproducible, "mode"_a)
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
         .def("probe_memory", &probe_memory)
         .def("network_profile", &network_profile)
         .def("clock_offset", &clock_offset)
-        .def("contenders", &contenders, "collective"_a, "count"_a, "dtype"_a)
+        .def("tuning_candidates", &tuning_candidates, "collective"_a, "count"_a, "dtype"_a)
         .def("finalize", [](const Communicator &self) { self.handle->finalize(); })
         .def("exit", [](const Communicator &self) { self.handle->exit(); });
 

@@ -159,7 +159,7 @@ void Handle::leave() {
     }
     for (const std::shared_ptr<Pending> &pending : unfinished)
         pending->running = false;
-    alarm_.reset();
+    stall_callback_.reset();
     released_.clear();
     tracked_.clear();
     orphans_.clear();

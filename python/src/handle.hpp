@@ -66,7 +66,7 @@ public:
     nanobind::object allocate(std::size_t bytes);
 
     // What the communicator's alarm calls, in place of what it called before.
-    void keep_alarm(nanobind::object function) { alarm_ = std::move(function); }
+    void keep_stall_callback(nanobind::object function) { stall_callback_ = std::move(function); }
 
     // No further calls.  Waits for what runs, and leaves the job, as soon as no shared array lives.
     void finalize();
@@ -112,7 +112,7 @@ private:
     int blocks_ = 0;                        // shared arrays that live
     std::vector<void *> released_;          // to be freed when nobody is inside
     std::list<std::weak_ptr<Pending>> tracked_;
-    nanobind::object alarm_;
+    nanobind::object stall_callback_;
     std::vector<std::shared_ptr<Pending>> orphans_; // without a Python object
 };
 

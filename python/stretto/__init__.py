@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from stretto import _core
 from stretto._core import __version__
-from stretto.alarm import Alarm
 from stretto.communicator import Communicator, Stat
 from stretto.errors import (
     ArgumentError,
@@ -36,11 +35,12 @@ from stretto.machine import Machine, Setting, examine, settings
 from stretto.messages import ANY_SOURCE, ANY_TAG
 from stretto.operation import Op, Operation, premul_sum
 from stretto.request import IN_PLACE, Message, MessageRequest, PersistentRequest, Request
+from stretto.stall import Stall
 
 __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
-    "Alarm",
+    "Stall",
     "IN_PLACE",
     "ArgumentError",
     "Communicator",

@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from stretto import _core
-from stretto.alarm import Alarms
 from stretto.arrays import AnyArray, Given, given, like
 from stretto.data import name_of
 from stretto.errors import ArgumentError
@@ -45,6 +44,7 @@ from stretto.messages import Messages
 from stretto.operation import AnyOp
 from stretto.parts import Parts
 from stretto.request import InPlace, PersistentRequest, Request
+from stretto.stall import StallCallback
 
 _MODES = ("off", "run", "full")  # in the order of stretto_reproducible
 
@@ -69,7 +69,7 @@ class Stat(NamedTuple):
     """Bytes of operands that this rank read while reducing."""
 
 
-class Communicator(Parts, Messages, Exchanges, Family, Alarms):
+class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
     """A rank's view of its job.  Made by `stretto.init`.
 
     As a context manager it is finalized at the end of the block, unless that ends by an exception:
@@ -265,7 +265,7 @@ class Communicator(Parts, Messages, Exchanges, Family, Alarms):
         the links in seconds and seconds per byte, and of calls what trials have found so far.
 
         On several hosts it was measured when the job started, or read.  The same on all ranks once
-        they have made the same calls.  Written to a file as JSON it is what STRETTO_PROFILE names,
+        they have made the same calls.  Written to a file as JSON it is what STRETTO_TUNING names,
         for jobs that are to go by the same numbers and need no trials (docs/hosts.md).
         """
         return json.loads(self._core.network_profile())

@@ -34,7 +34,7 @@ std::vector<SettingState> settings_of(const comm::Identity &me,
 
 struct stretto_comm_s {
     explicit stretto_comm_s(const stretto::comm::Identity &identity,
-                            const stretto::comm::Origin *origin = nullptr)
+                            const stretto::comm::ParentContext *origin = nullptr)
         : communicator(identity, origin),
           settings(stretto::api::settings_of(identity, communicator)) {}
     const std::uint32_t process = stretto::process_mark(); // that it belongs to
@@ -55,8 +55,8 @@ struct stretto_request_s {
     stretto_comm_s *comm;
     stretto::comm::Request request = {};
     bool persistent = false;
-    std::uint64_t tested_since = 0;                   // and had not ended; 0: not tested
-    stretto::engine::Queue::Flight *flight = nullptr; // null when not running
+    std::uint64_t tested_since = 0;                         // and had not ended; 0: not tested
+    stretto::engine::Queue::InFlightCall *flight = nullptr; // null when not running
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::messages::Transfer *, 1> transfers = {};
     std::optional<std::uint64_t> exchange = {}; // the number of the collective that they are

@@ -10,9 +10,9 @@
 #include "base/settings.hpp"
 #include "base/warning.hpp"
 #include "comm/child.hpp"
-#include "comm/introduction.hpp"
+#include "comm/out_of_band.hpp"
 #include "handles.hpp"
-#include "transport/idling.hpp"
+#include "transport/idle.hpp"
 
 using stretto::Status;
 using namespace stretto::api;
@@ -152,7 +152,7 @@ void stretto_set_forced_fallback(int enabled) {
 }
 
 void stretto_set_idle(stretto_idle_function function, void *context) {
-    stretto::transport::pastime() = {function, context};
+    stretto::transport::idle_callback() = {function, context};
 }
 
 int stretto_rank(stretto_comm comm) {

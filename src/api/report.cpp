@@ -121,11 +121,12 @@ stretto_status stretto_clock_offset(stretto_comm comm, int64_t *nanoseconds, int
     });
 }
 
-stretto_status stretto_contenders(stretto_comm comm, const char *collective, size_t count,
-                                  stretto_dtype dtype, const char **json) {
+stretto_status stretto_tuning_candidates(stretto_comm comm, const char *collective, size_t count,
+                                         stretto_dtype dtype, const char **json) {
     return guarded_in(comm, [&, type = static_cast<int>(dtype)] {
         require(comm != nullptr && collective != nullptr && json != nullptr, "an argument is NULL");
-        *json = kept(comm, comm->communicator.contenders(call_of(comm, collective, count, type)));
+        *json = kept(comm,
+                     comm->communicator.tuning_candidates(call_of(comm, collective, count, type)));
     });
 }
 

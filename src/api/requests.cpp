@@ -52,7 +52,7 @@ stretto_status stretto_wait(stretto_request *request) {
             return finish(what);
         }
         const stretto_comm comm = what->comm;
-        stretto::engine::Queue::Flight *flight = std::exchange(what->flight, nullptr);
+        stretto::engine::Queue::InFlightCall *flight = std::exchange(what->flight, nullptr);
         if (!what->persistent) {
             release(what);
             *request = nullptr;

@@ -18,7 +18,7 @@ namespace stretto {
 // In the order of the table in settings.cpp, which is the order of docs/settings.md.
 enum class Setting {
     timeout,
-    alarm,
+    stall_warning,
     init_timeout,
     peer_timeout,
     heartbeat,
@@ -30,9 +30,9 @@ enum class Setting {
     plan_bytes,
     heap_bytes,
     isa,
-    string_copies,
+    rep_movsb,
     warn,
-    trials,
+    autotune,
     arrivals,
     log,
     trace,
@@ -40,13 +40,13 @@ enum class Setting {
     report,
     addr,
     iface,
-    hosts,
+    fake_hosts,
     ports,
     transport,
     sockets,
     congestion,
     delay,
-    profile,
+    tuning,
     secret_file,
     secret,
     mpi,
@@ -114,7 +114,7 @@ bool enabled(Setting setting);
 std::string text(Setting setting); // text or choice
 bool given(Setting setting);       // by the environment
 
-// Where a value comes from.  Numbers are those of stretto_source in machine.h.
+// Where a value comes from.  Numbers are those of stretto_source in info.h.
 enum class SettingSource {
     fallback,    // the default
     environment, // of this process

@@ -30,7 +30,7 @@ std::string settings_page() {
         "come from.\n\n"
         "All ranks of a job take those that shape it from rank 0's environment (`RING_BYTES`, "
         "`SLICE_BYTES`, `HEAP_BYTES`, `SOCKETS`). `STRETTO_ALGORITHM`, "
-        "`STRETTO_TRIALS` and `STRETTO_ARRIVALS` must be the same on all ranks: if they are "
+        "`STRETTO_AUTOTUNE` and `STRETTO_ARRIVALS` must be the same on all ranks: if they are "
         "not, calls end in a mismatch that names who differs.\n\n"
         "## For users\n\n";
     append_table(page, SettingGroup::user);

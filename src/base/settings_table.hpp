@@ -24,8 +24,8 @@ inline constexpr std::array kSettings{
                            "0: for ever",
                 .most = kLongest,
                 .unit = "s"},
-    SettingInfo{.setting = Setting::alarm,
-                .variable = "STRETTO_ALARM",
+    SettingInfo{.setting = Setting::stall_warning,
+                .variable = "STRETTO_STALL_WARNING",
                 .kind = SettingKind::count,
                 .fallback = "off",
                 .meaning = "a line on standard error, once for a call and on each host, when ranks "
@@ -119,8 +119,8 @@ inline constexpr std::array kSettings{
                 .meaning = "narrows the instruction set of the kernels; by default the widest "
                            "that the processor has",
                 .words = "baseline avx2 avx512"},
-    SettingInfo{.setting = Setting::string_copies,
-                .variable = "STRETTO_STRING_COPIES",
+    SettingInfo{.setting = Setting::rep_movsb,
+                .variable = "STRETTO_REP_MOVSB",
                 .kind = SettingKind::boolean,
                 .fallback = "1",
                 .meaning = "whether copies use the string instruction of a processor that has a "
@@ -131,8 +131,8 @@ inline constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
                            "that does not exist, of a connection that was refused"},
-    SettingInfo{.setting = Setting::trials,
-                .variable = "STRETTO_TRIALS",
+    SettingInfo{.setting = Setting::autotune,
+                .variable = "STRETTO_AUTOTUNE",
                 .kind = SettingKind::boolean,
                 .fallback = "1",
                 .meaning =
@@ -187,8 +187,8 @@ inline constexpr std::array kSettings{
                     "network interfaces to use: beginnings of names, as eth0,ib; whole names "
                     "after =, as =eth0; all but these after ^, as ^docker,lo; by default "
                     "the one that leads to the peer"},
-    SettingInfo{.setting = Setting::hosts,
-                .variable = "STRETTO_HOSTS",
+    SettingInfo{.setting = Setting::fake_hosts,
+                .variable = "STRETTO_FAKE_HOSTS",
                 .kind = SettingKind::text,
                 .fallback = "",
                 .meaning =
@@ -230,8 +230,8 @@ inline constexpr std::array kSettings{
                 .meaning = "how much later all leaves for another host: for experiments",
                 .most = kLongest,
                 .unit = "us"},
-    SettingInfo{.setting = Setting::profile,
-                .variable = "STRETTO_PROFILE",
+    SettingInfo{.setting = Setting::tuning,
+                .variable = "STRETTO_TUNING",
                 .kind = SettingKind::text,
                 .fallback = "",
                 .meaning = "a JSON file on the network and its calls (docs/hosts.md), assumed, or "

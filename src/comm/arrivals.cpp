@@ -3,7 +3,7 @@
 //
 // When each rank came, and what the call before took it, travels beside the call itself, so that
 // after it all ranks know the same, and when it is time to decide what serves the calls to come.
-// One decides for all (review.hpp).
+// One decides for all (retune.hpp).
 #include <algorithm>
 #include <cmath>
 
@@ -12,8 +12,8 @@
 #include "base/clock.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
-#include "comm/hosts/peer_watch.hpp"
-#include "comm/review.hpp"
+#include "comm/hosts/failure_detector.hpp"
+#include "comm/retune.hpp"
 #include "select/elected.hpp"
 #include "select/late.hpp"
 
@@ -83,20 +83,20 @@ std::int64_t Communicator::common(std::uint64_t time) const {
 }
 
 // Null if there are too many.
-Watched *Communicator::watched(const Request &request) {
+ArrivalState *Communicator::watched(const Request &request) {
     const Key key = key_of(request);
     auto found = watched_.find(key);
     if (found == watched_.end() && watched_.size() < kMostWatched) {
         found = watched_.try_emplace(key).first;
         found->second.number = watched_.size();
-        found->second.lessons = std::make_shared<Lessons>();
-        found->second.preparation = std::make_shared<Preparation>();
+        found->second.feedback = std::make_shared<CostFeedback>();
+        found->second.preparation = std::make_shared<PlanPrefetch>();
     }
     return found == watched_.end() ? nullptr : &found->second;
 }
 
-void Communicator::play_watched(const Request &request, Site &site) {
-    Watched *const watched = this->watched(request);
+void Communicator::play_watched(const Request &request, CallEntry &site) {
+    ArrivalState *const watched = this->watched(request);
     if (watched == nullptr) {
         site.watches = false;
         queue_.play(call(request, site, false), site.tally);
@@ -109,9 +109,9 @@ void Communicator::play_watched(const Request &request, Site &site) {
     }
 }
 
-void Communicator::play_with_stamps(const Request &request, Watched &watched) {
+void Communicator::play_with_stamps(const Request &request, ArrivalState &watched) {
     const std::uint64_t came = now_ns();
-    joined_.ward->warming()->end();
+    joined_.registration->warming()->end();
     came_.assign(static_cast<std::size_t>(size()), {});
     Request others;
     others.collective = Collective::allgather;
@@ -131,7 +131,7 @@ void Communicator::play_with_stamps(const Request &request, Watched &watched) {
         serve_as_usual(request, watched);
     if (!watched.told.serves && watched.calls % watched.every != 0) {
         ++watched.calls;
-        Site &alone = this->site(request);
+        CallEntry &alone = this->site(request);
         queue_.play(call(request, alone, false), alone.tally);
         adopt(request, watched);
         expect_next(request, watched);
@@ -141,14 +141,14 @@ void Communicator::play_with_stamps(const Request &request, Watched &watched) {
     came_[static_cast<std::size_t>(rank())] = {common(came), watched.took,
                                                std::exchange(watched.edges, 0)};
     // The vector first: how far that is, is what its writers must hear of before all have come.
-    const auto in_flight = [&](const Request &asked, const Site &where) {
+    const auto in_flight = [&](const Request &asked, const CallEntry &where) {
         engine::Call made = call(asked, where, true);
         made.said.what = where.what | kAsRanksArrive; // nothing that the caller has started
         made.fingerprint = mix(made.fingerprint, kAsRanksArrive);
         return made;
     };
     const engine::Call stamps_call = in_flight(others, this->site(others));
-    Site &of_vector = this->site(request);
+    CallEntry &of_vector = this->site(request);
     const engine::Call vector_call = in_flight(request, of_vector);
     count_own_call(1); // the stamps, behind the vector
     queue_.play_with(vector_call, of_vector.tally, stamps_call, uncounted_,
@@ -172,7 +172,7 @@ static bool moved(const std::vector<double> &expected, const std::vector<double>
 }
 
 // What serves if all come at once.
-const Chosen &Communicator::balanced(const Request &request, Watched &watched) const {
+const Chosen &Communicator::balanced(const Request &request, ArrivalState &watched) const {
     if (!watched.balanced) {
         Chosen chosen = choice_for(request);
         resume_trial(key_of(request), chosen);
@@ -182,14 +182,14 @@ const Chosen &Communicator::balanced(const Request &request, Watched &watched) c
 }
 
 // Of the last calls but the latest, whose time is not known, how many say what the usual takes.
-static std::size_t calls_that_teach(const Watched &watched) {
+static std::size_t calls_that_teach(const ArrivalState &watched) {
     const bool told = watched.told.last != 0 && watched.told.last + kTimes + 1 >= watched.calls;
     const std::uint64_t served = watched.history.calls() - watched.serves_since;
     return told || served < kWarm + 1 ? 0 : std::min(served - kWarm - 1, kTimes);
 }
 
 // Of calls since the last decision: whether who was expected last then came last.
-static void note_misses(Watched &watched) {
+static void note_misses(ArrivalState &watched) {
     constexpr std::size_t kRemembered = 16;
     const double margin = watched.serves.margin;
     if (margin <= 0 || watched.decided_for.empty() ||
@@ -204,7 +204,7 @@ static void note_misses(Watched &watched) {
         watched.missed.pop_front();
 }
 
-static double part_missed(const Watched &watched) {
+static double part_missed(const ArrivalState &watched) {
     const auto misses = std::ranges::count(watched.missed, true);
     return misses == 0 ? 0
                        : static_cast<double>(misses) / static_cast<double>(watched.missed.size());
@@ -212,7 +212,7 @@ static double part_missed(const Watched &watched) {
 
 // Late ones are priced by the arbiter's agent, while its rank computes: what it makes of them
 // serves after the next call.
-void Communicator::decide(const Request &request, Watched &watched) {
+void Communicator::decide(const Request &request, ArrivalState &watched) {
     const std::uint64_t calls = watched.history.calls();
     if (watched.pending || calls < kFirstCall || (calls - kFirstCall) % kLook != 0)
         return;
@@ -247,34 +247,34 @@ void Communicator::decide(const Request &request, Watched &watched) {
     if (!is_arbiter(watched))
         return;
     const std::deque<double> &elapsed = watched.history.elapsed();
-    Review review{here,
+    Retune retune{here,
                   usual.algorithm,
                   watched.serves,
                   std::move(expected),
                   std::move(recent),
                   {elapsed.begin(), elapsed.end()},
                   calls_that_teach(watched),
-                  watched.lessons};
-    review.missed = part_missed(watched);
-    PeerWatch &watch = *joined_.reach.watch;
-    watch.decide_by(key, [review = std::move(review)](const PeerWatch::Heard &) {
-        return review.decide(control::kMostSeal);
+                  watched.feedback};
+    retune.missed = part_missed(watched);
+    FailureDetector &watch = *joined_.reach.watch;
+    watch.decide_by(key, [retune = std::move(retune)](const FailureDetector::Heard &) {
+        return retune.decide(control::kMostSeal);
     });
     watch.seal_before(key, now_ns());
 }
 
 // After the call that follows a decision.
-void Communicator::adopt(const Request &request, Watched &watched) {
+void Communicator::adopt(const Request &request, ArrivalState &watched) {
     if (!watched.pending)
         return;
-    const Watched::Decision decision = *std::exchange(watched.pending, std::nullopt);
+    const ArrivalState::Decision decision = *std::exchange(watched.pending, std::nullopt);
     const std::string text = sealed(decision.key, watched);
     forget_before(decision.key);
     settle(request, watched, decision.expected,
            reviewed(text, free_situation(request), watched.serves, decision.expected));
 }
 
-void Communicator::settle(const Request &request, Watched &watched,
+void Communicator::settle(const Request &request, ArrivalState &watched,
                           const select::Arrivals &expected, const select::Late &next) {
     const bool same = next.same_as(watched.serves);
     watched.due_after =
@@ -293,7 +293,7 @@ void Communicator::settle(const Request &request, Watched &watched,
 // Whether the balanced choice serves, and is likely to go on: since ranks come together as a rule,
 // or since nothing was found better for the times at which they come; and they did so to the last
 // call as well.
-static bool is_quiet(const Watched &watched) {
+static bool is_quiet(const ArrivalState &watched) {
     constexpr double kWorthALook = 4; // margins
     const double margin = watched.serves.margin;
     if (!watched.serves.algorithm.empty() || watched.told.serves || margin <= 0)
@@ -308,7 +308,7 @@ static bool is_quiet(const Watched &watched) {
 }
 
 // After each call that carries stamps.
-void Communicator::learn_arrivals(const Request &request, Watched &watched) {
+void Communicator::learn_arrivals(const Request &request, ArrivalState &watched) {
     ++watched.calls;
     watched.told.asks =
         std::ranges::any_of(came_, [](const auto &each) { return each.edges != 0; });

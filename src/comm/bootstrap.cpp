@@ -97,20 +97,20 @@ void enter(const Identity &me, const Meeting &meeting, Patience &patience) {
     complete(me, meeting, patience);
 }
 
-Meeting meet(const Identity &me, const Origin *origin, const std::string &name,
+Meeting meet(const Identity &me, const ParentContext *origin, const std::string &name,
              Patience &patience) {
     return me.rank == founder(origin) ? found(me, origin, name, patience)
                                       : follow(me, origin, name, patience);
 }
 
 // From now on the communicator hears of the ends of ranks of the job.
-void watch(Joined &joined, int rank, Ward::Kind kind) {
+void watch(Joined &joined, int rank, RegisteredCommunicator::Kind kind) {
     if (joined.reach.watch != nullptr)
-        joined.ward =
-            std::make_unique<Ward>(joined.reach, kind, rank, *joined.segment, joined.carrier.get());
+        joined.registration = std::make_unique<RegisteredCommunicator>(
+            joined.reach, kind, rank, *joined.segment, joined.carrier.get());
 }
 
-Joined join_here(const Identity &me, const Origin *origin, const std::string &name) {
+Joined join_here(const Identity &me, const ParentContext *origin, const std::string &name) {
     transport::RankNames names(origin == nullptr ? std::vector<int>() : origin->in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
     Patience patience(origin);
@@ -120,9 +120,10 @@ Joined join_here(const Identity &me, const Origin *origin, const std::string &na
     try {
         segment.hold_life(me.rank);
         enter(me, meeting, patience);
-        Joined joined{meeting.segment, nullptr, origin == nullptr ? Reach() : origin->reach};
+        Joined joined{meeting.segment, nullptr, origin == nullptr ? JobContext() : origin->reach};
         joined.deadline = patience.deadline();
-        watch(joined, me.rank, origin == nullptr ? Ward::Kind::job : origin->kind);
+        watch(joined, me.rank,
+              origin == nullptr ? RegisteredCommunicator::Kind::job : origin->kind);
         return joined;
     } catch (...) {
         segment.leave(me.rank);
@@ -147,24 +148,25 @@ Joined join_hosts(const Identity &me) {
     const Error exhausted = engine::no_memory(transport::RankNames().of(me.rank));
     Patience patience(nullptr);
     HostMeeting hosts(me, instance(me), patience);
-    const Origin origin{"", 0, {}, [&hosts] { hosts.watch(); }};
+    const ParentContext origin{"", 0, {}, [&hosts] { hosts.watch(); }};
     Segment &segment = *hosts.meeting().segment;
     Joined joined{hosts.meeting().segment, nullptr};
     joined.deadline = patience.deadline();
     try {
         segment.hold_life(me.rank);
         Mesh mesh = hosts.connect();
-        if (hosts.reach().lobby != nullptr)
+        if (hosts.reach().acceptor != nullptr)
             joined.carrier = remote_carrier(segment, me.rank, *mesh.data);
         joined.reach = hosts.reach();
         patience.watch_by(origin);
         enter(me, hosts.meeting(), patience);
         hosts.complete();
         if (joined.carrier != nullptr) {
-            joined.reach.watch = std::make_shared<PeerWatch>(me.rank, std::move(mesh.control));
+            joined.reach.watch =
+                std::make_shared<FailureDetector>(me.rank, std::move(mesh.control));
             joined.reach.job = std::make_shared<transport::SegmentShape>(shape_of(segment));
         }
-        watch(joined, me.rank, Ward::Kind::job);
+        watch(joined, me.rank, RegisteredCommunicator::Kind::job);
         return joined;
     } catch (...) {
         joined.carrier.reset();
@@ -177,7 +179,7 @@ Joined join_hosts(const Identity &me) {
 
 // A communicator that is made of another.  Who is on which host, and where, is known; first each
 // rank connects with those on other hosts, then each host has its segment founded.
-Joined join_across(const Identity &me, const Origin &origin) {
+Joined join_across(const Identity &me, const ParentContext &origin) {
     transport::RankNames names(origin.in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
     Patience patience(&origin);
@@ -221,7 +223,7 @@ void check_environment(const Identity &me) {
     }
 }
 
-Joined join(const Identity &me, const Origin *origin) {
+Joined join(const Identity &me, const ParentContext *origin) {
     if (origin != nullptr && !origin->placement().one_host())
         return join_across(me, *origin);
     if (origin != nullptr)
@@ -230,12 +232,12 @@ Joined join(const Identity &me, const Origin *origin) {
         check_environment(me); // a job of several looks where the others can be told
     if (!me.address.empty() && me.size > 1)
         return join_hosts(me);
-    if (given(Setting::hosts) && me.size > 1)
+    if (given(Setting::fake_hosts) && me.size > 1)
         throw Error(Status::argument,
-                    "STRETTO_HOSTS is '" + shown(text(Setting::hosts)) +
+                    "STRETTO_FAKE_HOSTS is '" + shown(text(Setting::fake_hosts)) +
                         "', but the ranks have no address to meet at: start them by `stretto run`, "
                         "which chooses one, or set STRETTO_ADDR (as 127.0.0.1:29400) and "
-                        "STRETTO_SECRET on all of them, or unset STRETTO_HOSTS");
+                        "STRETTO_SECRET on all of them, or unset STRETTO_FAKE_HOSTS");
     return join_here(me, origin,
                      (me.launch.empty() ? me.job : me.launch) + "-" + std::to_string(instance(me)));
 }

@@ -10,8 +10,8 @@
 
 #include "arrival/call_log.hpp"
 #include "comm/environment.hpp"
-#include "comm/hosts/peer_watch.hpp"
-#include "comm/hosts/reach.hpp"
+#include "comm/hosts/failure_detector.hpp"
+#include "comm/hosts/job_context.hpp"
 #include "select/profile.hpp"
 #include "trace/buffer.hpp"
 #include "transport/carrier.hpp"
@@ -20,14 +20,14 @@
 namespace stretto::comm {
 
 // What is special about joining a communicator that is made of another.
-struct Origin {
+struct ParentContext {
     std::string place;            // where its ranks meet: derived from what they all know
     std::size_t ring_bytes = 0;   // at most so much for each ring
     std::vector<int> in_job = {}; // the rank in the job, by rank of this communicator
     // Throws if one of those who are awaited will not come.
     std::function<void()> watch;
-    Reach reach = {};
-    Ward::Kind kind = Ward::Kind::child;
+    JobContext reach = {};
+    RegisteredCommunicator::Kind kind = RegisteredCommunicator::Kind::child;
     // If its ranks are on several hosts.
     transport::SegmentShape shape = {};
     // Of this rank, if they are wanted.
@@ -44,9 +44,10 @@ struct Origin {
 struct Joined {
     std::shared_ptr<transport::Segment> segment;
     std::unique_ptr<transport::Carrier> carrier; // null if all ranks are on one host
-    Reach reach = {};
-    std::unique_ptr<Ward> ward = nullptr; // null if the job is on one host
-    std::uint64_t deadline = UINT64_MAX;  // of now_ns(): when the start is to be over
+    JobContext reach = {};
+    std::unique_ptr<RegisteredCommunicator> registration =
+        nullptr;                         // null if the job is on one host
+    std::uint64_t deadline = UINT64_MAX; // of now_ns(): when the start is to be over
 };
 
 // Without an address in `me`, or of a communicator that is made of another: rank 0 founds the
@@ -55,7 +56,7 @@ struct Joined {
 // hosts/hosts.hpp says.  Returns when all ranks have joined.  Throws Error(timeout) naming who has
 // not come within STRETTO_INIT_TIMEOUT, Error(mismatch) if ranks disagree on the size of the job,
 // and what the origin's watch throws.
-Joined join(const Identity &me, const Origin *origin = nullptr);
+Joined join(const Identity &me, const ParentContext *origin = nullptr);
 
 // Throws Error(argument) if a setting of this process makes no sense, used or not.  join() does
 // this at a moment at which the error reaches the other ranks, which would wait for this one.

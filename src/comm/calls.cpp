@@ -47,8 +47,8 @@ void Communicator::share(Request &request, std::span<const std::size_t> counts) 
     request.shares = entry.id;
 }
 
-Recipe Communicator::recipe(const Request &request) const {
-    Recipe recipe{request.collective, size(), me_.rank, request.root};
+PlanInputs Communicator::recipe(const Request &request) const {
+    PlanInputs recipe{request.collective, size(), me_.rank, request.root};
     if (request.shares != 0)
         recipe.counts = *shares_.last().counts;
     recipe.topology = select::topology_of(situation(request));
@@ -101,7 +101,7 @@ static void check_room(int rank, int ranks, std::size_t need) {
 }
 
 Planned Communicator::make_plan(const Request &request, const Chosen &chosen) {
-    const Recipe by = recipe(request);
+    const PlanInputs by = recipe(request);
     std::size_t needed = 0;
     std::optional<transport::Turn> turn;
     const engine::MemoryCheck check = [&](std::size_t need) {
@@ -148,7 +148,7 @@ const engine::Plan &Communicator::plan(const Request &request, const Chosen &cho
     return *slot;
 }
 
-Communicator::Site Communicator::make_site(const Request &request) {
+Communicator::CallEntry Communicator::make_site(const Request &request) {
     const std::size_t element = size_of(request.dtype);
     const std::size_t whole = vector_count(request) * element;
     const auto me = static_cast<std::size_t>(rank());
@@ -163,7 +163,7 @@ Communicator::Site Communicator::make_site(const Request &request) {
     const auto bytes = [&](schedule::Holds holds) {
         return holds == schedule::Holds::whole ? whole : holds == schedule::Holds::own ? own : 0;
     };
-    Site site;
+    CallEntry site;
     Chosen chosen = choice_for(request);
     site.tries = tries(request, chosen);
     site.watches = watches(request, chosen);
@@ -185,7 +185,7 @@ Communicator::Site Communicator::make_site(const Request &request) {
 }
 
 // What ranks compare: that they make the same call, and play the same plan.
-std::uint64_t Communicator::fingerprint(const Request &request, const Site &site) const {
+std::uint64_t Communicator::fingerprint(const Request &request, const CallEntry &site) const {
     const std::uint64_t call = mix(mix(segment_->header().key, site.what), request.count);
     const std::uint64_t played = mix(call, site.plan->identity);
     return request.shares == 0 ? played : mix(played, shares_.last().hash);
@@ -194,7 +194,7 @@ std::uint64_t Communicator::fingerprint(const Request &request, const Site &site
 // What an average divides, a premultiplied sum multiplies, and what makes truth of the contribution
 // of a rank that is alone, as reducing it with others would.
 std::unique_ptr<const engine::Extra> Communicator::extra(const Request &request,
-                                                         const Site &site) const {
+                                                         const CallEntry &site) const {
     engine::Extra extra;
     extra.operation = request.operation;
     extra.dtype = request.dtype;
@@ -221,7 +221,7 @@ std::unique_ptr<const engine::Extra> Communicator::extra(const Request &request,
 
 // Who performs the passes of a call in place of its callers.
 std::unique_ptr<const engine::Execution> Communicator::elsewhere(const Request &request,
-                                                                 const Site &site) const {
+                                                                 const CallEntry &site) const {
     engine::Executor *const executor = engine::executor_of(request.memory);
     const engine::Kernel kernel{schedule::reduces(request.collective), request.dtype, request.op,
                                 rounding(), site.reduce};
@@ -249,7 +249,7 @@ Communicator::Key Communicator::key_of(const Request &request) const {
             terms_now_ | std::uint64_t{request.operation_number} << 32, request.shares};
 }
 
-Communicator::Site &Communicator::site(const Request &request) {
+Communicator::CallEntry &Communicator::site(const Request &request) {
     return sites_.get(key_of(request), [&] { return make_site(request); });
 }
 
@@ -263,7 +263,7 @@ std::string Communicator::chosen(const Request &request) {
     return site(request).plan->algorithm;
 }
 
-Communicator::Site &Communicator::site_of_call(const Request &request) {
+Communicator::CallEntry &Communicator::site_of_call(const Request &request) {
     make_room(request);
     try {
         return site(request);
@@ -276,7 +276,7 @@ Communicator::Site &Communicator::site_of_call(const Request &request) {
     }
 }
 
-engine::Call Communicator::call(const Request &request, const Site &site, bool overlaps) {
+engine::Call Communicator::call(const Request &request, const CallEntry &site, bool overlaps) {
     engine::Call call;
     call.plan = site.plan;
     call.reduce = site.reduce;
@@ -328,7 +328,7 @@ void Communicator::play_unnoted(const Request &request) {
     together([&] { play_at(request, site_of_call(request)); });
 }
 
-void Communicator::play_at(const Request &request, Site &where) {
+void Communicator::play_at(const Request &request, CallEntry &where) {
     if (where.tries) [[unlikely]]
         play_trial(request, where);
     else if (where.watches) [[unlikely]]

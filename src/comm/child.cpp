@@ -41,8 +41,8 @@ unsigned cores(const transport::SegmentShape &job, const std::vector<int> &ranks
 
 // The job has ranks on several hosts, the child perhaps.  All of this follows from what holds for
 // the job and from who the child's ranks are, so it is the same on all of them.
-void place_on_hosts(const Reach &parents, Child &child) {
-    Origin &origin = child.origin;
+void place_on_hosts(const JobContext &parents, Child &child) {
+    ParentContext &origin = child.origin;
     origin.reach = parents;
     origin.reach.ranks.clear();
     for (const int rank : child.ranks)
@@ -55,7 +55,7 @@ void place_on_hosts(const Reach &parents, Child &child) {
         origin.shape = job;
         origin.shape.ranks = child.identity.size;
         origin.shape.cores = cores(job, ranks);
-        origin.shape.key = parents.lobby->epoch_named(origin.place);
+        origin.shape.key = parents.acceptor->epoch_named(origin.place);
         origin.shape.placement = seen;
     }
     // Hosts that are tried on one machine must not take one another's segments.
@@ -84,7 +84,7 @@ Child child_of(const Communicator &parent, std::vector<int> ranks, const std::st
     for (const int rank : ranks)
         child.origin.in_job.push_back(parent.segment()->names().in_job(rank));
     child.ranks = std::move(ranks);
-    if (parent.reach().lobby != nullptr)
+    if (parent.reach().acceptor != nullptr)
         place_on_hosts(parent.reach(), child);
     return child;
 }

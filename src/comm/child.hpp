@@ -17,7 +17,7 @@ inline std::atomic<bool> children_fall_back{false};
 // All that a rank needs to join it.
 struct Child {
     Identity identity;
-    Origin origin;
+    ParentContext origin;
     std::vector<int> ranks;  // of the parent, by rank of the child
     bool same_terms = false; // the parent's forced algorithm holds as well
 };

@@ -59,9 +59,9 @@ select::Measured Communicator::kind_of(const Request &request) const {
     return {here.collective, here.ranks, here.hosts, select::in_order(here.host_of), {}};
 }
 
-std::string Communicator::contenders(const Request &request) const {
-    return select::contenders_to_json(kind_of(request), situation(request).bytes,
-                                      select::contenders(free_situation(request)));
+std::string Communicator::tuning_candidates(const Request &request) const {
+    return select::tuning_candidates_to_json(kind_of(request), situation(request).bytes,
+                                             select::tuning_candidates(free_situation(request)));
 }
 
 select::Profile Communicator::profile_and_trials() const {

@@ -36,8 +36,9 @@ engine::EngineOptions engine_options(const transport::Segment &segment, int rank
 
 } // namespace
 
-Communicator::Communicator(const Identity &identity, const Origin *origin)
-    : me_(identity), of_job_(origin == nullptr || origin->kind == Ward::Kind::job),
+Communicator::Communicator(const Identity &identity, const ParentContext *origin)
+    : me_(identity),
+      of_job_(origin == nullptr || origin->kind == RegisteredCommunicator::Kind::job),
       joined_(join(identity, origin)), segment_(joined_.segment),
       membership_{joined_, identity.rank}, tracing_(start_trace(origin)),
       notes_{start_call_log(origin)}, heap_(segment_, identity.rank),
@@ -48,19 +49,19 @@ Communicator::Communicator(const Identity &identity, const Origin *origin)
           [this](const engine::Said &said) { return describe(said); }, &messenger_),
       queue_(engine_, *segment_, identity.rank),
       profile_(origin != nullptr ? origin->profile : select::Profile{}),
-      tries_(number(Setting::trials) != 0 && !segment_->placement().one_host()),
-      watches_(number(Setting::arrivals) != 0), muster_(*segment_, identity.rank),
+      tries_(number(Setting::autotune) != 0 && !segment_->placement().one_host()),
+      watches_(number(Setting::arrivals) != 0), late_rank_detector_(*segment_, identity.rank),
       most_plan_bytes_(number(Setting::plan_bytes)),
       logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
       exhausted_(engine::no_memory(segment_->names().of(identity.rank))) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
     force(text(Setting::algorithm), "STRETTO_ALGORITHM", origin != nullptr && children_fall_back);
     constexpr std::uint64_t kFloor = 1'000'000'000; // ns
-    if (const std::uint64_t factor = number(Setting::alarm); factor != 0)
-        set_alarm(
+    if (const std::uint64_t factor = number(Setting::stall_warning); factor != 0)
+        set_stall_callback(
             [](const engine::Alert &alert) {
                 if (alert.lowest)
-                    log("alarm: " + alert.text);
+                    log("stall: " + alert.text);
             },
             static_cast<double>(factor), kFloor);
 }
@@ -69,7 +70,7 @@ Communicator::Membership::~Membership() {
     constexpr std::uint64_t kFarewell = 2'000'000'000; // ns for what is on its way
     if (joined.carrier != nullptr)
         joined.carrier->leave(kFarewell);
-    joined.ward.reset();
+    joined.registration.reset();
     joined.reach.watch.reset();
     joined.segment->leave(rank);
 }
@@ -160,7 +161,7 @@ void Communicator::admit() {
 }
 
 void Communicator::force(std::string_view rules, std::string by, bool where_possible) {
-    Terms wanted = terms();
+    CallPolicy wanted = terms();
     wanted.forced = select::parse_forced(rules);
     std::string obstacle;
     if (where_possible)
@@ -179,7 +180,7 @@ void Communicator::force(std::string_view rules, std::string by, bool where_poss
     agree(std::move(wanted));
 }
 
-void Communicator::settle(const Origin &origin) {
+void Communicator::settle(const ParentContext &origin) {
     if (joined_.carrier == nullptr)
         return; // the ranks of one host wait for one another while they join
     try {
@@ -231,7 +232,7 @@ void Communicator::count_own_call(std::uint64_t ahead) {
 }
 
 void Communicator::inherit(const Communicator &other, bool algorithm) {
-    Terms inherited = terms();
+    CallPolicy inherited = terms();
     inherited.reproducible = other.terms().reproducible;
     if (algorithm) {
         inherited.forced = other.terms().forced;
@@ -241,12 +242,12 @@ void Communicator::inherit(const Communicator &other, bool algorithm) {
 }
 
 void Communicator::set_reproducible(select::Reproducible mode) {
-    Terms wanted = terms();
+    CallPolicy wanted = terms();
     wanted.reproducible = mode;
     agree(std::move(wanted));
 }
 
-void Communicator::agree(Terms terms) {
+void Communicator::agree(CallPolicy terms) {
     const auto found = std::find(all_terms_.begin(), all_terms_.end(), terms);
     terms_now_ = static_cast<std::size_t>(found - all_terms_.begin());
     if (found == all_terms_.end())

@@ -21,14 +21,14 @@
 #include "arrival/phase.hpp"
 #include "base/memo.hpp"
 #include "base/types.hpp"
+#include "comm/arrival_state.hpp"
 #include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
 #include "comm/notes.hpp"
-#include "comm/recipe.hpp"
+#include "comm/plan_inputs.hpp"
 #include "comm/request.hpp"
 #include "comm/said.hpp"
 #include "comm/shares.hpp"
-#include "comm/watched.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
 #include "messages/messenger.hpp"
@@ -42,14 +42,14 @@
 #include "select/trial.hpp"
 #include "trace/recorder.hpp"
 #include "transport/heap.hpp"
-#include "transport/muster.hpp"
+#include "transport/late_rank_detector.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::comm {
 
 class Communicator {
 public:
-    explicit Communicator(const Identity &identity, const Origin *origin = nullptr);
+    explicit Communicator(const Identity &identity, const ParentContext *origin = nullptr);
     // Does not wait for anybody; outstanding flights are abandoned.
     ~Communicator() { queue_.leave(); } // which needs plans and sites until then
 
@@ -58,7 +58,7 @@ public:
     const Identity &identity() const { return me_; }
     const std::shared_ptr<transport::Segment> &segment() const { return segment_; }
     // For communicators made of this one.
-    const Reach &reach() const { return joined_.reach; }
+    const JobContext &reach() const { return joined_.reach; }
     // Calls of collectives so far: the same on all ranks after each.
     std::uint64_t calls() const { return engine_.calls(); }
     // Of those, from the first on, how many this rank has completed; to be asked after quiesce().
@@ -95,11 +95,12 @@ public:
     Request barrier_request() {
         return {Collective::barrier, &token_[0], &token_[1], 1, Dtype::i32, ReduceOp::sum, 0};
     }
-    engine::Queue::Flight *start(const Request &request);
-    void land(engine::Queue::Flight *flight); // waits for it to end
-    // Raises an alarm for calls in which a rank does not come (engine/alarm.hpp).  Any thread.
-    void set_alarm(engine::Alarm::Raise raise, double factor, std::uint64_t floor_ns) {
-        engine_.alarm().set(std::move(raise), factor, floor_ns);
+    engine::Queue::InFlightCall *start(const Request &request);
+    void land(engine::Queue::InFlightCall *flight); // waits for it to end
+    // Tells of calls in which a rank does not come (engine/stall.hpp).  Any thread.
+    void set_stall_callback(engine::StallWatch::Raise raise, double factor,
+                            std::uint64_t floor_ns) {
+        engine_.stall_watch().set(std::move(raise), factor, floor_ns);
     }
     // The computation before the next call begins; so much of it is done, above 0 and up to 1.  The
     // latter may be called by any thread, and outside of phases does nothing.
@@ -142,7 +143,7 @@ public:
     // How far results repeat, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
     // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.
-    void settle(const Origin &origin);
+    void settle(const ParentContext &origin);
     // Of the job's own communicator, after it was made and before any other call: on several hosts
     // what the network is like, the same on all ranks.  Throws what any call throws, on all of
     // them.
@@ -152,7 +153,7 @@ public:
     // With what trials have found since.
     select::Profile profile_and_trials() const;
     // What is worth measuring for such a call, in JSON (select/profile_json.hpp).
-    std::string contenders(const Request &request) const;
+    std::string tuning_candidates(const Request &request) const;
     // What was set for `other` holds here as well: the algorithm only if asked for.
     void inherit(const Communicator &other, bool algorithm);
     std::string chosen(const Request &request);
@@ -164,7 +165,7 @@ public:
 
 private:
     // All that a repeated call needs, found by one look-up.
-    struct Site {
+    struct CallEntry {
         const engine::Plan *plan = nullptr;
         reduce::Pass reduce = nullptr;
         std::uint64_t fingerprint = 0;
@@ -193,21 +194,21 @@ private:
     };
 
     // What holds for calls besides their arguments.
-    struct Terms {
+    struct CallPolicy {
         std::vector<select::ForcedRule> forced; // none: the library chooses
         std::string forced_by;                  // in words
         select::Reproducible reproducible = select::Reproducible::off;
-        bool operator==(const Terms &) const = default;
+        bool operator==(const CallPolicy &) const = default;
     };
 
     static trace::CallWords words(std::uint64_t what);
-    const Terms &terms() const { return all_terms_[terms_now_]; }
+    const CallPolicy &terms() const { return all_terms_[terms_now_]; }
     // Where bits must not depend on how operands are put together, each pair is rounded.
     reduce::Rounding rounding() const {
         return terms().reproducible == select::Reproducible::full ? reduce::Rounding::each
                                                                   : reduce::Rounding::once;
     }
-    void agree(Terms terms);
+    void agree(CallPolicy terms);
     std::uint64_t what(const Request &request) const;
     std::string describe(const engine::Said &said) const;
     std::size_t vector_count(const Request &request) const;
@@ -219,86 +220,86 @@ private:
     // trials.cpp
     bool tries(const Request &request, const Chosen &chosen) const;
     void resume_trial(const Key &key, Chosen &chosen) const;
-    void play_trial(const Request &request, Site &site);
+    void play_trial(const Request &request, CallEntry &site);
     void conclude(const Request &request, select::Trial &trial);
-    void serve(const Request &request, Site &site, const Chosen &chosen);
+    void serve(const Request &request, CallEntry &site, const Chosen &chosen);
     // arrivals.cpp: when ranks came to calls that repeat.
     bool watches(const Request &request, const Chosen &chosen) const;
     bool made_for_arrivals(const Request &request, const Chosen &chosen) const;
     void resume_watch(const Request &request, Chosen &chosen);
     static void serve_late(const select::Late &late, Chosen &chosen);
     std::int64_t common(std::uint64_t time) const;
-    void play_watched(const Request &request, Site &site);
-    void play_with_stamps(const Request &request, Watched &watched);
-    Watched *watched(const Request &request);
-    void learn_arrivals(const Request &request, Watched &watched);
-    void decide(const Request &request, Watched &watched);
-    void adopt(const Request &request, Watched &watched);
-    void settle(const Request &request, Watched &watched, const select::Arrivals &expected,
+    void play_watched(const Request &request, CallEntry &site);
+    void play_with_stamps(const Request &request, ArrivalState &watched);
+    ArrivalState *watched(const Request &request);
+    void learn_arrivals(const Request &request, ArrivalState &watched);
+    void decide(const Request &request, ArrivalState &watched);
+    void adopt(const Request &request, ArrivalState &watched);
+    void settle(const Request &request, ArrivalState &watched, const select::Arrivals &expected,
                 const select::Late &next);
-    const Chosen &balanced(const Request &request, Watched &watched) const;
+    const Chosen &balanced(const Request &request, ArrivalState &watched) const;
     // rooted.cpp
-    void play_rooted(const Request &request, Watched &watched);
-    void report(const Watched &watched, std::uint64_t came);
-    void adopt_rooted(const Request &request, Watched &watched);
-    void expect_decision(const Request &request, Watched &watched, std::uint64_t after);
+    void play_rooted(const Request &request, ArrivalState &watched);
+    void report(const ArrivalState &watched, std::uint64_t came);
+    void adopt_rooted(const Request &request, ArrivalState &watched);
+    void expect_decision(const Request &request, ArrivalState &watched, std::uint64_t after);
     // phases.cpp: of computation, between calls.
-    bool end_phase(const Watched &watched, std::uint64_t now);
-    void learn_phase(const Watched &watched);
-    void serve_as_told(const Request &request, Watched &watched);
-    Chosen usual(const Request &request, Watched &watched) const;
-    void serve_as_usual(const Request &request, Watched &watched);
-    void serve_prepared(const Request &request, Watched &watched, const Chosen &chosen);
-    std::string sealed(std::uint64_t key, const Watched &watched);
+    bool end_phase(const ArrivalState &watched, std::uint64_t now);
+    void learn_phase(const ArrivalState &watched);
+    void serve_as_told(const Request &request, ArrivalState &watched);
+    Chosen usual(const Request &request, ArrivalState &watched) const;
+    void serve_as_usual(const Request &request, ArrivalState &watched);
+    void serve_prepared(const Request &request, ArrivalState &watched, const Chosen &chosen);
+    std::string sealed(std::uint64_t key, const ArrivalState &watched);
     void forget_before(std::uint64_t key);
-    void forget_sealed(std::uint64_t key, const Watched &watched);
-    void warm_for_next(const Request &request, Watched &watched, std::uint64_t came);
+    void forget_sealed(std::uint64_t key, const ArrivalState &watched);
+    void warm_for_next(const Request &request, ArrivalState &watched, std::uint64_t came);
     std::function<void(const engine::Plan &)> warm_for() const;
     // elections.cpp
     // How long ranks wait for others, in nanoseconds, before any of them begins: then the call
     // itself looks for what is wrong, and says so.
     static std::uint64_t patience();
-    void call_the_roll(const Watched &watched);
-    void serve_by_election(const Request &request, Watched &watched);
-    // musters.cpp: the same of ranks that share memory.
+    void call_the_roll(const ArrivalState &watched);
+    void serve_by_election(const Request &request, ArrivalState &watched);
+    // late_ranks.cpp: the same of ranks that share memory.
     static bool made_for_musters(const Chosen &chosen);
-    Chosen elected(const Request &request, Watched &watched);
-    void play_mustered(const Request &request, Watched &watched);
-    void expect_next(const Request &request, Watched &watched);
-    void prepare(const Request &request, Watched &watched, std::uint64_t key);
-    // What serves one call; what serves from it on.  Told: when a rank came to it; what the one
-    // before took it.
+    Chosen elected(const Request &request, ArrivalState &watched);
+    void play_mustered(const Request &request, ArrivalState &watched);
+    void expect_next(const Request &request, ArrivalState &watched);
+    void prepare(const Request &request, ArrivalState &watched, std::uint64_t key);
+    // What serves one call; what serves from it on.  AnnouncedArrivals: when a rank came to it;
+    // what the one before took it.
     enum class Asked { call, usual, came, took };
-    std::uint64_t key_of(const Watched &watched, Asked asked) const {
+    std::uint64_t key_of(const ArrivalState &watched, Asked asked) const {
         return key_of(watched, asked, watched.calls);
     }
-    std::uint64_t key_of(const Watched &watched, Asked asked, std::uint64_t call) const;
-    int arbiter_of(const Watched &watched) const;
-    bool is_arbiter(const Watched &watched) const;
+    std::uint64_t key_of(const ArrivalState &watched, Asked asked, std::uint64_t call) const;
+    int arbiter_of(const ArrivalState &watched) const;
+    bool is_arbiter(const ArrivalState &watched) const;
     void log_choice(const Request &request, const Chosen &chosen) const;
-    Site &site_of_call(const Request &request);
+    CallEntry &site_of_call(const Request &request);
     void announce_refusal(const Request &request, std::uint64_t why);
     // Sites and their plans are forgotten only where a caller's call begins and nothing of it holds
     // one yet, and only if the call needs a new one: make_room() comes before everything else.
     void make_room(const Request &request);
-    Site &site(const Request &request);
+    CallEntry &site(const Request &request);
     Key key_of(const Request &request) const;
-    std::uint64_t fingerprint(const Request &request, const Site &site) const;
-    Site make_site(const Request &request);
-    std::unique_ptr<const engine::Extra> extra(const Request &request, const Site &site) const;
+    std::uint64_t fingerprint(const Request &request, const CallEntry &site) const;
+    CallEntry make_site(const Request &request);
+    std::unique_ptr<const engine::Extra> extra(const Request &request, const CallEntry &site) const;
     std::unique_ptr<const engine::Execution> elsewhere(const Request &request,
-                                                       const Site &site) const;
+                                                       const CallEntry &site) const;
     void forget();
     void count_own_call(std::uint64_t ahead = 0); // so many calls behind the next
     std::uint64_t all_completed();
-    static void add(Stats &stats, const Key &key, const Site &site);
-    Recipe recipe(const Request &request) const;
+    static void add(Stats &stats, const Key &key, const CallEntry &site);
+    PlanInputs recipe(const Request &request) const;
     std::string plan_key(const Request &request, const Chosen &chosen) const;
     std::shared_ptr<const engine::Plan> known_plan(const Request &request,
                                                    const Chosen &chosen) const;
     Planned make_plan(const Request &request, const Chosen &chosen);
     const engine::Plan &plan(const Request &request, const Chosen &chosen, Planned made = nullptr);
-    engine::Call call(const Request &request, const Site &site, bool overlaps);
+    engine::Call call(const Request &request, const CallEntry &site, bool overlaps);
     const engine::Plan *turn();
     std::uint64_t take_turn(const Exchange &what);
     Begun start_exchange(const Exchange &what);
@@ -317,11 +318,11 @@ private:
                      std::size_t bytes);
     // tracing.cpp
     RankIdentity in_files() const;
-    trace::Recorder *start_trace(const Origin *origin);
+    trace::Recorder *start_trace(const ParentContext *origin);
     void note_clock();
     void trace_failure(const Error &failure) noexcept;
     // reporting.cpp
-    std::shared_ptr<arrival::CallLog> start_call_log(const Origin *origin) const;
+    std::shared_ptr<arrival::CallLog> start_call_log(const ParentContext *origin) const;
     // Who is alone is never late.
     bool notes() const { return notes_.log != nullptr && size() > 1; }
     void play_noted(const Request &request);
@@ -330,7 +331,7 @@ private:
                                    std::uint64_t bytes) const;
     std::int64_t offset_at(std::uint64_t now);
     void play_unnoted(const Request &request);
-    void play_at(const Request &request, Site &site);
+    void play_at(const Request &request, CallEntry &site);
 
     const Identity me_;
     const bool of_job_;
@@ -348,10 +349,10 @@ private:
     engine::Queue queue_;
 
     select::Profile profile_;
-    std::vector<Terms> all_terms_{{}}; // that were ever in force
+    std::vector<CallPolicy> all_terms_{{}}; // that were ever in force
     std::size_t terms_now_ = 0;
     Shares shares_;
-    Memo<Key, Site, KeyHash> sites_;
+    Memo<Key, CallEntry, KeyHash> sites_;
     // Trials outlive their sites, as ranks forget sites one by one and must not forget these.
     static constexpr std::size_t kMostTrials = 1024;
     const bool tries_;
@@ -361,11 +362,11 @@ private:
     std::vector<select::Measured> found_;
     static constexpr std::size_t kMostWatched = 64; // these outlive their sites as well
     const bool watches_;
-    std::unordered_map<Key, Watched, KeyHash> watched_;
-    transport::Muster muster_;         // where all share memory
-    Watched *mustered_ = nullptr;      // of its last turn
-    std::vector<arrival::Stamp> came_; // to the call in progress, by rank
-    std::mutex phase_mutex_;           // of what follows, as any thread may tell of the phase
+    std::unordered_map<Key, ArrivalState, KeyHash> watched_;
+    transport::LateRankDetector late_rank_detector_; // where all share memory
+    ArrivalState *late_ranks_ = nullptr;             // of its last turn
+    std::vector<arrival::Stamp> came_;               // to the call in progress, by rank
+    std::mutex phase_mutex_; // of what follows, as any thread may tell of the phase
     arrival::Phase phase_;
     std::map<std::uint64_t, Next> next_; // by the numbers of calls
     engine::Tally uncounted_;            // of calls that no caller made

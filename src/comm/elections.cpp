@@ -15,7 +15,7 @@
 #include "arrival/latecomers.hpp"
 #include "base/settings.hpp"
 #include "comm/communicator.hpp"
-#include "comm/hosts/peer_watch.hpp"
+#include "comm/hosts/failure_detector.hpp"
 #include "select/elected.hpp"
 
 namespace stretto::comm {
@@ -28,13 +28,13 @@ std::uint64_t Communicator::patience() {
 
 // What was sealed, by the arbiter of these calls.  While this rank waits, what others send to it
 // goes on.
-std::string Communicator::sealed(std::uint64_t key, const Watched &watched) {
+std::string Communicator::sealed(std::uint64_t key, const ArrivalState &watched) {
     return joined_.reach.watch->sealed(key, arbiter_of(watched),
                                        [this] { (void)messenger_.progress(); });
 }
 
 // At the arbiter, for the next call.
-void Communicator::call_the_roll(const Watched &watched) {
+void Communicator::call_the_roll(const ArrivalState &watched) {
     const select::Late &serves = watched.serves;
     std::vector<int> ranks = joined_.reach.ranks;
     std::ranges::sort(ranks);
@@ -42,7 +42,7 @@ void Communicator::call_the_roll(const Watched &watched) {
         std::move(ranks), static_cast<std::size_t>(serves.latecomers),
         static_cast<std::uint64_t>(serves.margin * 1e9), patience());
     joined_.reach.watch->decide_by(
-        key_of(watched, Asked::call), [latecomers](const PeerWatch::Heard &heard) {
+        key_of(watched, Asked::call), [latecomers](const FailureDetector::Heard &heard) {
             if (heard.from != control::kNobody)
                 latecomers->came(heard.from, heard.now);
             const auto late = latecomers->who(heard.now);
@@ -55,7 +55,7 @@ void Communicator::call_the_roll(const Watched &watched) {
         });
 }
 
-void Communicator::serve_by_election(const Request &request, Watched &watched) {
+void Communicator::serve_by_election(const Request &request, ArrivalState &watched) {
     const std::uint64_t key = key_of(watched, Asked::call);
     const std::string text = sealed(key, watched);
     forget_sealed(key, watched);

@@ -105,7 +105,7 @@ std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const I
     }
 }
 
-Meeting follow(const Identity &me, const Origin *origin, const std::string &name,
+Meeting follow(const Identity &me, const ParentContext *origin, const std::string &name,
                Patience &patience) {
     const int founding_rank = founder(origin);
     const std::string who = "rank " + std::to_string(founding_rank);

@@ -23,13 +23,14 @@ using transport::Segment;
 namespace {
 
 // Whether a rank is to call the founder.
-bool is_follower(int rank, const Identity &me, const Origin *origin) {
+bool is_follower(int rank, const Identity &me, const ParentContext *origin) {
     return rank != me.rank && (origin == nullptr || origin->placement().here(rank));
 }
 
 // One rank's call.  What cannot be one is turned away without harm.
 void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &me,
-           const Origin *origin, std::vector<Descriptor> &peers, std::vector<CoreSet> &cores) {
+           const ParentContext *origin, std::vector<Descriptor> &peers,
+           std::vector<CoreSet> &cores) {
     throw_refusal(bytes);
     const auto greeting = parse_hello(bytes);
     if (!greeting)
@@ -52,7 +53,7 @@ void admit(Descriptor caller, std::span<const std::byte> bytes, const Identity &
     peers[static_cast<std::size_t>(hello.rank)] = std::move(caller);
 }
 
-std::vector<int> missing(const Identity &me, const Origin *origin,
+std::vector<int> missing(const Identity &me, const ParentContext *origin,
                          const std::vector<Descriptor> &peers) {
     std::vector<int> absent;
     for (int rank = 0; rank < me.size; ++rank)
@@ -61,7 +62,7 @@ std::vector<int> missing(const Identity &me, const Origin *origin,
     return absent;
 }
 
-Error too_late(const Identity &me, const Origin *origin, const std::vector<int> &absent,
+Error too_late(const Identity &me, const ParentContext *origin, const std::vector<int> &absent,
                std::size_t silent, const Patience &patience) {
     const std::string stuck =
         silent == 0 ? ""
@@ -100,7 +101,7 @@ Descriptor listen_for_others(const Identity &me, const std::string &name) {
 }
 
 // Waits for all others to call, and notes the cores of each.
-void gather(const Identity &me, const Origin *origin, Callers &callers,
+void gather(const Identity &me, const ParentContext *origin, Callers &callers,
             std::vector<Descriptor> &peers, std::vector<CoreSet> &cores, Patience &patience) {
     const auto take = [&](Descriptor caller, std::span<const std::byte> greeting) {
         admit(std::move(caller), greeting, me, origin, peers, cores);
@@ -177,7 +178,7 @@ std::string listed(const std::vector<int> &ranks) {
                                 : names;
 }
 
-Meeting found(const Identity &me, const Origin *origin, const std::string &name,
+Meeting found(const Identity &me, const ParentContext *origin, const std::string &name,
               Patience &patience) {
     Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), me.rank};
     Descriptor listener;

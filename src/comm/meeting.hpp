@@ -23,9 +23,9 @@ namespace stretto::comm {
 // it.
 class Patience {
 public:
-    explicit Patience(const Origin *origin)
+    explicit Patience(const ParentContext *origin)
         : origin_(origin), limit_ns_(init_timeout()), start_(now_ns()) {}
-    void watch_by(const Origin &origin) { origin_ = &origin; }
+    void watch_by(const ParentContext &origin) { origin_ = &origin; }
     bool ended() const { return now_ns() > deadline(); }
     // Of now_ns(); UINT64_MAX: never.
     std::uint64_t deadline() const { return after(0); }
@@ -63,7 +63,7 @@ private:
         return std::min(kMost, kLeast + limit_ns_ / 4);
     }
 
-    const Origin *origin_; // null: a job of its own
+    const ParentContext *origin_; // null: a job of its own
     std::uint64_t limit_ns_, start_, watched_ = start_;
 };
 
@@ -80,7 +80,7 @@ struct Meeting {
 };
 
 // Who founds: the lowest rank on this host.
-inline int founder(const Origin *origin) {
+inline int founder(const ParentContext *origin) {
     int rank = 0;
     while (origin != nullptr && !origin->placement().here(rank))
         ++rank;
@@ -89,7 +89,7 @@ inline int founder(const Origin *origin) {
 
 // founding.cpp: the founder waits for all others of its host to call, makes the segment and hands
 // it out, or tells all who have called why there is none.
-Meeting found(const Identity &me, const Origin *origin, const std::string &name,
+Meeting found(const Identity &me, const ParentContext *origin, const std::string &name,
               Patience &patience);
 
 // founding.cpp: a rank whose socket has something to say or has closed; -1: there is none.
@@ -117,7 +117,7 @@ std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const I
                             const std::string &founder, Patience &patience);
 
 // following.cpp: the others call the founder and are given the segment.
-Meeting follow(const Identity &me, const Origin *origin, const std::string &name,
+Meeting follow(const Identity &me, const ParentContext *origin, const std::string &name,
                Patience &patience);
 
 } // namespace stretto::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What STRETTO_PROFILE says.
+// What STRETTO_TUNING says.
 #pragma once
 
 namespace stretto::comm {

@@ -22,7 +22,7 @@ struct Notes {
         arrival::CallLog::Calls *calls;
         arrival::CallLog::Calls::Running call;
     };
-    std::map<const engine::Queue::Flight *, Running> running = {};
+    std::map<const engine::Queue::InFlightCall *, Running> running = {};
     std::int64_t offset = arrival::kUnknown; // of this rank's clock, and
     std::uint64_t look_again = 0;            // when to look at it anew
 };

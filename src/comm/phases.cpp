@@ -15,7 +15,7 @@
 #include "base/clock.hpp"
 #include "base/mix.hpp"
 #include "comm/communicator.hpp"
-#include "comm/hosts/peer_watch.hpp"
+#include "comm/hosts/failure_detector.hpp"
 
 namespace stretto::comm {
 
@@ -50,21 +50,22 @@ void Communicator::edge(double fraction) {
     }
 }
 
-bool Communicator::end_phase(const Watched &watched, std::uint64_t now) {
+bool Communicator::end_phase(const ArrivalState &watched, std::uint64_t now) {
     const std::lock_guard lock(phase_mutex_);
     next_[watched.number].asks = false; // it is too late for that
     return phase_.end(now, watched.number);
 }
 
 // What the call has shown of the phase before it.
-void Communicator::learn_phase(const Watched &watched) {
+void Communicator::learn_phase(const ArrivalState &watched) {
     const double late = watched.history.recent().back()[static_cast<std::size_t>(rank())];
     const std::lock_guard lock(phase_mutex_);
     phase_.came(static_cast<std::int64_t>(late * 1e9));
 }
 
 // The low half counts.
-std::uint64_t Communicator::key_of(const Watched &watched, Asked asked, std::uint64_t call) const {
+std::uint64_t Communicator::key_of(const ArrivalState &watched, Asked asked,
+                                   std::uint64_t call) const {
     const std::uint64_t kind = watched.number << 2 | static_cast<std::uint64_t>(asked);
     return mix(segment_->header().key, kind) << 32 | (call & 0xffffffff);
 }
@@ -75,22 +76,22 @@ void Communicator::forget_before(std::uint64_t key) {
 }
 
 // The same of what was sealed for calls, now and then.
-void Communicator::forget_sealed(std::uint64_t key, const Watched &watched) {
+void Communicator::forget_sealed(std::uint64_t key, const ArrivalState &watched) {
     constexpr std::uint64_t kKept = 16; // calls
     if (watched.calls % kKept == 0)
         forget_before(key);
 }
 
 // A rank of the job.
-int Communicator::arbiter_of(const Watched &watched) const {
+int Communicator::arbiter_of(const ArrivalState &watched) const {
     return joined_.reach.ranks[watched.number % joined_.reach.ranks.size()];
 }
 
-bool Communicator::is_arbiter(const Watched &watched) const {
+bool Communicator::is_arbiter(const ArrivalState &watched) const {
     return arbiter_of(watched) == joined_.reach.ranks[static_cast<std::size_t>(rank())];
 }
 
-void Communicator::expect_next(const Request &request, Watched &watched) {
+void Communicator::expect_next(const Request &request, ArrivalState &watched) {
     Next next;
     if (watched.told.listens(watched.calls) && watched.serves.margin > 0) {
         next.asks = true;
@@ -111,11 +112,11 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
                               watched.told.errors,
                               std::exchange(watched.told.learned, {}),
                               {},
-                              watched.lessons};
+                              watched.feedback};
             if (watched.told.latest)
                 forecast.came = watched.told.latest->came;
             const auto shared = std::make_shared<const Forecast>(std::move(forecast));
-            joined_.reach.watch->decide_by(next.key, [shared](const PeerWatch::Heard &heard) {
+            joined_.reach.watch->decide_by(next.key, [shared](const FailureDetector::Heard &heard) {
                 return shared->decide(heard.told, control::kMostSeal);
             });
             joined_.reach.watch->soon([shared] { shared->learn(); });
@@ -130,8 +131,8 @@ void Communicator::expect_next(const Request &request, Watched &watched) {
 
 // As soon as it is known what serves the next call, the agent makes its plan, unless there is one:
 // what is told of a call is new each time, and the usual may have been needed by no call so far.
-// And it warms the connections that this one will use (warming.cpp).
-void Communicator::prepare(const Request &request, Watched &watched, std::uint64_t key) {
+// And it warms the connections that this one will use (tcp_prewarm.cpp).
+void Communicator::prepare(const Request &request, ArrivalState &watched, std::uint64_t key) {
     struct Served {
         std::string algorithm; // empty: not by one of the library's
         std::vector<int> order;
@@ -147,7 +148,7 @@ void Communicator::prepare(const Request &request, Watched &watched, std::uint64
               balanced = served(balanced(request, watched)), expected = watched.decided_for,
               margin = watched.serves.margin, ranks = joined_.reach.ranks,
               ahead = watched.preparation, warm = warm_for()](const std::string &sealed) {
-            ahead->prepare(key, [&]() -> Preparation::Prepared {
+            ahead->prepare(key, [&]() -> PlanPrefetch::Prepared {
                 const auto told = as_told(sealed, expected, margin, ranks);
                 Served next = usual;
                 if (told && told->late.algorithm.empty())
@@ -168,25 +169,26 @@ void Communicator::prepare(const Request &request, Watched &watched, std::uint64
 }
 
 // What serves when nobody tells anything.
-Chosen Communicator::usual(const Request &request, Watched &watched) const {
+Chosen Communicator::usual(const Request &request, ArrivalState &watched) const {
     Chosen chosen = balanced(request, watched);
     serve_late(watched.serves, chosen);
     return chosen;
 }
 
-void Communicator::serve_as_usual(const Request &request, Watched &watched) {
+void Communicator::serve_as_usual(const Request &request, ArrivalState &watched) {
     watched.told.serves = false;
     serve(request, site(request), usual(request, watched));
 }
 
-void Communicator::serve_prepared(const Request &request, Watched &watched, const Chosen &chosen) {
-    Preparation::Prepared ready = watched.preparation->come(key_of(watched, Asked::call));
+void Communicator::serve_prepared(const Request &request, ArrivalState &watched,
+                                  const Chosen &chosen) {
+    PlanPrefetch::Prepared ready = watched.preparation->come(key_of(watched, Asked::call));
     if (ready.algorithm == chosen.algorithm && ready.order == chosen.order)
         (void)plan(request, chosen, std::move(ready.plan));
     serve(request, site(request), chosen);
 }
 
-void Communicator::serve_as_told(const Request &request, Watched &watched) {
+void Communicator::serve_as_told(const Request &request, ArrivalState &watched) {
     const std::uint64_t key = key_of(watched, Asked::call);
     const std::string text = sealed(key, watched);
     forget_sealed(key, watched);

@@ -12,7 +12,7 @@ namespace stretto::comm {
 using arrival::CallLog;
 
 // One for a rank and all of its communicators.
-std::shared_ptr<CallLog> Communicator::start_call_log(const Origin *origin) const {
+std::shared_ptr<CallLog> Communicator::start_call_log(const ParentContext *origin) const {
     if (origin != nullptr)
         return origin->call_log;
     try {
@@ -61,7 +61,7 @@ void Communicator::play_noted(const Request &request) {
     const std::uint64_t came = now_ns();
     CallLog::Calls *calls = nullptr;
     together([&] {
-        Site &where = site_of_call(request);
+        CallEntry &where = site_of_call(request);
         if (where.noted == nullptr)
             where.noted = &noted(where.what, request.count, where.plan->vector_bytes);
         calls = where.noted;
@@ -71,10 +71,10 @@ void Communicator::play_noted(const Request &request) {
     calls->end(now_ns());
 }
 
-engine::Queue::Flight *Communicator::start(const Request &request) {
+engine::Queue::InFlightCall *Communicator::start(const Request &request) {
     const std::uint64_t came = notes() ? now_ns() : 0;
     return together([&] {
-        Site &where = site_of_call(request);
+        CallEntry &where = site_of_call(request);
         if (!notes()) [[likely]]
             return queue_.start(call(request, where, true), where.tally);
         if (where.noted_beside == nullptr)
@@ -82,7 +82,8 @@ engine::Queue::Flight *Communicator::start(const Request &request) {
                 &noted(where.what | kOverlaps, request.count, where.plan->vector_bytes);
         CallLog::Calls &calls = *where.noted_beside;
         Notes::Running running{&calls, calls.begin_beside(came, offset_at(came))};
-        engine::Queue::Flight *const flight = queue_.start(call(request, where, true), where.tally);
+        engine::Queue::InFlightCall *const flight =
+            queue_.start(call(request, where, true), where.tally);
         calls.started(running.call, now_ns());
         try {
             notes_.running.insert_or_assign(flight, running);
@@ -92,7 +93,7 @@ engine::Queue::Flight *Communicator::start(const Request &request) {
     });
 }
 
-void Communicator::land(engine::Queue::Flight *flight) {
+void Communicator::land(engine::Queue::InFlightCall *flight) {
     const auto running = notes_.running.extract(flight);
     const std::uint64_t entered = running.empty() ? 0 : now_ns();
     queue_.land(flight);

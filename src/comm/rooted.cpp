@@ -5,7 +5,7 @@
 // come.  So what each says of its arrival does not travel beside the call, as it does where all
 // wait for all (arrivals.cpp).  Of some calls before the next decision each tells the arbiter's
 // agent when it came, which alone knows what the others told, decides, and seals what serves and in
-// which order (review.hpp).  All know at which call they have to ask for it; then, and only then,
+// which order (retune.hpp).  All know at which call they have to ask for it; then, and only then,
 // they may wait, for that agent.
 #include <algorithm>
 #include <cmath>
@@ -14,9 +14,9 @@
 #include "arrival/history.hpp"
 #include "base/clock.hpp"
 #include "comm/communicator.hpp"
-#include "comm/hosts/peer_watch.hpp"
+#include "comm/hosts/failure_detector.hpp"
 #include "comm/reports.hpp"
-#include "comm/review.hpp"
+#include "comm/retune.hpp"
 
 namespace stretto::comm {
 
@@ -30,9 +30,9 @@ static_assert(kFirstRooted > kTold + kTellAhead);
 // Sealed where too little was told so far: clocks are compared only after a while.
 static constexpr std::string_view kNotYet = "?";
 
-void Communicator::play_rooted(const Request &request, Watched &watched) {
+void Communicator::play_rooted(const Request &request, ArrivalState &watched) {
     const std::uint64_t came = now_ns(), due = watched.decided_at + watched.due_after;
-    joined_.ward->warming()->end();
+    joined_.registration->warming()->end();
     if (watched.due_after == 0)
         expect_decision(request, watched, kFirstRooted);
     else if (watched.calls == due)
@@ -41,21 +41,21 @@ void Communicator::play_rooted(const Request &request, Watched &watched) {
         report(watched, came);
     else if (watched.calls + 1 == due && is_arbiter(watched))
         joined_.reach.watch->seal_before(key_of(watched, Asked::usual, due), came);
-    Site &here = site(request);
+    CallEntry &here = site(request);
     queue_.play(call(request, here, false), here.tally);
     watched.took = static_cast<std::int64_t>(now_ns() - came);
     ++watched.calls;
     warm_for_next(request, watched, came);
 }
 
-void Communicator::report(const Watched &watched, std::uint64_t came) {
-    PeerWatch &watch = *joined_.reach.watch;
+void Communicator::report(const ArrivalState &watched, std::uint64_t came) {
+    FailureDetector &watch = *joined_.reach.watch;
     const int arbiter = arbiter_of(watched);
     watch.notify(key_of(watched, Asked::came), arbiter, common(came));
     watch.notify(key_of(watched, Asked::took), arbiter, watched.took);
 }
 
-void Communicator::adopt_rooted(const Request &request, Watched &watched) {
+void Communicator::adopt_rooted(const Request &request, ArrivalState &watched) {
     const std::uint64_t key = key_of(watched, Asked::usual);
     const std::string text = sealed(key, watched);
     forget_before(key);
@@ -69,30 +69,32 @@ void Communicator::adopt_rooted(const Request &request, Watched &watched) {
 
 // After so many calls.  At the arbiter its agent may be asked for it from now on: this rank may be
 // the one who comes last to each call.
-void Communicator::expect_decision(const Request &request, Watched &watched, std::uint64_t after) {
+void Communicator::expect_decision(const Request &request, ArrivalState &watched,
+                                   std::uint64_t after) {
     watched.decided_at = watched.calls;
     watched.due_after = after;
     if (!is_arbiter(watched))
         return;
     const std::uint64_t due = watched.calls + after, first = due - kTellAhead - kTold;
     const Chosen &usual = balanced(request, watched);
-    Review review{.situation = free_situation(request),
+    Retune retune{.situation = free_situation(request),
                   .balanced = usual.algorithm,
                   .serves = watched.serves,
                   .expected = {},
                   .recent = {},
                   .elapsed = {},
-                  .lessons = watched.lessons,
+                  .feedback = watched.feedback,
                   .forced = usual.forced};
     Reports reports{key_of(watched, Asked::came, first), key_of(watched, Asked::took, first),
                     joined_.reach.ranks};
     joined_.reach.watch->decide_by(
         key_of(watched, Asked::usual, due),
-        [review = std::move(review), reports = std::move(reports)](const PeerWatch::Heard &heard) {
+        [retune = std::move(retune),
+         reports = std::move(reports)](const FailureDetector::Heard &heard) {
             const arrival::History history = reports.taken_from(heard.notices);
             if (history.recent().size() < kEnough)
                 return std::string(kNotYet);
-            Review full = review;
+            Retune full = retune;
             full.expected = history.expected();
             full.recent.assign(history.recent().begin(), history.recent().end());
             full.elapsed.assign(history.elapsed().begin(), history.elapsed().end());

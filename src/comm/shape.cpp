@@ -10,7 +10,7 @@
 
 namespace stretto::comm {
 
-transport::SegmentShape shape_for(int ranks, unsigned cores, const Origin *origin) {
+transport::SegmentShape shape_for(int ranks, unsigned cores, const ParentContext *origin) {
     transport::SegmentShape shape;
     shape.ranks = ranks;
     shape.cores = cores;

@@ -8,6 +8,6 @@
 namespace stretto::comm {
 
 // Throws Error(argument) if a setting will not do.
-transport::SegmentShape shape_for(int ranks, unsigned cores, const Origin *origin = nullptr);
+transport::SegmentShape shape_for(int ranks, unsigned cores, const ParentContext *origin = nullptr);
 
 } // namespace stretto::comm

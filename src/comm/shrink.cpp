@@ -10,8 +10,8 @@
 
 #include "base/call_scope.hpp"
 #include "base/settings.hpp"
-#include "comm/hosts/peer_watch.hpp"
-#include "transport/roll_call.hpp"
+#include "comm/hosts/failure_detector.hpp"
+#include "transport/shrink_agreement.hpp"
 
 namespace stretto::comm {
 
@@ -37,12 +37,12 @@ private:
     int failures_ = 0;
 };
 
-// ---- on one host, by the roll call
+// ---- on one host, by the shrink agreement
 
 // Ends the wait for a member that will not come, unless all have come and one of them has seen it.
 std::function<void()> watch(const std::shared_ptr<transport::Segment> &segment, int me,
                             const std::vector<int> &members,
-                            const std::shared_ptr<transport::RollCall> &roll) {
+                            const std::shared_ptr<transport::ShrinkAgreement> &roll) {
     return [=] {
         if (roll->given_up())
             throw Error(Status::peer, "another rank has found that not all who are left come to " +
@@ -58,14 +58,14 @@ std::function<void()> watch(const std::shared_ptr<transport::Segment> &segment, 
 std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
                           const std::function<void(const Child &)> &join) {
     const std::shared_ptr<transport::Segment> &segment = old.segment();
-    const auto roll = std::make_shared<transport::RollCall>(*segment, old.rank(), completed);
+    const auto roll = std::make_shared<transport::ShrinkAgreement>(*segment, old.rank(), completed);
     const std::string key = std::to_string(segment->header().key);
     for (Attempts attempts;;) {
-        const transport::RollCall::List list = roll->hold(nanoseconds(Setting::timeout));
+        const transport::ShrinkAgreement::List list = roll->hold(nanoseconds(Setting::timeout));
         const std::string name = "shrink " + std::to_string(list.round);
         try {
             Child child = child_of(old, list.members, name, key + " " + name, kCall);
-            child.origin.kind = Ward::Kind::job;
+            child.origin.kind = RegisteredCommunicator::Kind::job;
             child.same_terms = true;
             child.origin.watch = watch(segment, old.rank(), list.members, roll);
             join(child);
@@ -112,7 +112,7 @@ std::vector<int> members_of(const Communicator &old, const control::View &view) 
 // Nobody has completed a call in between, as those who are still here say.
 std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
                           const std::function<void(const Child &)> &join) {
-    const std::shared_ptr<PeerWatch> watch = old.reach().watch;
+    const std::shared_ptr<FailureDetector> watch = old.reach().watch;
     std::uint32_t epoch = old.reach().epoch;
     Error failure = old.segment()->failure();
     std::optional<std::uint64_t> least;
@@ -124,7 +124,7 @@ std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
         try {
             const std::string name = "shrink " + std::to_string(epoch);
             Child child = child_of(old, members, name, name, kCall);
-            child.origin.kind = Ward::Kind::job;
+            child.origin.kind = RegisteredCommunicator::Kind::job;
             child.same_terms = true;
             child.origin.reach.epoch = epoch;
             child.origin.watch = [watch, epoch] {

@@ -7,7 +7,7 @@
 
 namespace stretto::comm {
 
-void Communicator::add(Stats &stats, const Key &key, const Site &site) {
+void Communicator::add(Stats &stats, const Key &key, const CallEntry &site) {
     const engine::Tally &tally = site.tally;
     if (tally.calls == 0)
         return;

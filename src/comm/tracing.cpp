@@ -3,7 +3,7 @@
 #include "base/mix.hpp"
 #include "base/warning.hpp"
 #include "comm/communicator.hpp"
-#include "comm/hosts/peer_watch.hpp"
+#include "comm/hosts/failure_detector.hpp"
 #include "engine/failure.hpp"
 
 namespace stretto::comm {
@@ -48,7 +48,7 @@ RankIdentity Communicator::in_files() const {
 }
 
 // One trace for a rank and all of its communicators.
-trace::Recorder *Communicator::start_trace(const Origin *origin) {
+trace::Recorder *Communicator::start_trace(const ParentContext *origin) {
     try {
         const std::shared_ptr<trace::Buffer> buffer =
             origin != nullptr ? origin->trace : trace::Buffer::open(in_files());

@@ -27,7 +27,7 @@ void Communicator::resume_trial(const Key &key, Chosen &chosen) const {
     chosen.why = found->second.why();
 }
 
-void Communicator::serve(const Request &request, Site &site, const Chosen &chosen) {
+void Communicator::serve(const Request &request, CallEntry &site, const Chosen &chosen) {
     const engine::Plan &wanted = plan(request, chosen);
     if (&wanted == site.plan)
         return;
@@ -39,7 +39,7 @@ void Communicator::serve(const Request &request, Site &site, const Chosen &chose
     site.fingerprint = fingerprint(request, site);
 }
 
-void Communicator::play_trial(const Request &request, Site &site) {
+void Communicator::play_trial(const Request &request, CallEntry &site) {
     const Key key = key_of(request);
     auto found = trials_.find(key);
     if (found == trials_.end() && trials_.size() < kMostTrials)
@@ -51,7 +51,7 @@ void Communicator::play_trial(const Request &request, Site &site) {
     }
     select::Trial &trial = found->second;
     if (trial.due()) {
-        const std::vector<std::string> names = select::contenders(free_situation(request));
+        const std::vector<std::string> names = select::tuning_candidates(free_situation(request));
         // One call pays for all plans.
         for (const std::string &name : names)
             (void)plan(request, {{name, kOnTrial, true}, nullptr});
@@ -86,7 +86,7 @@ void Communicator::conclude(const Request &request, select::Trial &trial) {
         took.times.push_back({situation(request).bytes, algorithm, seconds, 0,
                               select::Trial::kTimes, select::Timing::By::trial});
     select::add(found_, took);
-    Site &here = site(request);
+    CallEntry &here = site(request);
     serve(request, here, {{trial.serve(), trial.why(), true}, nullptr});
     here.tries = false;
     if (logs_choices_)

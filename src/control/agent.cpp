@@ -28,7 +28,7 @@ Agent::Agent(AgentOptions options, Links &links, Hooks hooks)
       heartbeats_(options_.rank, options_.founding.members, options_.heartbeats, options_.clock()),
       left_in_order_(options_.founding.members.ranks()), lost_(options_.founding.members.ranks()),
       view_(options_.founding), table_(options_.founding.members.ranks()) {
-    thread_ = named_thread("stretto-agent", [this] { run(); });
+    thread_ = named_thread("stretto-member", [this] { run(); });
 }
 
 Agent::~Agent() {
@@ -131,8 +131,8 @@ void Agent::forget_seals(std::uint64_t from, std::uint64_t below) {
     links_.wake();
 }
 
-std::vector<std::optional<Whereabouts>> Agent::where(const RankSet &ranks,
-                                                     std::uint64_t nanoseconds) {
+std::vector<std::optional<WaitReport>> Agent::where(const RankSet &ranks,
+                                                    std::uint64_t nanoseconds) {
     std::unique_lock lock(mutex_);
     if (ranks.ranks() != view_.members.ranks())
         throw Error(Status::argument, "these are ranks of another job");
@@ -279,7 +279,7 @@ void Agent::take(Broken &item) {
 void Agent::take(Question &item) {
     for (const int rank : item.ranks)
         if (rank == options_.rank)
-            note(rank, {item.ticket, whereabouts()});
+            note(rank, {item.ticket, wait_report()});
         else
             send(rank, Where{item.ticket});
 }

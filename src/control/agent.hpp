@@ -53,7 +53,7 @@ struct Hooks {
     // A member is not among those who are left any more.
     std::function<void(int rank)> lost;
     // What this rank does just now.
-    std::function<Whereabouts()> whereabouts;
+    std::function<WaitReport()> wait_report;
     // At the arbiter: what to seal, now that a member asks, perhaps this one, who would choose that
     // value; or kNobody, when it is time.
     std::function<Answer(std::uint64_t key, int from, const std::string &value)> choose;
@@ -120,7 +120,7 @@ public:
     // Nobody asks for keys from the first one up to, but without, the other any more.
     void forget_seals(std::uint64_t from, std::uint64_t below);
     // What these ranks do just now, by rank; nothing of those who do not answer in time.
-    std::vector<std::optional<Whereabouts>> where(const RankSet &ranks, std::uint64_t nanoseconds);
+    std::vector<std::optional<WaitReport>> where(const RankSet &ranks, std::uint64_t nanoseconds);
     // The table of clocks, once there is one.
     std::optional<Offsets> clocks() const;
 
@@ -184,7 +184,7 @@ private:
     void act(const action::Sealed &action);
     void send(int to, Body body);
     void suspect(int rank, std::string why);
-    Whereabouts whereabouts() const;
+    WaitReport wait_report() const;
     void note(int rank, const Here &here);
     void notice(int from, const Notice &notice);
     bool choose(std::uint64_t key, int from, std::string &value);
@@ -219,7 +219,7 @@ private:
     std::optional<action::Shrunk> shrunk_;
     std::map<std::uint64_t, std::string> seals_; // of this epoch
     std::uint64_t tickets_ = 0;
-    std::map<std::uint64_t, std::vector<std::optional<Whereabouts>>> asked_;
+    std::map<std::uint64_t, std::vector<std::optional<WaitReport>>> asked_;
     ClockTable table_;
 
     std::atomic<bool> revoked_ = false;

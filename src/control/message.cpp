@@ -132,7 +132,7 @@ void fields(Codec &codec, Where &body) {
 
 template<class Codec>
 void fields(Codec &codec, Here &body) {
-    Whereabouts &at = body.whereabouts;
+    WaitReport &at = body.wait_report;
     codec.number(body.ticket);
     codec.number(at.call);
     codec.number(at.steps);

@@ -104,16 +104,16 @@ struct Where {
     std::uint64_t ticket = 0;
     friend auto operator<=>(const Where &, const Where &) = default;
 };
-struct Whereabouts {
+struct WaitReport {
     std::uint64_t call = 0; // number of the collective call
     std::uint64_t steps = 0, of_steps = 0;
     std::int32_t waits_for = kNobody;
     std::string what; // "allreduce of 1024 f32, ring"; "" outside of any call
-    friend auto operator<=>(const Whereabouts &, const Whereabouts &) = default;
+    friend auto operator<=>(const WaitReport &, const WaitReport &) = default;
 };
 struct Here {
     std::uint64_t ticket = 0;
-    Whereabouts whereabouts;
+    WaitReport wait_report;
     friend auto operator<=>(const Here &, const Here &) = default;
 };
 // The sender's last word: it ends in good order.

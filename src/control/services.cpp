@@ -48,7 +48,7 @@ void Agent::serve(int from, const Message &message) {
         if (from == reference() && from == offsets->reference && message.epoch == view_.epoch)
             table_.hold(*offsets);
     } else if (const auto *where = std::get_if<Where>(&body)) {
-        send(from, Here{where->ticket, whereabouts()});
+        send(from, Here{where->ticket, wait_report()});
     } else if (const auto *here = std::get_if<Here>(&body)) {
         note(from, *here);
     } else if (std::holds_alternative<Bye>(body)) {
@@ -64,15 +64,15 @@ void Agent::notice(int from, const Notice &notice) {
         hooks_.noticed(from, notice.key, notice.value);
 }
 
-Whereabouts Agent::whereabouts() const {
-    return hooks_.whereabouts ? hooks_.whereabouts() : Whereabouts{};
+WaitReport Agent::wait_report() const {
+    return hooks_.wait_report ? hooks_.wait_report() : WaitReport{};
 }
 
 void Agent::note(int rank, const Here &here) {
     {
         const std::lock_guard lock(mutex_);
         if (const auto asked = asked_.find(here.ticket); asked != asked_.end())
-            asked->second[static_cast<std::size_t>(rank)] = here.whereabouts;
+            asked->second[static_cast<std::size_t>(rank)] = here.wait_report;
     }
     answers_.notify_all();
 }

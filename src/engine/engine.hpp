@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/alarm.hpp"
 #include "engine/executor.hpp"
 #include "engine/plan.hpp"
 #include "engine/run.hpp"
+#include "engine/stall.hpp"
 #include "engine/store_choice.hpp"
 #include "engine/stream.hpp"
 #include "reduce/kernels.hpp"
@@ -103,7 +103,7 @@ public:
     bool forget();
 
     // Of waits in which a rank does not come.
-    Alarm &alarm() { return alarm_; }
+    StallWatch &stall_watch() { return stall_watch_; }
 
     const transport::Segment &segment() const { return *segment_; }
 
@@ -198,7 +198,7 @@ private:
     [[noreturn]] void refuse(const Call &call) const;
     void stand(const Run &run);
     int awaited(const Run &run);
-    void consider_alarm(const Run &run, std::uint64_t waited_ns);
+    void consider_stall(const Run &run, std::uint64_t waited_ns);
     Alert alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longest_ns) const;
     Late late(const Run &run) const;
     std::string missing(const Run &run) const;
@@ -244,7 +244,7 @@ private:
     StoreChoice store_;           // how to write cells
     const transport::Heap &heap_;
     const Describe describe_;
-    Alarm alarm_;
+    StallWatch stall_watch_;
     // How long nothing has moved, by now_ns(), where callers test.
     struct Stillness {
         std::uint64_t since = 0, looked = 0; // 0: something has

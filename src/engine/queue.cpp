@@ -18,15 +18,15 @@ constexpr std::size_t kUrgent = std::size_t{1} << 19, kUrgentFar = std::size_t{1
 class Queue::Driver {
 public:
     explicit Driver(Queue &queue) : queue_(queue) {
-        queue_.lookout_.come();
+        queue_.wakeup_.come();
         transport::Doorbell(queue_.segment_, queue_.rank_).ring();
         lock_ = std::unique_lock(queue_.mutex_);
     }
     ~Driver() {
-        const bool wake = queue_.lookout_.leave(queue_.left());
+        const bool wake = queue_.wakeup_.leave(queue_.left());
         lock_.unlock();
         if (wake)
-            queue_.lookout_.wake();
+            queue_.wakeup_.wake();
     }
     Driver(const Driver &) = delete;
     Driver &operator=(const Driver &) = delete;
@@ -43,7 +43,7 @@ void Queue::leave() {
         const Driver driver(*this);
         drain();
         active_.clear();
-        lookout_.stop();
+        wakeup_.stop();
     }
     thread_.join();
 }
@@ -62,7 +62,7 @@ void Queue::play(const Call &call, Tally &tally) {
         engine_.traced() ? engine_.play_traced(call, tally) : engine_.play(call, tally);
         return;
     }
-    Flight *flight = launch(call, tally);
+    InFlightCall *flight = launch(call, tally);
     wait_locked(*flight);
     land_locked(flight);
 }
@@ -70,7 +70,7 @@ void Queue::play(const Call &call, Tally &tally) {
 void Queue::play_with(const Call &call, Tally &tally, const Call &beside, Tally &its_tally,
                       const std::function<void()> &played) {
     const Driver driver(*this);
-    Flight *const first = launch(call, tally), *second = nullptr;
+    InFlightCall *const first = launch(call, tally), *second = nullptr;
     drive();
     try {
         second = launch(beside, its_tally);
@@ -89,15 +89,15 @@ void Queue::play_with(const Call &call, Tally &tally, const Call &beside, Tally 
         throw *error;
 }
 
-Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
+Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally) {
     // Once the call is announced, nothing may fail for want of memory; nor may landing.
     if (idle_.empty()) {
-        pool_.push_back(std::make_unique<Flight>());
+        pool_.push_back(std::make_unique<InFlightCall>());
         idle_.reserve(pool_.size());
         idle_.push_back(pool_.back().get());
     }
     active_.reserve(pool_.size());
-    Flight *flight = idle_.back();
+    InFlightCall *flight = idle_.back();
     flight->tally = &tally;
     flight->complete = false;
     flight->urgent =
@@ -110,18 +110,18 @@ Queue::Flight *Queue::launch(const Call &call, Tally &tally) {
     return flight;
 }
 
-Queue::Flight *Queue::start(const Call &call, Tally &tally) {
+Queue::InFlightCall *Queue::start(const Call &call, Tally &tally) {
     if (!thread_.joinable()) {
-        thread_ = named_thread("stretto-queue", [this] { run_thread(); });
+        thread_ = named_thread("stretto-nbc", [this] { run_thread(); });
         plain_ = false;
     }
     const Driver driver(*this);
-    Flight *flight = launch(call, tally);
+    InFlightCall *flight = launch(call, tally);
     drive(); // what needs nobody is done at once, and others can go on with it
     return flight;
 }
 
-bool Queue::test(Flight &flight) {
+bool Queue::test(InFlightCall &flight) {
     const Driver driver(*this);
     try {
         transport::carry(segment_);
@@ -137,23 +137,23 @@ bool Queue::test(Flight &flight) {
     return flight.complete;
 }
 
-void Queue::wait(Flight &flight) {
+void Queue::wait(InFlightCall &flight) {
     const Driver driver(*this);
     wait_locked(flight);
 }
 
-void Queue::land(Flight *flight) {
+void Queue::land(InFlightCall *flight) {
     const Driver driver(*this);
     wait_locked(*flight);
     land_locked(flight);
 }
 
-void Queue::land_locked(Flight *flight) {
+void Queue::land_locked(InFlightCall *flight) {
     if (const std::optional<Error> error = give_back(flight))
         throw *error;
 }
 
-std::optional<Error> Queue::give_back(Flight *flight) {
+std::optional<Error> Queue::give_back(InFlightCall *flight) {
     --in_flight_;
     idle_.push_back(flight);
     return flight->error;
@@ -163,7 +163,7 @@ bool Queue::forget() {
     const Driver driver(*this);
     if (in_flight_ != 0 || !engine_.forget())
         return false;
-    for (const std::unique_ptr<Flight> &flight : pool_)
+    for (const std::unique_ptr<InFlightCall> &flight : pool_)
         flight->run.plan = nullptr;
     return true;
 }
@@ -173,7 +173,7 @@ void Queue::while_still(const std::function<void()> &body) {
     body();
 }
 
-void Queue::wait_locked(Flight &flight) {
+void Queue::wait_locked(InFlightCall &flight) {
     while (!flight.complete) {
         try {
             if (!drive())
@@ -189,7 +189,7 @@ void Queue::wait_locked(Flight &flight) {
 bool Queue::drive() {
     bool moved = false;
     for (std::size_t i = 0; i < active_.size();) {
-        Flight &flight = *active_[i];
+        InFlightCall &flight = *active_[i];
         try {
             moved = engine_.attempt(flight.run) || moved;
         } catch (...) { // of a user-defined operation, or for want of memory
@@ -227,31 +227,31 @@ void Queue::abandon() {
 
 // Nobody's executor touches the memory of calls that are given up.
 void Queue::drain() {
-    for (Flight *flight : active_)
+    for (InFlightCall *flight : active_)
         engine_.drain(flight->run);
 }
 
 void Queue::end_all(const Error &error) {
     drain();
-    for (Flight *flight : active_) {
+    for (InFlightCall *flight : active_) {
         flight->error = error;
         flight->complete = true;
     }
     active_.clear();
 }
 
-Lookout::Left Queue::left() const {
+ProgressWakeup::Left Queue::left() const {
     if (active_.empty())
-        return Lookout::Left::nothing;
+        return ProgressWakeup::Left::nothing;
     const bool urgent = std::any_of(active_.begin(), active_.end(),
-                                    [](const Flight *each) { return each->urgent; });
-    return urgent ? Lookout::Left::urgent : Lookout::Left::something;
+                                    [](const InFlightCall *each) { return each->urgent; });
+    return urgent ? ProgressWakeup::Left::urgent : ProgressWakeup::Left::something;
 }
 
 void Queue::run_thread() {
-    const auto give_way = [this] { return lookout_.callers() || lookout_.stopped(); };
-    while (!lookout_.stopped()) {
-        lookout_.wait();
+    const auto give_way = [this] { return wakeup_.callers() || wakeup_.stopped(); };
+    while (!wakeup_.stopped()) {
+        wakeup_.wait();
         const std::lock_guard lock(mutex_);
         while (!active_.empty() && !give_way()) {
             try {
@@ -260,7 +260,7 @@ void Queue::run_thread() {
                 fail_all();
             }
         }
-        lookout_.leave_behind(left());
+        wakeup_.leave_behind(left());
     }
 }
 

@@ -14,13 +14,13 @@
 
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
-#include "engine/lookout.hpp"
+#include "engine/progress_wakeup.hpp"
 
 namespace stretto::engine {
 
 class Queue {
 public:
-    struct Flight {
+    struct InFlightCall {
         Run run;
         Tally *tally = nullptr;
         bool complete = false;
@@ -44,12 +44,12 @@ public:
                    const std::function<void()> &played);
 
     // The flight belongs to the queue; give it back with land().
-    Flight *start(const Call &call, Tally &tally);
-    bool test(Flight &flight);
-    void wait(Flight &flight);
+    InFlightCall *start(const Call &call, Tally &tally);
+    bool test(InFlightCall &flight);
+    void wait(InFlightCall &flight);
     // Waits, and throws the flight's error, if it has one.  What goes wrong while calls are driven,
     // by whomever, is the error of all of them and of the communicator.
-    void land(Flight *flight);
+    void land(InFlightCall *flight);
 
     // The communicator has failed: when this returns nothing in flight moves any more.
     void abandon();
@@ -64,15 +64,15 @@ private:
     class Driver; // the lock, asked for politely
 
     void run_thread();
-    Lookout::Left left() const;
+    ProgressWakeup::Left left() const;
     bool drive();
     void fail_all();
     void drain();
     void end_all(const Error &error);
-    void wait_locked(Flight &flight);
-    void land_locked(Flight *flight);
-    std::optional<Error> give_back(Flight *flight);
-    Flight *launch(const Call &call, Tally &tally);
+    void wait_locked(InFlightCall &flight);
+    void land_locked(InFlightCall *flight);
+    std::optional<Error> give_back(InFlightCall *flight);
+    InFlightCall *launch(const Call &call, Tally &tally);
 
     Engine &engine_;
     transport::Segment &segment_;
@@ -81,11 +81,11 @@ private:
     bool plain_; // there is neither a thread nor a trace: all that a blocking call asks
     std::thread thread_;
     std::mutex mutex_;
-    Lookout lookout_;
-    std::size_t in_flight_ = 0;    // started and not landed
-    std::vector<Flight *> active_; // oldest first
-    std::vector<std::unique_ptr<Flight>> pool_;
-    std::vector<Flight *> idle_;
+    ProgressWakeup wakeup_;
+    std::size_t in_flight_ = 0;          // started and not landed
+    std::vector<InFlightCall *> active_; // oldest first
+    std::vector<std::unique_ptr<InFlightCall>> pool_;
+    std::vector<InFlightCall *> idle_;
 };
 
 } // namespace stretto::engine

@@ -4,7 +4,7 @@
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
 #include "transport/bridge.hpp"
-#include "transport/ladder.hpp"
+#include "transport/wait_policy.hpp"
 
 namespace stretto::engine {
 
@@ -27,13 +27,13 @@ void Engine::look_into(Run &run) {
         still_.asks_at = 2 * waited;
     }
     diagnose(run, waited);
-    consider_alarm(run, waited);
+    consider_stall(run, waited);
 }
 
 void Engine::end_stillness() {
     if (still_.stands) {
         mine_.standing.store(0, std::memory_order_relaxed);
-        alarm_.learn(still_.said, now_ns() - still_.since);
+        stall_watch_.learn(still_.said, now_ns() - still_.since);
     }
     still_ = {};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the engine tells the trace, where one is wanted.
 #include "engine/engine.hpp"
-#include "transport/standing.hpp"
+#include "transport/wait_state.hpp"
 
 namespace stretto::engine {
 
@@ -33,7 +33,7 @@ void Engine::trace_wait(const Run &run) {
         return;
     const int rank = awaited(run);
     recorder_->waits(segment_->number_of(run.sequence), steps_before(run) + run.next,
-                     rank == transport::Standing::kItself ? rank_ : rank);
+                     rank == transport::WaitState::kItself ? rank_ : rank);
 }
 
 } // namespace stretto::engine

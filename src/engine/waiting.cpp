@@ -9,9 +9,9 @@
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
 #include "engine/issued.hpp"
-#include "engine/whereabouts.hpp"
+#include "engine/stall_report.hpp"
 #include "transport/bridge.hpp"
-#include "transport/ladder.hpp"
+#include "transport/wait_policy.hpp"
 
 namespace stretto::engine {
 
@@ -47,7 +47,7 @@ void Engine::ship(Run &run, const Step &step, const StepReader &reader) {
 }
 
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
-    struct Waiting final : transport::Awaited {
+    struct Waiting final : transport::Waitable {
         Waiting(Engine &engine_, Run &run_, const std::function<bool()> &what_, bool caller_)
             : engine(engine_), run(run_), what(what_), caller(caller_) {}
         bool attempt() override {
@@ -69,7 +69,7 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
             }
             engine.diagnose(run, waited_ns);
             if (caller)
-                engine.consider_alarm(run, waited_ns);
+                engine.consider_stall(run, waited_ns);
         }
         std::uint64_t longest_nap() const override { return engine.nap_ns_; }
 
@@ -97,15 +97,15 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     }
     if (waiting.stands) {
         mine_.standing.store(0, std::memory_order_relaxed);
-        alarm_.learn(waiting.said, now_ns() - waiting.since);
+        stall_watch_.learn(waiting.said, now_ns() - waiting.since);
     }
 }
 
 // Tells the others where we wait.
 void Engine::stand(const Run &run) {
     const auto of = static_cast<std::uint32_t>(run.call->plan->all_steps());
-    const transport::Standing standing{transport::Standing::step, awaited(run),
-                                       std::min(steps_before(run) + run.next + 1, of), of};
+    const transport::WaitState standing{transport::WaitState::step, awaited(run),
+                                        std::min(steps_before(run) + run.next + 1, of), of};
     mine_.standing.store(standing.packed(), std::memory_order_relaxed);
     if (recorder_ != nullptr)
         recorder_->waits_long();
@@ -116,7 +116,7 @@ void Engine::stand(const Run &run) {
 int Engine::awaited(const Run &run) {
     const Plan &plan = *run.plan;
     if (run.call->elsewhere != nullptr && run.issued->has(run.next))
-        return transport::Standing::kItself;
+        return transport::WaitState::kItself;
     if (run.next < plan.steps.size()) {
         const Step &step = plan.steps[run.next];
         for (std::uint32_t k = 0; k < step.operands; ++k) {
@@ -179,7 +179,8 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
     if (!over && !late)
         return;
     ask_where(*segment_);
-    const auto mine = transport::Standing::unpacked(mine_.standing.load(std::memory_order_relaxed));
+    const auto mine =
+        transport::WaitState::unpacked(mine_.standing.load(std::memory_order_relaxed));
     if (over)
         fail(Status::timeout, here(run) + " " + call_scope().exceeded() + ": it waits for " +
                                   in_words(mine, segment_->names()) + missing(run) +
@@ -281,9 +282,9 @@ void Engine::interrupt(const Run &run) const {
 
 static bool waits_for_itself(const transport::LineBlock &lines) {
     const auto standing =
-        transport::Standing::unpacked(lines.standing.load(std::memory_order_acquire));
-    return standing.kind == transport::Standing::step &&
-           standing.awaited == transport::Standing::kItself;
+        transport::WaitState::unpacked(lines.standing.load(std::memory_order_acquire));
+    return standing.kind == transport::WaitState::step &&
+           standing.awaited == transport::WaitState::kItself;
 }
 
 // Who has not come to this call; if all have, who is in it and gets nothing done.
@@ -329,9 +330,9 @@ std::string Engine::missing(const Run &run) const {
 }
 
 // Tells of a wait that is longer than others explain; the call goes on, whatever is thrown.
-void Engine::consider_alarm(const Run &run, std::uint64_t waited_ns) {
+void Engine::consider_stall(const Run &run, std::uint64_t waited_ns) {
     try {
-        if (const auto due = alarm_.due(run.sequence, run.call->said, waited_ns))
+        if (const auto due = stall_watch_.due(run.sequence, run.call->said, waited_ns))
             due->raise(alert(run, waited_ns, due->longest_ns));
     } catch (const abi::__forced_unwind &) { // the thread ends
         throw;
@@ -348,9 +349,9 @@ Alert Engine::alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longe
     alert.longest_ns = longest_ns;
     alert.lowest = true;
     for (int rank = 0; rank < rank_; ++rank) {
-        const auto standing = transport::Standing::unpacked(
+        const auto standing = transport::WaitState::unpacked(
             segment_->lines(rank).standing.load(std::memory_order_acquire));
-        if (segment_->here(rank) && standing.kind == transport::Standing::step)
+        if (segment_->here(rank) && standing.kind == transport::WaitState::step)
             alert.lowest = false;
     }
     alert.text = here(run) + " has waited " + in_seconds(waited_ns) + ", in calls like it " +

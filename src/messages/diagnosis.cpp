@@ -2,16 +2,16 @@
 // Why does a message not come?
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
-#include "engine/whereabouts.hpp"
+#include "engine/stall_report.hpp"
 #include "messages/messenger.hpp"
 
 namespace stretto::messages {
 
-using transport::Standing;
+using transport::WaitState;
 
 // Tells the other ranks where this one waits, until its wait is over.
-void Messenger::stand(Standing::Kind kind, int awaited) {
-    const Standing standing{kind, awaited == matching::kAny ? Standing::kAnybody : awaited};
+void Messenger::stand(WaitState::Kind kind, int awaited) {
+    const WaitState standing{kind, awaited == matching::kAny ? WaitState::kAnybody : awaited};
     segment_->lines(rank_).standing.store(standing.packed(), std::memory_order_relaxed);
 }
 
@@ -32,7 +32,7 @@ void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns, By b
         words = progress_of(transfer);
         awaited = awaited_by(transfer);
         if (by == By::waits)
-            stand(transfer.is_receive ? Standing::incoming : Standing::outgoing, awaited);
+            stand(transfer.is_receive ? WaitState::incoming : WaitState::outgoing, awaited);
     }
     look_for(awaited, words, quiet_ns, [&] { return transfer.ended(); });
     if (transfer.purpose.exact() && !transfer.ended())

@@ -3,7 +3,7 @@
 
 #include "base/clock.hpp"
 #include "transport/bridge.hpp"
-#include "transport/ladder.hpp"
+#include "transport/wait_policy.hpp"
 
 namespace stretto::messages {
 
@@ -12,7 +12,7 @@ Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
                      std::function<void(std::uint64_t)> judge)
     : segment_(std::move(segment)), rank_(rank), heap_(heap), options_(options),
       judge_(std::move(judge)), exhausted_(engine::no_memory(segment_->names().of(rank))),
-      peers_(static_cast<std::size_t>(segment_->ranks())), attendant_(*this) {
+      peers_(static_cast<std::size_t>(segment_->ranks())), progress_thread_(*this) {
     idle_.reserve(kMostIdle);
 }
 
@@ -75,7 +75,7 @@ void Messenger::leave_behind(Transfer &transfer) {
     settle();
     if (!transfer.ended()) {
         transfer.unattended = true;
-        attendant_.one_more();
+        progress_thread_.one_more();
     }
 }
 
@@ -88,9 +88,9 @@ bool Messenger::test(Transfer &transfer) {
     std::uint64_t still_ns = 0;
     {
         const std::lock_guard lock(mutex_);
-        attendant_.arrives();
+        progress_thread_.arrives();
         advance();
-        attendant_.leaves();
+        progress_thread_.leaves();
         const std::uint64_t now = now_ns();
         due = transfer.looked != 0 && now - transfer.looked > kLook;
         if (due || transfer.looked == 0)
@@ -199,8 +199,8 @@ void Messenger::check_alive() {
 // The caller has its buffer back, and may free the transfer at once.
 void Messenger::end(Transfer &transfer) {
     if (transfer.unattended)
-        attendant_.one_less();
-    others_may_wait_ = others_may_wait_ || attendant_.has_callers();
+        progress_thread_.one_less();
+    others_may_wait_ = others_may_wait_ || progress_thread_.has_callers();
     transfer.complete.store(true, std::memory_order_release);
 }
 

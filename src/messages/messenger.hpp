@@ -32,7 +32,7 @@
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
 #include "matching/matcher.hpp"
-#include "messages/attendant.hpp"
+#include "messages/progress_thread.hpp"
 #include "messages/transfer.hpp"
 #include "transport/heap.hpp"
 #include "transport/mailbox.hpp"
@@ -87,7 +87,7 @@ public:
     bool progress() override;
 
 private:
-    friend class Attendant;
+    friend class ProgressThread;
     class Waiting;
 
     // A message that nobody has asked for yet.
@@ -168,7 +168,7 @@ private:
     // These without.
     bool something_to_do() const;
     // diagnosis.cpp
-    void stand(transport::Standing::Kind kind, int awaited);
+    void stand(transport::WaitState::Kind kind, int awaited);
     static int awaited_by(const Transfer &transfer);
     enum class By { waits, tests };
     void look_into(const Transfer &transfer, std::uint64_t quiet_ns, By by = By::waits);
@@ -198,8 +198,8 @@ private:
     std::uint64_t next_id_ = 1;
     std::unordered_map<std::uint64_t, Send *> unanswered_;
     std::unordered_map<std::uint64_t, Receive *> coming_;
-    std::vector<Arrived *> idle_; // to be used again; room for all that are kept
-    Attendant attendant_;         // last: its thread uses all of the above
+    std::vector<Arrived *> idle_;    // to be used again; room for all that are kept
+    ProgressThread progress_thread_; // last: its thread uses all of the above
 };
 
 } // namespace stretto::messages

@@ -47,7 +47,7 @@ struct Transfer {
     std::atomic<bool> complete{false};
     std::optional<Error> error;
     std::uint64_t moved = 0; // bytes so far, of those that travel piece by piece
-    bool unattended = false; // nobody may be waiting for it: the attendant sees to it
+    bool unattended = false; // nobody may be waiting for it: the progress thread sees to it
     // If the caller only tests: when it last looked for a failure, and since when no byte has
     // moved.
     std::uint64_t looked = 0, still_since = 0, moved_before = 0;

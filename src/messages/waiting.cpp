@@ -4,12 +4,12 @@
 
 #include "base/clock.hpp"
 #include "transport/bridge.hpp"
-#include "transport/ladder.hpp"
+#include "transport/wait_policy.hpp"
 
 namespace stretto::messages {
 
 // One wait, from its beginning to its end.
-class Messenger::Waiting : public transport::Awaited {
+class Messenger::Waiting : public transport::Waitable {
 public:
     explicit Waiting(Messenger &messenger) : messenger_(messenger) {}
 
@@ -18,7 +18,7 @@ public:
         std::uint64_t looked = quiet_since_;
         {
             const std::lock_guard lock(messenger_.mutex_);
-            messenger_.attendant_.arrives();
+            messenger_.progress_thread_.arrives();
         }
         try {
             while (!over()) {
@@ -35,14 +35,14 @@ public:
             const Error error = engine::post_exception(*messenger_.segment_, messenger_.rank_,
                                                        messenger_.exhausted_);
             const std::lock_guard lock(messenger_.mutex_);
-            messenger_.attendant_.leaves();
+            messenger_.progress_thread_.leaves();
             messenger_.abandon_all(error);
             throw error;
         }
         if (diagnosed_)
-            messenger_.stand(transport::Standing::nowhere, matching::kAny);
+            messenger_.stand(transport::WaitState::nowhere, matching::kAny);
         const std::lock_guard lock(messenger_.mutex_);
-        messenger_.attendant_.leaves();
+        messenger_.progress_thread_.leaves();
     }
 
     void diagnose(std::uint64_t) override {
@@ -169,7 +169,7 @@ Taken Messenger::wait_for(int source, int tag) {
         std::uint64_t progress() override { return 0; }
         void look(std::uint64_t quiet_ns) override {
             const std::string words = "probe(" + messenger_.from(source_, tag_) + ")";
-            messenger_.stand(transport::Standing::incoming, source_);
+            messenger_.stand(transport::WaitState::incoming, source_);
             messenger_.look_for(source_, words, quiet_ns, [this] { return over(); });
         }
         std::optional<Taken> found;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames on their way out.  Payloads stay where they are: what is written is taken from there.
+// Frames on their way out.  RemotePayloads stay where they are: what is written is taken from
+// there.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ constexpr char kInitiatorProves[] = "stretto initiator proves";
 constexpr char kResponderProves[] = "stretto responder proves";
 constexpr char kConnectionKey[] = "stretto connection key";
 
-std::array<std::byte, kGreetingBytes> write(const Purpose &purpose, const Bytes32 &nonce) {
+std::array<std::byte, kGreetingBytes> write(const ConnectionRole &purpose, const Bytes32 &nonce) {
     std::array<std::byte, kGreetingBytes> bytes{};
     put(bytes, 0, kGreeting);
     put(bytes, 8, purpose.protocol);
@@ -37,8 +37,8 @@ std::array<std::byte, kGreetingBytes> write(const Purpose &purpose, const Bytes3
     return bytes;
 }
 
-Purpose read_purpose(std::span<const std::byte> greeting) {
-    Purpose purpose;
+ConnectionRole read_purpose(std::span<const std::byte> greeting) {
+    ConnectionRole purpose;
     purpose.protocol = get<std::uint16_t>(greeting, 8);
     purpose.kind = static_cast<ConnectionKind>(get<std::uint8_t>(greeting, 10));
     purpose.channel = get<std::uint16_t>(greeting, 12);
@@ -116,7 +116,7 @@ void Handshake::send(std::span<const std::byte> packet) {
     sent_ = 0;
 }
 
-void Handshake::agree(const Purpose &purpose, std::span<const std::byte> verdict) {
+void Handshake::agree(const ConnectionRole &purpose, std::span<const std::byte> verdict) {
     agreement_ = {purpose, Key(hash(kConnectionKey, verdict))};
     state_ = State::agreed;
 }
@@ -133,7 +133,7 @@ Bytes32 Handshake::hash(const char *label, std::span<const std::byte> more) cons
 
 // ---- who connects
 
-Initiator::Initiator(const Key &job, const Purpose &purpose, const Bytes32 &nonce)
+Initiator::Initiator(const Key &job, const ConnectionRole &purpose, const Bytes32 &nonce)
     : Handshake(job) {
     other_.purpose = purpose;
     greeting_ = write(purpose, nonce);
@@ -178,7 +178,8 @@ void Initiator::take_verdict() {
 
 // ---- who listens
 
-Responder::Responder(const Key &job, const Station &station, const Bytes32 &nonce, Judge judge)
+Responder::Responder(const Key &job, const LocalIdentity &station, const Bytes32 &nonce,
+                     Judge judge)
     : Handshake(job), station_(station), judge_(std::move(judge)), nonce_(nonce) {
     other_.protocol = station.protocol;
     other_.rank = station.rank;
@@ -211,7 +212,7 @@ void Responder::take_proof() {
 
 // What the initiator says is true now.  Versions first: in another one, all else may mean another
 // thing.
-Verdict Responder::judge(const Purpose &purpose) const {
+Verdict Responder::judge(const ConnectionRole &purpose) const {
     if (purpose.protocol != station_.protocol)
         return Verdict::protocol;
     if (!is_kind(purpose.kind))

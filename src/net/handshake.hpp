@@ -24,7 +24,7 @@
 #include <functional>
 #include <span>
 
-#include "net/purpose.hpp"
+#include "net/connection_role.hpp"
 
 namespace stretto::net {
 
@@ -63,7 +63,7 @@ protected:
     // little it has to say.
     void want(std::size_t bytes, std::uint64_t opening = 0);
     std::span<const std::byte> packet() const { return std::span(in_).first(wanted_); }
-    void agree(const Purpose &purpose, std::span<const std::byte> verdict);
+    void agree(const ConnectionRole &purpose, std::span<const std::byte> verdict);
     void refuse(Refusal refusal);
     Bytes32 hash(const char *label, std::span<const std::byte> more = {}) const;
 
@@ -88,7 +88,7 @@ private:
 class Initiator : public Handshake {
 public:
     // `nonce`: never used before; random_bytes().
-    Initiator(const Key &job, const Purpose &purpose, const Bytes32 &nonce);
+    Initiator(const Key &job, const ConnectionRole &purpose, const Bytes32 &nonce);
     bool has_proved() const { return proved_; } // what follows depends on the secret
 
 private:
@@ -100,7 +100,7 @@ private:
 };
 
 // Who listens.
-struct Station {
+struct LocalIdentity {
     std::uint32_t rank = 0;
     std::uint32_t size = 1; // ranks of the job
     std::uint64_t epoch = 0;
@@ -112,17 +112,17 @@ struct Station {
 class Responder : public Handshake {
 public:
     // Asked once about each initiator that has proved itself: whether such a connection is wanted.
-    using Judge = std::function<bool(const Purpose &)>;
-    Responder(const Key &job, const Station &station, const Bytes32 &nonce, Judge judge = {});
+    using Judge = std::function<bool(const ConnectionRole &)>;
+    Responder(const Key &job, const LocalIdentity &station, const Bytes32 &nonce, Judge judge = {});
 
 private:
     void take_packet() override;
     void take_greeting();
     void take_proof();
-    Verdict judge(const Purpose &purpose) const;
+    Verdict judge(const ConnectionRole &purpose) const;
     void answer(Verdict verdict);
 
-    Station station_;
+    LocalIdentity station_;
     Judge judge_;
     Bytes32 nonce_;
     bool greeted_ = false;

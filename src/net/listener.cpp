@@ -31,7 +31,7 @@ bool watch(int poll, int operation, int descriptor, std::uint32_t events, void *
 
 } // namespace
 
-struct Listener::Stranger {
+struct Listener::UnauthenticatedPeer {
     Descriptor socket;
     Address address;
     std::uint64_t since; // of progress()'s clock
@@ -39,7 +39,7 @@ struct Listener::Stranger {
     bool gone = false; // let in or turned away
 };
 
-Listener::Listener(Descriptor socket, const Key &job, const Station &station,
+Listener::Listener(Descriptor socket, const Key &job, const LocalIdentity &station,
                    ListenerOptions options)
     : socket_(std::move(socket)), poll_(epoll_create1(EPOLL_CLOEXEC)), spare_(open_spare()),
       job_(job), station_(station), options_(std::move(options)),
@@ -66,7 +66,7 @@ void Listener::progress(std::uint64_t now) {
     bool knocks = false;
     for (int i = 0; i < count; ++i) {
         auto *const stranger =
-            static_cast<Stranger *>(events_[static_cast<std::size_t>(i)].data.ptr);
+            static_cast<UnauthenticatedPeer *>(events_[static_cast<std::size_t>(i)].data.ptr);
         if (stranger != nullptr)
             hear(*stranger);
         else
@@ -81,7 +81,7 @@ void Listener::progress(std::uint64_t now) {
         go_on();
 }
 
-void Listener::hear(Stranger &stranger) {
+void Listener::hear(UnauthenticatedPeer &stranger) {
     if (stranger.gone)
         return;
     const Responder &handshake = stranger.handshake;
@@ -98,14 +98,14 @@ void Listener::hear(Stranger &stranger) {
     stranger.gone = true;
 }
 
-void Listener::turn_away(Stranger &stranger, Refusal why) {
+void Listener::turn_away(UnauthenticatedPeer &stranger, Refusal why) {
     refuse(why, stranger.handshake.other(), stranger.address);
     forget(stranger);
 }
 
 // To close a socket is not enough: in a child that this process has forked it may still be open,
 // and then go on to be watched.
-void Listener::forget(Stranger &stranger) {
+void Listener::forget(UnauthenticatedPeer &stranger) {
     epoll_ctl(poll_.get(), EPOLL_CTL_DEL, stranger.socket.get(), nullptr);
     stranger.socket = Descriptor();
     stranger.gone = true;
@@ -122,7 +122,7 @@ bool Listener::has_room(std::uint64_t now) {
     std::erase_if(strangers_, [](const auto &each) { return each->gone; });
     if (strangers_.size() < options_.strangers)
         return true;
-    Stranger &oldest = *strangers_.front();
+    UnauthenticatedPeer &oldest = *strangers_.front();
     if (now < oldest.since + options_.grace_ns) {
         full_ = true;
         rest_until(oldest.since + options_.grace_ns);
@@ -176,9 +176,9 @@ Listener::Accepted Listener::accept_one(std::uint64_t now) {
     }
     const Address peer = remote_address(socket.get());
     send_without_delay(socket.get());
-    strangers_.push_back(std::make_unique<Stranger>(Stranger{
+    strangers_.push_back(std::make_unique<UnauthenticatedPeer>(UnauthenticatedPeer{
         std::move(socket), peer, now, Responder(job_, station_, random_bytes(), options_.judge)}));
-    Stranger &stranger = *strangers_.back();
+    UnauthenticatedPeer &stranger = *strangers_.back();
     // Told once for each news: everything that is there is taken, and all is sent that can be.
     if (!watch(poll_.get(), EPOLL_CTL_ADD, stranger.socket.get(), EPOLLIN | EPOLLOUT | EPOLLET,
                &stranger)) {

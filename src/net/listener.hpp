@@ -27,8 +27,8 @@ struct ListenerOptions {
     // Who is being let in at a time; each costs a descriptor, of which a process often has 1,024.
     // Others wait in the kernel's queue.
     std::size_t strangers = 128;
-    // How long proving itself may take: as long as the most patient initiator waits (dialer.hpp).
-    // Who only stays costs others nothing: the next rule takes its place away.
+    // How long proving itself may take: as long as the most patient initiator waits
+    // (connector.hpp). Who only stays costs others nothing: the next rule takes its place away.
     std::uint64_t patience_ns = 60'000'000'000;
     // When all places are taken, the oldest makes room, but not before it had so much time: a proof
     // takes two round trips, and a thousand ranks that come at once must not drive one another out.
@@ -43,7 +43,7 @@ struct ListenerOptions {
 class Listener {
 public:
     // `socket` listens (net/sockets.hpp).
-    Listener(Descriptor socket, const Key &job, const Station &station,
+    Listener(Descriptor socket, const Key &job, const LocalIdentity &station,
              ListenerOptions options = {});
     ~Listener();
     Listener(const Listener &) = delete;
@@ -69,16 +69,16 @@ public:
     std::uint64_t refused() const; // of all kinds
 
 private:
-    struct Stranger;
+    struct UnauthenticatedPeer;
 
     void accept_all(std::uint64_t now);
     enum class Accepted { one, none, failed };
     Accepted accept_one(std::uint64_t now);
     Accepted turn_one_away();
     bool has_room(std::uint64_t now);
-    void hear(Stranger &stranger);
-    void turn_away(Stranger &stranger, Refusal why);
-    void forget(Stranger &stranger);
+    void hear(UnauthenticatedPeer &stranger);
+    void turn_away(UnauthenticatedPeer &stranger, Refusal why);
+    void forget(UnauthenticatedPeer &stranger);
     void drop_late(std::uint64_t now);
     void refuse(Refusal kind, const Other &other, const Address &peer);
     void rest_until(std::uint64_t when);
@@ -87,10 +87,10 @@ private:
     Descriptor socket_, poll_;
     Descriptor spare_; // to be given up for a moment when there are no others
     Key job_;
-    Station station_;
+    LocalIdentity station_;
     ListenerOptions options_;
     Address address_;
-    std::vector<std::unique_ptr<Stranger>> strangers_; // the oldest first
+    std::vector<std::unique_ptr<UnauthenticatedPeer>> strangers_; // the oldest first
     std::vector<epoll_event> events_;
     std::deque<Opened> opened_;
     std::array<std::uint64_t, kRefusals> refused_{};

@@ -54,7 +54,7 @@ constinit Lazy<Pass> vector_copy;
 } // namespace
 
 bool string_copies() {
-    return use.get([] { return has_fast_strings() && enabled(Setting::string_copies); });
+    return use.get([] { return has_fast_strings() && enabled(Setting::rep_movsb); });
 }
 
 void copy_by_strings(void *const *out, int outs, const void *const *in, int ins, std::size_t bytes,

@@ -12,7 +12,7 @@
 
 namespace stretto::reduce {
 
-// Whether this processor's string instruction is a fast one, and STRETTO_STRING_COPIES, read once,
+// Whether this processor's string instruction is a fast one, and STRETTO_REP_MOVSB, read once,
 // allows it.  Never under sanitizers, which do not see what it reads and writes.
 bool string_copies();
 

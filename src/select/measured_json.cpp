@@ -126,8 +126,8 @@ std::string calls_to_json(const std::vector<Measured> &calls) {
     return text + "\n  ]";
 }
 
-std::string contenders_to_json(const Measured &call, std::size_t bytes,
-                               const std::vector<std::string> &algorithms) {
+std::string tuning_candidates_to_json(const Measured &call, std::size_t bytes,
+                                      const std::vector<std::string> &algorithms) {
     Json json = {{"collective", schedule::name(call.collective)},
                  {"ranks", call.ranks},
                  {"hosts", call.hosts}};

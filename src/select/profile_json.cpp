@@ -51,8 +51,8 @@ std::string text_of(const std::string &path) {
                                                                 &std::fclose);
     const auto refuse = [&](const std::string &why) {
         throw Error(Status::argument,
-                    "the profile " + path + " (STRETTO_PROFILE) cannot be read: " + why +
-                        "; correct the path, or unset STRETTO_PROFILE and the network is measured");
+                    "the profile " + path + " (STRETTO_TUNING) cannot be read: " + why +
+                        "; correct the path, or unset STRETTO_TUNING and the network is measured");
     };
     if (file == nullptr)
         refuse(std::strerror(errno));
@@ -127,8 +127,8 @@ Profile load_profile(const std::string &path) {
         return profile;
     } catch (const Error &error) {
         throw Error(error.status(),
-                    "the profile " + path + " (STRETTO_PROFILE) is malformed: " + error.what() +
-                        "; correct it, or unset STRETTO_PROFILE and the network is measured");
+                    "the profile " + path + " (STRETTO_TUNING) is malformed: " + error.what() +
+                        "; correct it, or unset STRETTO_TUNING and the network is measured");
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Profiles of networks as JSON: what STRETTO_PROFILE names, and what a job says that it goes by.
+// Profiles of networks as JSON: what STRETTO_TUNING names, and what a job says that it goes by.
 //
 //   {
 //     "stretto": "0.2.0",                  the version that wrote it
@@ -36,7 +36,7 @@ Profile load_profile(const std::string &path);
 // A call, as "calls" has them, and algorithms that are worth measuring for it:
 //
 //   {"collective": "allreduce", "ranks": 4, "hosts": 4, "bytes": 4096, "algorithms": ["ring", ...]}
-std::string contenders_to_json(const Measured &call, std::size_t bytes,
-                               const std::vector<std::string> &algorithms);
+std::string tuning_candidates_to_json(const Measured &call, std::size_t bytes,
+                                      const std::vector<std::string> &algorithms);
 
 } // namespace stretto::select

@@ -10,9 +10,9 @@
 
 #include "base/status.hpp"
 #include "select/candidates.hpp"
-#include "select/contenders.hpp"
 #include "select/correction.hpp"
 #include "select/rules.hpp"
+#include "select/tuning_candidates.hpp"
 
 namespace stretto::select {
 
@@ -225,12 +225,12 @@ static bool is_of_bytes(const Verdicts &v, const Link &link) {
     return v.chosen->price.seconds < 1.1 * least;
 }
 
-std::vector<std::string> contenders(const Situation &s) {
+std::vector<std::string> tuning_candidates(const Situation &s) {
     // Prices of messages of some 10 KiB have been seen to be wrong by a factor of two.
     constexpr double kClose = 1.8;
     constexpr std::size_t kMost = 5;
     if (s.hosts == 1)
-        return contenders_in_memory(s);
+        return tuning_candidates_in_memory(s);
     const Verdicts v = judge(s);
     std::vector<const Priced *> close;
     const Rule measured = rule(s);

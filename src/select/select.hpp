@@ -76,8 +76,8 @@ struct Choice {
 Choice choose(const Situation &situation);
 
 // The choice first, then others whose price is close enough that it may be wrong about them; on one
-// host those whose prediction is (contenders.hpp).
-std::vector<std::string> contenders(const Situation &situation);
+// host those whose prediction is (tuning_candidates.hpp).
+std::vector<std::string> tuning_candidates(const Situation &situation);
 
 // "1.23 ms"
 std::string time_in_words(double seconds);

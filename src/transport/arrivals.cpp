@@ -17,23 +17,23 @@ void raise(std::atomic<std::uint64_t> &value, std::uint64_t to) {
 
 } // namespace
 
-std::byte *Carrier::place(int from, const Parcel &parcel) {
+std::byte *Carrier::place(int from, const WireMessage &packet) {
     Peer &sender = peer(from);
-    switch (parcel.kind) {
-    case Parcel::cell: {
-        if (parcel.length > segment_.ring_bytes() - kCellHeader || parcel.position % kLine != 0)
+    switch (packet.kind) {
+    case WireMessage::cell: {
+        if (packet.length > segment_.ring_bytes() - kCellHeader || packet.position % kLine != 0)
             return nullptr;
-        const std::uint64_t cell = parcel.position & (segment_.ring_bytes() - 1);
-        if ((parcel.flags & Parcel::kBulk) != 0 || parcel.length >= Payloads::kLeast) {
+        const std::uint64_t cell = packet.position & (segment_.ring_bytes() - 1);
+        if ((packet.flags & WireMessage::kBulk) != 0 || packet.length >= RemotePayloads::kLeast) {
             segment_.open_mirror(from, cell, kCellHeader);
-            return payloads_[static_cast<std::size_t>(from)].place(parcel);
+            return payloads_[static_cast<std::size_t>(from)].place(packet);
         }
-        segment_.open_mirror(from, cell, kCellHeader + parcel.length);
+        segment_.open_mirror(from, cell, kCellHeader + packet.length);
         return segment_.cells(from) + cell + kCellHeader;
     }
-    case Parcel::mail: {
-        const std::uint64_t at = parcel.position % kMailRing;
-        if (parcel.length > kMailRing - at)
+    case WireMessage::mail: {
+        const std::uint64_t at = packet.position % kMailRing;
+        if (packet.length > kMailRing - at)
             return nullptr;
         if (sender.in == nullptr) {
             segment_.open_mailbox(from, rank_);
@@ -41,73 +41,75 @@ std::byte *Carrier::place(int from, const Parcel &parcel) {
         }
         return reinterpret_cast<std::byte *>(sender.in + 1) + at;
     }
-    case Parcel::failure:
-        if (parcel.length > sizeof(Board::message))
+    case WireMessage::failure:
+        if (packet.length > sizeof(FailureRecord::message))
             return nullptr;
-        sender.failure.resize(parcel.length);
+        sender.failure.resize(packet.length);
         return reinterpret_cast<std::byte *>(sender.failure.data());
-    case Parcel::entries:
-        return parcel.length == sizeof(Account) ? reinterpret_cast<std::byte *>(&sender.account)
+    case WireMessage::entries:
+        return packet.length == sizeof(Account) ? reinterpret_cast<std::byte *>(&sender.account)
                                                 : nullptr;
-    case Parcel::padding:
+    case WireMessage::padding:
         padding_.resize(kPadding);
-        return parcel.length <= kPadding ? padding_.data() : nullptr;
+        return packet.length <= kPadding ? padding_.data() : nullptr;
     default: return nullptr; // has no payload
     }
 }
 
-void Carrier::arrived(int from, const Parcel &parcel) {
-    if (parcel.kind == Parcel::padding)
+void Carrier::arrived(int from, const WireMessage &packet) {
+    if (packet.kind == WireMessage::padding)
         return;
     Peer &sender = peer(from);
     LineBlock &lines = segment_.lines(from);
-    sender.received += parcel.length;
-    if (traffic_ != nullptr && parcel.length != 0)
-        traffic_->received(from, parcel.length, sender.received);
-    switch (parcel.kind) {
-    case Parcel::cell: take_cell(from, parcel); break;
-    case Parcel::want:
+    sender.received += packet.length;
+    if (traffic_ != nullptr && packet.length != 0)
+        traffic_->received(from, packet.length, sender.received);
+    switch (packet.kind) {
+    case WireMessage::cell: take_cell(from, packet); break;
+    case WireMessage::want:
         // If there are too many, the sender asks.
         if (const auto free = std::find(sender.marks.begin(), sender.marks.end(), 0);
             free != sender.marks.end())
-            *free = parcel.position;
+            *free = packet.position;
         tell(from);
         break;
-    case Parcel::await:
-        sender.awaited = parcel.position; // one at a time
+    case WireMessage::await:
+        sender.awaited = packet.position; // one at a time
         tell(from);
         break;
-    case Parcel::progress: raise(lines.progress, parcel.position); break;
-    case Parcel::mail: take_mail(from, parcel); break;
-    case Parcel::read:
+    case WireMessage::progress: raise(lines.progress, packet.position); break;
+    case WireMessage::mail: take_mail(from, packet); break;
+    case WireMessage::read:
         if (sender.out != nullptr) {
-            sender.out->read.store(parcel.position, std::memory_order_release);
-            sender.out->released.store(parcel.flag, std::memory_order_release);
+            sender.out->read.store(packet.position, std::memory_order_release);
+            sender.out->released.store(packet.flag, std::memory_order_release);
         }
         break;
-    case Parcel::failure: segment_.fail(static_cast<Status>(parcel.flag), sender.failure); break;
-    case Parcel::inquire: answer(from); break;
-    case Parcel::entries: take_account(from, parcel.position); break;
-    case Parcel::leave:
-        raise(lines.progress, parcel.position);
+    case WireMessage::failure:
+        segment_.fail(static_cast<Status>(packet.flag), sender.failure);
+        break;
+    case WireMessage::inquire: answer(from); break;
+    case WireMessage::entries: take_account(from, packet.position); break;
+    case WireMessage::leave:
+        raise(lines.progress, packet.position);
         lines.left.store(1, std::memory_order_release);
         break;
     default: break;
     }
 }
 
-void Carrier::take_cell(int from, const Parcel &parcel) {
+void Carrier::take_cell(int from, const WireMessage &packet) {
     const std::uint64_t mask = segment_.ring_bytes() - 1;
-    if (parcel.position % kLine != 0)
+    if (packet.position % kLine != 0)
         return;
-    if (parcel.length == 0) // nobody has asked for a place
-        segment_.open_mirror(from, parcel.position & mask, kCellHeader);
-    auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (parcel.position & mask));
-    const std::byte *const payload = payloads_[static_cast<std::size_t>(from)].at(parcel.position);
+    if (packet.length == 0) // nobody has asked for a place
+        segment_.open_mirror(from, packet.position & mask, kCellHeader);
+    auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (packet.position & mask));
+    const std::byte *const payload = payloads_[static_cast<std::size_t>(from)].at(packet.position);
     cell.where =
         payload != nullptr ? at(Where::bulk, payload - segment_.bulk(from)) : at(Where::here);
-    publish(cell, parcel.flag);
-    peer(from).come = parcel.position + 1;
+    publish(cell, packet.flag);
+    peer(from).come = packet.position + 1;
 }
 
 void Carrier::broken(int rank, const std::string &) {
@@ -126,7 +128,7 @@ void Carrier::take_account(int from, std::uint64_t progress) {
             enter(entry,
                   {said.sequence, said.signature, said.count, said.what, 0, said.parameters});
     }
-    lines.standing.store(sender.account.standing | Standing::kAnswered, std::memory_order_release);
+    lines.standing.store(sender.account.standing | WaitState::kAnswered, std::memory_order_release);
 }
 
 } // namespace stretto::transport

@@ -17,7 +17,7 @@ namespace stretto::transport {
 
 // A published cell on its way to one of its readers.  Its payload stays as it is until the reader
 // reports that it took it.
-struct Shipment {
+struct CellSend {
     std::uint64_t position = 0; // in the stream of cells
     std::uint64_t flag = 0;
     std::uint64_t where = 0; // as in the cell
@@ -35,7 +35,7 @@ public:
     // Where a rank is: "node7, 10.0.0.7".
     virtual std::string place(int rank) const = 0;
     // Short cells go with the next push(): several to one rank take no longer than one.
-    virtual void ship(int rank, const Shipment &cell) = 0;
+    virtual void ship(int rank, const CellSend &cell) = 0;
     virtual void push() = 0;
     // The cells of messages that are not complete go as well: whoever waits for room completes
     // none, nor, perhaps, who waits long for anything.

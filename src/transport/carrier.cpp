@@ -47,8 +47,8 @@ Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
                  std::unique_ptr<Links> links, std::chrono::microseconds leave)
     : segment_(segment), rank_(rank), suspicious_ns_(suspicious()), events_(std::move(events)),
       links_(std::move(links)), peers_(static_cast<std::size_t>(segment.ranks())),
-      payloads_(peers_.size(), Payloads(pool_, segment.ring_bytes())),
-      courier_([this] { return round(); }, leave) {
+      payloads_(peers_.size(), RemotePayloads(pool_, segment.ring_bytes())),
+      transmit_thread_([this] { return round(); }, leave) {
     bell_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!bell_.open())
         throw_errno("cannot make the bell of rank " + std::to_string(rank_));
@@ -62,7 +62,7 @@ Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
 }
 
 Carrier::~Carrier() {
-    courier_.stop();
+    transmit_thread_.stop();
     segment_.set_bridge(nullptr);
 }
 
@@ -87,16 +87,16 @@ void Carrier::locked(Body &&body, Then then) {
             links_->push(then == Then::push ? Links::Which::ready : Links::Which::all);
     }
     if (!links_->sent())
-        courier_.unsent();
+        transmit_thread_.unsent();
 }
 
-void Carrier::send(int rank, const Parcel &parcel, const std::byte *payload, bool more) {
-    links_->send(rank, parcel, payload, more);
-    if (parcel.length == 0)
+void Carrier::send(int rank, const WireMessage &packet, const std::byte *payload, bool more) {
+    links_->send(rank, packet, payload, more);
+    if (packet.length == 0)
         return;
-    peer(rank).sent += parcel.length;
+    peer(rank).sent += packet.length;
     if (traffic_ != nullptr)
-        traffic_->sent(rank, parcel.length, peer(rank).sent);
+        traffic_->sent(rank, packet.length, peer(rank).sent);
 }
 
 void Carrier::observe(Traffic &traffic) {
@@ -111,12 +111,12 @@ void Carrier::observe(Traffic &traffic) {
     });
 }
 
-// A parcel without payload.
-void Carrier::send(int rank, Parcel::Kind kind, std::uint64_t position, std::uint64_t flag) {
-    send(rank, Parcel{kind, 0, 0, position, flag, 0}, nullptr);
+// A packet without payload.
+void Carrier::send(int rank, WireMessage::Kind kind, std::uint64_t position, std::uint64_t flag) {
+    send(rank, WireMessage{kind, 0, 0, position, flag, 0}, nullptr);
 }
 
-void Carrier::ship(int rank, const Shipment &cell) {
+void Carrier::ship(int rank, const CellSend &cell) {
     const bool is_short = cell.length <= kShort;
     locked(
         [&] {
@@ -126,10 +126,10 @@ void Carrier::ship(int rank, const Shipment &cell) {
             // stand still for want of an answer.
             if (cell.mark) {
                 to.mark = cell.taken;
-                send(rank, Parcel::want, cell.taken);
+                send(rank, WireMessage::want, cell.taken);
             }
             send(rank,
-                 {Parcel::cell, bulk ? Parcel::kBulk : std::uint8_t{0},
+                 {WireMessage::cell, bulk ? WireMessage::kBulk : std::uint8_t{0},
                   static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
                   bulk ? cell.where >> 2 : 0},
                  cell.payload, is_short && cell.more);
@@ -165,7 +165,7 @@ void Carrier::ask(int rank, std::uint64_t progress) {
             return;
         }
         to.asked = progress;
-        send(rank, Parcel::await, progress);
+        send(rank, WireMessage::await, progress);
     });
 }
 
@@ -175,7 +175,7 @@ void Carrier::tell_writers(const std::uint64_t *taken) {
             payloads_[static_cast<std::size_t>(rank)].taken(taken[rank]);
             if (Peer &from = peer(rank); from.come > from.told) {
                 from.told = taken[rank];
-                send(rank, Parcel::progress, reached());
+                send(rank, WireMessage::progress, reached());
             }
         }
     });
@@ -184,7 +184,7 @@ void Carrier::tell_writers(const std::uint64_t *taken) {
 void Carrier::inquire(int rank) {
     locked([&] {
         if (!std::exchange(peer(rank).inquired, true))
-            send(rank, Parcel::inquire, 0);
+            send(rank, WireMessage::inquire, 0);
     });
 }
 
@@ -197,7 +197,7 @@ void Carrier::answer(int rank) {
         account.calls[i] = {call.sequence, call.signature, call.count, call.what, call.parameters};
     }
     account.standing = mine.standing.load(std::memory_order_relaxed);
-    send(rank, {Parcel::entries, 0, sizeof(Account), reached(), 0, 0},
+    send(rank, {WireMessage::entries, 0, sizeof(Account), reached(), 0, 0},
          reinterpret_cast<const std::byte *>(&account));
 }
 
@@ -207,7 +207,8 @@ void Carrier::warm(int rank, std::size_t bytes) {
     locked([&] {
         for (std::size_t length; bytes > 0; bytes -= length) {
             length = std::min(bytes, nothing.size());
-            links_->send(rank, {Parcel::padding, 0, static_cast<std::uint32_t>(length), 0, 0, 0},
+            links_->send(rank,
+                         {WireMessage::padding, 0, static_cast<std::uint32_t>(length), 0, 0, 0},
                          nothing.data(), false);
         }
     });
@@ -242,7 +243,7 @@ void Carrier::tell(int rank) {
     for (std::uint64_t &mark : to.marks)
         look(mark);
     if (due)
-        send(rank, Parcel::progress, now);
+        send(rank, WireMessage::progress, now);
 }
 
 bool Carrier::carry(Caller caller) {
@@ -268,7 +269,7 @@ bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns
     bool moved = false, missed = false;
     locked([&] {
         moved = links_->progress(*this, ready);
-        courier_.carried();
+        transmit_thread_.carried();
         // This look may have taken the event that would have woken the thread that sleeps.
         if (events_->arms() && caller == Caller::awake && asleep_.load(std::memory_order_relaxed))
             missed = !events_->arm();
@@ -285,7 +286,7 @@ bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns
     return moved;
 }
 
-// The courier's: true when there is nothing more to send.
+// The transmit thread's: true when there is nothing more to send.
 bool Carrier::round() {
     constexpr std::uint64_t kMost = 5'000'000; // ns
     (void)carry(Caller::awake, kMost, 0);
@@ -312,7 +313,7 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     const std::uint64_t start = now_ns();
     const bool patient = patient_.exchange(false, std::memory_order_relaxed);
     const std::uint64_t end = start + (patient ? std::min(timeout_ns, kPatience) : timeout_ns);
-    // Parts of a parcel are no reason to look at anything.
+    // Parts of a packet are no reason to look at anything.
     for (std::uint64_t now = start;;) {
         if (carry(Caller::announced, rung() ? 0 : end - now, now - start))
             break;
@@ -344,15 +345,15 @@ void Carrier::spread_failure() {
     told_failure_ = true;
     const Error error = segment_.failure();
     failure_ = error.what();
-    const Parcel parcel{Parcel::failure,
-                        0,
-                        static_cast<std::uint32_t>(failure_.size()),
-                        0,
-                        static_cast<std::uint64_t>(error.status()),
-                        0};
+    const WireMessage packet{WireMessage::failure,
+                             0,
+                             static_cast<std::uint32_t>(failure_.size()),
+                             0,
+                             static_cast<std::uint64_t>(error.status()),
+                             0};
     for (int rank = 0; rank < segment_.ranks(); ++rank)
         if (!segment_.here(rank))
-            send(rank, parcel, reinterpret_cast<const std::byte *>(failure_.data()));
+            send(rank, packet, reinterpret_cast<const std::byte *>(failure_.data()));
     if (on_failure_)
         on_failure_(error);
 }
@@ -376,7 +377,7 @@ void Carrier::leave(std::uint64_t timeout_ns) noexcept {
         locked([&] {
             for (int rank = 0; rank < segment_.ranks(); ++rank)
                 if (!segment_.here(rank))
-                    send(rank, Parcel::leave, reached());
+                    send(rank, WireMessage::leave, reached());
         });
         const auto delivered = [this] {
             const std::lock_guard lock(mutex_);

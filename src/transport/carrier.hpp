@@ -15,24 +15,24 @@
 
 #include "base/descriptor.hpp"
 #include "transport/bridge.hpp"
-#include "transport/courier.hpp"
 #include "transport/links.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/payloads.hpp"
 #include "transport/segment.hpp"
 #include "transport/traffic.hpp"
+#include "transport/transmit_thread.hpp"
 
 namespace stretto::transport {
 
 class Carrier final : public Bridge, private Links::Receiver {
 public:
-    // `segment` is this rank's own, whose bridge this becomes.  `leave`: the courier's.
+    // `segment` is this rank's own, whose bridge this becomes.  `leave`: the transmit thread's.
     Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
-            std::unique_ptr<Links> links, std::chrono::microseconds leave = Courier::kLeave);
+            std::unique_ptr<Links> links, std::chrono::microseconds leave = TransmitThread::kLeave);
     ~Carrier() override;
 
     std::string place(int rank) const override { return links_->place(rank); }
-    void ship(int rank, const Shipment &cell) override;
+    void ship(int rank, const CellSend &cell) override;
     void push() override;
     void push_parts() override;
     void ask(int rank, std::uint64_t progress) override;
@@ -61,7 +61,7 @@ public:
     void leave(std::uint64_t timeout_ns) noexcept;
 
 private:
-    static constexpr std::size_t kPadding = 16384; // bytes of a parcel of it
+    static constexpr std::size_t kPadding = 16384; // bytes of a packet of it
     // Of a writer, that a reader keeps in mind: more than lie in a ring (engine/plan.cpp).
     static constexpr std::size_t kMarks = 16;
 
@@ -107,19 +107,19 @@ private:
     bool arm();
 
     // All below with the lock.
-    void send(int rank, const Parcel &parcel, const std::byte *payload, bool more = false);
-    void send(int rank, Parcel::Kind kind, std::uint64_t position, std::uint64_t flag = 0);
+    void send(int rank, const WireMessage &packet, const std::byte *payload, bool more = false);
+    void send(int rank, WireMessage::Kind kind, std::uint64_t position, std::uint64_t flag = 0);
     void tell(int rank);
     void post_mail(int rank);
     void tell_read(int rank);
     void spread_failure();
     void answer(int rank);
     void take_account(int from, std::uint64_t progress);
-    void take_cell(int from, const Parcel &parcel);
-    void take_mail(int from, const Parcel &parcel);
+    void take_cell(int from, const WireMessage &packet);
+    void take_mail(int from, const WireMessage &packet);
 
-    std::byte *place(int from, const Parcel &parcel) override;
-    void arrived(int from, const Parcel &parcel) override;
+    std::byte *place(int from, const WireMessage &packet) override;
+    void arrived(int from, const WireMessage &packet) override;
     void broken(int rank, const std::string &why) override;
 
     Segment &segment_;
@@ -132,8 +132,8 @@ private:
     std::atomic<std::thread::id> owner_;
     std::vector<Peer> peers_;
     Pool pool_;
-    std::vector<Payloads> payloads_; // of each rank's cells
-    std::string failure_;            // what we tell
+    std::vector<RemotePayloads> payloads_; // of each rank's cells
+    std::string failure_;                  // what we tell
     bool told_failure_ = false;
     std::function<void(const Error &)> on_failure_;
     Traffic *traffic_ = nullptr;
@@ -143,7 +143,7 @@ private:
     std::atomic<bool> patient_{false}; // something is needed of which a mark should tell
     std::mutex sleeping_;              // held by the thread that sleeps on the event set
     std::atomic<bool> asleep_{false};  // there is one
-    Courier courier_;                  // last: its thread uses all of the above
+    TransmitThread transmit_thread_;   // last: its thread uses all of the above
 };
 
 } // namespace stretto::transport

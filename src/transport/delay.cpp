@@ -17,8 +17,8 @@ Delay::Delay(EventSet &events, std::unique_ptr<Links> links, std::uint64_t delay
     events.watch(events.add(*this), timer_.get());
 }
 
-void Delay::send(int to, const Parcel &parcel, const std::byte *payload, bool more) {
-    waiting_.push_back({now_ns() + delay_ns_, to, parcel, payload, more});
+void Delay::send(int to, const WireMessage &packet, const std::byte *payload, bool more) {
+    waiting_.push_back({now_ns() + delay_ns_, to, packet, payload, more});
     if (waiting_.size() == 1)
         set_timer();
 }
@@ -35,7 +35,7 @@ bool Delay::progress(Receiver &receiver, const EventSet::Ready &ready) {
     bool due = false;
     for (; !waiting_.empty() && waiting_.front().due <= now_ns(); waiting_.pop_front()) {
         const Waiting &first = waiting_.front();
-        links_->send(first.to, first.parcel, first.payload, first.more);
+        links_->send(first.to, first.packet, first.payload, first.more);
         due = true;
     }
     if (due) {

@@ -11,14 +11,14 @@
 
 namespace stretto::transport {
 
-// Every parcel leaves `delay_ns` later than it would, exact by timer; order is kept, and bandwidth
+// Every packet leaves `delay_ns` later than it would, exact by timer; order is kept, and bandwidth
 // is what it was.
 class Delay final : public Links, private EventSource {
 public:
     Delay(EventSet &events, std::unique_ptr<Links> links, std::uint64_t delay_ns);
 
     std::string place(int rank) const override { return links_->place(rank); }
-    void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override;
+    void send(int to, const WireMessage &packet, const std::byte *payload, bool more) override;
     void push(Which which) override;
     bool progress(Receiver &receiver, const EventSet::Ready &ready) override;
     void drop(int rank) override { links_->drop(rank); }
@@ -29,7 +29,7 @@ private:
     struct Waiting {
         std::uint64_t due;
         int to;
-        Parcel parcel;
+        WireMessage packet;
         const std::byte *payload;
         bool more;
     };

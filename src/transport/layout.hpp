@@ -25,7 +25,7 @@
 
 namespace stretto::transport {
 
-// What a rank says when the roll is called (roll_call.hpp).
+// What a rank says when the roll is called (shrink_agreement.hpp).
 struct alignas(kLine) Roll {
     std::atomic<std::uint32_t> come;      // the round to which it has come
     std::atomic<std::uint32_t> listed;    // the round of its list of members; 0: while it writes
@@ -47,7 +47,7 @@ struct LineBlock {
     std::atomic<std::int32_t> cache;
     std::atomic<std::uint32_t> lost; // of another host, and nothing comes from there any more
     std::atomic<std::uint64_t> pid_namespace; // 0: unknown
-    std::atomic<std::uint64_t> standing;      // where it has waited long (standing.hpp); 0: nowhere
+    std::atomic<std::uint64_t> standing; // where it has waited long (wait_state.hpp); 0: nowhere
     Entry entries[kEntries];
     Roll roll;
 };
@@ -59,8 +59,8 @@ struct alignas(kLine) Signals {
     std::atomic<std::uint32_t> fences;   // 1: some rank has no asymmetric barrier, publishers fence
 };
 
-// Who has come to the calls of a muster (muster.hpp).
-struct alignas(kLine) Turnout {
+// Who has come to the calls of a late-rank detector (late_rank_detector.hpp).
+struct alignas(kLine) ArrivalCounter {
     std::atomic<std::uint64_t> come;    // ranks, and the sum of their numbers, each one more
     std::atomic<std::uint64_t> verdict; // the turn, and who is late
     // Of a turn, by whether its number is odd, in nanoseconds.
@@ -71,10 +71,10 @@ struct alignas(kLine) Turnout {
     };
     Times times[2];
 };
-static_assert(sizeof(Turnout) == kLine);
+static_assert(sizeof(ArrivalCounter) == kLine);
 
 // The first failure of the communicator, posted once.
-struct Board {
+struct FailureRecord {
     std::atomic<std::uint32_t> status;
     char message[1024];
 };
@@ -93,9 +93,9 @@ struct SegmentHeader {
     std::uint64_t profile;     // 1: rank 0 names one (comm/network.cpp), which it tells all
     std::uint64_t key;         // random: part of every signature
     Signals signals;
-    std::atomic<std::uint64_t> verdict; // of the roll call
-    Turnout turnout;
-    Board board;
+    std::atomic<std::uint64_t> verdict; // of the shrink agreement
+    ArrivalCounter arrival_counter;
+    FailureRecord board;
 };
 
 } // namespace stretto::transport

@@ -15,7 +15,7 @@
 namespace stretto::transport {
 
 // What one rank brings to another.
-struct Parcel {
+struct WireMessage {
     enum Kind : std::uint8_t {
         cell,     // at `position` of the sender's stream, published by `flag`; its payload follows,
                   // which lies in the cell, or else at `where` of the bulk ring
@@ -31,7 +31,7 @@ struct Parcel {
         padding,  // bytes that mean nothing follow (Carrier::warm)
     };
     static constexpr std::uint8_t kBulk = 1; // a cell whose payload lies beside it
-    static constexpr std::uint8_t kMore = 1; // mail: a frame of it ends in the next parcel
+    static constexpr std::uint8_t kMore = 1; // mail: a frame of it ends in the next message
 
     std::uint8_t kind = cell;
     std::uint8_t flags = 0;
@@ -44,10 +44,10 @@ public:
     class Receiver {
     public:
         virtual ~Receiver() = default;
-        // Where the bytes that follow shall go; null if this can be no parcel of ours.
-        virtual std::byte *place(int from, const Parcel &parcel) = 0;
+        // Where the bytes that follow shall go; null if this can be no message of ours.
+        virtual std::byte *place(int from, const WireMessage &message) = 0;
         // They are there.
-        virtual void arrived(int from, const Parcel &parcel) = 0;
+        virtual void arrived(int from, const WireMessage &message) = 0;
         // Nothing comes from this rank any more, nor goes there.
         virtual void broken(int rank, const std::string &why) = 0;
     };
@@ -55,9 +55,9 @@ public:
     virtual ~Links() = default;
     // Where a rank is: "node7, 10.0.0.7".
     virtual std::string place(int rank) const = 0;
-    // The parcel goes with the next push(); with `more`, not before one that is sent after it to
+    // The message goes with the next push(); with `more`, not before one that is sent after it to
     // the same rank.  The payload must stay as it is until it is sent.
-    virtual void send(int to, const Parcel &parcel, const std::byte *payload, bool more) = 0;
+    virtual void send(int to, const WireMessage &message, const std::byte *payload, bool more) = 0;
     // All of them: also what has more behind it.
     enum class Which { ready, all };
     virtual void push(Which which) = 0;
@@ -66,9 +66,9 @@ public:
     virtual bool progress(Receiver &receiver, const EventSet::Ready &ready) = 0;
     // Nothing passes between this rank and `rank` any more; the receiver knows.
     virtual void drop(int rank) = 0;
-    // Whether every parcel that was pushed is sent.
+    // Whether every message that was pushed is sent.
     virtual bool sent() const = 0;
-    // Whether every parcel is on the other host, and links that break now lose nothing.
+    // Whether every message is on the other host, and links that break now lose nothing.
     virtual bool delivered() const = 0;
 };
 

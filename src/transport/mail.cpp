@@ -20,8 +20,8 @@ void Carrier::post_mail(int rank) {
         const std::uint64_t at = to.mailed % kMailRing;
         const auto length =
             static_cast<std::uint32_t>(std::min(written - to.mailed, kMailRing - at));
-        const std::uint8_t more = to.mailed + length != written ? Parcel::kMore : 0;
-        send(rank, {Parcel::mail, more, length, to.mailed, 0, 0}, ring + at);
+        const std::uint8_t more = to.mailed + length != written ? WireMessage::kMore : 0;
+        send(rank, {WireMessage::mail, more, length, to.mailed, 0, 0}, ring + at);
         to.mailed += length;
     }
 }
@@ -37,14 +37,14 @@ void Carrier::tell_read(int rank) {
         return;
     from.told_read = read;
     from.told_released = released;
-    send(rank, Parcel::read, read, released);
+    send(rank, WireMessage::read, read, released);
 }
 
-void Carrier::take_mail(int from, const Parcel &parcel) {
+void Carrier::take_mail(int from, const WireMessage &packet) {
     Peer &sender = peer(from);
-    if (sender.in == nullptr || (parcel.flags & Parcel::kMore) != 0)
+    if (sender.in == nullptr || (packet.flags & WireMessage::kMore) != 0)
         return;
-    sender.in->written.store(parcel.position + parcel.length, std::memory_order_release);
+    sender.in->written.store(packet.position + packet.length, std::memory_order_release);
     segment_.news(rank_)[from / 64].fetch_or(1ull << (from % 64), std::memory_order_seq_cst);
 }
 

@@ -8,33 +8,33 @@
 namespace stretto::transport {
 
 // Whether the sender has written over it, in the one ring or in the other.
-bool Payloads::is_over(const Live &live, const Parcel &parcel) const {
-    const bool is_bulk = (parcel.flags & Parcel::kBulk) != 0;
+bool RemotePayloads::is_over(const Live &live, const WireMessage &packet) const {
+    const bool is_bulk = (packet.flags & WireMessage::kBulk) != 0;
     const std::uint64_t end =
-        parcel.position + (is_bulk ? std::size_t{kLine} : extent(parcel.length).cells);
+        packet.position + (is_bulk ? std::size_t{kLine} : extent(packet.length).cells);
     if (live.position + ring_bytes_ < end)
         return true;
     const std::uint64_t mask = ring_bytes_ - 1;
-    return live.position < parcel.position && live.is_bulk && is_bulk &&
-           (((parcel.where - live.where) & mask) < live.length ||
-            ((live.where - parcel.where) & mask) < parcel.length);
+    return live.position < packet.position && live.is_bulk && is_bulk &&
+           (((packet.where - live.where) & mask) < live.length ||
+            ((live.where - packet.where) & mask) < packet.length);
 }
 
-std::byte *Payloads::place(const Parcel &parcel) {
-    while (!live_.empty() && is_over(live_.front(), parcel)) {
+std::byte *RemotePayloads::place(const WireMessage &packet) {
+    while (!live_.empty() && is_over(live_.front(), packet)) {
         pool_->give(live_.front().memory);
         live_.pop_front();
     }
     // Nearly always the last: on several connections some overtake others.
     auto next = live_.end();
-    while (next != live_.begin() && std::prev(next)->position >= parcel.position)
+    while (next != live_.begin() && std::prev(next)->position >= packet.position)
         --next;
-    if (next != live_.end() && next->position == parcel.position)
+    if (next != live_.end() && next->position == packet.position)
         return next->memory;
-    next = live_.insert(next, {parcel.position, (parcel.flags & Parcel::kBulk) != 0, parcel.where,
-                               parcel.length, nullptr});
+    next = live_.insert(next, {packet.position, (packet.flags & WireMessage::kBulk) != 0,
+                               packet.where, packet.length, nullptr});
     try {
-        next->memory = pool_->take(parcel.length);
+        next->memory = pool_->take(packet.length);
     } catch (...) {
         live_.erase(next);
         throw;
@@ -42,12 +42,12 @@ std::byte *Payloads::place(const Parcel &parcel) {
     return next->memory;
 }
 
-std::byte *Payloads::at(std::uint64_t position) const {
+std::byte *RemotePayloads::at(std::uint64_t position) const {
     const auto found = std::ranges::lower_bound(live_, position, {}, &Live::position);
     return found != live_.end() && found->position == position ? found->memory : nullptr;
 }
 
-void Payloads::taken(std::uint64_t position) {
+void RemotePayloads::taken(std::uint64_t position) {
     for (; !live_.empty() && live_.front().position < position; live_.pop_front())
         pool_->give(live_.front().memory);
 }

@@ -17,17 +17,17 @@
 
 namespace stretto::transport {
 
-class Payloads {
+class RemotePayloads {
 public:
     // Bytes from which it is worth it: of less, the cell's page is much of what is touched.
     static constexpr std::size_t kLeast = 8192;
 
     // Both outlive this.
-    Payloads(Pool &pool, std::size_t ring_bytes) : pool_(&pool), ring_bytes_(ring_bytes) {}
+    RemotePayloads(Pool &pool, std::size_t ring_bytes) : pool_(&pool), ring_bytes_(ring_bytes) {}
 
     // For that of a cell, the same each time it is asked for.  Gives back what the sender would not
     // have written over unless it had been taken.  Throws Error(memory).
-    std::byte *place(const Parcel &parcel);
+    std::byte *place(const WireMessage &packet);
     // That of the cell at a position of the sender's stream; null if it lies in the ring.
     std::byte *at(std::uint64_t position) const;
     // Everything before that position has been taken.
@@ -42,7 +42,7 @@ private:
         std::byte *memory;
     };
 
-    bool is_over(const Live &live, const Parcel &parcel) const;
+    bool is_over(const Live &live, const WireMessage &packet) const;
 
     Pool *pool_;
     std::size_t ring_bytes_;

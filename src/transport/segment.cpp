@@ -126,7 +126,7 @@ const char *words(Presence presence) {
 }
 
 void Segment::fail(Status status, std::string_view message) {
-    Board &board = header_->board;
+    FailureRecord &board = header_->board;
     std::atomic<std::uint32_t> &failed = header_->signals.failed;
     std::uint32_t whole = 0;
     if (!failed.compare_exchange_strong(whole, 1, std::memory_order_acq_rel))
@@ -144,7 +144,7 @@ void Segment::fail(Status status, std::string_view message) {
 }
 
 Error Segment::failure() const {
-    const Board &board = header_->board;
+    const FailureRecord &board = header_->board;
     const std::atomic<std::uint32_t> &failed = header_->signals.failed;
     // The poster needs microseconds between 1 and 2; should it die there, the message is lost.
     for (int tries = 0; failed.load(std::memory_order_acquire) == 1 && tries < 1000; ++tries)

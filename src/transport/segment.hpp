@@ -23,7 +23,7 @@
 #include "transport/mirror.hpp"
 #include "transport/placement.hpp"
 #include "transport/rank_names.hpp"
-#include "transport/standing.hpp"
+#include "transport/wait_state.hpp"
 
 namespace stretto::transport {
 

@@ -20,8 +20,8 @@ Bytes32 filled(int value) {
     return bytes;
 }
 
-Purpose purpose() {
-    Purpose result;
+ConnectionRole purpose() {
+    ConnectionRole result;
     result.from = 3;
     result.epoch = 7;
     return result;
@@ -29,7 +29,7 @@ Purpose purpose() {
 
 struct Pair {
     Initiator initiator{Key(filled(1)), purpose(), filled(2)};
-    Responder responder{Key(filled(1)), Station{.rank = 0, .size = 4, .epoch = 7}, filled(3)};
+    Responder responder{Key(filled(1)), LocalIdentity{.rank = 0, .size = 4, .epoch = 7}, filled(3)};
 };
 
 Bytes said_by(Handshake &side) {

@@ -17,11 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         return 0;
     const std::span<const std::byte> bytes = std::as_bytes(std::span(data + 1, size - 1));
     if (data[0] % 2 == 0) {
-        const auto seat = parse_seat(bytes);
+        const auto seat = parse_rank_record(bytes);
         if (!seat)
             return 0;
-        must(bytes.size() <= kMostSeatBytes, "no seat is too long");
-        const auto again = parse_seat(write(*seat));
+        must(bytes.size() <= kMostRankRecordBytes, "no seat is too long");
+        const auto again = parse_rank_record(write(*seat));
         must(again && write(*again) == write(*seat), "a seat is written as it was read");
         must(again->rank == seat->rank && again->endpoints == seat->endpoints &&
                  again->lacks == seat->lacks,

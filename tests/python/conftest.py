@@ -71,7 +71,7 @@ def where(request) -> dict[str, str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     return {
-        "STRETTO_HOSTS": "a,b,c",
+        "STRETTO_FAKE_HOSTS": "a,b,c",
         "STRETTO_ADDR": f"127.0.0.1:{port}",
         "STRETTO_SECRET": "of-tests-only-0123456789abcdef-0123",
     }

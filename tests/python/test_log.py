@@ -84,7 +84,7 @@ def test_hosts_are_counted(stretto):
         stretto,
         STRETTO_LOG="choice",
         STRETTO_ADDR="127.0.0.1:29397",
-        STRETTO_HOSTS="a,b",
+        STRETTO_FAKE_HOSTS="a,b",
         STRETTO_SECRET="of-tests-only-0123456789abcdef-0123",
     )
     assert any("allreduce of 8000 bytes (elements of 4) by 3 ranks on 2 hosts" in line

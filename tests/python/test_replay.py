@@ -220,8 +220,8 @@ class Jobs:
         yield found()
 
 
-RING = (False, "STRETTO_TRIALS=0", "STRETTO_ALGORITHM=allreduce=ring", "STRETTO_ARRIVALS=0")
-OURS = (True, "STRETTO_TRIALS=0")
+RING = (False, "STRETTO_AUTOTUNE=0", "STRETTO_ALGORITHM=allreduce=ring", "STRETTO_ARRIVALS=0")
+OURS = (True, "STRETTO_AUTOTUNE=0")
 
 
 def test_algorithms_take_turns_and_what_was_measured_is_not_measured_again(monkeypatch, tmp_path):

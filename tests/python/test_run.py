@@ -183,7 +183,7 @@ def test_hosts_that_are_tried_on_one_need_no_address(stretto, monkeypatch):
         "    text = ' '.join(map(str, [comm.size, *sums, address, len(secret)]))\n"
         "    os.write(1, (text + '\\n').encode())"  # in one piece
     )
-    monkeypatch.setenv("STRETTO_HOSTS", "a,b")
+    monkeypatch.setenv("STRETTO_FAKE_HOSTS", "a,b")
     done = stretto("run", "-n", 2, "--no-prefix", *python(code))
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()

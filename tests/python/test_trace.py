@@ -31,7 +31,7 @@ def traced(
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         settings |= {
-            "STRETTO_ADDR": f"127.0.0.1:{port}", "STRETTO_HOSTS": hosts,
+            "STRETTO_ADDR": f"127.0.0.1:{port}", "STRETTO_FAKE_HOSTS": hosts,
             "STRETTO_SECRET": "of-tests-only-0123456789abcdef-0123",
         }  # fmt: skip
     done = stretto(

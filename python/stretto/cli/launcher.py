@@ -94,8 +94,8 @@ def launch(command: Sequence[str], options: Options) -> int:
 
 
 def _meeting() -> dict[str, str]:
-    """Where ranks meet that are to share no memory (STRETTO_HOSTS), if nothing says so."""
-    if not os.environ.get("STRETTO_HOSTS") or os.environ.get("STRETTO_ADDR"):
+    """Where ranks meet that are to share no memory (STRETTO_FAKE_HOSTS), if nothing says so."""
+    if not os.environ.get("STRETTO_FAKE_HOSTS") or os.environ.get("STRETTO_ADDR"):
         return {}
     with socket.create_server(("127.0.0.1", 0)) as free:
         chosen = {"STRETTO_ADDR": f"127.0.0.1:{free.getsockname()[1]}"}

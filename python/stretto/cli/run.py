@@ -56,7 +56,7 @@ def run(
     --report shows what `stretto report` says of the job (not so if STRETTO_REPORT is set: then the
     ranks write to the folder that it names).
 
-    If STRETTO_HOSTS is set and STRETTO_ADDR is not, a free port of this host is chosen for the
+    If STRETTO_FAKE_HOSTS is set and STRETTO_ADDR is not, a free port of this host is chosen for the
     ranks to meet at, and a secret if there is none.
 
     Each rank finds STRETTO_RANK, STRETTO_SIZE, STRETTO_LOCAL_RANK, STRETTO_LOCAL_SIZE and

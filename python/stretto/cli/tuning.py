@@ -107,7 +107,8 @@ class Tuner:
         case = Case(collective, "auto", size, np.dtype(np.float32), "sum", False, False)
         bench = Bench(self._comm, case)
         count = bench.part if collective != "barrier" else 0
-        row = Row(json.loads(self._comm._core.contenders(collective, count, "float32")), self._skew)
+        candidates = self._comm._core.tuning_candidates(collective, count, "float32")
+        row = Row(json.loads(candidates), self._skew)
         names = row.call["algorithms"]
         if len(names) < 2:
             return row  # no other is close

@@ -18,8 +18,8 @@ namespace stretto::comm {
 
 namespace {
 
-Table table_of(const transport::SegmentShape &shape) {
-    Table table;
+AddressTable table_of(const transport::SegmentShape &shape) {
+    AddressTable table;
     table.ring_bytes = shape.ring_bytes;
     table.slice_bytes = shape.slice_bytes;
     table.heap_bytes = shape.heap_bytes;
@@ -38,7 +38,7 @@ net::Secret secret_of(const Identity &me) {
 
 // Where rank 0 waits for the others.  If it cannot be there, it tells them so at the next port: who
 // has its own says nothing to them.
-Descriptor door_of(const Identity &me, const net::Key &key, const Table &table,
+Descriptor door_of(const Identity &me, const net::Key &key, const AddressTable &table,
                    const Patience &patience) {
     if (me.door != nullptr)
         return std::move(*me.door);
@@ -70,7 +70,7 @@ HostMeeting::HostMeeting(const Identity &me, int instance, Patience &patience)
       meeting_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
     try {
         if (me.rank == 0) {
-            const Table table = table_of(shape_for(me.size, 1));
+            const AddressTable table = table_of(shape_for(me.size, 1));
             rendezvous_ = std::make_unique<Rendezvous>(me, key_, door_of(me, key_, table, patience),
                                                        table, patience);
         }
@@ -81,7 +81,7 @@ HostMeeting::HostMeeting(const Identity &me, int instance, Patience &patience)
     }
 }
 
-void HostMeeting::take_table(const Table &table) {
+void HostMeeting::take_table(const AddressTable &table) {
     table_ = table;
     if (table.host_of.size() != static_cast<std::size_t>(me_.size))
         throw Error(Status::mismatch, "rank 0 says that the job has " +
@@ -106,7 +106,7 @@ Mesh HostMeeting::connect() {
     };
     const int lanes = static_cast<int>(table_.sockets);
     open_.tcp->meet(addresses(tcp_factory().name()), lanes);
-    reach_.lobby = open_.tcp->lobby();
+    reach_.acceptor = open_.tcp->acceptor();
     reach_.transport = open_.named(agreed);
     if (reach_.transport == nullptr) // rank 0 would not have sent the table
         throw Error(Status::mismatch, rank_here(me_.rank) + " does not know transport '" + agreed +
@@ -124,17 +124,17 @@ Mesh HostMeeting::connect() {
 
 void HostMeeting::watch() {
     interruption_point();
-    if (spokesman_ != nullptr)
-        spokesman_->progress();
+    if (leader_ != nullptr)
+        leader_->progress();
     if (meeting_.segment->failed())
         throw meeting_.segment->failure();
 }
 
 void HostMeeting::complete() {
-    if (spokesman_ != nullptr)
-        spokesman_->complete();
+    if (leader_ != nullptr)
+        leader_->complete();
     const auto waits = [this] {
-        return (spokesman_ != nullptr && !spokesman_->may_go()) ||
+        return (leader_ != nullptr && !leader_->may_go()) ||
                (rendezvous_ != nullptr && !rendezvous_->over());
     };
     while (waits()) {
@@ -146,8 +146,8 @@ void HostMeeting::complete() {
 void HostMeeting::failed(const Error &error) noexcept {
     if (rendezvous_ != nullptr)
         rendezvous_->give_up(error);
-    else if (spokesman_ != nullptr)
-        spokesman_->failed(error.status(), error.what());
+    else if (leader_ != nullptr)
+        leader_->failed(error.status(), error.what());
 }
 
 } // namespace stretto::comm

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "comm/bootstrap.hpp"
-#include "comm/hosts/lobby.hpp"
+#include "comm/hosts/connection_acceptor.hpp"
 #include "comm/hosts/mesh.hpp"
+#include "comm/hosts/node_leader.hpp"
 #include "comm/hosts/rendezvous.hpp"
-#include "comm/hosts/spokesman.hpp"
 #include "comm/hosts/transports.hpp"
 #include "comm/meeting.hpp"
 
@@ -37,7 +37,7 @@ public:
     // Connects to the others; empty if all are on this host.
     Mesh connect();
     // For communicators made of this one, once it is connected.
-    const Reach &reach() const { return reach_; }
+    const JobContext &reach() const { return reach_; }
     // Throws if somebody who is awaited will not come.
     void watch();
     // All ranks of this host have joined: waits for the others.
@@ -46,8 +46,8 @@ public:
     void failed(const Error &error) noexcept;
 
 private:
-    void take_table(const Table &table);
-    // neighbours.cpp: the ranks of this host find one another, and where all are.
+    void take_table(const AddressTable &table);
+    // local_discovery.cpp: the ranks of this host find one another, and where all are.
     void find_neighbours(int instance);
     void speak(Descriptor listener);
     void admit(Descriptor caller, std::span<const std::byte> greeting);
@@ -55,19 +55,19 @@ private:
     void take_handed(int fd, Handed handed);
     void listen();
     void hand_out_table();
-    Seat own_seat() const;
+    RankRecord own_record() const;
 
     const Identity me_;
     Patience &patience_;
     net::Key key_;
     OpenTransports open_;                    // by which other hosts reach this rank
     std::unique_ptr<Rendezvous> rendezvous_; // rank 0
-    std::unique_ptr<Spokesman> spokesman_;   // one rank of each host
+    std::unique_ptr<NodeLeader> leader_;     // one rank of each host
     CoreSet cores_;                          // of all ranks of this host so far
-    Table table_;
+    AddressTable table_;
     transport::Placement placement_;
     Meeting meeting_;
-    Reach reach_;
+    JobContext reach_;
 };
 
 } // namespace stretto::comm

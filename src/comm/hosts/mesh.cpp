@@ -35,7 +35,7 @@ Error too_late(const Identity &me, const transport::Connecting &links, const Pat
 } // namespace
 
 std::string host_named(int rank) {
-    const std::string names = text(Setting::hosts);
+    const std::string names = text(Setting::fake_hosts);
     const auto commas = std::count(names.begin(), names.end(), ',');
     std::istringstream list(names);
     std::string name;
@@ -44,7 +44,7 @@ std::string host_named(int rank) {
     return name;
 }
 
-Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
+Mesh connect_all(const Identity &me, const JobContext &reach, std::uint64_t epoch,
                  const transport::Placement &placement, Kinds kinds,
                  const std::function<void()> &watch, const Patience &patience) {
     transport::Group group{me.rank, reach.ranks, placement, epoch, kAtOnce};
@@ -52,7 +52,7 @@ Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
     if (kinds == Kinds::data_and_control) {
         group.at_once /= 2; // of each
         control = std::make_unique<ControlWeaver>(
-            reach.lobby, group, std::vector{Line{net::ConnectionKind::control, 0}},
+            reach.acceptor, group, std::vector{Line{net::ConnectionKind::control, 0}},
             control::NetLinks::limits(me.size));
     }
     Mesh mesh;

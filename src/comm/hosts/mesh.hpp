@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm/environment.hpp"
-#include "comm/hosts/reach.hpp"
+#include "comm/hosts/job_context.hpp"
 #include "net/connection.hpp"
 #include "transport/placement.hpp"
 #include "transport/remote/factory.hpp"
@@ -31,11 +31,11 @@ enum class Kinds { data, data_and_control };
 // `epoch`: the key of the communicator; `watch`, called again
 // and again, throws if somebody will not come.  Throws Error(timeout) that says which connections
 // to what addresses this rank lacks, and why, when `patience` has ended.
-Mesh connect_all(const Identity &me, const Reach &reach, std::uint64_t epoch,
+Mesh connect_all(const Identity &me, const JobContext &reach, std::uint64_t epoch,
                  const transport::Placement &placement, Kinds kinds,
                  const std::function<void()> &watch, const Patience &patience);
 
-// What STRETTO_HOSTS says of a rank of the job; "" if it says nothing.
+// What STRETTO_FAKE_HOSTS says of a rank of the job; "" if it says nothing.
 std::string host_named(int rank);
 
 } // namespace stretto::comm

@@ -19,7 +19,7 @@
 namespace stretto::comm {
 
 Rendezvous::Rendezvous(Aside, const Identity &me, const net::Key &key, Descriptor socket,
-                       const Table &shape, const Patience &patience)
+                       const AddressTable &shape, const Patience &patience)
     : me_(me), patience_(patience), table_(shape),
       listener_(std::move(socket), key, {0, UINT32_MAX, 0}, only_guests()),
       named_(static_cast<std::size_t>(me.size)) {
@@ -29,10 +29,10 @@ Rendezvous::Rendezvous(Aside, const Identity &me, const net::Key &key, Descripto
 }
 
 Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
-                       const Table &shape, const Patience &patience)
+                       const AddressTable &shape, const Patience &patience)
     : Rendezvous(Aside(), me, key, std::move(socket), shape, patience) {
     try {
-        thread_ = named_thread("stretto-meeting", [this] { run(); });
+        thread_ = named_thread("stretto-boot", [this] { run(); });
     } catch (const std::system_error &error) {
         const Error why(Status::system,
                         rank_here(me_.rank) + " cannot start a thread, by which the others meet: " +
@@ -82,7 +82,7 @@ void Rendezvous::give_up(const Error &why) noexcept {
 
 net::ListenerOptions Rendezvous::only_guests() {
     net::ListenerOptions options;
-    options.judge = [](const net::Purpose &purpose) {
+    options.judge = [](const net::ConnectionRole &purpose) {
         return purpose.kind == net::ConnectionKind::rendezvous;
     };
     options.report = [this](net::Refusal, const std::string &sentence) {
@@ -110,8 +110,8 @@ void Rendezvous::run() {
         // What was said last must reach them.
         const std::uint64_t start = now_ns();
         const auto unsaid = [this] {
-            return std::any_of(guests_.begin(), guests_.end(), [](const auto &guest) {
-                return !guest->gone && guest->talk.wants_to_send();
+            return std::any_of(clients_.begin(), clients_.end(), [](const auto &client) {
+                return !client->gone && client->channel.wants_to_send();
             });
         };
         while (unsaid() && now_ns() - start < 5'000'000'000)
@@ -131,67 +131,69 @@ bool Rendezvous::too_late() const {
 void Rendezvous::round() {
     constexpr int kMilliseconds = 20;
     std::vector<pollfd> descriptors{{listener_.descriptor(), POLLIN, 0}};
-    for (const auto &guest : guests_)
-        if (!guest->gone)
+    for (const auto &client : clients_)
+        if (!client->gone)
             descriptors.push_back(
-                {guest->talk.descriptor(),
-                 static_cast<short>(guest->talk.wants_to_send() ? POLLIN | POLLOUT : POLLIN), 0});
+                {client->channel.descriptor(),
+                 static_cast<short>(client->channel.wants_to_send() ? POLLIN | POLLOUT : POLLIN),
+                 0});
     (void)poll(descriptors.data(), descriptors.size(), kMilliseconds);
     listener_.progress(now_ns());
     while (auto opened = listener_.take())
-        guests_.push_back(std::make_unique<Guest>(std::move(*opened), me_.size));
-    for (const auto &guest : guests_)
-        if (!guest->gone)
-            hear(*guest);
+        clients_.push_back(std::make_unique<BootstrapClient>(std::move(*opened), me_.size));
+    for (const auto &client : clients_)
+        if (!client->gone)
+            hear(*client);
     if (!over_ && !failure_ &&
         std::all_of(named_.begin(), named_.end(), [](bool named) { return named; }) &&
-        std::all_of(guests_.begin(), guests_.end(),
-                    [](const auto &guest) { return guest->complete || guest->ranks.empty(); })) {
-        for (const auto &guest : guests_)
-            if (!guest->gone)
-                guest->talk.say(Word::go);
+        std::all_of(clients_.begin(), clients_.end(),
+                    [](const auto &client) { return client->complete || client->ranks.empty(); })) {
+        for (const auto &client : clients_)
+            if (!client->gone)
+                client->channel.say(BootstrapMessage::go);
         over_ = true;
     }
 }
 
-void Rendezvous::hear(Guest &guest) {
-    const bool whole = guest.talk.progress();
-    Word word;
-    while (guest.talk.heard(word)) {
-        if (guest.refused)
+void Rendezvous::hear(BootstrapClient &client) {
+    const bool whole = client.channel.progress();
+    BootstrapMessage word;
+    while (client.channel.heard(word)) {
+        if (client.refused)
             continue;
-        if (word.kind == Word::seat && failure_)
-            turn_away(guest, word);
-        else if (word.kind == Word::seat && !over_)
-            seat(guest, word);
-        else if (word.kind == Word::complete)
-            guest.complete = true;
-        else if (word.kind == Word::failed && !over_)
-            fail(Talk::failure(word));
+        if (word.kind == BootstrapMessage::record && failure_)
+            turn_away(client, word);
+        else if (word.kind == BootstrapMessage::record && !over_)
+            record(client, word);
+        else if (word.kind == BootstrapMessage::complete)
+            client.complete = true;
+        else if (word.kind == BootstrapMessage::failed && !over_)
+            fail(BootstrapChannel::failure(word));
     }
     if (whole)
         return;
-    guest.gone = true;
-    if (!over_ && !failure_ && !guest.ranks.empty())
-        fail({Status::peer, in_words(guest) + " died while the job was starting"});
+    client.gone = true;
+    if (!over_ && !failure_ && !client.ranks.empty())
+        fail({Status::peer, in_words(client) + " died while the job was starting"});
 }
 
-void Rendezvous::turn_away(Guest &guest, const Word &word) {
-    const auto seat = parse_seat(word.bytes);
-    if (seat && seat->rank > 0 && seat->rank < me_.size &&
-        !named_[static_cast<std::size_t>(seat->rank)]) {
-        named_[static_cast<std::size_t>(seat->rank)] = true;
+void Rendezvous::turn_away(BootstrapClient &client, const BootstrapMessage &word) {
+    const auto record = parse_rank_record(word.bytes);
+    if (record && record->rank > 0 && record->rank < me_.size &&
+        !named_[static_cast<std::size_t>(record->rank)]) {
+        named_[static_cast<std::size_t>(record->rank)] = true;
         ++number_;
     }
-    guest.talk.say_failed(failure_->status(), failure_->what());
+    client.channel.say_failed(failure_->status(), failure_->what());
 }
 
 // Launches can be compared within a host: what started ranks there, started all of them.  Who calls
 // from the very address that it has called is on this host.
-bool Rendezvous::is_of_other_job(const Guest &guest, const Seat &seat) const {
+bool Rendezvous::is_of_other_job(const BootstrapClient &client, const RankRecord &record) const {
     const std::uint64_t mine = launch_hash(me_);
-    return mine != 0 && seat.launch != 0 && mine != seat.launch &&
-           guest.talk.peer().address.host() == net::local_address(guest.talk.descriptor()).host();
+    return mine != 0 && record.launch != 0 && mine != record.launch &&
+           client.channel.peer().address.host() ==
+               net::local_address(client.channel.descriptor()).host();
 }
 
 // Control needs TCP, whatever the data goes by.
@@ -205,40 +207,41 @@ bool Rendezvous::make_sense(const transport::Endpoints &endpoints) {
 }
 
 // One more rank has been named.
-void Rendezvous::seat(Guest &guest, const Word &word) {
-    const auto seat = parse_seat(word.bytes);
-    if (!seat || !make_sense(seat->endpoints))
+void Rendezvous::record(BootstrapClient &client, const BootstrapMessage &word) {
+    const auto record = parse_rank_record(word.bytes);
+    if (!record || !make_sense(record->endpoints))
         return fail({Status::mismatch, "the hosts of this job run different versions of Stretto; "
                                        "install one version"});
-    const std::string who = "rank " + std::to_string(seat->rank);
-    if (is_of_other_job(guest, *seat)) {
-        guest.refused = true;
-        return guest.talk.say_failed(
+    const std::string who = "rank " + std::to_string(record->rank);
+    if (is_of_other_job(client, *record)) {
+        client.refused = true;
+        return client.channel.say_failed(
             Status::mismatch, "another job meets at " + me_.address + ": " + who +
                                   " and its rank 0 are on one host, and different processes have "
                                   "started them; give each job a MASTER_PORT of its own, or set "
                                   "STRETTO_JOB to the same name on all ranks of one job");
     }
-    if (seat->size != me_.size)
+    if (record->size != me_.size)
         return fail({Status::mismatch, who + " says that " + me_.words() + " has " +
-                                           std::to_string(seat->size) + " ranks, rank 0 says " +
+                                           std::to_string(record->size) + " ranks, rank 0 says " +
                                            std::to_string(me_.size) +
                                            "; start all ranks of the job alike"});
-    if (seat->rank < 0 || seat->rank >= me_.size || named_[static_cast<std::size_t>(seat->rank)])
+    if (record->rank < 0 || record->rank >= me_.size ||
+        named_[static_cast<std::size_t>(record->rank)])
         return fail({Status::mismatch,
                      "two processes say that they are " + who + " of " + me_.words() +
                          "; give every job an address of its own (" + me_.address_from + ")"});
-    const auto rank = static_cast<std::size_t>(seat->rank);
+    const auto rank = static_cast<std::size_t>(record->rank);
     named_[rank] = true;
     ++number_;
     // Hosts are numbered by who speaks for them, in the order in which they come.
-    const auto host = std::find_if(guests_.begin(), guests_.end(),
-                                   [&](const auto &each) { return each.get() == &guest; });
-    table_.host_of[rank] = static_cast<std::int32_t>(host - guests_.begin());
-    table_.endpoints[rank] = seat->endpoints;
-    lacks_[rank] = seat->lacks;
-    guest.ranks.push_back(seat->rank);
-    guest.cores = seat->cores_here;
+    const auto host = std::find_if(clients_.begin(), clients_.end(),
+                                   [&](const auto &each) { return each.get() == &client; });
+    table_.host_of[rank] = static_cast<std::int32_t>(host - clients_.begin());
+    table_.endpoints[rank] = record->endpoints;
+    lacks_[rank] = record->lacks;
+    client.ranks.push_back(record->rank);
+    client.cores = record->cores_here;
     if (number_ == me_.size)
         send_table();
 }
@@ -247,14 +250,14 @@ void Rendezvous::send_table() {
     // Guests without ranks are none: numbers have no gaps.
     std::int32_t next = 0;
     double crowded = 1e9; // cores for each rank, on the host that has the fewest
-    for (const auto &guest : guests_) {
-        if (guest->ranks.empty())
+    for (const auto &client : clients_) {
+        if (client->ranks.empty())
             continue;
-        for (const int rank : guest->ranks)
+        for (const int rank : client->ranks)
             table_.host_of[static_cast<std::size_t>(rank)] = next;
         ++next;
-        crowded = std::min(crowded, static_cast<double>(guest->cores) /
-                                        static_cast<double>(guest->ranks.size()));
+        crowded = std::min(crowded, static_cast<double>(client->cores) /
+                                        static_cast<double>(client->ranks.size()));
     }
     table_.cores = std::max(1u, static_cast<unsigned>(std::min(1.0, crowded) * me_.size));
     if (number(Setting::ring_bytes) == 0)
@@ -263,16 +266,16 @@ void Rendezvous::send_table() {
         return fail({Status::mismatch, me_.words() + " cannot start: " +
                                            no_common_transport(table_.endpoints, lacks_, who())});
     const std::vector<std::byte> bytes = write(table_);
-    for (const auto &guest : guests_)
-        if (!guest->gone)
-            guest->talk.say(Word::table, 0, bytes);
+    for (const auto &client : clients_)
+        if (!client->gone)
+            client->channel.say(BootstrapMessage::table, 0, bytes);
 }
 
 void Rendezvous::fail(const Error &why) {
     failure_ = why;
-    for (const auto &guest : guests_)
-        if (!guest->gone)
-            guest->talk.say_failed(why.status(), why.what());
+    for (const auto &client : clients_)
+        if (!client->gone)
+            client->channel.say_failed(why.status(), why.what());
     over_ = true;
 }
 
@@ -286,9 +289,9 @@ std::string Rendezvous::missing() const {
                "; do they run, do they come to stretto_init, and can they reach " + me_.address +
                " (" + me_.address_from + ")?" + turned_away_;
     std::string late;
-    for (const auto &guest : guests_)
-        if (!guest->complete && !guest->ranks.empty())
-            late += (late.empty() ? " " : ", ") + in_words(*guest);
+    for (const auto &client : clients_)
+        if (!client->complete && !client->ranks.empty())
+            late += (late.empty() ? " " : ", ") + in_words(*client);
     return late + " have come, and have not said that they are connected to all others of " +
            me_.words() + ", nor why; are they stopped, or cut off?";
 }
@@ -296,19 +299,19 @@ std::string Rendezvous::missing() const {
 // By rank.
 std::vector<std::string> Rendezvous::who() const {
     std::vector<std::string> names(named_.size());
-    for (const auto &guest : guests_)
-        for (const int rank : guest->ranks)
+    for (const auto &client : clients_)
+        for (const int rank : client->ranks)
             names[static_cast<std::size_t>(rank)] =
-                "rank " + std::to_string(rank) + " on " + guest->talk.peer().address.host();
+                "rank " + std::to_string(rank) + " on " + client->channel.peer().address.host();
     return names;
 }
 
-std::string Rendezvous::in_words(const Guest &guest) const {
+std::string Rendezvous::in_words(const BootstrapClient &client) const {
     std::string ranks;
-    for (const int rank : guest.ranks)
+    for (const int rank : client.ranks)
         ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
-    return (guest.ranks.size() == 1 ? "rank " : "ranks ") + ranks + " on " +
-           guest.talk.peer().address.host();
+    return (client.ranks.size() == 1 ? "rank " : "ranks ") + ranks + " on " +
+           client.channel.peer().address.host();
 }
 
 } // namespace stretto::comm

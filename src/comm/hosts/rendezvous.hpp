@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "comm/environment.hpp"
+#include "comm/hosts/bootstrap_channel.hpp"
 #include "comm/hosts/table.hpp"
-#include "comm/hosts/talk.hpp"
 #include "comm/meeting.hpp"
 #include "net/listener.hpp"
 
@@ -27,12 +27,12 @@ inline constexpr std::uint64_t kAside = 1'000'000'000, kStaysAside = 8'000'000'0
 class Rendezvous {
 public:
     // `socket` listens at the address that all ranks know.  `shape` is the table without its ranks.
-    Rendezvous(const Identity &me, const net::Key &key, Descriptor socket, const Table &shape,
-               const Patience &patience);
+    Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
+               const AddressTable &shape, const Patience &patience);
     // The same without a thread, for turn_away().
     struct Aside {};
     Rendezvous(Aside, const Identity &me, const net::Key &key, Descriptor socket,
-               const Table &shape, const Patience &patience);
+               const AddressTable &shape, const Patience &patience);
     ~Rendezvous();
     Rendezvous(const Rendezvous &) = delete;
     Rendezvous &operator=(const Rendezvous &) = delete;
@@ -46,10 +46,10 @@ public:
     bool over() const { return told_.load(std::memory_order_acquire); }
 
 private:
-    struct Guest {
-        Guest(net::Opened opened, int job_size)
-            : talk(std::move(opened), opened.agreement.purpose.from, job_size) {}
-        Talk talk;
+    struct BootstrapClient {
+        BootstrapClient(net::Opened opened, int job_size)
+            : channel(std::move(opened), opened.agreement.purpose.from, job_size) {}
+        BootstrapChannel channel;
         std::vector<int> ranks;
         std::uint32_t cores = 0;
         bool complete = false, gone = false;
@@ -60,25 +60,25 @@ private:
     void run();
     bool too_late() const;
     void round();
-    void hear(Guest &guest);
-    void seat(Guest &guest, const Word &word);
-    void turn_away(Guest &guest, const Word &word);
+    void hear(BootstrapClient &client);
+    void record(BootstrapClient &client, const BootstrapMessage &word);
+    void turn_away(BootstrapClient &client, const BootstrapMessage &word);
     void stay(std::uint64_t nanoseconds);
-    bool is_of_other_job(const Guest &guest, const Seat &seat) const;
+    bool is_of_other_job(const BootstrapClient &client, const RankRecord &record) const;
     void send_table();
     void fail(const Error &why);
     std::string missing() const;
     static bool make_sense(const transport::Endpoints &endpoints);
     std::vector<std::string> who() const;
-    std::string in_words(const Guest &guest) const;
+    std::string in_words(const BootstrapClient &client) const;
 
     const Identity me_;
     const Patience patience_;
-    Table table_;
+    AddressTable table_;
     std::vector<std::vector<Lack>> lacks_; // by rank
     std::string turned_away_;              // who knocked and was not let in, for messages
     net::Listener listener_;
-    std::vector<std::unique_ptr<Guest>> guests_;
+    std::vector<std::unique_ptr<BootstrapClient>> clients_;
     std::vector<bool> named_;
     int number_ = 0; // of ranks named
     bool over_ = false;

@@ -61,7 +61,7 @@ std::optional<std::vector<Lack>> lacks_of(std::span<const std::byte> from) {
 }
 
 // Memory can be laid out like that.
-bool is_shape(const Table &table) {
+bool is_shape(const AddressTable &table) {
     constexpr std::uint64_t kPage = 4096, kMost = std::uint64_t{1} << 46;
     const auto pages = [](std::uint64_t bytes) {
         return bytes != 0 && bytes % kPage == 0 && bytes <= kMost;
@@ -73,41 +73,42 @@ bool is_shape(const Table &table) {
 } // namespace
 
 //     | version 4 | rank 4 | size 4 | cores here 4 | launch 8 | cores | endpoints | lacks |
-std::vector<std::byte> write(const Seat &seat) {
-    std::vector<std::byte> bytes(kSeatHead + sizeof(seat.cores));
+std::vector<std::byte> write(const RankRecord &record) {
+    std::vector<std::byte> bytes(kSeatHead + sizeof(record.cores));
     const std::span<std::byte> all(bytes);
     net::put(all, 0, kSeat);
-    net::put(all, 4, static_cast<std::uint32_t>(seat.rank));
-    net::put(all, 8, static_cast<std::uint32_t>(seat.size));
-    net::put(all, 12, seat.cores_here);
-    net::put(all, 16, seat.launch);
-    std::memcpy(bytes.data() + kSeatHead, &seat.cores, sizeof(seat.cores));
-    append(bytes, seat.endpoints);
-    append_lacks(bytes, seat.lacks);
+    net::put(all, 4, static_cast<std::uint32_t>(record.rank));
+    net::put(all, 8, static_cast<std::uint32_t>(record.size));
+    net::put(all, 12, record.cores_here);
+    net::put(all, 16, record.launch);
+    std::memcpy(bytes.data() + kSeatHead, &record.cores, sizeof(record.cores));
+    append(bytes, record.endpoints);
+    append_lacks(bytes, record.lacks);
     return bytes;
 }
 
-std::optional<Seat> parse_seat(std::span<const std::byte> bytes) {
-    Seat seat;
-    if (bytes.size() < kSeatHead + sizeof(seat.cores) || net::get<std::uint32_t>(bytes, 0) != kSeat)
+std::optional<RankRecord> parse_rank_record(std::span<const std::byte> bytes) {
+    RankRecord record;
+    if (bytes.size() < kSeatHead + sizeof(record.cores) ||
+        net::get<std::uint32_t>(bytes, 0) != kSeat)
         return std::nullopt;
-    seat.rank = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 4));
-    seat.size = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 8));
-    seat.cores_here = net::get<std::uint32_t>(bytes, 12);
-    seat.launch = net::get<std::uint64_t>(bytes, 16);
-    std::memcpy(&seat.cores, bytes.data() + kSeatHead, sizeof(seat.cores));
-    std::span<const std::byte> rest = bytes.subspan(kSeatHead + sizeof(seat.cores));
+    record.rank = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 4));
+    record.size = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 8));
+    record.cores_here = net::get<std::uint32_t>(bytes, 12);
+    record.launch = net::get<std::uint64_t>(bytes, 16);
+    std::memcpy(&record.cores, bytes.data() + kSeatHead, sizeof(record.cores));
+    std::span<const std::byte> rest = bytes.subspan(kSeatHead + sizeof(record.cores));
     auto endpoints = transport::take_endpoints(rest);
     auto lacks = endpoints ? lacks_of(rest) : std::nullopt;
     if (!lacks)
         return std::nullopt;
-    seat.endpoints = std::move(*endpoints);
-    seat.lacks = std::move(*lacks);
-    return seat;
+    record.endpoints = std::move(*endpoints);
+    record.lacks = std::move(*lacks);
+    return record;
 }
 
 // After the head, of each rank: | host 4 | endpoints |.
-std::vector<std::byte> write(const Table &table) {
+std::vector<std::byte> write(const AddressTable &table) {
     std::vector<std::byte> bytes(kTableHead);
     const std::span<std::byte> all(bytes);
     net::put(all, 0, kTable);
@@ -127,11 +128,11 @@ std::vector<std::byte> write(const Table &table) {
     return bytes;
 }
 
-std::optional<Table> parse_table(std::span<const std::byte> bytes) {
+std::optional<AddressTable> parse_table(std::span<const std::byte> bytes) {
     if (bytes.size() < kTableHead || net::get<std::uint32_t>(bytes, 0) != kTable)
         return std::nullopt;
     const std::size_t ranks = net::get<std::uint32_t>(bytes, 4);
-    Table table;
+    AddressTable table;
     table.ring_bytes = net::get<std::uint64_t>(bytes, 8);
     table.slice_bytes = net::get<std::uint64_t>(bytes, 16);
     table.heap_bytes = net::get<std::uint64_t>(bytes, 24);

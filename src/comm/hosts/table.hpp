@@ -23,7 +23,7 @@ struct Lack {
 inline constexpr std::size_t kMostWhyBytes = 240; // of one
 
 // From each rank, first to the one that speaks for its host.
-struct Seat {
+struct RankRecord {
     std::int32_t rank = 0, size = 0;
     CoreSet cores;                  // that it may use
     std::uint32_t cores_here = 0;   // what the cores of its host's ranks so far are worth, together
@@ -35,7 +35,7 @@ struct Seat {
 inline constexpr std::uint32_t kMostSockets = 16;
 
 // From rank 0 to all.
-struct Table {
+struct AddressTable {
     std::uint64_t ring_bytes = 0, slice_bytes = 0, heap_bytes = 0;
     std::uint64_t key = 0;
     std::uint32_t sockets = 1;                   // for data, between two ranks
@@ -46,14 +46,14 @@ struct Table {
     std::vector<transport::Endpoints> endpoints; // by rank
 };
 
-std::vector<std::byte> write(const Seat &seat);
-std::vector<std::byte> write(const Table &table);
+std::vector<std::byte> write(const RankRecord &record);
+std::vector<std::byte> write(const AddressTable &table);
 // Nothing, if that is none of this version, or no job can be like that.
-std::optional<Seat> parse_seat(std::span<const std::byte> bytes);
-std::optional<Table> parse_table(std::span<const std::byte> bytes);
+std::optional<RankRecord> parse_rank_record(std::span<const std::byte> bytes);
+std::optional<AddressTable> parse_table(std::span<const std::byte> bytes);
 
 // Of what write() makes.
-inline constexpr std::size_t kMostSeatBytes =
+inline constexpr std::size_t kMostRankRecordBytes =
     32 + sizeof(CoreSet) + transport::kMostEndpointsBytes +
     transport::kMostTransports * (2 + transport::kMostNameBytes + kMostWhyBytes);
 constexpr std::size_t most_table_bytes(int ranks) {

@@ -47,14 +47,15 @@ void TcpTransport::meet(std::vector<std::vector<std::byte>> addresses, int lanes
                                               "one version of Stretto everywhere");
         all.push_back(*address);
     }
-    lobby_ = std::make_shared<Lobby>(key_, rank_, std::move(all), std::move(socket_), lanes);
+    acceptor_ = std::make_shared<ConnectionAcceptor>(key_, rank_, std::move(all),
+                                                     std::move(socket_), lanes);
 }
 
 std::unique_ptr<transport::Connecting> TcpTransport::connect(const transport::Group &group) {
     std::vector<Line> lines;
-    for (int channel = 0; channel < lobby_->channels(); ++channel)
+    for (int channel = 0; channel < acceptor_->channels(); ++channel)
         lines.push_back({net::ConnectionKind::data, static_cast<std::uint16_t>(channel)});
-    return std::make_unique<TcpConnecting>(lobby_, group, std::move(lines),
+    return std::make_unique<TcpConnecting>(acceptor_, group, std::move(lines),
                                            net::ConnectionLimits{});
 }
 

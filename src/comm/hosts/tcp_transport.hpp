@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The transport over TCP.  Its connections for data come by the lobby, as those for control do: so
-// a rank has it open whatever the data goes by.
+// The transport over TCP.  Its connections for data come by the acceptor, as those for control do:
+// so a rank has it open whatever the data goes by.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/descriptor.hpp"
-#include "comm/hosts/lobby.hpp"
+#include "comm/hosts/connection_acceptor.hpp"
 #include "transport/remote/factory.hpp"
 
 namespace stretto::comm {
@@ -25,13 +25,13 @@ public:
     void meet(std::vector<std::vector<std::byte>> addresses, int lanes) override;
     std::unique_ptr<transport::Connecting> connect(const transport::Group &group) override;
     // After meet().
-    const std::shared_ptr<Lobby> &lobby() const { return lobby_; }
+    const std::shared_ptr<ConnectionAcceptor> &acceptor() const { return acceptor_; }
 
 private:
     const int rank_;
     const net::Key key_;
-    Descriptor socket_; // until there is a lobby
-    std::shared_ptr<Lobby> lobby_;
+    Descriptor socket_; // until there is a acceptor
+    std::shared_ptr<ConnectionAcceptor> acceptor_;
 };
 
 // A rank knows its port; its node leader puts in the host's address.

@@ -7,17 +7,17 @@
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
-#include "comm/hosts/whereabouts.hpp"
+#include "comm/hosts/stall_report.hpp"
 #include "comm/meeting.hpp"
 
 namespace stretto::comm {
 
 using net::ConnectionKind;
 
-Weaver::Weaver(std::shared_ptr<Lobby> lobby, transport::Group group, std::vector<Line> lines,
-               net::ConnectionLimits limits)
-    : lobby_(std::move(lobby)), group_(std::move(group)), lines_(std::move(lines)), limits_(limits),
-      connections_(lines_.size()) {
+Weaver::Weaver(std::shared_ptr<ConnectionAcceptor> acceptor, transport::Group group,
+               std::vector<Line> lines, net::ConnectionLimits limits)
+    : acceptor_(std::move(acceptor)), group_(std::move(group)), lines_(std::move(lines)),
+      limits_(limits), connections_(lines_.size()) {
     for (Connections &each : connections_)
         each.resize(group_.in_job.size());
     // The next lower rank first: so no rank is the first that all others call.
@@ -25,21 +25,21 @@ Weaver::Weaver(std::shared_ptr<Lobby> lobby, transport::Group group, std::vector
         for (std::size_t line = 0; line < lines_.size(); ++line)
             if (wanted(line, rank))
                 calls_.push_back(
-                    {line, rank, lobby_->call(lines_[line], in_job(rank), group_.epoch)});
+                    {line, rank, acceptor_->call(lines_[line], in_job(rank), group_.epoch)});
 }
 
 void Weaver::progress() {
-    lobby_->progress();
+    acceptor_->progress();
     for (std::size_t line = 0; line < lines_.size(); ++line)
         for (int rank = group_.rank + 1; rank < size(); ++rank)
             if (wanted(line, rank))
-                if (auto opened = lobby_->take(lines_[line], in_job(rank), group_.epoch))
+                if (auto opened = acceptor_->take(lines_[line], in_job(rank), group_.epoch))
                     add(line, rank, std::move(*opened));
     call_on();
 }
 
 void Weaver::waits_for(std::vector<pollfd> &descriptors) const {
-    descriptors.push_back({lobby_->descriptor(), POLLIN, 0});
+    descriptors.push_back({acceptor_->descriptor(), POLLIN, 0});
     for (const Call &call : calls_)
         if (call.dialer->tries_now())
             descriptors.push_back(call.dialer->waits_for());
@@ -49,7 +49,7 @@ void Weaver::waits_for(std::vector<pollfd> &descriptors) const {
 // about by itself.
 void Weaver::check(bool over) {
     constexpr std::uint64_t kLongEnough = 2'000'000'000; // ns
-    if (lobby_->refused(net::Refusal::descriptors) == 0 || awaited().empty())
+    if (acceptor_->refused(net::Refusal::descriptors) == 0 || awaited().empty())
         return;
     if (short_since_ == 0)
         short_since_ = now_ns();
@@ -110,11 +110,11 @@ void Weaver::call_on() {
         if (!had_place && places == 0)
             continue;
         switch (call.dialer->progress(now_ns())) {
-        case net::Dialer::State::failed: throw call.dialer->failure();
-        case net::Dialer::State::trying:
+        case net::Connector::State::failed: throw call.dialer->failure();
+        case net::Connector::State::trying:
             places += (had_place ? 1 : 0) - (tries_now(call) ? 1 : 0);
             continue;
-        case net::Dialer::State::open: break;
+        case net::Connector::State::open: break;
         }
         places += had_place ? 1 : 0;
         add(call.line, call.rank, call.dialer->take());

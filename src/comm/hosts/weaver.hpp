@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The connections of one kind between the ranks of a communicator, while they are opened by the
-// lobby: for data by TCP, and for control.
+// acceptor: for data by TCP, and for control.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/hosts/lobby.hpp"
+#include "comm/hosts/connection_acceptor.hpp"
 #include "comm/hosts/mesh.hpp"
 #include "net/connection.hpp"
-#include "net/dialer.hpp"
+#include "net/connector.hpp"
 #include "transport/remote/factory.hpp"
 
 namespace stretto::comm {
@@ -21,8 +21,8 @@ namespace stretto::comm {
 class Weaver : public transport::Connecting {
 public:
     // `lines`: between each two ranks; if they are for data, not of those that share memory.
-    Weaver(std::shared_ptr<Lobby> lobby, transport::Group group, std::vector<Line> lines,
-           net::ConnectionLimits limits);
+    Weaver(std::shared_ptr<ConnectionAcceptor> acceptor, transport::Group group,
+           std::vector<Line> lines, net::ConnectionLimits limits);
 
     void progress() override;
     bool complete() const override { return calls_.empty() && awaited().empty(); }
@@ -37,18 +37,18 @@ private:
     struct Call {
         std::size_t line;
         int rank;
-        std::unique_ptr<net::Dialer> dialer;
+        std::unique_ptr<net::Connector> dialer;
     };
 
     int size() const { return static_cast<int>(group_.in_job.size()); }
     int in_job(int rank) const { return group_.in_job[static_cast<std::size_t>(rank)]; }
-    const net::Address &address(int rank) const { return lobby_->address(in_job(rank)); }
+    const net::Address &address(int rank) const { return acceptor_->address(in_job(rank)); }
     bool wanted(std::size_t line, int rank) const;
     std::vector<int> awaited() const;
     void call_on();
     void add(std::size_t line, int rank, net::Opened opened);
 
-    const std::shared_ptr<Lobby> lobby_;
+    const std::shared_ptr<ConnectionAcceptor> acceptor_;
     const transport::Group group_;
     const std::vector<Line> lines_;
     const net::ConnectionLimits limits_;

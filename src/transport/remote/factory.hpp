@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Remote transports: what brings parcels to ranks of other hosts, and how one is made.
+// Remote transports: what brings packets to ranks of other hosts, and how one is made.
 //
 // A job opens every transport that a rank can use, before it knows the other ranks.  Each rank's
 // endpoint addresses go into the table that all ranks get, and by that table all of them choose the

@@ -10,17 +10,17 @@ namespace stretto::transport {
 
 namespace {
 
-net::Frame frame_of(const Parcel &parcel) {
-    return {parcel.kind, parcel.flags, parcel.length, parcel.position, parcel.flag, parcel.where};
+net::Frame frame_of(const WireMessage &packet) {
+    return {packet.kind, packet.flags, packet.length, packet.position, packet.flag, packet.where};
 }
 
-Parcel parcel_of(const net::Frame &frame) {
+WireMessage parcel_of(const net::Frame &frame) {
     return {frame.kind, frame.flags, frame.length, frame.a, frame.b, frame.c};
 }
 
 } // namespace
 
-// Frames of one connection become parcels.
+// Frames of one connection become packets.
 class TcpLinks::Incoming final : public net::FrameReceiver {
 public:
     Incoming(int from, Receiver &receiver) : from_(from), receiver_(receiver) {}
@@ -71,9 +71,10 @@ std::string TcpLinks::place(int rank) const {
     return net::place(link.channels.front().connection->peer());
 }
 
-std::size_t TcpLinks::channel_for(const Link &link, const Parcel &parcel) const {
-    const bool is_long = parcel.kind == Parcel::cell && (parcel.flags & Parcel::kBulk) != 0;
-    if (!is_long && parcel.kind != Parcel::padding)
+std::size_t TcpLinks::channel_for(const Link &link, const WireMessage &packet) const {
+    const bool is_long =
+        packet.kind == WireMessage::cell && (packet.flags & WireMessage::kBulk) != 0;
+    if (!is_long && packet.kind != WireMessage::padding)
         return 0;
     const auto load = [](const Channel &channel) {
         return std::pair(channel.connection->queued_bytes(), channel.bytes);
@@ -84,18 +85,18 @@ std::size_t TcpLinks::channel_for(const Link &link, const Parcel &parcel) const 
     return static_cast<std::size_t>(least - link.channels.begin());
 }
 
-void TcpLinks::send(int to, const Parcel &parcel, const std::byte *payload, bool more) {
+void TcpLinks::send(int to, const WireMessage &packet, const std::byte *payload, bool more) {
     const auto rank = static_cast<std::size_t>(to);
     Link &link = links_[rank];
-    const std::size_t channel = channel_for(link, parcel);
+    const std::size_t channel = channel_for(link, packet);
     net::Connection &connection = *link.channels[channel].connection;
     if (link.broken || connection.failure())
         return;
-    link.channels[channel].bytes += parcel.length;
+    link.channels[channel].bytes += packet.length;
     // The writer does not write through it.
-    const iovec piece{const_cast<std::byte *>(payload), parcel.length};
-    connection.queue(frame_of(parcel),
-                     {&piece, parcel.length == 0 ? std::size_t{0} : std::size_t{1}});
+    const iovec piece{const_cast<std::byte *>(payload), packet.length};
+    connection.queue(frame_of(packet),
+                     {&piece, packet.length == 0 ? std::size_t{0} : std::size_t{1}});
     using Given = Channel::Given;
     Given &given = link.channels[channel].given;
     if (given == Given::nothing)

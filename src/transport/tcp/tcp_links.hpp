@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links over TCP: one or several connections to each rank of another host.
 //
-// What is pushed goes out at once, the headers and payloads of all parcels to a rank in one system
+// What is pushed goes out at once, the headers and payloads of all packets to a rank in one system
 // call, right from where they lie; what the kernel does not take waits, by reference, until the
 // socket can be written.  What comes
 // is put where the receiver wants it: a short payload by way of the connection's buffer, in which
@@ -32,7 +32,7 @@ public:
     ~TcpLinks() override;
 
     std::string place(int rank) const override;
-    void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override;
+    void send(int to, const WireMessage &packet, const std::byte *payload, bool more) override;
     void push(Which which) override;
     bool progress(Receiver &receiver, const EventSet::Ready &ready) override;
     void drop(int rank) override { (void)give_up(static_cast<std::uint64_t>(rank)); }
@@ -54,7 +54,7 @@ private:
     class Incoming;
 
     Tells tells() const override { return Tells::by_descriptors; }
-    std::size_t channel_for(const Link &link, const Parcel &parcel) const;
+    std::size_t channel_for(const Link &link, const WireMessage &packet) const;
     // What the events of a connection are known by.
     std::uint64_t tag(std::size_t rank, std::size_t channel) const {
         return channel * links_.size() + rank;

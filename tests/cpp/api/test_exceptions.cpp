@@ -43,7 +43,7 @@ TEST_CASE("an exchange that throws is an error of init") {
     CHECK(comm == nullptr);
 }
 
-TEST_CASE("an alarm that throws is dropped, and the call ends well") {
+TEST_CASE("a stall callback that throws is dropped, and the call ends well") {
     for (const bool standard : {false, true}) {
         std::atomic<int> raised{0};
         test::with_ranks(3, [&](stretto_comm comm) {
@@ -51,13 +51,13 @@ TEST_CASE("an alarm that throws is dropped, and the call ends well") {
                 std::atomic<int> &raised;
                 bool standard;
             } context{raised, standard};
-            test::check(stretto_set_alarm(
+            test::check(stretto_set_stall_callback(
                 comm,
-                [](const stretto_alarm *, void *with) {
+                [](const stretto_stall *, void *with) {
                     const Context &its = *static_cast<Context *>(with);
                     ++its.raised;
                     if (its.standard)
-                        throw std::runtime_error("in an alarm");
+                        throw std::runtime_error("in a stall callback");
                     throw NoException();
                 },
                 &context, 0, 1e-4));
@@ -66,7 +66,7 @@ TEST_CASE("an alarm that throws is dropped, and the call ends well") {
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
             CHECK(sum_is_right(comm));
             CHECK(sum_is_right(comm));
-            test::check(stretto_set_alarm(comm, nullptr, nullptr, 0, 1));
+            test::check(stretto_set_stall_callback(comm, nullptr, nullptr, 0, 1));
         });
     }
 }

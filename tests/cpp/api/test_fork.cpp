@@ -116,11 +116,13 @@ Calls calls_of(Parent &parent) {
         {"probe_memory", [=] { return stretto_probe_memory(comm, &number); }},
         {"network_profile", [=] { return stretto_network_profile(comm, &text); }},
         {"clock_offset", [=] { return stretto_clock_offset(comm, &offset, &known); }},
-        {"contenders", [=] { return stretto_contenders(comm, "allreduce", 1, type, &text); }},
+        {"tuning_candidates",
+         [=] { return stretto_tuning_candidates(comm, "allreduce", 1, type, &text); }},
         {"phase_begin", [=] { return stretto_phase_begin(comm); }},
         {"edge", [=] { return stretto_edge(comm, 0.5); }},
         {"set_timeout", [=] { return stretto_set_timeout(comm, 1); }},
-        {"set_alarm", [=] { return stretto_set_alarm(comm, nullptr, nullptr, 0, 1); }},
+        {"set_stall_callback",
+         [=] { return stretto_set_stall_callback(comm, nullptr, nullptr, 0, 1); }},
     };
     if (parent.request != nullptr)
         calls.insert(calls.end(),
@@ -291,7 +293,7 @@ TEST_CASE("the death of a rank is seen while its child lives") {
 // Each thread of the parent holds a lock of the whole process now and then, and the children want
 // all of them.  If fork() does not wait for a lock, a child hangs in it until its alarm.
 TEST_CASE("a child joins a job and makes ops while threads of its parent do so") {
-    if (std::getenv("STRETTO_HOSTS") != nullptr)
+    if (std::getenv("STRETTO_FAKE_HOSTS") != nullptr)
         return; // jobs of one rank each, which all would meet at one address
     const auto make_op = [] {
         const int factor = 3;

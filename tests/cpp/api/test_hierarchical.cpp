@@ -48,7 +48,7 @@ std::string drawn(std::minstd_rand &random) {
 
 // Runs the ranks of a job that is on the hosts which the environment names.
 void on_hosts(const char *hosts, int ranks, const std::function<void(stretto_comm)> &body) {
-    const test::With named("STRETTO_HOSTS", hosts);
+    const test::With named("STRETTO_FAKE_HOSTS", hosts);
     const test::With secret("STRETTO_SECRET", "of-tests-only-0123456789abcdef-0123");
     const test::MeetingPlace place;
     test::with_ranks(ranks, body);

@@ -69,7 +69,7 @@ TEST_CASE("no more lines are filled than there is room for") {
     stretto_setting lines[3] = {};
     test::check(stretto_settings(nullptr, lines, 2, &count));
     CHECK(count > 2);
-    CHECK(std::string(lines[1].name) == "STRETTO_ALARM");
+    CHECK(std::string(lines[1].name) == "STRETTO_STALL_WARNING");
     CHECK(lines[2].name == nullptr);
     CHECK(stretto_settings(nullptr, nullptr, 2, &count) == STRETTO_ERR_ARGUMENT);
     CHECK(stretto_settings(nullptr, lines, 2, nullptr) == STRETTO_ERR_ARGUMENT);

@@ -29,7 +29,7 @@ using test::With;
 // What a job on three hosts of this machine needs; ranks 0 and 3 share one.
 struct Hosts {
     With addr{"STRETTO_ADDR", "127.0.0.1:29431"};
-    With hosts{"STRETTO_HOSTS", "a,b,c"};
+    With hosts{"STRETTO_FAKE_HOSTS", "a,b,c"};
     With secret{"STRETTO_SECRET", "of-tests-only-0123456789abcdef-0123"};
 };
 

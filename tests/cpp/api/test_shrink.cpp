@@ -165,10 +165,10 @@ TEST_CASE("one after the other goes, until one is left") {
 TEST_CASE("hosts may have any number of ranks, and one host may be left") {
     if (!test::across_hosts())
         return;
-    const std::string before = std::getenv("STRETTO_HOSTS");
+    const std::string before = std::getenv("STRETTO_FAKE_HOSTS");
     for (const char *hosts : {"a,a,a,b,a,a,a", "a,b,c,a,a,b,c", "a,b,b,b,b,b,b"}) {
         CAPTURE(hosts);
-        setenv("STRETTO_HOSTS", hosts, 1);
+        setenv("STRETTO_FAKE_HOSTS", hosts, 1);
         const MeetingPlace place;
         // First a rank that shares its host with others, or has one of its own; then another.
         const auto codes = test::on_processes(7, [&](stretto_comm comm) {
@@ -190,7 +190,7 @@ TEST_CASE("hosts may have any number of ranks, and one host may be left") {
         CHECK(codes ==
               std::vector<int>{-SIGKILL, kRight, kRight, -SIGKILL, kRight, -SIGKILL, kRight});
     }
-    setenv("STRETTO_HOSTS", before.c_str(), 1);
+    setenv("STRETTO_FAKE_HOSTS", before.c_str(), 1);
 }
 
 TEST_CASE("what is left is as good as what was") {

@@ -62,7 +62,7 @@ struct Hosts {
         if (!several)
             return;
         addr = std::make_unique<With>("STRETTO_ADDR", "127.0.0.1:29471");
-        hosts = std::make_unique<With>("STRETTO_HOSTS", "a,b");
+        hosts = std::make_unique<With>("STRETTO_FAKE_HOSTS", "a,b");
         secret = std::make_unique<With>("STRETTO_SECRET", "of-tests-only-0123456789abcdef-0123");
     }
     std::unique_ptr<With> addr, hosts, secret;
@@ -204,10 +204,10 @@ TEST_CASE("rank 0 whose port another process has tells the others") {
 }
 
 TEST_CASE("ranks that are to share no memory need an address") {
-    const With hosts("STRETTO_HOSTS", "a,b");
+    const With hosts("STRETTO_FAKE_HOSTS", "a,b");
     stretto_comm comm = nullptr;
     CHECK(stretto_init_explicit(0, 2, test::fresh_job().c_str(), &comm) == STRETTO_ERR_ARGUMENT);
-    CHECK(contains(stretto_last_error(), "STRETTO_HOSTS is 'a,b'"));
+    CHECK(contains(stretto_last_error(), "STRETTO_FAKE_HOSTS is 'a,b'"));
     CHECK(contains(stretto_last_error(), "STRETTO_ADDR"));
     CHECK(stretto_init_explicit(0, 1, test::fresh_job().c_str(), &comm) == STRETTO_OK);
     CHECK(stretto_finalize(&comm) == STRETTO_OK);

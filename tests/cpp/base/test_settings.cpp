@@ -94,9 +94,9 @@ TEST_CASE("booleans, words and counts") {
     CHECK(parse(info(Setting::isa), "avx2").text == "avx2");
     CHECK(read(Setting::isa, "AVX2") == -1);
     CHECK(read(Setting::isa, "avx2 avx512") == -1);
-    CHECK(read(Setting::alarm, "off") == 0);
-    CHECK(read(Setting::alarm, "12") == 12);
-    CHECK(read(Setting::alarm, "on") == -1);
+    CHECK(read(Setting::stall_warning, "off") == 0);
+    CHECK(read(Setting::stall_warning, "12") == 12);
+    CHECK(read(Setting::stall_warning, "on") == -1);
     CHECK(read(Setting::size, "off") == -1);
     CHECK(read(Setting::size, "0") == -1);
     CHECK(read(Setting::size, "64") == 64);

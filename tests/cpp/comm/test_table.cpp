@@ -23,21 +23,21 @@ transport::EndpointAddress endpoint(const std::string &transport, std::uint16_t 
     return address;
 }
 
-Seat a_seat() {
-    Seat seat;
-    seat.rank = 3;
-    seat.size = 7;
-    seat.cores_here = 12;
-    seat.launch = 0x0123456789abcdef;
-    seat.cores.add(5);
-    seat.cores.add(8191);
-    seat.endpoints = {endpoint("ucx", 7, 100, true), endpoint("tcp", 1, 20, false)};
-    seat.lacks = {{"verbs", "no device; load a driver"}, {"tcp", ""}};
-    return seat;
+RankRecord a_seat() {
+    RankRecord record;
+    record.rank = 3;
+    record.size = 7;
+    record.cores_here = 12;
+    record.launch = 0x0123456789abcdef;
+    record.cores.add(5);
+    record.cores.add(8191);
+    record.endpoints = {endpoint("ucx", 7, 100, true), endpoint("tcp", 1, 20, false)};
+    record.lacks = {{"verbs", "no device; load a driver"}, {"tcp", ""}};
+    return record;
 }
 
-Table a_table() {
-    Table table;
+AddressTable a_table() {
+    AddressTable table;
     table.ring_bytes = 1 << 20;
     table.slice_bytes = 1000;
     table.heap_bytes = 1 << 24;
@@ -53,8 +53,8 @@ Table a_table() {
 }
 
 // Whether a table is none any more after this has been done to it.
-bool refused(const std::function<void(Table &)> &harm) {
-    Table table = a_table();
+bool refused(const std::function<void(AddressTable &)> &harm) {
+    AddressTable table = a_table();
     harm(table);
     return !parse_table(write(table));
 }
@@ -73,50 +73,51 @@ void check_frame(const Bytes &bytes, Parse parse) {
 
 } // namespace
 
-TEST_CASE("a seat is read as it was written, and nothing else is one") {
-    const Seat seat = a_seat();
-    const auto read = parse_seat(write(seat));
+TEST_CASE("a record is read as it was written, and nothing else is one") {
+    const RankRecord record = a_seat();
+    const auto read = parse_rank_record(write(record));
     REQUIRE(read);
     CHECK(read->rank == 3);
     CHECK(read->size == 7);
     CHECK(read->cores_here == 12);
     CHECK(read->launch == 0x0123456789abcdef);
-    CHECK(read->cores == seat.cores);
-    CHECK(read->endpoints == seat.endpoints);
-    CHECK(read->lacks == seat.lacks);
-    CHECK(write(seat).size() <= kMostSeatBytes);
-    check_frame(write(seat), parse_seat);
+    CHECK(read->cores == record.cores);
+    CHECK(read->endpoints == record.endpoints);
+    CHECK(read->lacks == record.lacks);
+    CHECK(write(record).size() <= kMostRankRecordBytes);
+    check_frame(write(record), parse_rank_record);
 }
 
-TEST_CASE("a seat has no more, and nothing longer, than it may have") {
-    Seat seat = a_seat();
-    const auto refused = [&](const std::function<void(Seat &)> &harm) {
-        Seat harmed = seat;
+TEST_CASE("a record has no more, and nothing longer, than it may have") {
+    RankRecord record = a_seat();
+    const auto refused = [&](const std::function<void(RankRecord &)> &harm) {
+        RankRecord harmed = record;
         harm(harmed);
-        return !parse_seat(write(harmed));
+        return !parse_rank_record(write(harmed));
     };
     using transport::Endpoints, transport::kMostTransports, transport::kMostAddressBytes;
-    Endpoints &most = seat.endpoints;
+    Endpoints &most = record.endpoints;
     most.clear();
-    seat.lacks.clear();
+    record.lacks.clear();
     for (std::size_t i = 0; i < kMostTransports; ++i) {
         const std::string name =
             "t" + std::string(transport::kMostNameBytes - 2, 'x') + static_cast<char>('a' + i);
         most.push_back(endpoint(name, 1, kMostAddressBytes / kMostTransports, true));
-        seat.lacks.push_back({name, std::string(kMostWhyBytes, 'y')});
+        record.lacks.push_back({name, std::string(kMostWhyBytes, 'y')});
     }
-    CHECK(write(seat).size() <= kMostSeatBytes);
-    CHECK_FALSE(refused([](Seat &) {}));
-    CHECK(refused([](Seat &each) { each.endpoints[3].bytes.push_back(std::byte{1}); }));
-    CHECK(refused([](Seat &each) { each.endpoints.push_back(endpoint("tcp", 1, 0, true)); }));
-    CHECK(refused([](Seat &each) { each.endpoints[3].transport = each.endpoints[2].transport; }));
-    CHECK(refused([](Seat &each) { each.endpoints[3].transport += 'x'; }));
+    CHECK(write(record).size() <= kMostRankRecordBytes);
+    CHECK_FALSE(refused([](RankRecord &) {}));
+    CHECK(refused([](RankRecord &each) { each.endpoints[3].bytes.push_back(std::byte{1}); }));
+    CHECK(refused([](RankRecord &each) { each.endpoints.push_back(endpoint("tcp", 1, 0, true)); }));
+    CHECK(refused(
+        [](RankRecord &each) { each.endpoints[3].transport = each.endpoints[2].transport; }));
+    CHECK(refused([](RankRecord &each) { each.endpoints[3].transport += 'x'; }));
     for (const char *name : {"", "Tcp", "1tcp", "t-p", "tc p", "_tcp"})
-        CHECK(refused([&](Seat &each) { each.endpoints[0].transport = name; }));
-    CHECK(refused([](Seat &each) { each.lacks[0].why += 'y'; }));
-    CHECK(refused([](Seat &each) { each.lacks[0].transport = "no name"; }));
-    CHECK(refused([](Seat &each) { each.lacks.push_back({"tcp", ""}); }));
-    Table table = a_table();
+        CHECK(refused([&](RankRecord &each) { each.endpoints[0].transport = name; }));
+    CHECK(refused([](RankRecord &each) { each.lacks[0].why += 'y'; }));
+    CHECK(refused([](RankRecord &each) { each.lacks[0].transport = "no name"; }));
+    CHECK(refused([](RankRecord &each) { each.lacks.push_back({"tcp", ""}); }));
+    AddressTable table = a_table();
     table.host_of.assign(5, 1);
     table.endpoints.assign(5, most);
     CHECK(write(table).size() <= most_table_bytes(5));
@@ -124,7 +125,7 @@ TEST_CASE("a seat has no more, and nothing longer, than it may have") {
 }
 
 TEST_CASE("a table is read as it was written, and nothing else is one") {
-    const Table table = a_table();
+    const AddressTable table = a_table();
     const auto read = parse_table(write(table));
     REQUIRE(read);
     CHECK(read->ring_bytes == table.ring_bytes);
@@ -141,23 +142,23 @@ TEST_CASE("a table is read as it was written, and nothing else is one") {
 }
 
 TEST_CASE("a table of what cannot be is none") {
-    CHECK_FALSE(refused([](Table &) {}));
-    CHECK(refused([](Table &table) { table.ring_bytes = 0; }));
-    CHECK(refused([](Table &table) { table.ring_bytes = 3 << 12; }));
-    CHECK(refused([](Table &table) { table.ring_bytes = 2048; }));
-    CHECK(refused([](Table &table) { table.ring_bytes = std::uint64_t{1} << 63; }));
-    CHECK(refused([](Table &table) { table.heap_bytes = 0; }));
-    CHECK(refused([](Table &table) { table.heap_bytes = 4097; }));
-    CHECK(refused([](Table &table) { table.slice_bytes = ~std::uint64_t{0}; }));
-    CHECK(refused([](Table &table) { table.key = 0; }));
-    CHECK(refused([](Table &table) { table.cores = 0; }));
-    CHECK(refused([](Table &table) { table.sockets = 0; }));
-    CHECK(refused([](Table &table) { table.sockets = kMostSockets + 1; }));
-    CHECK(refused([](Table &table) { table.host_of[1] = 3; }));
-    CHECK(refused([](Table &table) { table.host_of[1] = -1; }));
-    CHECK(refused([](Table &table) { table.endpoints[1].clear(); }));
-    CHECK(refused([](Table &table) { table.endpoints[1][0].transport = "?"; }));
-    CHECK(refused([](Table &table) {
+    CHECK_FALSE(refused([](AddressTable &) {}));
+    CHECK(refused([](AddressTable &table) { table.ring_bytes = 0; }));
+    CHECK(refused([](AddressTable &table) { table.ring_bytes = 3 << 12; }));
+    CHECK(refused([](AddressTable &table) { table.ring_bytes = 2048; }));
+    CHECK(refused([](AddressTable &table) { table.ring_bytes = std::uint64_t{1} << 63; }));
+    CHECK(refused([](AddressTable &table) { table.heap_bytes = 0; }));
+    CHECK(refused([](AddressTable &table) { table.heap_bytes = 4097; }));
+    CHECK(refused([](AddressTable &table) { table.slice_bytes = ~std::uint64_t{0}; }));
+    CHECK(refused([](AddressTable &table) { table.key = 0; }));
+    CHECK(refused([](AddressTable &table) { table.cores = 0; }));
+    CHECK(refused([](AddressTable &table) { table.sockets = 0; }));
+    CHECK(refused([](AddressTable &table) { table.sockets = kMostSockets + 1; }));
+    CHECK(refused([](AddressTable &table) { table.host_of[1] = 3; }));
+    CHECK(refused([](AddressTable &table) { table.host_of[1] = -1; }));
+    CHECK(refused([](AddressTable &table) { table.endpoints[1].clear(); }));
+    CHECK(refused([](AddressTable &table) { table.endpoints[1][0].transport = "?"; }));
+    CHECK(refused([](AddressTable &table) {
         table.host_of.clear();
         table.endpoints.clear();
     }));

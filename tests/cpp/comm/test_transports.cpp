@@ -52,9 +52,9 @@ FakeTransport &spare() {
 
 struct Hosts {
     With addr{"STRETTO_ADDR", ("127.0.0.1:" + std::to_string(21'000 + getpid() % 8'000)).c_str()},
-        hosts{"STRETTO_HOSTS", "a,b,a,c"},
+        hosts{"STRETTO_FAKE_HOSTS", "a,b,a,c"},
         secret{"STRETTO_SECRET", "of-tests-only-0123456789abcdef-0123"},
-        profile{"STRETTO_PROFILE", "assumed"};
+        profile{"STRETTO_TUNING", "assumed"};
     Hosts() {
         for (FakeTransport *each : {&fake(), &spare()}) {
             each->lacks = each->fails = [](int) { return ""; };
@@ -197,7 +197,7 @@ TEST_CASE("a setting that names no transport is an error with a list, and what w
         const With other("STRETTO_TRANSPORT", "spar");
         if (!several) {
             unsetenv("STRETTO_ADDR");
-            unsetenv("STRETTO_HOSTS");
+            unsetenv("STRETTO_FAKE_HOSTS");
         }
         for (const std::string &error : refusals(2)) {
             CHECK(contains(error, "STRETTO_TRANSPORT is 'spar'"));
@@ -272,7 +272,7 @@ TEST_CASE("where no transport is common, every rank is told who lacks what, befo
 
 TEST_CASE("on one host nobody needs a transport") {
     const Hosts hosts;
-    const With together("STRETTO_HOSTS", "a"), one("STRETTO_TRANSPORT", "fake");
+    const With together("STRETTO_FAKE_HOSTS", "a"), one("STRETTO_TRANSPORT", "fake");
     fake().lacks = [](int rank) { return rank == 1 ? "no device" : ""; };
     ::test::with_ranks(3, [](stretto_comm comm) { check_sums(comm, 1000); });
     CHECK(fake().connected == 0);

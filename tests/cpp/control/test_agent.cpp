@@ -166,8 +166,8 @@ TEST_CASE("a link that loses what it carries and comes back is no failure") {
 
 TEST_CASE("where are you? says what each does, except who cannot answer") {
     Job job(4, kPatient, 1, [](AgentOptions &options, Hooks &hooks) {
-        hooks.whereabouts = [rank = options.rank] {
-            return Whereabouts{7, static_cast<std::uint64_t>(rank), 9, 3, "allreduce"};
+        hooks.wait_report = [rank = options.rank] {
+            return WaitReport{7, static_cast<std::uint64_t>(rank), 9, 3, "allreduce"};
         };
     });
     job.wires.freeze(3);
@@ -176,7 +176,7 @@ TEST_CASE("where are you? says what each does, except who cannot answer") {
     CHECK_FALSE(answers[3]);
     for (const int rank : {0, 1, 2})
         CHECK(answers[static_cast<std::size_t>(rank)] ==
-              Whereabouts{7, static_cast<std::uint64_t>(rank), 9, 3, "allreduce"});
+              WaitReport{7, static_cast<std::uint64_t>(rank), 9, 3, "allreduce"});
     CHECK_THROWS_AS(job[0].where(RankSet::all(5), kMillisecond), Error);
 }
 

@@ -98,7 +98,7 @@ public:
 private:
     using Pair = std::pair<int, int>; // from, to
     enum class Kind { bytes, broken, restored };
-    struct Parcel {
+    struct WireMessage {
         Pair pair;
         std::vector<std::byte> bytes;
         Kind kind;
@@ -116,7 +116,7 @@ private:
             wires_.changed_.notify_all();
         }
         void wait(Listener &listener, std::uint64_t nanoseconds) override {
-            std::vector<Parcel> come;
+            std::vector<WireMessage> come;
             {
                 std::unique_lock lock(mutex_);
                 const std::chrono::nanoseconds most(
@@ -125,7 +125,7 @@ private:
                 woken_ = false;
                 come.swap(come_);
             }
-            for (const Parcel &parcel : come)
+            for (const WireMessage &parcel : come)
                 if (parcel.kind == Kind::bytes)
                     listener.on_bytes(parcel.pair.first, parcel.bytes);
                 else if (parcel.kind == Kind::broken)
@@ -139,7 +139,7 @@ private:
             woken_ = true;
             news_.notify_one();
         }
-        void hand_over(Parcel parcel) {
+        void hand_over(WireMessage parcel) {
             const std::lock_guard lock(mutex_);
             come_.push_back(std::move(parcel));
             news_.notify_one();
@@ -150,7 +150,7 @@ private:
         int rank_;
         std::mutex mutex_; // of what has come
         std::condition_variable news_;
-        std::vector<Parcel> come_;
+        std::vector<WireMessage> come_;
         bool woken_ = false;
     };
 
@@ -165,7 +165,7 @@ private:
         Clock::time_point &last = last_[pair];
         last =
             std::max(last, Clock::now() + std::chrono::microseconds(random_() % (most_delay_ + 1)));
-        queue_.emplace(last, Parcel{pair, std::move(bytes), kind}); // equal times: in order
+        queue_.emplace(last, WireMessage{pair, std::move(bytes), kind}); // equal times: in order
     }
 
     void run() {
@@ -179,7 +179,7 @@ private:
                 changed_.wait_until(lock, due);
                 continue;
             }
-            Parcel parcel = std::move(queue_.extract(queue_.begin()).mapped());
+            WireMessage parcel = std::move(queue_.extract(queue_.begin()).mapped());
             const int to = parcel.pair.second;
             if (!dead_.contains(to))
                 ends_[static_cast<std::size_t>(to)]->hand_over(std::move(parcel));
@@ -189,7 +189,7 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::unique_ptr<End>> ends_;
-    std::multimap<Clock::time_point, Parcel> queue_;
+    std::multimap<Clock::time_point, WireMessage> queue_;
     std::map<Pair, Clock::time_point> last_;
     std::set<int> dead_, frozen_;
     std::set<Pair> cut_;

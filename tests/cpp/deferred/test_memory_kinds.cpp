@@ -85,7 +85,7 @@ TEST_CASE("a call in memory of a kind is performed by the executor of that kind"
                 // A call in host memory has a site of its own.
                 Sum host(comm, count), cuda(comm, count), beside(comm, count);
                 const Request asked = beside.request(MemoryKind::cuda);
-                stretto::engine::Queue::Flight *const flight = communicator.start(asked);
+                stretto::engine::Queue::InFlightCall *const flight = communicator.start(asked);
                 play(comm, host, MemoryKind::host);
                 play(comm, cuda, MemoryKind::cuda);
                 communicator.land(flight);

@@ -38,7 +38,7 @@ struct World {
     std::size_t room = 1 << 16; // of a pipe
     std::uint64_t delay_ns = 0;
     stretto::test::Pipes::Tells tells = stretto::test::Pipes::Tells::by_descriptors;
-    std::chrono::microseconds leave = transport::Courier::kLeave;
+    std::chrono::microseconds leave = transport::TransmitThread::kLeave;
     bool meet = false;    // after each call, where nobody answers anybody
     std::size_t warm = 0; // bytes to each rank of another host before each call
 
@@ -243,7 +243,7 @@ TEST_CASE("bytes that open the windows of connections mean nothing") {
     for (const Vector &output : play(world, schedule, 5003, kCalls, pipes))
         CHECK(stretto::test::wrong_sums(output, world.ranks()) == 0);
     // 10 pairs of ranks on different hosts, three parcels each.
-    CHECK(pipes.sent(transport::Parcel::padding) == kCalls * 10 * 3);
+    CHECK(pipes.sent(transport::WireMessage::padding) == kCalls * 10 * 3);
 }
 
 TEST_CASE("the cells of a short message go as one") {
@@ -285,17 +285,18 @@ TEST_CASE("a long stream hears of its reader a few times in each lap of its ring
     const auto start = std::chrono::steady_clock::now();
     for (const Vector &output : play(world, schedule, kCount, 1, pipes))
         CHECK(stretto::test::wrong_sums(output, 2) == 0);
-    using transport::Parcel;
-    const std::uint64_t marks = pipes.sent(Parcel::want), cells = pipes.sent(Parcel::cell) / 2;
+    using transport::WireMessage;
+    const std::uint64_t marks = pipes.sent(WireMessage::want),
+                        cells = pipes.sent(WireMessage::cell) / 2;
     const std::uint64_t in_an_eighth = world.ring / 8 / world.slice;
     CHECK(marks == 2 * ((cells + in_an_eighth - 1) / in_an_eighth)); // of each rank
     // Asked besides is only what a mark does not tell within 10 ms, which a busy machine may see
     // to.
     const auto patience =
         (std::chrono::steady_clock::now() - start) / std::chrono::milliseconds(10);
-    CHECK(pipes.sent(Parcel::await) <= 2 * static_cast<std::uint64_t>(patience + 2));
+    CHECK(pipes.sent(WireMessage::await) <= 2 * static_cast<std::uint64_t>(patience + 2));
     // And in the end each says unasked what it took since.
-    CHECK(pipes.sent(Parcel::progress) <= marks + pipes.sent(Parcel::await) + 2);
+    CHECK(pipes.sent(WireMessage::progress) <= marks + pipes.sent(WireMessage::await) + 2);
 }
 
 TEST_CASE("who is done answers nobody, and nobody waits for it") {
@@ -336,9 +337,9 @@ TEST_CASE("a writer is told once what was taken, and again of what came meanwhil
     };
     const auto told = [&](std::uint64_t taken) {
         const std::uint64_t positions[] = {taken, 0};
-        const std::uint64_t before = pipes.sent(transport::Parcel::progress);
+        const std::uint64_t before = pipes.sent(transport::WireMessage::progress);
         reader.tell_writers(positions);
-        return pipes.sent(transport::Parcel::progress) - before;
+        return pipes.sent(transport::WireMessage::progress) - before;
     };
     CHECK(told(0) == 0);
     ship(0);
@@ -361,23 +362,23 @@ TEST_CASE("a writer asks for what a mark tells only when the mark is late") {
     auto links = pipes.links(*events, 0);
     transport::Carrier carrier(*views[0], 0, std::move(events), std::move(links));
     const std::vector<std::byte> payload(256);
-    using transport::Parcel;
+    using transport::WireMessage;
     std::uint64_t progress = 0;
-    while (pipes.sent(Parcel::want) == 0) {
+    while (pipes.sent(WireMessage::want) == 0) {
         const std::uint64_t position = progress++ * 512;
         carrier.ship(
             1, {position, 1, 0, payload.data(), payload.size(), progress, false, progress == 3});
         carrier.push();
     }
     carrier.ask(1, progress);
-    CHECK(pipes.sent(Parcel::await) == 0);
+    CHECK(pipes.sent(WireMessage::await) == 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(11));
     for (int again = 0; again < 3; ++again) {
         carrier.ask(1, progress); // by whatever waits
-        CHECK(pipes.sent(Parcel::await) == 1);
+        CHECK(pipes.sent(WireMessage::await) == 1);
     }
     carrier.ask(1, progress + 1);
-    CHECK(pipes.sent(Parcel::await) == 2);
+    CHECK(pipes.sent(WireMessage::await) == 2);
 }
 
 TEST_CASE("payloads beside their cells arrive as well") {
@@ -422,7 +423,7 @@ TEST_CASE("a delayed link changes nothing but the time") {
         check_allreduce(world, algorithm, 3001);
 }
 
-TEST_CASE("a courier that is always at it takes turns with its rank") {
+TEST_CASE("a transmit thread that is always at it takes turns with its rank") {
     World world;
     world.leave = {};
     world.ring = 4096;

@@ -18,8 +18,8 @@ namespace {
 
 const Key kJob(filled(1));
 
-Purpose to_rank_0() {
-    Purpose purpose;
+ConnectionRole to_rank_0() {
+    ConnectionRole purpose;
     purpose.kind = ConnectionKind::control;
     purpose.channel = 5;
     purpose.from = 3;
@@ -27,7 +27,7 @@ Purpose to_rank_0() {
     return purpose;
 }
 
-Station rank_0() {
+LocalIdentity rank_0() {
     return {.rank = 0, .size = 4, .epoch = 7};
 }
 
@@ -42,7 +42,7 @@ bool is(Handshake &side, Refusal why) {
 struct Pair {
     Initiator initiator;
     Responder responder;
-    Pair(const Purpose &purpose, const Station &station, const Key &job = kJob,
+    Pair(const ConnectionRole &purpose, const LocalIdentity &station, const Key &job = kJob,
          Responder::Judge judge = {})
         : initiator(kJob, purpose, filled(2)), responder(job, station, filled(3), judge) {
         let_talk(initiator, responder);
@@ -125,7 +125,7 @@ TEST_CASE("an impostor who listens is found out") {
 }
 
 TEST_CASE("both versions are named, to those who know the secret") {
-    Purpose purpose = to_rank_0();
+    ConnectionRole purpose = to_rank_0();
     purpose.protocol = 9;
     purpose.kind = static_cast<ConnectionKind>(77); // which that version may have
     Pair pair(purpose, rank_0());
@@ -141,8 +141,8 @@ TEST_CASE("both versions are named, to those who know the secret") {
 }
 
 TEST_CASE("another rank, another epoch, another kind") {
-    Purpose purpose = to_rank_0();
-    Station station = rank_0();
+    ConnectionRole purpose = to_rank_0();
+    LocalIdentity station = rank_0();
     station.rank = 2;
     Pair redirected(purpose, station);
     CHECK(is(redirected.initiator, Refusal::rank));
@@ -166,7 +166,7 @@ TEST_CASE("another rank, another epoch, another kind") {
     CHECK(is(unknown.initiator, Refusal::unwanted));
 
     int asked = 0;
-    Pair unwanted(to_rank_0(), rank_0(), kJob, [&](const Purpose &wanted) {
+    Pair unwanted(to_rank_0(), rank_0(), kJob, [&](const ConnectionRole &wanted) {
         ++asked;
         CHECK(wanted == to_rank_0());
         return false;
@@ -174,7 +174,7 @@ TEST_CASE("another rank, another epoch, another kind") {
     CHECK(asked == 1);
     CHECK(is(unwanted.initiator, Refusal::unwanted));
     CHECK(is(unwanted.responder, Refusal::unwanted));
-    Pair stranger(to_rank_0(), rank_0(), Key(filled(9)), [&](const Purpose &) {
+    Pair stranger(to_rank_0(), rank_0(), Key(filled(9)), [&](const ConnectionRole &) {
         ++asked;
         return true;
     });
@@ -228,7 +228,7 @@ TEST_CASE("our own bytes prove nothing") {
         CHECK(is(initiator, Refusal::reflection));
     }
     SUBCASE("led to our own listener") {
-        Purpose purpose = to_rank_0();
+        ConnectionRole purpose = to_rank_0();
         purpose.from = 0;
         purpose.to = 3;
         Pair pair(purpose, rank_0());

@@ -32,8 +32,8 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 const std::size_t kPlaces = ListenerOptions{}.strangers;
 const std::uint64_t kGrace = ListenerOptions{}.grace_ns;
 
-Purpose from_rank(std::uint32_t rank) {
-    Purpose purpose;
+ConnectionRole from_rank(std::uint32_t rank) {
+    ConnectionRole purpose;
     purpose.from = rank;
     return purpose;
 }
@@ -82,7 +82,7 @@ struct Door {
         progress_until([&] { return listener.refused(kind) == count; });
     }
     // A rank comes and is let in, whatever else goes on; what it and the listener hold.
-    Opened let_in(const Purpose &purpose, Initiator &rank) {
+    Opened let_in(const ConnectionRole &purpose, Initiator &rank) {
         const Descriptor socket = knock();
         std::optional<Opened> opened;
         progress_until([&] {
@@ -173,7 +173,7 @@ TEST_CASE("another secret, another version, another rank, another epoch") {
     Door door;
     Initiator stranger(Key(filled(9)), from_rank(3), random_bytes());
     CHECK(turned_away(door, stranger) == Refusal::secret);
-    Purpose purpose = from_rank(3);
+    ConnectionRole purpose = from_rank(3);
     purpose.protocol = 2;
     Initiator newer(kJob, purpose, random_bytes());
     CHECK(turned_away(door, newer) == Refusal::protocol);
@@ -386,7 +386,7 @@ TEST_CASE("in a new epoch all have to come again") {
     door.listener.set_epoch(3);
     CHECK(door.listener.strangers() == 0);
     CHECK(closed(early));
-    Purpose purpose = from_rank(2);
+    ConnectionRole purpose = from_rank(2);
     purpose.epoch = 3;
     Initiator rank(kJob, purpose, random_bytes());
     door.let_in(purpose, rank);
@@ -394,7 +394,7 @@ TEST_CASE("in a new epoch all have to come again") {
 
 TEST_CASE("those who use the connections may not want one") {
     std::map<std::uint32_t, int> asked;
-    Door door({.judge = [&](const Purpose &purpose) { return ++asked[purpose.from] == 1; }});
+    Door door({.judge = [&](const ConnectionRole &purpose) { return ++asked[purpose.from] == 1; }});
     door.let_in(5);
     Initiator twin(kJob, from_rank(5), random_bytes());
     CHECK(turned_away(door, twin) == Refusal::unwanted);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "net/dialer.hpp"
+#include "net/connector.hpp"
 #include "net/handshakes.hpp"
 #include "net/listener.hpp"
 #include "net/tcp_pair.hpp"
@@ -74,7 +74,7 @@ TEST_CASE("ranks are let in through a crowd of strangers") {
     });
     crowd.emplace_back([&] { // with another secret
         besiege(target, over, 0, [](int socket, std::size_t) {
-            Initiator stranger(Key(test::filled(2)), Purpose{.from = 5}, random_bytes());
+            Initiator stranger(Key(test::filled(2)), ConnectionRole{.from = 5}, random_bytes());
             const std::uint64_t deadline = now_ns() + 1'000'000'000;
             while (exchange(socket, stranger) == Progress::waiting && now_ns() < deadline)
                 std::this_thread::yield();
@@ -87,9 +87,9 @@ TEST_CASE("ranks are let in through a crowd of strangers") {
         while (!crowded.load(std::memory_order_relaxed))
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         for (int rank = 1; rank <= ranks; ++rank) {
-            Purpose purpose;
+            ConnectionRole purpose;
             purpose.from = static_cast<std::uint32_t>(rank);
-            Dialer dialer(kJob, purpose, {target}, {.deadline = now_ns() + test::kAges});
+            Connector dialer(kJob, purpose, {target}, {.deadline = now_ns() + test::kAges});
             try {
                 wait_for(dialer);
             } catch (const Error &error) {

@@ -154,7 +154,7 @@ TEST_CASE("a wrong contribution is seen by every rank") {
     program.steps = {step};
     program.fault = Fault{Fault::What::data, 0, 1};
     // Who sees it ends.  Between hosts that ends the job, also for a rank that has yet to look.
-    const bool hosts = std::getenv("STRETTO_HOSTS") != nullptr;
+    const bool hosts = std::getenv("STRETTO_FAKE_HOSTS") != nullptr;
     int wrong = 0;
     for (const Outcome &outcome : play(program, 0)) {
         CAPTURE(outcome.message);

@@ -253,7 +253,7 @@ TEST_CASE("what is worth measuring on one host") {
         for (const std::size_t bytes :
              {std::size_t{4}, std::size_t{64} << 10, std::size_t{4} << 20}) {
             const Situation s = allreduce(ranks, 4, bytes);
-            const std::vector<std::string> names = select::contenders(s);
+            const std::vector<std::string> names = select::tuning_candidates(s);
             CHECK(names.front() == select::choose(s).algorithm);
             CHECK(names.size() >= 3);
             CHECK(names.size() <= 5);

@@ -79,17 +79,17 @@ TEST_CASE("alone there is nothing to try") {
     CHECK(trial.served() == nullptr);
 }
 
-TEST_CASE("contenders: the choice first, then what was measured, then what is close") {
+TEST_CASE("tuning_candidates: the choice first, then what was measured, then what is close") {
     Situation s = test::allreduce(6, 2, 16 << 10);
     s.hosts = 6;
     s.consistent = true;
     s.profile.date = "today";
-    const std::vector<std::string> names = contenders(s);
+    const std::vector<std::string> names = tuning_candidates(s);
     CHECK(names.size() == 5);
     // Of long vectors all that are close take what the links take.
     Situation longer = s;
     longer.bytes = 64 << 20;
-    CHECK(contenders(longer) == std::vector<std::string>{choose(longer).algorithm});
+    CHECK(tuning_candidates(longer) == std::vector<std::string>{choose(longer).algorithm});
     CHECK(names[0] == choose(s).algorithm);
     CHECK(names[1] == "recursive_doubling");
     for (std::size_t i = 0; i < names.size(); ++i)
@@ -97,5 +97,5 @@ TEST_CASE("contenders: the choice first, then what was measured, then what is cl
             CHECK(names[i] != names[j]);
     s.hosts = 2;
     s.ranks = 2;
-    CHECK(contenders(s).size() >= 1);
+    CHECK(tuning_candidates(s).size() >= 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the ranks of a test are: STRETTO_HOSTS names hosts, by turns of ranks.
+// Where the ranks of a test are: STRETTO_FAKE_HOSTS names hosts, by turns of ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace test {
 
 // "a,b,a" of 5 ranks: hosts 0 1 0 0 1.
 inline stretto::schedule::Topology topology(int ranks) {
-    const char *const names = std::getenv("STRETTO_HOSTS");
+    const char *const names = std::getenv("STRETTO_FAKE_HOSTS");
     if (names == nullptr)
         return {};
     std::vector<std::string> turn(1);

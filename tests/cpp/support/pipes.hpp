@@ -47,15 +47,15 @@ public:
     std::uint64_t armed() const { return armed_.load(std::memory_order_relaxed); }
 
     // Parcels of a kind that have been sent so far.
-    std::uint64_t sent(stretto::transport::Parcel::Kind kind) const {
+    std::uint64_t sent(stretto::transport::WireMessage::Kind kind) const {
         return sent_[kind].load(std::memory_order_relaxed);
     }
 
 private:
-    using Parcel = stretto::transport::Parcel;
+    using WireMessage = stretto::transport::WireMessage;
     struct Sent {
         int from;
-        Parcel parcel;
+        WireMessage parcel;
         std::vector<std::byte> payload;
     };
     struct End {
@@ -84,7 +84,7 @@ private:
         Links(Pipes &pipes, int rank, std::size_t room) : pipes_(pipes), rank_(rank), room_(room) {}
 
         std::string place(int) const override { return "a pipe away"; }
-        void send(int to, const Parcel &parcel, const std::byte *payload, bool more) override {
+        void send(int to, const WireMessage &parcel, const std::byte *payload, bool more) override {
             given_.push_back({to, parcel, payload, more});
         }
         // What nobody pushes never goes, nor what has more behind it.
@@ -150,7 +150,7 @@ private:
     private:
         struct Waiting {
             int to;
-            Parcel parcel;
+            WireMessage parcel;
             const std::byte *payload;
             bool more = false;
         };

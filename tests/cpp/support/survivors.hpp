@@ -20,9 +20,9 @@
 
 namespace test {
 
-// Whether the run is to be on several hosts, as STRETTO_HOSTS names them.
+// Whether the run is to be on several hosts, as STRETTO_FAKE_HOSTS names them.
 inline bool across_hosts() {
-    return std::getenv("STRETTO_HOSTS") != nullptr;
+    return std::getenv("STRETTO_FAKE_HOSTS") != nullptr;
 }
 
 // An address of this machine at which nobody listens.

@@ -62,7 +62,7 @@ std::vector<std::uint64_t> tags(const EventSet::Ready &ready, EventSet::Id sourc
 class Queue final : public transport::Links, public EventSource {
 public:
     std::string place(int) const override { return "nowhere"; }
-    void send(int, const transport::Parcel &, const std::byte *, bool) override {}
+    void send(int, const transport::WireMessage &, const std::byte *, bool) override {}
     void push(Which) override {}
     void drop(int) override {}
     bool sent() const override { return true; }

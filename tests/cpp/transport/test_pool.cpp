@@ -15,18 +15,23 @@
 #include "transport/pool.hpp"
 
 using namespace stretto;
-using transport::Parcel;
-using transport::Payloads;
 using transport::Pool;
+using transport::RemotePayloads;
+using transport::WireMessage;
 
 namespace {
 
-Parcel cell(std::uint64_t position, std::size_t length) {
-    return {Parcel::cell, 0, static_cast<std::uint32_t>(length), position, 1, 0};
+WireMessage cell(std::uint64_t position, std::size_t length) {
+    return {WireMessage::cell, 0, static_cast<std::uint32_t>(length), position, 1, 0};
 }
 
-Parcel bulk(std::uint64_t position, std::uint64_t where, std::size_t length) {
-    return {Parcel::cell, Parcel::kBulk, static_cast<std::uint32_t>(length), position, 1, where};
+WireMessage bulk(std::uint64_t position, std::uint64_t where, std::size_t length) {
+    return {WireMessage::cell,
+            WireMessage::kBulk,
+            static_cast<std::uint32_t>(length),
+            position,
+            1,
+            where};
 }
 
 } // namespace
@@ -86,7 +91,7 @@ TEST_CASE("what is given back is taken before anything new") {
 TEST_CASE("a payload stays where it is until it has been taken") {
     constexpr std::size_t kRing = 1 << 16;
     Pool pool;
-    Payloads payloads(pool, kRing);
+    RemotePayloads payloads(pool, kRing);
     std::byte *const first = payloads.place(cell(0, 10'000));
     CHECK(payloads.place(cell(0, 10'000)) == first); // asked for again
     CHECK(payloads.at(0) == first);
@@ -103,7 +108,7 @@ TEST_CASE("a payload stays where it is until it has been taken") {
 TEST_CASE("what the sender writes over has been taken") {
     constexpr std::size_t kRing = 1 << 16;
     Pool pool;
-    Payloads payloads(pool, kRing);
+    RemotePayloads payloads(pool, kRing);
     SUBCASE("in the ring of cells") {
         std::byte *const first = payloads.place(cell(0, 10'000));
         // Ends with the ring: the first may still be there.
@@ -141,7 +146,7 @@ TEST_CASE("a pool is as large as what comes in a call, whoever it comes from") {
     constexpr int kCalls = 300, kFrom = 3, kCells = 6;
     std::mt19937 random(7);
     Pool pool;
-    std::vector<Payloads> of(kSenders, Payloads(pool, kRing));
+    std::vector<RemotePayloads> of(kSenders, RemotePayloads(pool, kRing));
     std::vector<std::uint64_t> positions(kSenders, 0);
     for (int call = 0; call < kCalls; ++call) {
         std::map<std::byte *, std::byte> live;

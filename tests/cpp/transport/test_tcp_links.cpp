@@ -15,8 +15,8 @@
 using namespace stretto;
 using transport::EventSet;
 using transport::Links;
-using transport::Parcel;
 using transport::TcpLinks;
+using transport::WireMessage;
 
 namespace {
 
@@ -30,19 +30,19 @@ std::unique_ptr<net::Connection> connection(Descriptor socket, std::uint32_t ran
 // What comes, by position.
 class Inbox final : public Links::Receiver {
 public:
-    std::byte *place(int, const Parcel &parcel) override {
-        std::vector<std::byte> &payload = payloads[parcel.position];
-        payload.resize(parcel.length);
+    std::byte *place(int, const WireMessage &packet) override {
+        std::vector<std::byte> &payload = payloads[packet.position];
+        payload.resize(packet.length);
         return payload.data();
     }
-    void arrived(int, const Parcel &parcel) override { order.push_back(parcel); }
+    void arrived(int, const WireMessage &packet) override { order.push_back(packet); }
     void broken(int rank, const std::string &why) override {
         culprits.push_back(rank);
         reason = why;
     }
 
     std::map<std::uint64_t, std::vector<std::byte>> payloads;
-    std::vector<Parcel> order;
+    std::vector<WireMessage> order;
     std::vector<int> culprits;
     std::string reason;
 };
@@ -73,13 +73,13 @@ struct World {
 
     void send_cell(std::uint64_t position, const std::vector<std::byte> &payload) const {
         links->send(1,
-                    {Parcel::cell, Parcel::kBulk, static_cast<std::uint32_t>(payload.size()),
-                     position, 0, 0},
+                    {WireMessage::cell, WireMessage::kBulk,
+                     static_cast<std::uint32_t>(payload.size()), position, 0, 0},
                     payload.data(), false);
         links->push(Links::Which::ready);
     }
     void send_word(std::uint64_t position) const {
-        links->send(1, {Parcel::progress, 0, 0, position, 0, 0}, nullptr, false);
+        links->send(1, {WireMessage::progress, 0, 0, position, 0, 0}, nullptr, false);
         links->push(Links::Which::ready);
     }
     void progress(Inbox &inbox, std::uint64_t milliseconds = 1000) {
@@ -127,7 +127,7 @@ TEST_CASE("what is not pushed waits, and what has more behind it waits for that"
     World world(1);
     const std::vector<std::byte> payload = numbered(1);
     const auto send = [&](std::uint64_t position, bool more) {
-        world.links->send(1, {Parcel::cell, 0, 8, position, 0, 0}, payload.data(), more);
+        world.links->send(1, {WireMessage::cell, 0, 8, position, 0, 0}, payload.data(), more);
     };
     constexpr std::size_t kEach = net::kFrameHeader + 8;
     send(0, false);
@@ -184,9 +184,9 @@ TEST_CASE("what comes over several connections arrives whole") {
     {
         TcpLinks other(events, std::move(ends));
         for (std::uint64_t position = 0; position < 50; ++position)
-            other.send(0, {Parcel::cell, Parcel::kBulk, kLong, position, 0, 0},
+            other.send(0, {WireMessage::cell, WireMessage::kBulk, kLong, position, 0, 0},
                        payloads[position].data(), false);
-        other.send(0, {Parcel::leave, 0, 0, 99, 0, 0}, nullptr, false);
+        other.send(0, {WireMessage::leave, 0, 0, 99, 0, 0}, nullptr, false);
         other.push(Links::Which::ready);
         Inbox nothing;
         while (inbox.order.size() < 51) {
@@ -198,7 +198,7 @@ TEST_CASE("what comes over several connections arrives whole") {
         for (std::uint64_t position = 0; position < 50; ++position)
             CHECK(inbox.payloads[position] == payloads[position]);
         // Said by the first, and then all close: the word counts, whichever is looked at first.
-        other.send(0, {Parcel::leave, 0, 0, 100, 0, 0}, nullptr, false);
+        other.send(0, {WireMessage::leave, 0, 0, 100, 0, 0}, nullptr, false);
         other.push(Links::Which::ready);
         while (!other.delivered())
             continue;

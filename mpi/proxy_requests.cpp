@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "proxy_requests.hpp"
+
+#include "failure.hpp"
+#include "host.hpp"
+
+namespace stretto::mpi {
+
+namespace {
+constexpr int kTags = 1 << 15; // that any library has (MPI 4.1, 9.1.2: MPI_TAG_UB)
+} // namespace
+
+ProxyRequest Tokens::receive() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!going_on_.empty()) {
+            const ProxyRequest token = going_on_.back();
+            going_on_.pop_back();
+            return token;
+        }
+    }
+    return make(MpiLibrary::get().Irecv);
+}
+
+ProxyRequest Tokens::receive_init() {
+    return make(MpiLibrary::get().Recv_init);
+}
+
+template<class Function>
+ProxyRequest Tokens::make(Function post) {
+    ProxyRequest token;
+    {
+        const std::lock_guard lock(mutex_);
+        const Place free = place();
+        token = {0, free.comm, free.tag};
+    }
+    if (post(nullptr, 0, MpiLibrary::get().abi().byte, 0, token.tag, token.comm, &token.request) !=
+        0)
+        throw Failure(STRETTO_ERR_SYSTEM, "the MPI library gives no request");
+    return token;
+}
+
+// With the lock.
+Tokens::Place Tokens::place() {
+    if (!places_.empty()) {
+        const Place place = places_.back();
+        places_.pop_back();
+        return place;
+    }
+    if (comms_.empty() || next_tag_ == kTags) {
+        const MpiLibrary &host = MpiLibrary::get();
+        Handle comm = 0;
+        // A duplicate would have the program's attributes too.
+        if (host.Comm_split(host.abi().comm_self, 0, 0, &comm) != 0)
+            throw Failure(STRETTO_ERR_SYSTEM, "the MPI library makes no communicator of one rank");
+        comms_.push_back(comm);
+        next_tag_ = 0;
+    }
+    return {comms_.back(), next_tag_++};
+}
+
+void Tokens::end(const ProxyRequest &token) {
+    const MpiLibrary &host = MpiLibrary::get();
+    host.Send(nullptr, 0, host.abi().byte, 0, token.tag, token.comm);
+}
+
+void Tokens::give_back(const ProxyRequest &token, Receive receive) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (receive == Receive::goes_on && going_on_.size() < kGoOn) {
+            going_on_.push_back(token);
+            return;
+        }
+    }
+    if (receive == Receive::goes_on)
+        finish(token);
+    const std::lock_guard lock(mutex_);
+    places_.push_back({token.comm, token.tag});
+}
+
+// The library has its receive no more.
+void Tokens::finish(ProxyRequest token) {
+    end(token);
+    MpiLibrary::get().Wait(&token.request, MpiLibrary::get().abi().status_ignore);
+}
+
+void Tokens::finish() {
+    const std::lock_guard lock(mutex_);
+    for (const ProxyRequest &token : going_on_)
+        finish(token);
+    going_on_.clear();
+    places_.clear();
+    for (Handle &comm : comms_)
+        MpiLibrary::get().Comm_free(&comm);
+    comms_.clear();
+}
+
+} // namespace stretto::mpi

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the program's requests stand on: receives of empty messages of this rank from itself.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "abi.hpp"
+
+namespace stretto::mpi {
+
+// A request of the library, and where a message goes that ends it and no other.
+struct ProxyRequest {
+    Handle request = 0;
+    Handle comm = 0;
+    int tag = 0;
+};
+
+// All are in communicators of this rank alone, in which the program sends nothing.
+class Tokens {
+public:
+    ProxyRequest receive();      // a receive that goes on
+    ProxyRequest receive_init(); // a persistent one, inactive
+    // The message: the library's request is complete.
+    static void end(const ProxyRequest &token);
+    // A token that nobody needs: its receive is the library's no more, or else still goes on.
+    enum class Receive { ended, goes_on };
+    void give_back(const ProxyRequest &token, Receive receive);
+    void finish();
+
+private:
+    struct Place {
+        Handle comm;
+        int tag;
+    };
+    Place place();
+    static void finish(ProxyRequest token);
+    template<class Function>
+    ProxyRequest make(Function post);
+
+    // Of receives that go on, a library may look at every one for each message that comes: no more
+    // of them than this wait to be needed again.
+    static constexpr std::size_t kGoOn = 4;
+
+    std::mutex mutex_;
+    std::vector<Handle> comms_;
+    int next_tag_ = 0;          // the first of the last communicator that nobody has had
+    std::vector<Place> places_; // that are free again
+    std::vector<ProxyRequest> going_on_;
+};
+
+} // namespace stretto::mpi

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/cost_feedback.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <utility>
+
+#include "algorithms/algorithm.hpp"
+#include "base/clock.hpp"
+#include "base/medians.hpp"
+#include "select/placed.hpp"
+
+namespace stretto::comm {
+
+void CostFeedback::learn(CostSample sample) {
+    if (!std::isfinite(sample.elapsed))
+        return;
+    // The first such call fills what it needs, memory and windows: it says little of later ones.
+    const auto [of, is_first] =
+        told_.try_emplace(std::string(algorithms::name_in(sample.algorithm)));
+    if (is_first)
+        return;
+    std::deque<PricedSample> &samples = of->second;
+    samples.push_back({std::move(sample), {}});
+    if (samples.size() > kMost)
+        samples.pop_front();
+}
+
+// Measured / priced of each, which is found only now that it is asked for: a price takes as long as
+// some messages.
+select::Experience CostFeedback::all(const select::Situation &situation) {
+    select::Experience experience = usual_;
+    for (auto &[algorithm, samples] : told_) {
+        std::vector<double> ratios;
+        for (PricedSample &each : samples) {
+            if (const std::optional<CostSample> sample = std::exchange(each.unpriced, {})) {
+                const select::Placed placed(situation, sample->algorithm, sample->order);
+                const std::vector<select::Arrivals> cases{sample->came};
+                each.ratio =
+                    select::ratio_of(sample->came, placed.means(cases).front(), sample->elapsed);
+            }
+            if (each.ratio)
+                ratios.push_back(*each.ratio);
+        }
+        if (!ratios.empty()) // one call that was disturbed counts for little
+            experience.learn(algorithm, median(std::move(ratios)));
+    }
+    return experience;
+}
+
+bool CostFeedback::pays(double waits, std::size_t ranks) {
+    constexpr double kPart = 0.25, kPatience = 0.875;
+    if (kPart * waits * static_cast<double>(ranks) >= pricing_)
+        return true;
+    pricing_ *= kPatience;
+    return false;
+}
+
+// Of this thread: a busy machine makes no price dearer.
+static double processor_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+select::Late CostFeedback::priced(Kind kind, double waits, double error, const select::Late &serves,
+                                  const std::function<select::Late()> &decide) {
+    const double start = processor_seconds();
+    const std::uint64_t began = now_ns();
+    select::Late late = decide();
+    pricing_ = processor_seconds() - start;
+    using enum Backoff::Outcome;
+    Backoff::Outcome outcome = of_use;
+    if (late.same_as(serves) && (kind == call || late.algorithm.empty()))
+        outcome = in_vain;
+    else if (kind == call && best_ &&
+             algorithms::name_in(best_->algorithm) == algorithms::name_in(late.algorithm))
+        outcome = as_before;
+    rests_[kind].begin(began, now_ns(), waits, outcome);
+    if (kind == call)
+        best_ =
+            outcome == in_vain ? std::nullopt : std::optional(Best{late.algorithm, waits, error});
+    return late;
+}
+
+std::optional<std::string> CostFeedback::still_best(double waits, double error,
+                                                    double margin) const {
+    constexpr double kAlike = 2;
+    if (!best_ || waits > kAlike * best_->waits || best_->waits > kAlike * waits ||
+        error > std::max(margin, kAlike * best_->error))
+        return std::nullopt;
+    return best_->algorithm;
+}
+
+bool Backoff::over(double waits) const {
+    constexpr double kNew = 2;
+    return now_ns() >= end_ || (in_row_ > 0 && waits > kNew * waits_);
+}
+
+void Backoff::begin(std::uint64_t from, std::uint64_t to, double waits, Outcome outcome) {
+    const bool news = outcome == Outcome::of_use;
+    waits_ = news ? 0 : std::max(waits_, waits);
+    in_row_ = news ? 0 : std::min(in_row_ + 1, outcome == Outcome::in_vain ? kMost : kMostAsBefore);
+    end_ = to + (to - from) * (news ? of_use_ : times_ << in_row_);
+}
+
+} // namespace stretto::comm

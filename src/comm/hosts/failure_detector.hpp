@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who looks after the other ranks of a job on several hosts: the control agent of a rank, tied to
+// all communicators that this rank has of the job.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrival/notices.hpp"
+#include "base/status.hpp"
+#include "comm/hosts/job_context.hpp"
+#include "comm/hosts/mesh.hpp"
+#include "comm/hosts/tcp_prewarm.hpp"
+#include "control/agent.hpp"
+#include "control/net_links.hpp"
+#include "transport/carrier.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::comm {
+
+class RegisteredCommunicator;
+
+// A rank of the job that dies or falls silent becomes the failure of all its communicators, on
+// every host, also for ranks that never talk to it.  So does a failure that any rank posts on the
+// job's own communicator; those of communicators made of it stay theirs.  While the rank computes,
+// the agent's thread takes in what comes for it, so that those who inquire are answered.
+class FailureDetector {
+public:
+    // `rank` of the job; the connections are those to its other ranks.
+    FailureDetector(int rank, Connections connections);
+    // Takes leave of the others, who know by then if the job has failed.
+    ~FailureDetector();
+    FailureDetector(const FailureDetector &) = delete;
+    FailureDetector &operator=(const FailureDetector &) = delete;
+
+    // Why the epoch is over, if it is.
+    std::optional<Error> ended(std::uint32_t epoch) const;
+    // Ends the epoch, for all, unless it is over.
+    void fail(std::uint32_t epoch, const Error &failure);
+    // Ends the epoch and agrees with the other ranks on who is left for the next.  Throws
+    // Error(excluded) if those whom this rank hears are no majority, or went on without it.
+    control::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
+    // What the clocks of the job's ranks are apart, once that is known.
+    std::optional<control::Offsets> clocks() const { return agent_->clocks(); }
+    // A call to come has a key, from which its arbiter follows, a rank of the job.  This rank will
+    // come to it so many nanoseconds later than usual, which it may say again.  Waits for nobody.
+    void notify(std::uint64_t key, int arbiter, std::int64_t later) {
+        agent_->notify(key, arbiter, later);
+    }
+    // At the arbiter: how its agent decides for a key, whenever it is asked, until there is an
+    // answer.
+    struct Heard {
+        arrival::Deviations told; // by those who know something beforehand
+        int from;                 // who asks, a rank of the job; or nobody: it is time
+        std::uint64_t now;
+        arrival::Notices &notices; // what was told of other keys
+    };
+    using Decision = std::function<control::Answer(const Heard &heard)>;
+    void decide_by(std::uint64_t key, Decision decision);
+    // At the arbiter: is decided before that time of now_ns(), unasked, but as late as the last
+    // decision allows.
+    void seal_before(std::uint64_t key, std::uint64_t time);
+    // Does something with what is sealed for a key, as soon as this rank has it, if it has not by
+    // now: by the agent's thread, which has nothing urgent to do then.
+    using Consequence = std::function<void(const std::string &sealed)>;
+    void when_sealed(std::uint64_t key, Consequence consequence);
+    // What was decided, or "": the same for all who ask, who wait for the arbiter's agent at most,
+    // and do something else now and then.  Throws Error(revoked) if the epoch ends first.
+    std::string sealed(std::uint64_t key, int arbiter, const std::function<void()> &meanwhile) {
+        return agent_->seal(key, arbiter, "", meanwhile);
+    }
+    // Does something by the agent's thread, when that has nothing urgent to do.
+    void soon(std::function<void()> job);
+    // Does what is due for communicators at this time of now_ns(): what is warmed is.
+    void come_round(std::uint64_t time) { agent_->come_round(time); }
+    // Nobody asks for keys from the first one up to, but without, the other any more.
+    void forget(std::uint64_t from, std::uint64_t below);
+
+private:
+    friend class RegisteredCommunicator;
+
+    void add(RegisteredCommunicator &registration);
+    void remove(RegisteredCommunicator &registration);
+    void revoked(std::uint32_t epoch, const control::Reason &reason);
+    void lost(int rank);
+    void round();
+    void follow_seals();
+    void do_jobs();
+    control::Answer decide(std::uint64_t key, int from);
+
+    const int rank_;
+    control::NetLinks links_;
+    arrival::Notices notices_; // of the agent's thread
+    // Nanoseconds that decisions take, and what follows from them: on all ranks of a busy machine
+    // at once, that is.
+    std::atomic<std::uint64_t> decided_in_ = 0, followed_in_ = 0;
+    std::mutex decisions_mutex_;
+    // That are to come, by key.
+    std::map<std::uint64_t, Decision> decisions_;
+    std::map<std::uint64_t, Consequence> consequences_;
+    std::vector<std::pair<Consequence, std::string>> sealed_; // to do: of the agent's thread
+    std::vector<std::function<void()>> jobs_;
+    std::mutex mutex_; // of the wards
+    std::vector<RegisteredCommunicator *>
+        wards_; // agents are told of a failure with it: it is taken before theirs
+    std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above
+};
+
+// A communicator under watch, as long as this lives.
+class RegisteredCommunicator {
+public:
+    enum class Kind {
+        job,   // its failures are the job's
+        child, // what fails in it is its own affair
+    };
+    // The segment and the carrier, which is null if all of its ranks are on one host, outlive it;
+    // `rank` of the communicator.
+    RegisteredCommunicator(const JobContext &reach, Kind kind, int rank,
+                           transport::Segment &segment, transport::Carrier *carrier);
+    ~RegisteredCommunicator();
+    RegisteredCommunicator(const RegisteredCommunicator &) = delete;
+    RegisteredCommunicator &operator=(const RegisteredCommunicator &) = delete;
+
+    // Whom this rank's agent sends bytes that nobody needs, when they are due or when it comes
+    // round next (Carrier::warm).  It may outlive this.
+    const std::shared_ptr<TcpPrewarm> &warming() const { return warming_; }
+
+private:
+    friend class FailureDetector;
+
+    // Known to nobody yet.
+    RegisteredCommunicator(const JobContext &reach, int rank, transport::Segment &segment,
+                           transport::Carrier *carrier);
+
+    void fail(const control::Reason &reason);
+    void lose(int rank);
+    void carry();
+    int rank_of(int job_rank) const; // in the communicator, or kNobody
+    bool renumbered() const;
+
+    const std::shared_ptr<FailureDetector> watch_;
+    const std::uint32_t epoch_;
+    const std::vector<int> ranks_; // of the job
+    const int rank_;
+    const Error exhausted_;
+    transport::Segment &segment_;
+    transport::Carrier *const carrier_;
+    const std::shared_ptr<TcpPrewarm> warming_;
+};
+
+} // namespace stretto::comm

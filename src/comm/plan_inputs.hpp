@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All by which a rank makes the plan of a call that an algorithm of the library serves: plain
+// values, so any thread may.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/plan.hpp"
+#include "schedule/schedule.hpp"
+#include "schedule/topology.hpp"
+
+namespace stretto::comm {
+
+using Planned = std::unique_ptr<const engine::Plan>;
+
+struct PlanInputs {
+    schedule::Collective collective = schedule::Collective::allreduce;
+    int ranks = 1, rank = 0, root = 0;
+    std::vector<std::uint64_t> counts = {}; // of each rank, where they are given
+    schedule::Topology topology = {};
+    engine::PlanOptions options = {}; // but for `content`
+
+    // `order`: the rank at each position; empty: in order.  Throw Error if there is no such plan.
+    schedule::Schedule schedule(const std::string &algorithm, const std::vector<int> &order) const;
+    Planned plan(const std::string &algorithm, const std::vector<int> &order,
+                 const engine::MemoryCheck &check = {}) const;
+    // Of another schedule, of which `content` is a hash.
+    Planned plan(const schedule::Schedule &schedule, std::uint64_t content,
+                 const engine::MemoryCheck &check = {}) const;
+};
+
+// What a schedule's name does not tell of it.
+std::uint64_t content_of(const std::vector<int> &order);
+
+} // namespace stretto::comm

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/progress_wakeup.hpp"
+
+#include <algorithm>
+
+namespace stretto::engine {
+
+using std::chrono::microseconds;
+
+void ProgressWakeup::wake() {
+    {
+        const std::lock_guard lock(mutex_);
+        woken_ = true;
+    }
+    awake_.notify_one();
+}
+
+void ProgressWakeup::stop() {
+    stopped_.store(true, std::memory_order_seq_cst);
+    wake();
+}
+
+void ProgressWakeup::wait() {
+    // A look takes the core some microseconds, and where ranks share cores it takes the turn of one
+    // that others wait for.
+    constexpr auto kShortest = microseconds(100), kLongest = microseconds(1600);
+    constexpr int kQuiet = 4; // looks without a caller, after which it is over for now
+    std::unique_lock lock(mutex_);
+    looking_.store(true, std::memory_order_seq_cst);
+    const auto woken = [this] { return woken_; };
+    std::uint64_t before = callers_.load(std::memory_order_seq_cst);
+    for (int quiet = 0; quiet < kQuiet;) {
+        if (awake_.wait_for(lock, pause_, woken)) {
+            woken_ = false;
+            return;
+        }
+        const std::uint64_t now = callers_.load(std::memory_order_seq_cst);
+        const bool nobody_came = now == before && now % kVisit == 0;
+        if (nobody_came && in_flight_.load(std::memory_order_seq_cst)) {
+            pause_ = kShortest;
+            return;
+        }
+        quiet = nobody_came ? quiet + 1 : 0;
+        before = now;
+        pause_ = std::min(2 * pause_, kLongest);
+    }
+    looking_.store(false, std::memory_order_seq_cst);
+    // A caller that left something meanwhile may not have seen that.
+    if (!in_flight_.load(std::memory_order_seq_cst))
+        awake_.wait(lock, woken);
+    woken_ = false;
+}
+
+} // namespace stretto::engine

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "messages/progress_thread.hpp"
+
+#include <chrono>
+
+#include "base/thread.hpp"
+#include "messages/messenger.hpp"
+#include "transport/wait_policy.hpp"
+
+namespace stretto::messages {
+
+// Waits for anything that can be done, or for a reason to stop.
+class ProgressThread::Driving final : public transport::Waitable {
+public:
+    explicit Driving(ProgressThread &thread) : progress_thread_(thread) {}
+    bool attempt() override {
+        const std::lock_guard lock(progress_thread_.messenger_.mutex_);
+        return !progress_thread_.wanted() || progress_thread_.messenger_.advance();
+    }
+    // Whoever waits for a transfer asks why it takes so long.
+    void diagnose(std::uint64_t) override {}
+
+private:
+    ProgressThread &progress_thread_;
+};
+
+ProgressThread::~ProgressThread() {
+    if (!thread_.joinable())
+        return;
+    {
+        const std::lock_guard lock(messenger_.mutex_);
+        stop_ = true;
+    }
+    changed_.notify_one();
+    transport::Doorbell(*messenger_.segment_, messenger_.rank_).ring();
+    thread_.join();
+}
+
+void ProgressThread::one_more() {
+    ++in_flight_;
+    if (!thread_.joinable())
+        thread_ = named_thread("stretto-p2p", [this] { run(); });
+    else if (parked_ && wanted())
+        changed_.notify_one();
+}
+
+void ProgressThread::one_less() {
+    --in_flight_;
+}
+
+void ProgressThread::leaves() {
+    --callers_;
+    if (parked_ && wanted())
+        changed_.notify_one();
+}
+
+void ProgressThread::run() {
+    constexpr std::chrono::milliseconds kLeave{1};
+    std::unique_lock lock(messenger_.mutex_);
+    while (!stop_) {
+        parked_ = true;
+        changed_.wait(lock, [this] { return stop_ || wanted(); });
+        parked_ = false;
+        const std::uint64_t visits = visits_;
+        changed_.wait_for(lock, kLeave, [this] { return stop_; });
+        if (visits != visits_ || !wanted())
+            continue;
+        lock.unlock();
+        try {
+            Driving driving(*this);
+            transport::wait(*messenger_.segment_, messenger_.rank_, driving, transport::kHelper);
+            lock.lock();
+        } catch (...) {
+            const Error error = engine::post_exception(*messenger_.segment_, messenger_.rank_,
+                                                       messenger_.exhausted_);
+            lock.lock();
+            messenger_.abandon_all(error);
+        }
+    }
+}
+
+} // namespace stretto::messages

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "select/late_rank_choice.hpp"
+
+#include <algorithm>
+
+#include "base/medians.hpp"
+
+namespace stretto::select {
+
+namespace {
+
+// Who comes within this part of what a call takes is not late; nor within so many nanoseconds.
+constexpr std::uint64_t kPart = 20, kLeastGrace = 5'000;
+
+} // namespace
+
+double LateRankChoice::usual(const Times &times) {
+    return times.empty() ? 0 : static_cast<double>(median(times));
+}
+
+void LateRankChoice::keep(Times &times, std::uint64_t time) {
+    times.push_back(time);
+    if (times.size() > kTimes)
+        times.pop_front();
+}
+
+// Only calls whose last rank found the others done with all that could be done without it, or
+// served as it was to be.
+void LateRankChoice::took(std::uint64_t time) {
+    if (time == 0)
+        return;
+    if (late_)
+        keep(elected_, time);
+    else if (!waited_ && gap_ >= time)
+        keep(balanced_, time);
+}
+
+bool LateRankChoice::comes_late() const {
+    return gaps_.size() == kTimes && usual_gap() > balanced();
+}
+
+void LateRankChoice::enter(State state) {
+    state_ = state;
+    calls_ = 0;
+}
+
+void LateRankChoice::add(std::uint64_t gap, bool late) {
+    waited_ = waits();
+    late_ = late;
+    gap_ = gap;
+    keep(gaps_, gap);
+    ++calls_;
+    switch (state_) {
+    case State::usual:
+        if (calls_ <= rest_ || balanced_.size() < kTimes || !comes_late())
+            return;
+        elected_.clear();
+        grace_ = std::max(kLeastGrace, static_cast<std::uint64_t>(balanced()) / kPart);
+        enter(State::tried);
+        return;
+    case State::tried:
+        if (elected_.size() < kTimes && calls_ < kPatience)
+            return;
+        if (elected_.size() == kTimes && elected() < kGain * balanced()) {
+            next_rest_ = kRest;
+            enter(State::serves);
+            return;
+        }
+        rest_ = next_rest_;
+        next_rest_ = std::min(2 * next_rest_, kMostRest);
+        break;
+    case State::serves:
+        if (comes_late() && calls_ < kReview)
+            return;
+        rest_ = 0;
+        break;
+    }
+    balanced_.clear();
+    enter(State::usual);
+}
+
+} // namespace stretto::select

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/idle.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace stretto::transport {
+
+IdleCallback &idle_callback() {
+    static thread_local IdleCallback own;
+    return own;
+}
+
+void IdleTurns::take_turn(std::uint64_t now) {
+    // Looking and finding nothing takes a tenth of a microsecond or some, with a system call.
+    constexpr std::uint64_t kLeast = 4'000; // ns
+    static thread_local std::uint64_t shortest = kSeldom;
+    callback_.function(callback_.context);
+    const std::uint64_t after = now_ns(), took = after - now;
+    shortest = std::min(shortest, took);
+    const bool got_something_done = took >= kLeast && took >= 4 * shortest;
+    pause_ = got_something_done ? kAgain : std::min(2 * pause_, kSeldom);
+    next_ = after + pause_;
+}
+
+} // namespace stretto::transport

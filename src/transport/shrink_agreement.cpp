@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shrink_agreement.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <unistd.h>
+
+#include "base/call_scope.hpp"
+#include "base/clock.hpp"
+
+namespace stretto::transport {
+
+namespace {
+
+constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max(); // comes to no round
+
+} // namespace
+
+std::uint64_t ShrinkAgreement::pack(const Verdict &verdict) {
+    return static_cast<std::uint64_t>(verdict.round) << 32 |
+           static_cast<std::uint64_t>(verdict.proposer) << 8 |
+           static_cast<std::uint64_t>(verdict.phase);
+}
+
+ShrinkAgreement::Verdict ShrinkAgreement::unpack(std::uint64_t word) {
+    return {static_cast<std::uint32_t>(word >> 32), static_cast<int>(word >> 8 & 0xffffff),
+            static_cast<Phase>(word & 0xff)};
+}
+
+ShrinkAgreement::ShrinkAgreement(Segment &segment, int rank, std::uint64_t completed)
+    : segment_(segment), rank_(rank), candidates_(static_cast<std::size_t>(segment.ranks())) {
+    std::iota(candidates_.begin(), candidates_.end(), 0);
+    if (roll(rank).come.load(std::memory_order_relaxed) == kNever)
+        late();
+    roll(rank).completed.store(completed, std::memory_order_release);
+}
+
+ShrinkAgreement::~ShrinkAgreement() {
+    if (!confirmed_)
+        roll(rank_).come.store(kNever, std::memory_order_release);
+}
+
+bool ShrinkAgreement::gone(int rank) const {
+    return roll(rank).come.load(std::memory_order_acquire) == kNever ||
+           segment_.presence(rank) != Presence::here;
+}
+
+bool ShrinkAgreement::has_come(int rank) const {
+    const std::uint32_t come = roll(rank).come.load(std::memory_order_acquire);
+    return come != kNever && come >= round_;
+}
+
+bool ShrinkAgreement::all_have_come() const {
+    return std::all_of(candidates_.begin(), candidates_.end(),
+                       [this](int rank) { return has_come(rank) || gone(rank); });
+}
+
+ShrinkAgreement::List ShrinkAgreement::hold(std::uint64_t patience_ns) {
+    ++round_;
+    roll(rank_).come.store(round_, std::memory_order_release);
+    const std::uint64_t start = now_ns();
+    unsigned nap = 20; // microseconds
+    for (;;) {
+        const Verdict now = verdict();
+        if (now.round >= round_)
+            return take(now);
+        if (all_have_come() || (patience_ns != 0 && now_ns() - start > patience_ns)) {
+            propose(now);
+            continue;
+        }
+        interruption_point();
+        usleep(nap);
+        nap = std::min(2 * nap, 1000u);
+    }
+}
+
+void ShrinkAgreement::propose(Verdict before) {
+    Roll &own = roll(rank_);
+    std::atomic<std::uint64_t> *list = segment_.roll(rank_);
+    own.listed.store(0, std::memory_order_release);
+    for (int rank = 0; rank < segment_.ranks(); rank += 64)
+        list[rank / 64].store(0, std::memory_order_release);
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    for (const int rank : candidates_)
+        if (rank == rank_ || (has_come(rank) && !gone(rank))) {
+            list[rank / 64].fetch_or(std::uint64_t{1} << (rank % 64), std::memory_order_release);
+            least = std::min(least, roll(rank).completed.load(std::memory_order_acquire));
+        }
+    own.least.store(least, std::memory_order_release);
+    own.listed.store(round_, std::memory_order_release);
+    std::uint64_t expected = pack(before);
+    (void)word().compare_exchange_strong(expected, pack({round_, rank_, Phase::open}),
+                                         std::memory_order_acq_rel);
+}
+
+ShrinkAgreement::List ShrinkAgreement::take(const Verdict &verdict) {
+    if (verdict.round != round_)
+        late();
+    const Roll &proposer = roll(verdict.proposer);
+    const std::atomic<std::uint64_t> *list = segment_.roll(verdict.proposer);
+    const bool whole = proposer.listed.load(std::memory_order_acquire) == round_;
+    List result{round_, {}, proposer.least.load(std::memory_order_acquire)};
+    for (const int rank : candidates_)
+        if ((list[rank / 64].load(std::memory_order_acquire) >> (rank % 64) & 1) != 0)
+            result.members.push_back(rank);
+    if (!whole || proposer.listed.load(std::memory_order_acquire) != round_ ||
+        !std::binary_search(result.members.begin(), result.members.end(), rank_))
+        late();
+    candidates_ = result.members;
+    return result;
+}
+
+bool ShrinkAgreement::end(Phase phase) {
+    Verdict now = verdict();
+    while (now.round == round_ && now.phase == Phase::open) {
+        std::uint64_t expected = pack(now);
+        if (word().compare_exchange_strong(expected, pack({round_, now.proposer, phase}),
+                                           std::memory_order_acq_rel))
+            return true;
+        now = unpack(expected);
+    }
+    return now.round == round_ && now.phase == phase;
+}
+
+bool ShrinkAgreement::confirm() {
+    confirmed_ = end(Phase::confirmed);
+    return confirmed_;
+}
+
+bool ShrinkAgreement::give_up() {
+    return end(Phase::given_up) || verdict().round > round_;
+}
+
+bool ShrinkAgreement::given_up() const {
+    const Verdict now = verdict();
+    return now.round > round_ || (now.round == round_ && now.phase == Phase::given_up);
+}
+
+void ShrinkAgreement::late() const {
+    throw Error(Status::excluded, segment_.names().of(rank_) +
+                                      " is excluded: the others went on without it, since it had "
+                                      "not come when they agreed on who is left");
+}
+
+} // namespace stretto::transport
