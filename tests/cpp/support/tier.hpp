@@ -24,9 +24,18 @@ inline bool sanitized() {
 #endif
 }
 
+// Whether each step of this program takes a thread's time, as tests/cpp/deferred has it: as slow.
+inline bool deferred() {
+#if defined(STRETTO_TEST_DEFERRED)
+    return true;
+#else
+    return false;
+#endif
+}
+
 // Whether this is the sample.
 inline bool sampled() {
-    return sanitized() && !full_tier();
+    return (sanitized() || deferred()) && !full_tier();
 }
 
 } // namespace test
