@@ -106,7 +106,10 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
         std::printf("%10s %9s %6s %12s %12s %8s %9s %7s\n", "bytes", "plan", "steps", "hand us",
                     "engine us", "ratio", "ns/step", "probe");
     for (std::size_t bytes = smallest; bytes <= largest; bytes *= 4) {
-        const select::Situation situation{schedule::Collective::allreduce, kRanks, kRanks, bytes};
+        select::Situation situation;
+        situation.collective = schedule::Collective::allreduce;
+        situation.ranks = situation.cores = kRanks;
+        situation.bytes = bytes;
         const std::string algorithm = select::choose(situation).algorithm;
         engine::PlanOptions options;
         options.count = bytes / 4;
