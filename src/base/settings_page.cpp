@@ -24,14 +24,14 @@ std::string settings_page() {
     std::string page =
         "# Settings\n\n"
         "<!-- Written by `stretto info --markdown`; a test compares it with the library. -->\n\n"
-        "Settings are environment variables, read when a communicator is made. A malformed one is "
-        "an error that names it; a variable that begins with `STRETTO_` and does not exist is "
-        "warned of, once, by rank 0. `stretto info` shows the values in force here and where they "
-        "come from.\n\n"
-        "All ranks of a job take those that shape it from rank 0's environment (`RING_BYTES`, "
-        "`SLICE_BYTES`, `HEAP_BYTES`, `SOCKETS`). `STRETTO_ALGORITHM`, "
+        "Settings are environment variables, read when a communicator is made. If a value cannot "
+        "be read, the error names the variable. Rank 0 warns once of a variable that begins with "
+        "`STRETTO_` and does not exist. `stretto info` shows the values in force here and where "
+        "they come from.\n\n"
+        "All ranks of a job take the settings that shape it from rank 0's environment "
+        "(`RING_BYTES`, `SLICE_BYTES`, `HEAP_BYTES`, `SOCKETS`). `STRETTO_ALGORITHM`, "
         "`STRETTO_AUTOTUNE` and `STRETTO_ARRIVALS` must be the same on all ranks: if they are "
-        "not, calls end in a mismatch that names who differs.\n\n"
+        "not, calls end in a mismatch that names the ranks that differ.\n\n"
         "## For users\n\n";
     append_table(page, SettingGroup::user);
     page += "\n## Set by `stretto run`\n\nOther launchers have variables of their own, which "

@@ -28,9 +28,10 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_STALL_WARNING",
                 .kind = SettingKind::count,
                 .fallback = "off",
-                .meaning = "a line on standard error, once for a call and on each host, when ranks "
-                           "wait in it for longer than so many times the longest wait in earlier "
-                           "calls of its kind, and a second: it says who has not come",
+                .meaning = "a factor: if ranks wait in a call for longer than this factor "
+                           "times the longest wait of earlier similar calls, plus 1 s, a "
+                           "line on standard error names the ranks that have not come; once "
+                           "for a call on each host",
                 .most = 1'000'000,
                 .words = "off"},
     SettingInfo{.setting = Setting::init_timeout,
@@ -44,9 +45,9 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_PEER_TIMEOUT",
                 .kind = SettingKind::duration,
                 .fallback = "10",
-                .meaning = "in a job on several hosts, how long a rank may give no sign of life "
-                           "before it counts as dead; computing is no silence, being stopped is; "
-                           "0: for ever",
+                .meaning = "in a job on several hosts, how long a rank may give no sign of "
+                           "life before it counts as dead; a rank that computes gives "
+                           "signs, a stopped one does not; 0: for ever",
                 .most = kLongest,
                 .unit = "s"},
     SettingInfo{.setting = Setting::heartbeat,
@@ -94,15 +95,16 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_SLICE_BYTES",
                 .kind = SettingKind::bytes,
                 .fallback = "",
-                .meaning = "the piece in which blocks travel; by default by the size of the "
-                           "vector",
+                .meaning = "the size of the slices in which blocks travel; by default by "
+                           "the size of the vector",
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::plan_bytes,
                 .variable = "STRETTO_PLAN_BYTES",
                 .kind = SettingKind::bytes,
                 .fallback = "64M",
-                .meaning = "memory for plans of calls that may be repeated; when it is full, all "
-                           "are forgotten",
+                .meaning = "memory for plans of calls that may be repeated; when it is "
+                           "full, all plans are dropped, and made again when they are "
+                           "needed",
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::heap_bytes,
                 .variable = "STRETTO_HEAP_BYTES",
@@ -141,15 +143,14 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_ARRIVALS",
                 .kind = SettingKind::boolean,
                 .fallback = "1",
-                .meaning =
-                    "whether allreduces of 512 KiB and more, when they repeat, are served for the "
-                    "times at which ranks came to the last ones"},
+                .meaning = "whether calls of 512 KiB and more that repeat use algorithms "
+                           "for ranks that arrive at different times (docs/arrivals.md)"},
     SettingInfo{.setting = Setting::log,
                 .variable = "STRETTO_LOG",
                 .kind = SettingKind::choice,
                 .fallback = "off",
-                .meaning = "choice: rank 0 says on standard error, once for each kind of call, "
-                           "which algorithm serves it and why",
+                .meaning = "choice: rank 0 says on standard error, once for each kind of "
+                           "call, which algorithm was chosen and why",
                 .words = "off choice"},
     SettingInfo{.setting = Setting::trace,
                 .variable = "STRETTO_TRACE",
@@ -169,9 +170,9 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_REPORT",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning = "a folder into which each rank writes when it came to its calls, of "
-                           "which `stretto report` tells who comes late (docs/report.md); by "
-                           "default there is none"},
+                .meaning = "a folder into which each rank writes when it came to its calls; "
+                           "`stretto report` reads it and shows which ranks come late "
+                           "(docs/report.md); by default there is none"},
     SettingInfo{.setting = Setting::addr,
                 .variable = "STRETTO_ADDR",
                 .kind = SettingKind::text,
@@ -206,9 +207,9 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_TRANSPORT",
                 .kind = SettingKind::text,
                 .fallback = "auto",
-                .meaning = "what brings data to ranks on other hosts, as tcp; auto: the best one "
-                           "that all ranks can use.  A rank with another setting than auto can "
-                           "use that transport alone"},
+                .meaning = "the transport that brings data to ranks on other hosts, as tcp; "
+                           "auto: the best one that all ranks can use.  A rank with another "
+                           "setting than auto can use that transport alone"},
     SettingInfo{.setting = Setting::sockets,
                 .variable = "STRETTO_SOCKETS",
                 .kind = SettingKind::count,
@@ -227,15 +228,17 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_DELAY",
                 .kind = SettingKind::duration,
                 .fallback = "0",
-                .meaning = "how much later all leaves for another host: for experiments",
+                .meaning = "a delay for everything that is sent to another host: for "
+                           "experiments",
                 .most = kLongest,
                 .unit = "us"},
     SettingInfo{.setting = Setting::tuning,
                 .variable = "STRETTO_TUNING",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning = "a JSON file on the network and its calls (docs/hosts.md), assumed, or "
-                           "thorough; by default it is measured at the start; rank 0's counts"},
+                .meaning = "the times of the network and its calls: a JSON file "
+                           "(docs/hosts.md), assumed, or thorough; by default the network "
+                           "is measured at the start; rank 0's counts"},
     SettingInfo{.setting = Setting::secret_file,
                 .variable = "STRETTO_SECRET_FILE",
                 .kind = SettingKind::text,
@@ -254,23 +257,23 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_MPI",
                 .kind = SettingKind::text,
                 .fallback = "all",
-                .meaning = "calls of an MPI program that Stretto serves when it is preloaded "
-                           "(docs/mpi.md): all, none, a list as allreduce,bcast, or all but those "
-                           "of one, as ^barrier; rank 0's counts"},
+                .meaning = "calls of an MPI program that Stretto runs when it is preloaded "
+                           "(docs/mpi.md): all, none, a list as allreduce,bcast, or all but "
+                           "those of one, as ^barrier; rank 0's counts"},
     SettingInfo{.setting = Setting::mpi_report,
                 .variable = "STRETTO_MPI_REPORT",
                 .kind = SettingKind::boolean,
                 .fallback = "0",
-                .meaning = "whether rank 0 of an MPI program prints at its end what was served, "
-                           "what was not and why, and the times beside those of the MPI library; "
-                           "rank 0's counts"},
+                .meaning = "whether rank 0 of an MPI program prints at its end which calls "
+                           "Stretto ran, which it did not and why, and their times beside "
+                           "those of the MPI library; rank 0's counts"},
     SettingInfo{.setting = Setting::mpi_warmup,
                 .variable = "STRETTO_MPI_WARMUP",
                 .kind = SettingKind::duration,
                 .fallback = "2ms",
-                .meaning = "how much an MPI program does on a communicator other than "
-                           "MPI_COMM_WORLD, as 5 us a call and 1 ns a byte, before Stretto makes "
-                           "one of its own for it; 0: at once; rank 0's counts",
+                .meaning = "how much work an MPI program does on a communicator other than "
+                           "MPI_COMM_WORLD, at 5 us a call and 1 ns a byte, before Stretto "
+                           "makes one of its own for it; 0: at once; rank 0's counts",
                 .most = kLongest,
                 .unit = "s"},
     SettingInfo{.setting = Setting::mpi_all_ranks,
