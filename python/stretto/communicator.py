@@ -147,19 +147,20 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
     # ---- phases of computation, between collectives
 
     def phase_begin(self) -> None:
-        """A phase of computation begins; the next `allreduce` that arrivals matter to ends it.
+        """A phase of computation begins; the next `allreduce` for which arrivals count ends it.
 
-        Each phase is compared with the last ones that ended in the same call.  Local.
+        A phase is compared with the last phases that ended in the same call.  Local.
         """
         self._core.phase_begin()
 
     def edge(self, fraction: float) -> None:
-        """So much of the phase is done: above 0 and up to 1, of the time that all of it takes.
+        """A fraction of the phase is done: above 0 and up to 1, of the time that all of it takes.
 
-        A rank that will be late, or early, by this tells the others, who serve the call at the end
-        of the phase for it (docs/arrivals.md).  May be called several times, and by any thread,
-        such as from a callback; outside of a phase it does nothing.  Raises `ArgumentError` for
-        other fractions.  Source: Proficz 2018, section 3.1, where `fraction` is 0.5.
+        If this rank will be late or early, the others hear of it, and the call at the end of the
+        phase uses an algorithm for that (docs/arrivals.md).  It may be called several times, and by
+        any thread, such as from a callback; outside of a phase it does nothing.  Raises
+        `ArgumentError` for other fractions.  Source: Proficz 2018, section 3.1, where `fraction`
+        is 0.5.
         """
         self._core.edge(fraction)
 
@@ -252,7 +253,7 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         self._core.set_reproducible(_MODES.index(mode))
 
     def chosen_algorithm(self, collective: str, count: int, dtype: DTypeLike = np.float32) -> str:
-        """The algorithm that serves a call of this collective ("allreduce", ...) and size."""
+        """The algorithm that runs a call of this collective ("allreduce", ...) and size."""
         return self._core.chosen_algorithm(collective, count, name_of(dtype))
 
     def probe_memory(self) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`stretto explain`: which algorithm would serve a call, and why."""
+"""`stretto explain`: which algorithm would be chosen for a call, and why."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def explain(
     reproducible: str,
     as_json: bool,
 ) -> None:
-    """Says which algorithm would serve a call, and why not the others.
+    """Says which algorithm would be chosen for a call, and why not the others.
 
     \b
     stretto explain --ranks 8 --bytes 1M
@@ -84,16 +84,16 @@ def explain(
     stretto explain --ranks 8 --hosts 8 --bytes 64K --profile cluster.json
     stretto explain --hosts cyclic:8x4 --bytes 4M
 
-    Every algorithm is excluded by something that the call needs, or has a predicted time.  The
-    choice itself goes by rules; where they were measured it says so, and then they count more than
-    a prediction.  Predictions come from the schedule: latencies, streams of memory, ranks that
+    Every algorithm is excluded by something that the call needs, or has a predicted time.  Rules
+    make the choice; if a rule was measured the output says so, and it counts more than a
+    prediction.  Predictions come from the schedule: latencies, streams of memory, ranks that
     share a core, with constants that meet the tables of docs/performance.md within a factor of two.
 
-    Over a network (--hosts) the cheapest serves: what the schedule costs with one message out and
+    Over a network (--hosts) the cheapest is chosen: the cost of a schedule with one message out and
     one in at a time at every host, each of which takes a latency, an overhead and a time per byte.
 
-    What a profile holds of measured calls corrects prices, on one host the rules; as `stretto tune`
-    and the trials of jobs have found it.  What STRETTO_ALGORITHM forces is shown beside the choice.
+    Measured calls in a profile, from `stretto tune` or the trials of jobs, correct prices, and on
+    one host the rules.  The algorithm that STRETTO_ALGORITHM forces is shown beside the choice.
 
     --bytes is the whole vector: of all ranks together for reduce_scatter and allgather.  Messages
     and bytes are of the rank that has most.

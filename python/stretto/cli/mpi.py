@@ -50,7 +50,9 @@ def parse_calls(text: str) -> str:
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("--report", is_flag=True, help="Print at the end what was served, and how fast.")
+@click.option(
+    "--report", is_flag=True, help="Print at the end which calls Stretto ran, and how fast."
+)
 @click.option(
     "--only", type=Unit("calls", parse_calls), metavar="CALLS", help="Serve these and no others."
 )
@@ -83,8 +85,8 @@ def mpi(
     LD_PRELOAD=$(stretto mpi --library) srun -n 4 ./program
 
     For Open MPI from 4, MPICH from 4, Intel MPI, and others with the standard ABI of MPI.  A
-    library is preloaded (LD_PRELOAD), which serves what it can and leaves the rest to the MPI
-    library.
+    library is preloaded (LD_PRELOAD), which runs the calls that it can and leaves the others to the
+    MPI library.
 
     CALLS are allreduce, reduce, bcast, allgather, reduce_scatter_block, reduce_scatter, barrier,
     iallreduce and allreduce_init, separated by commas.
