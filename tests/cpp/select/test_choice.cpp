@@ -43,8 +43,8 @@ TEST_CASE("the measured rule for allreduce") {
     };
     for (const auto &[ranks, cores, last] :
          {Row{2, 2, 24 << 10}, Row{2, 1, 24 << 10}, Row{3, 4, 12 << 10}, Row{4, 4, 12 << 10},
-          Row{5, 8, 4 << 10}, Row{64, 64, 4 << 10}, Row{4, 2, 48 << 10}, Row{8, 2, 12 << 10},
-          Row{16, 2, 3 << 10}}) {
+          Row{5, 8, 3276}, Row{8, 8, 2 << 10}, Row{16, 16, 1 << 10}, Row{64, 64, 256},
+          Row{4, 2, 48 << 10}, Row{8, 2, 12 << 10}, Row{16, 2, 3 << 10}}) {
         CAPTURE(ranks);
         CAPTURE(cores);
         CHECK(select::choose(allreduce(ranks, cores, 0)).algorithm == "one_shot");
