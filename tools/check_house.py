@@ -3,7 +3,7 @@
 
 Every source file says its licence, is no longer than 400 lines (tests may be), includes nothing by
 way of "../", and has no copy of what has one place in the library; each public header compiles
-alone as C99.
+alone as C99.  Sources and docs have no word that docs/glossary.md has another one for.
 """
 
 from __future__ import annotations
@@ -39,6 +39,33 @@ NOT_IN_SRC = (
     ("__builtin_ia32" + "_pause();", "knows one processor; use cpu_pause"),
     ("__rd" + "tsc();", "may be no clock on this machine; use now_ticks"),
 )
+# The one file of the library that asks for variables of the environment.
+ENVIRONMENT = Path("src/base/settings.cpp")
+# Words that were ours alone, and what users of other libraries say.
+WORDS = {
+    "attendant": "progress thread",
+    "contender": "tuning candidate",
+    "courier": "transmit thread",
+    "dialer": "connector",
+    "lesson": "cost sample, cost feedback",
+    "lobby": "connection acceptor",
+    "lookout": "progress wakeup",
+    "muster": "late-rank detector",
+    "parcel": "packet",
+    "pastime": "idle callback",
+    "roll[ _]call": "shrink agreement",
+    "shipment": "cell send",
+    "spokesman": "node leader",
+    "turnout": "arrival counter",
+    "vigil": "wait policy",
+    "whereabouts": "stall report",
+    "STRETTO_ALARM": "STRETTO_STALL_WARNING",
+    "STRETTO_HOSTS": "STRETTO_FAKE_HOSTS",
+    "STRETTO_PROFILE": "STRETTO_TUNING",
+    "STRETTO_STRING_COPIES": "STRETTO_REP_MOVSB",
+    "STRETTO_TRIALS": "STRETTO_AUTOTUNE",
+}
+OLD_WORD = re.compile(rf"\b({'|'.join(WORDS)})s?\b", re.IGNORECASE)
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 
 
@@ -61,8 +88,25 @@ def problems(path: Path) -> Iterator[str]:
     for number, line in enumerate(lines, 1):
         if re.match(r'\s*#\s*include\s*["<]\.\./', line):
             yield f"line {number}: includes by way of ../; name the layer instead"
+        if folder == "src" and "getenv(" in line and path.relative_to(ROOT) != ENVIRONMENT:
+            yield f"line {number}: asks for a variable; only {ENVIRONMENT} does"
         if folder == "src" and path.parent.name != "base":
             yield from (f"line {number}: {why}" for what, why in NOT_IN_SRC if what in line)
+
+
+def old_words(path: Path) -> Iterator[str]:
+    if path == Path(__file__).resolve():
+        return
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        for found in OLD_WORD.finditer(line):
+            better = next(new for old, new in WORDS.items() if re.match(old, found[0], re.I))
+            yield f"line {number}: '{found[0]}'; the glossary's word is {better}"
+
+
+def pages() -> Iterator[Path]:
+    yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
+    yield from sorted((ROOT / "docs").glob("*.md"))  # not docs/papers, which tell a history
+    yield from sorted((ROOT / "src").rglob("README.md"))
 
 
 def header_problem(header: Path) -> str | None:
@@ -75,6 +119,8 @@ def header_problem(header: Path) -> str | None:
 
 def main() -> int:
     found = [f"{path.relative_to(ROOT)}: {each}" for path in sources() for each in problems(path)]
+    both = [*sources(), *pages()]
+    found += [f"{path.relative_to(ROOT)}: {each}" for path in both for each in old_words(path)]
     headers = sorted((ROOT / "include").rglob("*.h"))
     found += filter(None, [header_problem(each) for each in headers])
     print("\n".join(found) if found else "house rules: fine")

@@ -167,15 +167,15 @@ Opened Connector::take() {
     return {std::move(socket_), handshake_->agreement(), peer};
 }
 
-Opened wait_for(Connector &dialer) {
+Opened wait_for(Connector &connector) {
     for (;;) {
         const std::uint64_t now = now_ns();
-        if (dialer.progress(now) == Connector::State::failed)
-            throw dialer.failure();
-        if (dialer.state() == Connector::State::open)
-            return dialer.take();
-        pollfd entry = dialer.waits_for();
-        const std::uint64_t until = dialer.wake_at();
+        if (connector.progress(now) == Connector::State::failed)
+            throw connector.failure();
+        if (connector.state() == Connector::State::open)
+            return connector.take();
+        pollfd entry = connector.waits_for();
+        const std::uint64_t until = connector.wake_at();
         const std::uint64_t left = until > now ? (until - now + 999'999) / 1'000'000 : 0;
         (void)poll(&entry, 1, static_cast<int>(std::min<std::uint64_t>(left, INT_MAX)));
     }

@@ -80,6 +80,6 @@ private:
 };
 
 // Waits for it.  Throws its failure.
-Opened wait_for(Connector &dialer);
+Opened wait_for(Connector &connector);
 
 } // namespace stretto::net

@@ -59,9 +59,9 @@ std::vector<Arrivals> wrong_estimates(const Situation &s, const Arrivals &expect
 }
 
 // What wrong estimates cost, at worst, as a factor.
-double risk_of(std::span<const double> contender, std::span<const double> balanced) {
-    return std::max(contender.front() / balanced.front(),
-                    mean(contender.subspan(1)) / mean(balanced.subspan(1)));
+double risk_of(std::span<const double> candidate, std::span<const double> balanced) {
+    return std::max(candidate.front() / balanced.front(),
+                    mean(candidate.subspan(1)) / mean(balanced.subspan(1)));
 }
 
 // Who comes last does so just too late to be one of the others.
@@ -172,7 +172,7 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
               .balanced_elapsed = base_mean,
               .margin = margin,
               .why = "nothing saves enough for these arrivals"};
-    const auto consider = [&](const Placed &contender, std::string_view known_as, Late late,
+    const auto consider = [&](const Placed &candidate, std::string_view known_as, Late late,
                               const std::vector<double> &took, const auto &is_risky) {
         late.mean_elapsed = mean(took);
         // Prices flatter some algorithms, as what has served shows.
@@ -180,24 +180,24 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
         if (late.mean_elapsed >= best.mean_elapsed || late.mean_elapsed >= base_mean - to_save ||
             is_risky())
             return;
-        late.algorithm = contender.name();
+        late.algorithm = candidate.name();
         late.balanced_elapsed = base_mean;
         late.margin = margin;
         best = std::move(late);
     };
     const auto in_order = [&](const std::string &name, const std::vector<int> &by) {
-        const Placed contender(s, name, by);
-        std::vector<double> took = means(contender, name, recent);
+        const Placed candidate(s, name, by);
+        std::vector<double> took = means(candidate, name, recent);
         if (rule.missed > 0) {
-            const double wrongly = mean(means(contender, name, std::span(wrong).subspan(1)));
+            const double wrongly = mean(means(candidate, name, std::span(wrong).subspan(1)));
             for (double &each : took)
                 each = std::max(each, std::lerp(each, wrongly, rule.missed));
         }
-        consider(contender, name, {.order = by}, took,
-                 [&] { return risk_of(contender.means(wrong), base_wrong) > risk; });
+        consider(candidate, name, {.order = by}, took,
+                 [&] { return risk_of(candidate.means(wrong), base_wrong) > risk; });
     };
     const auto by_election = [&](const std::string &name, const Election &election) {
-        const Placed contender(s, name);
+        const Placed candidate(s, name);
         const std::string known_as = when_elected(name);
         const auto took = [&](std::span<const Arrivals> cases) {
             std::vector<double> found(cases.size());
@@ -211,13 +211,13 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
                         begin.push_back(std::move(call.begin));
                     }
                 const std::vector<double> then =
-                    late ? means(contender, known_as, begin) : means(base, base.name(), begin);
+                    late ? means(candidate, known_as, begin) : means(base, base.name(), begin);
                 for (std::size_t k = 0; k < which.size(); ++k)
                     found[which[k]] += then[k];
             }
             return found;
         };
-        consider(contender, known_as, {.latecomers = election.late}, took(recent), [&] {
+        consider(candidate, known_as, {.latecomers = election.late}, took(recent), [&] {
             const std::vector<Arrivals> hardly = {hardly_late(s.ranks, election)};
             return took(hardly).front() > risk * means(base, base.name(), hardly).front();
         });

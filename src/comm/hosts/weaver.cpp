@@ -41,8 +41,8 @@ void Weaver::progress() {
 void Weaver::waits_for(std::vector<pollfd> &descriptors) const {
     descriptors.push_back({acceptor_->descriptor(), POLLIN, 0});
     for (const Call &call : calls_)
-        if (call.dialer->tries_now())
-            descriptors.push_back(call.dialer->waits_for());
+        if (call.connector->tries_now())
+            descriptors.push_back(call.connector->waits_for());
 }
 
 // If others could not connect to this rank, which had no descriptor for them, it will not come
@@ -66,7 +66,7 @@ std::string Weaver::lacks() const {
     for (const Call &call : calls_) {
         if (call.rank != std::exchange(last, call.rank) && ++number <= kMost)
             lacks += (number > 1 ? ", " : "to rank(s) ") + std::to_string(call.rank) + " at " +
-                     address(call.rank).text() + " (" + call.dialer->so_far() + ")";
+                     address(call.rank).text() + " (" + call.connector->so_far() + ")";
     }
     if (number > kMost)
         lacks += " and " + std::to_string(number - kMost) + " more";
@@ -102,25 +102,25 @@ std::vector<int> Weaver::awaited() const {
 
 // A call that rests between two tries has no place: who cannot be reached keeps nobody waiting.
 void Weaver::call_on() {
-    const auto tries_now = [](const Call &call) { return call.dialer->tries_now(); };
+    const auto tries_now = [](const Call &call) { return call.connector->tries_now(); };
     std::ptrdiff_t places =
         static_cast<std::ptrdiff_t>(group_.at_once) - std::ranges::count_if(calls_, tries_now);
     for (Call &call : calls_) {
         const bool had_place = tries_now(call);
         if (!had_place && places == 0)
             continue;
-        switch (call.dialer->progress(now_ns())) {
-        case net::Connector::State::failed: throw call.dialer->failure();
+        switch (call.connector->progress(now_ns())) {
+        case net::Connector::State::failed: throw call.connector->failure();
         case net::Connector::State::trying:
             places += (had_place ? 1 : 0) - (tries_now(call) ? 1 : 0);
             continue;
         case net::Connector::State::open: break;
         }
         places += had_place ? 1 : 0;
-        add(call.line, call.rank, call.dialer->take());
-        call.dialer.reset();
+        add(call.line, call.rank, call.connector->take());
+        call.connector.reset();
     }
-    std::erase_if(calls_, [](const Call &call) { return call.dialer == nullptr; });
+    std::erase_if(calls_, [](const Call &call) { return call.connector == nullptr; });
 }
 
 // Who calls a second time has given up the first call.

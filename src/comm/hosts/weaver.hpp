@@ -37,7 +37,7 @@ private:
     struct Call {
         std::size_t line;
         int rank;
-        std::unique_ptr<net::Connector> dialer;
+        std::unique_ptr<net::Connector> connector;
     };
 
     int size() const { return static_cast<int>(group_.in_job.size()); }

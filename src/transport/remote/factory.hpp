@@ -51,7 +51,7 @@ public:
     virtual std::string remedy() const = 0;
     // Once, when they are complete.  `events` and `segment` outlive the links; the links keep what
     // they need of this and of the transport.  Rings, mirrors and mailboxes are memory of the
-    // segment, which a transport that has to register memory registers here.  Parcels come from
+    // segment, which a transport that has to register memory registers here.  Packets come from
     // and go to other memory as well, that of pools above all: it is seen as they come.
     virtual std::unique_ptr<Links> links(EventSet &events, Segment &segment) = 0;
 };

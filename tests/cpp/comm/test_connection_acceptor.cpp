@@ -41,9 +41,10 @@ struct Pair {
     }
 
     net::Opened call(std::uint64_t epoch) {
-        const auto dialer = calling.call({ConnectionKind::data, 3}, 0, epoch);
-        REQUIRE(until([&] { return dialer->progress(now_ns()) == net::Connector::State::open; }));
-        return dialer->take();
+        const auto connector = calling.call({ConnectionKind::data, 3}, 0, epoch);
+        REQUIRE(
+            until([&] { return connector->progress(now_ns()) == net::Connector::State::open; }));
+        return connector->take();
     }
     std::optional<net::Opened> take(std::uint64_t epoch, int rank = 1) {
         return called.take({ConnectionKind::data, 3}, rank, epoch);

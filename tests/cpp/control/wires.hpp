@@ -125,13 +125,13 @@ private:
                 woken_ = false;
                 come.swap(come_);
             }
-            for (const WireMessage &parcel : come)
-                if (parcel.kind == Kind::bytes)
-                    listener.on_bytes(parcel.pair.first, parcel.bytes);
-                else if (parcel.kind == Kind::broken)
-                    listener.on_broken(parcel.pair.first, "its process has ended");
+            for (const WireMessage &packet : come)
+                if (packet.kind == Kind::bytes)
+                    listener.on_bytes(packet.pair.first, packet.bytes);
+                else if (packet.kind == Kind::broken)
+                    listener.on_broken(packet.pair.first, "its process has ended");
                 else
-                    listener.on_restored(parcel.pair.first);
+                    listener.on_restored(packet.pair.first);
         }
         void drain(const stretto::control::RankSet &) override {}
         void wake() override {
@@ -139,9 +139,9 @@ private:
             woken_ = true;
             news_.notify_one();
         }
-        void hand_over(WireMessage parcel) {
+        void hand_over(WireMessage packet) {
             const std::lock_guard lock(mutex_);
-            come_.push_back(std::move(parcel));
+            come_.push_back(std::move(packet));
             news_.notify_one();
         }
 
@@ -179,10 +179,10 @@ private:
                 changed_.wait_until(lock, due);
                 continue;
             }
-            WireMessage parcel = std::move(queue_.extract(queue_.begin()).mapped());
-            const int to = parcel.pair.second;
+            WireMessage packet = std::move(queue_.extract(queue_.begin()).mapped());
+            const int to = packet.pair.second;
             if (!dead_.contains(to))
-                ends_[static_cast<std::size_t>(to)]->hand_over(std::move(parcel));
+                ends_[static_cast<std::size_t>(to)]->hand_over(std::move(packet));
         }
     }
 

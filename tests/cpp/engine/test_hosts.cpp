@@ -242,7 +242,7 @@ TEST_CASE("bytes that open the windows of connections mean nothing") {
     constexpr int kCalls = 3;
     for (const Vector &output : play(world, schedule, 5003, kCalls, pipes))
         CHECK(stretto::test::wrong_sums(output, world.ranks()) == 0);
-    // 10 pairs of ranks on different hosts, three parcels each.
+    // 10 pairs of ranks on different hosts, three packets each.
     CHECK(pipes.sent(transport::WireMessage::padding) == kCalls * 10 * 3);
 }
 

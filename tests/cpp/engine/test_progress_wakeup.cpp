@@ -18,23 +18,23 @@ class Watcher {
 public:
     Watcher()
         : thread_([this] {
-              while (!lookout.stopped()) {
-                  lookout.wait();
-                  lookout.leave_behind(Left::nothing);
+              while (!wakeup.stopped()) {
+                  wakeup.wait();
+                  wakeup.leave_behind(Left::nothing);
                   ++times;
               }
           }) {}
     ~Watcher() {
-        lookout.stop();
+        wakeup.stop();
         thread_.join();
     }
 
     // A caller has come and gone; true if it has woken the thread.
     bool visit(Left left) {
-        lookout.come();
-        const bool wake = lookout.leave(left);
+        wakeup.come();
+        const bool wake = wakeup.leave(left);
         if (wake)
-            lookout.wake();
+            wakeup.wake();
         return wake;
     }
     // Long enough for the thread to have fallen asleep for good.
@@ -45,7 +45,7 @@ public:
         CHECK(times == wanted);
     }
 
-    stretto::engine::ProgressWakeup lookout;
+    stretto::engine::ProgressWakeup wakeup;
     std::atomic<int> times{0};
 
 private:
@@ -81,15 +81,15 @@ TEST_CASE("a thread that is awake finds what is left by itself, unless it is urg
 
 TEST_CASE("a thread stays away from callers") {
     Watcher watcher;
-    watcher.lookout.come(); // a thread of the program stays in a call
+    watcher.wakeup.come(); // a thread of the program stays in a call
     int visits = 1;
     for (; watcher.visit(Left::something) && visits < 1000; ++visits)
         watcher.await(visits);
     REQUIRE(visits < 1000);
     Watcher::sleep();
     CHECK(watcher.times == visits - 1);
-    CHECK(watcher.lookout.callers());
-    CHECK(!watcher.lookout.leave(Left::something)); // it has been looking all the time
+    CHECK(watcher.wakeup.callers());
+    CHECK(!watcher.wakeup.leave(Left::something)); // it has been looking all the time
     watcher.await(visits);
-    CHECK(!watcher.lookout.callers());
+    CHECK(!watcher.wakeup.callers());
 }

@@ -42,24 +42,24 @@ Address deserted() {
     return local_address(listener.get());
 }
 
-// Lets both go on until the dialer is done; the dialer's clock is `now`.
-State let_go_on(Connector &dialer, Listener *listener) {
+// Lets both go on until the connector is done; the connector's clock is `now`.
+State let_go_on(Connector &connector, Listener *listener) {
     const std::uint64_t deadline = now_ns() + test::kAges;
-    while (dialer.progress(now_ns()) == State::trying) {
+    while (connector.progress(now_ns()) == State::trying) {
         REQUIRE(now_ns() < deadline);
         if (listener != nullptr)
             listener->progress(now_ns());
-        pollfd entry = dialer.waits_for();
+        pollfd entry = connector.waits_for();
         poll(&entry, 1, 1);
     }
-    return dialer.state();
+    return connector.state();
 }
 
-std::string failure(Connector &dialer, Status status) {
-    REQUIRE(dialer.state() == State::failed);
-    CHECK(dialer.failure().status() == status);
-    CHECK(dialer.waits_for().fd == -1);
-    const std::string text = dialer.failure().what();
+std::string failure(Connector &connector, Status status) {
+    REQUIRE(connector.state() == State::failed);
+    CHECK(connector.failure().status() == status);
+    CHECK(connector.waits_for().fd == -1);
+    const std::string text = connector.failure().what();
     CHECK(text.find("rank 3 on " + host_name() + " could not open a data connection to rank 0") ==
           0);
     return text;
@@ -69,9 +69,9 @@ std::string failure(Connector &dialer, Status status) {
 
 TEST_CASE("a connection is opened, and both sides hold the same") {
     Listener listener = listening();
-    Connector dialer(kJob, purpose(), {listener.address()});
-    REQUIRE(let_go_on(dialer, &listener) == State::open);
-    const Opened here = dialer.take();
+    Connector connector(kJob, purpose(), {listener.address()});
+    REQUIRE(let_go_on(connector, &listener) == State::open);
+    const Opened here = connector.take();
     std::optional<Opened> there;
     while (!(there = listener.take()))
         listener.progress(now_ns());
@@ -83,68 +83,68 @@ TEST_CASE("a connection is opened, and both sides hold the same") {
 
 TEST_CASE("it tries until somebody listens") {
     const Address at = deserted();
-    Connector dialer(kJob, purpose(), {at});
+    Connector connector(kJob, purpose(), {at});
     // Its time passes when we say so.
     std::uint64_t now = now_ns();
     std::vector<std::uint64_t> pauses;
     for (int i = 0; i < 9; ++i) {
-        while (dialer.wake_at() <= now || dialer.waits_for().fd != -1) {
-            REQUIRE(dialer.progress(now) == State::trying);
-            pollfd entry = dialer.waits_for();
+        while (connector.wake_at() <= now || connector.waits_for().fd != -1) {
+            REQUIRE(connector.progress(now) == State::trying);
+            pollfd entry = connector.waits_for();
             if (entry.fd != -1)
                 poll(&entry, 1, -1);
         }
-        pauses.push_back((dialer.wake_at() - now) / 1'000'000);
-        now = dialer.wake_at();
+        pauses.push_back((connector.wake_at() - now) / 1'000'000);
+        now = connector.wake_at();
     }
     CHECK(pauses == std::vector<std::uint64_t>{10, 20, 40, 80, 160, 320, 500, 500, 500}); // ms
     Listener listener = listening(at);
-    while (dialer.progress(now) == State::trying) {
+    while (connector.progress(now) == State::trying) {
         listener.progress(now);
         now += 1'000'000;
     }
-    CHECK(dialer.state() == State::open);
+    CHECK(connector.state() == State::open);
 }
 
 TEST_CASE("of several addresses the one that answers") {
     Listener listener = listening();
-    Connector dialer(kJob, purpose(),
-                     {deserted(), *Address::numeric("127.0.0.2", 1), listener.address()});
-    REQUIRE(let_go_on(dialer, &listener) == State::open);
-    CHECK(dialer.take().peer == listener.address());
+    Connector connector(kJob, purpose(),
+                        {deserted(), *Address::numeric("127.0.0.2", 1), listener.address()});
+    REQUIRE(let_go_on(connector, &listener) == State::open);
+    CHECK(connector.take().peer == listener.address());
 }
 
 TEST_CASE("the time is over") {
     const Address at = deserted();
-    Connector dialer(kJob, purpose(), {at}, {.deadline = now_ns() + 50'000'000});
-    let_go_on(dialer, nullptr);
-    const std::string why = failure(dialer, Status::timeout);
+    Connector connector(kJob, purpose(), {at}, {.deadline = now_ns() + 50'000'000});
+    let_go_on(connector, nullptr);
+    const std::string why = failure(connector, Status::timeout);
     CHECK(why.find(at.text()) != std::string::npos);
     CHECK(why.find("Connection refused") != std::string::npos);
     CHECK(why.find("STRETTO_IFACE") != std::string::npos);
-    CHECK_THROWS_AS(wait_for(dialer), Error);
+    CHECK_THROWS_AS(wait_for(connector), Error);
 }
 
 TEST_CASE("who does not answer is tried again") {
     Listener silent = listening(); // which nobody drives
-    Connector dialer(kJob, purpose(), {silent.address()},
-                     {.deadline = now_ns() + 200'000'000, .try_ns = 20'000'000});
-    let_go_on(dialer, nullptr);
-    CHECK(failure(dialer, Status::timeout).find("did not answer in time") != std::string::npos);
+    Connector connector(kJob, purpose(), {silent.address()},
+                        {.deadline = now_ns() + 200'000'000, .try_ns = 20'000'000});
+    let_go_on(connector, nullptr);
+    CHECK(failure(connector, Status::timeout).find("did not answer in time") != std::string::npos);
 }
 
 TEST_CASE("who proves itself too late is given twice as long each time") {
     constexpr std::uint64_t kMillisecond = 1'000'000;
     const Listener silent = listening();
-    Connector dialer(kJob, purpose(), {silent.address()},
-                     {.try_ns = 20 * kMillisecond, .most_try_ns = 100 * kMillisecond});
+    Connector connector(kJob, purpose(), {silent.address()},
+                        {.try_ns = 20 * kMillisecond, .most_try_ns = 100 * kMillisecond});
     std::vector<std::uint64_t> tries; // ms
     bool trying = false;
     for (std::uint64_t now = 0; tries.size() < 6; now += kMillisecond) {
-        dialer.progress(now);
-        if (dialer.tries_now() && !trying)
+        connector.progress(now);
+        if (connector.tries_now() && !trying)
             tries.push_back(0);
-        trying = dialer.tries_now();
+        trying = connector.tries_now();
         if (trying)
             ++tries.back();
     }
@@ -154,9 +154,9 @@ TEST_CASE("who proves itself too late is given twice as long each time") {
 
 TEST_CASE("another secret ends the trying, and says what to do") {
     Listener listener = listening(loopback(), Key(filled(2)));
-    Connector dialer(kJob, purpose(), {listener.address()});
-    let_go_on(dialer, &listener);
-    const std::string why = failure(dialer, Status::mismatch);
+    Connector connector(kJob, purpose(), {listener.address()});
+    let_go_on(connector, &listener);
+    const std::string why = failure(connector, Status::mismatch);
     CHECK(why.find("all ranks need the same secret") != std::string::npos);
     CHECK(why.find(listener.address().text()) != std::string::npos);
 }
@@ -196,10 +196,10 @@ TEST_CASE("what is no rank is named by what it says") {
         while (read(socket.get(), bytes, sizeof(bytes)) > 0) {
         }
     });
-    Connector dialer(kJob, purpose(), {at});
-    let_go_on(dialer, nullptr);
+    Connector connector(kJob, purpose(), {at});
+    let_go_on(connector, nullptr);
     server.join();
-    const std::string why = failure(dialer, Status::argument);
+    const std::string why = failure(connector, Status::argument);
     CHECK(why.find("SSH-2.0-OpenSSH_9.2p1") != std::string::npos);
     CHECK(why.find("check the address and the port") != std::string::npos);
 }
@@ -217,9 +217,9 @@ TEST_CASE("waiting in one call, over IPv4 and IPv6") {
                 listener.progress(now_ns());
             }
         });
-        Connector dialer(kJob, purpose(), {listener.address()},
-                         {.deadline = now_ns() + test::kAges});
-        const Opened opened = wait_for(dialer);
+        Connector connector(kJob, purpose(), {listener.address()},
+                            {.deadline = now_ns() + test::kAges});
+        const Opened opened = wait_for(connector);
         other.join();
         CHECK(opened.agreement.purpose.from == 3);
         CHECK(opened.peer == listener.address());

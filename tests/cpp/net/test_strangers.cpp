@@ -89,9 +89,9 @@ TEST_CASE("ranks are let in through a crowd of strangers") {
         for (int rank = 1; rank <= ranks; ++rank) {
             ConnectionRole purpose;
             purpose.from = static_cast<std::uint32_t>(rank);
-            Connector dialer(kJob, purpose, {target}, {.deadline = now_ns() + test::kAges});
+            Connector connector(kJob, purpose, {target}, {.deadline = now_ns() + test::kAges});
             try {
-                wait_for(dialer);
+                wait_for(connector);
             } catch (const Error &error) {
                 ++failed;
                 MESSAGE(error.what());

@@ -46,7 +46,7 @@ public:
     // How often ranks have armed.
     std::uint64_t armed() const { return armed_.load(std::memory_order_relaxed); }
 
-    // Parcels of a kind that have been sent so far.
+    // Packets of a kind that have been sent so far.
     std::uint64_t sent(stretto::transport::WireMessage::Kind kind) const {
         return sent_[kind].load(std::memory_order_relaxed);
     }
@@ -55,7 +55,7 @@ private:
     using WireMessage = stretto::transport::WireMessage;
     struct Sent {
         int from;
-        WireMessage parcel;
+        WireMessage packet;
         std::vector<std::byte> payload;
     };
     struct End {
@@ -84,8 +84,8 @@ private:
         Links(Pipes &pipes, int rank, std::size_t room) : pipes_(pipes), rank_(rank), room_(room) {}
 
         std::string place(int) const override { return "a pipe away"; }
-        void send(int to, const WireMessage &parcel, const std::byte *payload, bool more) override {
-            given_.push_back({to, parcel, payload, more});
+        void send(int to, const WireMessage &packet, const std::byte *payload, bool more) override {
+            given_.push_back({to, packet, payload, more});
         }
         // What nobody pushes never goes, nor what has more behind it.
         void push(Which which) override {
@@ -128,21 +128,21 @@ private:
             }
             flush();
             for (const Sent &sent : come) {
-                if (sent.parcel.length != 0) {
-                    std::byte *place = receiver.place(sent.from, sent.parcel);
+                if (sent.packet.length != 0) {
+                    std::byte *place = receiver.place(sent.from, sent.packet);
                     if (place == nullptr) {
-                        receiver.broken(sent.from, "no parcel");
+                        receiver.broken(sent.from, "no packet");
                         continue;
                     }
                     std::memcpy(place, sent.payload.data(), sent.payload.size());
                 }
-                receiver.arrived(sent.from, sent.parcel);
+                receiver.arrived(sent.from, sent.packet);
             }
             return !come.empty();
         }
         void drop(int rank) override {
-            for (std::deque<Waiting> *parcels : {&given_, &waiting_})
-                std::erase_if(*parcels, [rank](const Waiting &each) { return each.to == rank; });
+            for (std::deque<Waiting> *packets : {&given_, &waiting_})
+                std::erase_if(*packets, [rank](const Waiting &each) { return each.to == rank; });
         }
         bool sent() const override { return waiting_.empty(); }
         bool delivered() const override { return sent(); }
@@ -150,7 +150,7 @@ private:
     private:
         struct Waiting {
             int to;
-            WireMessage parcel;
+            WireMessage packet;
             const std::byte *payload;
             bool more = false;
         };
@@ -164,17 +164,17 @@ private:
                 const std::lock_guard lock(to.mutex);
                 const auto index = static_cast<std::size_t>(each.to);
                 full[index] =
-                    full[index] || (to.bytes != 0 && to.bytes + each.parcel.length > room_);
+                    full[index] || (to.bytes != 0 && to.bytes + each.packet.length > room_);
                 if (full[index]) {
                     to.blocked.insert(rank_);
                     still.push_back(each);
                     continue;
                 }
-                pipes_.sent_[each.parcel.kind].fetch_add(1, std::memory_order_relaxed);
-                to.bytes += each.parcel.length;
+                pipes_.sent_[each.packet.kind].fetch_add(1, std::memory_order_relaxed);
+                to.bytes += each.packet.length;
                 to.queue.push_back(
-                    {rank_, each.parcel,
-                     std::vector<std::byte>(each.payload, each.payload + each.parcel.length)});
+                    {rank_, each.packet,
+                     std::vector<std::byte>(each.payload, each.payload + each.packet.length)});
                 to.ring(pipes_.tells_);
             }
             waiting_.swap(still);
