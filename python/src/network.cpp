@@ -24,6 +24,8 @@ namespace {
 // (name, up, whether it is used, loopback, MTU, Mbit/s, addresses) of each; `filtered`: used is
 // what STRETTO_IFACE takes, and if that cannot be read an error is thrown.
 nb::list interfaces(bool filtered) {
+    if (filtered)
+        net::check_interface_filter();
     const net::InterfaceFilter filter = filtered ? net::interface_filter() : net::InterfaceFilter();
     nb::list result;
     for (const net::Interface &interface : net::interfaces()) {

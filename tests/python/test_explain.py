@@ -120,7 +120,7 @@ def test_the_table_has_the_reasons():
     for name in package.algorithms("allreduce"):
         assert name in shown
     # A rule that nobody measured yields to no prediction, but says so.
-    assert "prediction" in run("--ranks", 7, "--cores", 8, "--bytes", "4K",
+    assert "prediction" in run("--ranks", 4, "--cores", 4, "--bytes", "12K",
                                "--reproducible", "full").output  # fmt: skip
 
 
