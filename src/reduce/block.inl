@@ -56,29 +56,38 @@ private:
     std::uint32_t bits_ = 0;
 };
 
-// Asks for the `Bytes` from `at` on.
-template<std::size_t Bytes, int Ins>
-[[gnu::always_inline]] inline void fetch(const Sources<Ins> &in, std::size_t at) {
-    for (int k = 0; k < in.size(); ++k)
-        for (std::size_t byte = 0; byte < Bytes; byte += kLine)
-            __builtin_prefetch(in[k] + at + byte);
+// Asks for the `Bytes` from `from` on.
+template<std::size_t Bytes>
+[[gnu::always_inline]] inline void fetch(const std::byte *from) {
+    for (std::size_t byte = 0; byte < Bytes; byte += kLine)
+        __builtin_prefetch(from + byte);
 }
 
-// `Count` vectors of `Bytes` bytes, `stride` apart.  All are read before any is written.
-template<class Element, class Operation, std::size_t Bytes, std::size_t Count, int Ins, int Outs>
+// `Count` vectors of `Bytes` bytes, `stride` apart.  All are read before any is written.  With
+// `Fetch`, as many bytes at `ahead` are asked for, of each operand as it is read.
+template<class Element, class Operation, std::size_t Bytes, std::size_t Count, bool Fetch = false,
+         int Ins, int Outs>
 [[gnu::always_inline]] inline void block(const Sources<Ins> &in, const Sinks<Outs> &out,
-                                         std::size_t at, std::size_t stride, StreamMask streamed) {
+                                         std::size_t at, std::size_t stride, StreamMask streamed,
+                                         std::size_t ahead = 0) {
     using V = Vector<typename Element::Stored, (Bytes < kLeastVector ? kLeastVector : Bytes)>;
-    const auto operand = [&](int k, std::size_t v) [[gnu::always_inline]] {
-        return Element::enter(load<V, Bytes>(in[k] + at + v * stride));
+    const auto vector = [&](const std::byte *from, std::size_t v) __attribute__((always_inline)) {
+        return Element::enter(load<V, Bytes>(from + at + v * stride));
     };
-    decltype(operand(0, 0)) folded[Count];
+    const std::byte *from = in[0];
+    decltype(vector(from, 0)) folded[Count];
+    if constexpr (Fetch)
+        fetch<Bytes * Count>(from + ahead);
     for (std::size_t v = 0; v < Count; ++v)
-        folded[v] = operand(0, v);
-    for (int k = 1; k < in.size(); ++k)
+        folded[v] = vector(from, v);
+    for (int k = 1; k < in.size(); ++k) {
+        from = in[k];
+        if constexpr (Fetch)
+            fetch<Bytes * Count>(from + ahead);
         for (std::size_t v = 0; v < Count; ++v)
             folded[v] = Element::template settle<Operation>(
-                combine<Element, Operation>(folded[v], operand(k, v)));
+                combine<Element, Operation>(folded[v], vector(from, v)));
+    }
     V result[Count];
     for (std::size_t v = 0; v < Count; ++v)
         result[v] = Element::leave(finish<Element, Operation>(folded[v]));

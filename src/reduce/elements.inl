@@ -6,13 +6,15 @@
 // vectors, a Pair.  settle() is what happens to a result between two operands of a fold.
 #pragma once
 
+#include <type_traits>
+
 #include "reduce/vectors.inl"
 
 namespace stretto::reduce {
 namespace {
 
-// kWide: so long, and so quick to enter and leave, that memory limits a reduction rather than
-// arithmetic; then the passes are compiled for each number of operands.
+// kHoisted: up to how many operands passes are compiled for each number of them.  1 is for elements
+// so short, or so slow to enter and leave, that arithmetic limits a reduction rather than memory.
 
 // As they lie in memory.
 template<class T>
@@ -20,7 +22,7 @@ struct Plain {
     using Stored = T;
     using Lane = T;
     static constexpr std::size_t kBytes = sizeof(T);
-    static constexpr bool kWide = sizeof(T) >= 4;
+    static constexpr int kHoisted = sizeof(T) < 4 ? 1 : std::is_floating_point_v<T> ? 8 : 4;
     template<class V>
     static V enter(V value) {
         return value;
@@ -39,13 +41,13 @@ struct Plain {
 template<class T>
 struct Complex : Plain<T> {
     static constexpr std::size_t kBytes = 2 * sizeof(T);
-    static constexpr bool kWide = false;
+    static constexpr int kHoisted = 1;
 };
 
 // Truth values: any bit means true.  Held as all bits or none, and given back as 1 or 0.
 template<std::size_t Bytes>
 struct Truth : Plain<Unsigned<Bytes>> {
-    static constexpr bool kWide = false;
+    static constexpr int kHoisted = 1;
     template<class V>
     static V enter(V value) {
         return as<V>(value != V{});
@@ -68,7 +70,7 @@ struct Short {
     using Stored = std::uint16_t;
     using Lane = float;
     static constexpr std::size_t kBytes = 2;
-    static constexpr bool kWide = Format::kQuick;
+    static constexpr int kHoisted = Format::kQuick ? 8 : 1;
     template<class V>
     using Held = Pair<Vector<float, sizeof(V)>>;
 

@@ -35,11 +35,11 @@ V nan() {
 }
 
 // An operation has apply(), for vectors of a pair of operands, and finish(), before a result is
-// rounded or stored.
+// rounded or stored; and kHoisted, as elements have it: more for what is done to many elements.
 
 // Which operand's NaN an addition passes on depends on how it was compiled, so all become one.
 struct Arithmetic {
-    static constexpr bool kHoisted = true;
+    static constexpr int kHoisted = 1;
     template<class Lane, class V>
     static V finish(V value) {
         if constexpr (std::is_floating_point_v<Lane>)
@@ -50,6 +50,7 @@ struct Arithmetic {
 };
 
 struct Sum : Arithmetic {
+    static constexpr int kHoisted = 8;
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a + b;
@@ -57,6 +58,7 @@ struct Sum : Arithmetic {
 };
 
 struct Product : Arithmetic {
+    static constexpr int kHoisted = 4;
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a * b;
@@ -64,7 +66,6 @@ struct Product : Arithmetic {
 };
 
 struct ComplexProduct : Arithmetic {
-    static constexpr bool kHoisted = false;
     template<class Lane, class V>
     static V apply(V a, V b) {
         return apply<Lane>(a, b, std::make_index_sequence<sizeof(V) / sizeof(Lane)>{});
@@ -92,7 +93,7 @@ struct Quotient : Arithmetic {
 };
 
 struct Selection {
-    static constexpr bool kHoisted = true;
+    static constexpr int kHoisted = 4;
     template<class Lane, class V>
     static V finish(V value) {
         return value;
@@ -130,7 +131,7 @@ struct Maximum : Selection {
 
 // Of truth values, too.
 struct Bitwise : Selection {
-    static constexpr bool kHoisted = false;
+    static constexpr int kHoisted = 1;
 };
 struct And : Bitwise {
     template<class Lane, class V>
@@ -189,6 +190,7 @@ template<class Element, class Operation, class Held>
 // Rounded after each pair of operands, not only at the end.
 template<class Element>
 struct EachRounded : Element {
+    static constexpr int kHoisted = Element::kHoisted < 4 ? Element::kHoisted : 4;
     template<class Operation, class Held>
     static Held settle(Held value) {
         return Element::enter(Element::leave(finish<Element, Operation>(value)));

@@ -9,9 +9,10 @@
 //     [24, 344)   middle   5 vectors: a block of 4, then 1; all stores to out[0] aligned
 //     [344, 360)  edge     what is left
 //
-// The middle exists for each number of operands up to 8, with its pointers in registers; the edge
-// exists once for all, and is the whole of a small pass.  Each block of bytes is read from all
-// operands before it is written anywhere, and never read again: so an output may be an operand.
+// For what is reduced most the middle exists for each small number of operands, with its pointers
+// in registers; the edge exists once for all, and is the whole of a small pass.  Each block of
+// bytes is read from all operands before it is written anywhere, and never read again: so an output
+// may be an operand.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,6 @@
 namespace stretto::reduce {
 namespace {
 
-constexpr int kMostHoisted = 8; // operands; beyond, their number is not compiled in
 // Bytes ahead of the loads.  Processors look ahead themselves, but not beyond a page: cells that
 // come from another core's cache are read up to a fifth faster.
 constexpr std::size_t kAhead = 4096;
@@ -57,11 +57,26 @@ struct Layout {
     return {begin, size - (size - begin) % kLine, streamed};
 }
 
+// Up to how many operands there is a middle for each number of them.  Middles take most of the time
+// that the library takes to compile, so they are for what is reduced in bulk.  A loop over any
+// number of operands takes half as long again for 2 from the first-level cache, a tenth more for 5;
+// and as long where memory limits.
+template<class Element, class Operation>
+constexpr int most_hoisted() {
+#if defined(STRETTO_WIDE_KERNELS) // few processors are left for the narrow ones
+    if (kVector == kLeastVector &&
+        !(std::is_floating_point_v<typename Element::Stored> && std::is_same_v<Operation, Sum>))
+        return 1;
+#endif
+    return std::min(Element::kHoisted, Operation::kHoisted);
+}
+
 template<class Element, class Operation>
 struct Kernel {
     static constexpr std::size_t kElement = Element::kBytes;
     static constexpr bool kCopies = std::is_same_v<Operation, Only>;
-    static constexpr bool kHoisted = Element::kWide && Operation::kHoisted;
+    // Up to so many operands, their number is compiled in.
+    static constexpr int kMostHoisted = most_hoisted<Element, Operation>();
     using Stored = Vector<typename Element::Stored, kVector>;
     static constexpr std::size_t kUnroll = // four vectors in flight, as they are held
         4 * kVector / sizeof(Element::enter(Stored{}));
@@ -79,11 +94,11 @@ struct Kernel {
         if (end - at >= 2 * kBlock)
             for (std::size_t first = at; first < std::min(at + kAhead, end - kBlock);
                  first += kBlock)
-                fetch<kBlock>(sources, first);
-        for (; end - at >= kBlock; at += kBlock) {
-            fetch<kBlock>(sources, std::min(at + kAhead, end - kBlock));
-            block<Element, Operation, kVector, kUnroll>(sources, sinks, at, kVector, mask);
-        }
+                for (int k = 0; k < sources.size(); ++k)
+                    fetch<kBlock>(sources[k] + first);
+        for (; end - at >= kBlock; at += kBlock)
+            block<Element, Operation, kVector, kUnroll, true>(sources, sinks, at, kVector, mask,
+                                                              std::min(at + kAhead, end - kBlock));
         for (; at != end; at += kVector)
             block<Element, Operation, kVector, 1>(sources, sinks, at, 0, mask);
     }
@@ -99,7 +114,7 @@ struct Kernel {
     static Middle middle_for(int outs, int ins) {
         if constexpr (kCopies)
             return outs == 1 ? &middle<1, 1> : outs == 2 ? &middle<1, 2> : &middle<1, 0>;
-        else if constexpr (!kHoisted)
+        else if constexpr (kMostHoisted < 2)
             return &middle<0, 0>;
         else {
             constexpr std::make_integer_sequence<int, kMostHoisted - 1> hoisted{};

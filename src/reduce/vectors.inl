@@ -30,7 +30,7 @@ using Vector = typename VectorOf<T, Bytes>::type;
 
 template<std::size_t Bytes>
 using Unsigned =
-    std::tuple_element_t<std::bit_width(Bytes) - 1,
+    std::tuple_element_t<static_cast<std::size_t>(std::bit_width(Bytes) - 1),
                          std::tuple<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>>;
 
 // The same bits as another type of the same size.
