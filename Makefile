@@ -28,7 +28,7 @@ c_files := $(shell find src include mpi python tests bench examples lab -type f 
 	-not -path '*/.venv/*' -not -path '*/.build/*')
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
-.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-asan test-tsan \
+.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-compilers test-asan test-tsan \
 	reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
@@ -116,6 +116,11 @@ test-asan: $(TOOLS)
 test-tsan: $(TOOLS)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests)))
 	$(call ctest,tsan,-j $(JOBS) $(call only,$(shared_tests)))
+
+# Warnings are errors, with each GCC from 12 and Clang from 15 on that is installed, or those that
+# COMPILERS names by their C++ compilers.
+test-compilers: $(TOOLS)
+	tools/check_compilers.sh $(BIN)/cmake $(BIN)/ninja $(abspath $(BIN)/python) $(JOBS) build/compilers
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(TOOLS)

@@ -14,6 +14,10 @@ set(STRETTO_STRICT "")
 if(STRETTO_WERROR AND NOT STRETTO_SANITIZE)
   set(STRETTO_STRICT -Werror)
 endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # GCC 12's <algorithm> calls what it declares deprecated itself, and Clang says so from 17 on.
+  list(APPEND STRETTO_STRICT -Wno-deprecated-declarations)
+endif()
 
 # stretto_layer(NAME [TOGETHER] USES layer... SOURCES file...)
 #

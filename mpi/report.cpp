@@ -53,7 +53,7 @@ void Report::count(Kind kind, Reason reason) {
 }
 
 void Report::time(Kind kind, bool by_stretto, std::size_t bytes, double seconds) {
-    const auto power = std::min<std::size_t>(kSizes - 1, std::bit_width(bytes));
+    const auto power = std::min(kSizes - 1, static_cast<std::size_t>(std::bit_width(bytes)));
     const std::lock_guard lock(mutex_);
     Times &times = numbers_.times[static_cast<std::size_t>(kind)][power][by_stretto ? 0 : 1];
     times.seconds += seconds;

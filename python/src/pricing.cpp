@@ -22,12 +22,12 @@ nb::dict price(const schedule::Schedule &schedule, std::size_t count, std::size_
                std::optional<std::size_t> slice, double latency, double overhead, double byte,
                double reduce) {
     const select::Link link{latency, overhead, byte, reduce};
+    const select::Topology network{.host_of = {}, .inside = link, .between = link};
     select::Price price;
     {
         const nb::gil_scoped_release released;
         price = select::price(schedule, schedule.partition.fitting(count), element,
-                              slice.value_or(std::numeric_limits<std::size_t>::max()),
-                              {.host_of = {}, .inside = link, .between = link});
+                              slice.value_or(std::numeric_limits<std::size_t>::max()), network);
     }
     nb::dict result;
     result["seconds"] = price.seconds;

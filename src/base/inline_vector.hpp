@@ -80,15 +80,22 @@ private:
     void grow(std::size_t least) {
         const std::size_t capacity = std::max<std::size_t>(least, 2 * std::size_t{capacity_});
         auto larger = std::make_unique_for_overwrite<T[]>(capacity);
-        std::copy(begin(), end(), larger.get());
+        if (many_)
+            std::copy(many_.get(), many_.get() + size_, larger.get());
+        else
+            copy_few(larger.get());
         many_ = std::move(larger);
         capacity_ = static_cast<std::uint32_t>(capacity);
     }
 
+    // Those in the object.  From GCC 13 on, the compiler warns if it does not see that they fit in
+    // it.
+    void copy_few(T *to) const { std::copy(few_, few_ + std::min<std::size_t>(size_, Inline), to); }
+
     void take(InlineVector &other) {
         if (other.many_ == nullptr) {
-            size_ = 0;
-            insert(other.begin(), other.end());
+            other.copy_few(data());
+            size_ = other.size_;
         } else {
             many_ = std::move(other.many_);
             size_ = other.size_;

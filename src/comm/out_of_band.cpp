@@ -35,7 +35,7 @@ public:
     std::string get() const { return std::string(characters_, strnlen(characters_, N)); }
 
 private:
-    char characters_[N] = "";
+    char characters_[N] = {};
 };
 
 // Why a rank cannot go on, if it cannot.

@@ -46,7 +46,7 @@ namespace stretto::algorithms {
 
 namespace {
 
-constexpr Lane kReduce = 0, kResults = 1;
+constexpr Lane kResults = 1; // reductions take lane 0
 
 // The ops of one position, round by round.
 class Pipeline {
