@@ -14,9 +14,9 @@ namespace {
 // with all beats everything, as a second phase costs a second latency; then the owner of a block
 // reduces it in one n-ary pass (direct) and everybody reads the result.  With several ranks on a
 // core the second phase costs a round of context switches: up to 48 KiB at 4 ranks on 2 cores, and
-// 12 KiB at 8, what all ranks read in one phase, P^2 vectors, is cheaper.  With a core for each of 8
-// or 16 ranks the lines through what was measured at 1 and 4 KiB in one phase, and at 16 and 64 KiB
-// in two, cross at 2.1 and 1.6 KiB: a rank reads P vectors in one phase, and two in two.
+// 12 KiB at 8, what all ranks read in one phase, P^2 vectors, is cheaper.  With a core for each of
+// 8 or 16 ranks the lines through what was measured at 1 and 4 KiB in one phase, and at 16 and 64
+// KiB in two, cross at 2.1 and 1.6 KiB: a rank reads P vectors in one phase, and two in two.
 std::size_t one_phase_most(const Situation &s) {
     if (s.ranks <= 2)
         return 24 << 10;
