@@ -111,14 +111,14 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
         situation.ranks = situation.cores = kRanks;
         situation.bytes = bytes;
         const std::string algorithm = select::choose(situation).algorithm;
-        engine::PlanOptions options;
-        options.count = bytes / 4;
-        options.slice = select::slice_bytes(situation);
-        options.ring_bytes = select::ring_bytes(kRanks);
-        options.cores = kRanks;
+        engine::PlanOptions plan_options;
+        plan_options.count = bytes / 4;
+        plan_options.slice = select::slice_bytes(situation);
+        plan_options.ring_bytes = select::ring_bytes(kRanks);
+        plan_options.cores = kRanks;
         plans.push_back(engine::compile(
             algorithms::make(algorithms::parse(situation.collective, algorithm), kRanks), rank,
-            options));
+            plan_options));
         const engine::Plan *plan = plans.back().get();
 
         auto *input = static_cast<float *>(std::malloc(bytes));
@@ -145,9 +145,9 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
                     if (kind == 1)
                         engine.play(call, tally);
                     else if (algorithm == "one_shot")
-                        hand.one_shot(input, output, bytes, options.slice);
+                        hand.one_shot(input, output, bytes, plan_options.slice);
                     else
-                        hand.direct(input, output, bytes, options.slice, plan->streams_output);
+                        hand.direct(input, output, bytes, plan_options.slice, plan->streams_output);
                 const std::uint64_t ticks = (now_ticks() - start) / static_cast<unsigned>(burst);
                 if (i >= 0)
                     meeting.seconds[rank][kind][i] =
