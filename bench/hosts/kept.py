@@ -56,7 +56,7 @@ class Kept:
         self, cluster: Cluster, command: list[str], limit: float, profile: str, **settings: str
     ) -> list[dict]:
         """The lines of JSON that a rank on each host prints."""
-        settings = {"STRETTO_TUNING": profile, "STRETTO_AUTOTUNE": "0", **settings}
+        settings = {"STRETTO_TUNING_FILE": profile, "STRETTO_AUTOTUNE": "0", **settings}
         passed = [word for name in settings for word in ("--env", f"{name}={settings[name]}")]
         whole = cluster.command("run", "--no-prefix", *passed, *command)
         return list(cluster.lines(whole, {}, limit))

@@ -242,7 +242,7 @@ class Sweep:
             plans.append((tuple(who), f"{size}/1/{turns}/1"))
             expected += (turns + 1) * (sum(of[name] for name in names) + 3 * min(of.values()))
         print(f"{self.ranks} ranks: about {expected / 60:.0f} minutes", flush=True)
-        settings = {"STRETTO_TUNING": self._profile(link), "STRETTO_RING_BYTES": str(ring)}
+        settings = {"STRETTO_TUNING_FILE": self._profile(link), "STRETTO_RING_BYTES": str(ring)}
         for record in self._records(cluster, plans, settings, START + PATIENCE * expected):
             if "bytes" in record:
                 size = record["bytes"]

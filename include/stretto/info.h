@@ -91,12 +91,12 @@ STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanos
 
 /* ---- the network ------------------------------------------------------------------------ */
 
-/* What the communicator knows of the network and of the times of calls, in JSON, as STRETTO_TUNING
- * takes it from a file (docs/hosts.md).  On several hosts it was measured when the job started, or
- * read, and is the same on all ranks; communicators made of others have that of the job.  If calls
- * that repeat have tried several algorithms, it holds their times: the same on all ranks once they
- * have made the same calls.  On one host the network is assumed, and no choice depends on it.
- * Valid until the communicator is finalized. */
+/* What the communicator knows of the network and of the times of calls, in JSON, as
+ * STRETTO_TUNING_FILE takes it from a file (docs/hosts.md).  On several hosts it was measured when
+ * the job started, or read, and is the same on all ranks; communicators made of others have that of
+ * the job.  If calls that repeat have tried several algorithms, it holds their times: the same on
+ * all ranks once they have made the same calls.  On one host the network is assumed, and no choice
+ * depends on it. Valid until the communicator is finalized. */
 STRETTO_API stretto_status stretto_network_profile(stretto_comm comm, const char **json);
 
 /* Add *nanoseconds to CLOCK_MONOTONIC of this host to get that of the host of the job's lowest

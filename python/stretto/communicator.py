@@ -266,8 +266,9 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         the links in seconds and seconds per byte, and of calls what trials have found so far.
 
         On several hosts it was measured when the job started, or read.  The same on all ranks once
-        they have made the same calls.  Written to a file as JSON it is what STRETTO_TUNING names,
-        for jobs that are to go by the same numbers and need no trials (docs/hosts.md).
+        they have made the same calls.  Written to a file as JSON it is what
+        STRETTO_TUNING_FILE names, for jobs that are to go by the same numbers and need no trials
+        (docs/hosts.md).
         """
         return json.loads(self._core.network_profile())
 

@@ -46,7 +46,7 @@ enum class Setting {
     sockets,
     congestion,
     delay,
-    tuning,
+    tuning_file,
     secret_file,
     secret,
     mpi,

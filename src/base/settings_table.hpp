@@ -232,8 +232,8 @@ inline constexpr std::array kSettings{
                            "experiments",
                 .most = kLongest,
                 .unit = "us"},
-    SettingInfo{.setting = Setting::tuning,
-                .variable = "STRETTO_TUNING",
+    SettingInfo{.setting = Setting::tuning_file,
+                .variable = "STRETTO_TUNING_FILE",
                 .kind = SettingKind::text,
                 .fallback = "",
                 .meaning = "the times of the network and its calls: a JSON file "

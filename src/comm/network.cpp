@@ -20,7 +20,7 @@
 namespace stretto::comm {
 
 bool names_profile() {
-    const std::string wanted = text(Setting::tuning);
+    const std::string wanted = text(Setting::tuning_file);
     return !wanted.empty() && wanted != "off" && wanted != "assumed" && wanted != "thorough";
 }
 
@@ -31,15 +31,15 @@ select::Profile profile_of_job(const transport::Segment &segment, int rank,
                                const PlayUnseen &play) {
     select::Profile profile;
     if (rank == 0 && names_profile())
-        profile = select::load_profile(text(Setting::tuning));
+        profile = select::load_profile(text(Setting::tuning_file));
     if (segment.placement().one_host())
         return profile;
-    const bool given = names_profile() ? profile.of_links : text(Setting::tuning) == "assumed";
+    const bool given = names_profile() ? profile.of_links : text(Setting::tuning_file) == "assumed";
     std::array<std::uint64_t, 1> measure = {given ? 0u : 1u};
     tell_all(play, segment.ranks(), "whether to measure", measure.data(), sizeof measure);
     if (measure[0] == 0)
         return profile;
-    const bool thorough = text(Setting::tuning) == "thorough";
+    const bool thorough = text(Setting::tuning_file) == "thorough";
     select::Profile found = measure_network(
         segment, rank, thorough ? Thoroughness::thorough : Thoroughness::brief, play);
     if (!profile.calls.empty())
@@ -79,7 +79,7 @@ void Communicator::learn() {
             " s).  Connections are open and shorter messages may have come: if this one needs full "
             "packets, the way between the hosts may carry none that are as large as their "
             "interfaces allow (look at their MTU; `ip link set DEV mtu 1500` to try); else see "
-            "whether a rank is stopped.  STRETTO_TUNING=assumed measures nothing");
+            "whether a rank is stopped.  STRETTO_TUNING_FILE=assumed measures nothing");
     try {
         profile_ = told(profile_of_job(*segment_, rank(), play), size(), rank(), play);
     } catch (...) { // also what only this rank can find wrong, such as a file

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What STRETTO_TUNING says.
+// What STRETTO_TUNING_FILE says.
 #pragma once
 
 namespace stretto::comm {

@@ -50,9 +50,10 @@ std::string text_of(const std::string &path) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "re"),
                                                                 &std::fclose);
     const auto refuse = [&](const std::string &why) {
-        throw Error(Status::argument,
-                    "the profile " + path + " (STRETTO_TUNING) cannot be read: " + why +
-                        "; correct the path, or unset STRETTO_TUNING and the network is measured");
+        throw Error(
+            Status::argument,
+            "the profile " + path + " (STRETTO_TUNING_FILE) cannot be read: " + why +
+                "; correct the path, or unset STRETTO_TUNING_FILE and the network is measured");
     };
     if (file == nullptr)
         refuse(std::strerror(errno));
@@ -127,8 +128,8 @@ Profile load_profile(const std::string &path) {
         return profile;
     } catch (const Error &error) {
         throw Error(error.status(),
-                    "the profile " + path + " (STRETTO_TUNING) is malformed: " + error.what() +
-                        "; correct it, or unset STRETTO_TUNING and the network is measured");
+                    "the profile " + path + " (STRETTO_TUNING_FILE) is malformed: " + error.what() +
+                        "; correct it, or unset STRETTO_TUNING_FILE and the network is measured");
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Profiles of networks as JSON: what STRETTO_TUNING names, and what a job says that it goes by.
+// Profiles of networks as JSON: what STRETTO_TUNING_FILE names, and what a job says that it goes
+// by.
 //
 //   {
 //     "stretto": "0.2.0",                  the version that wrote it

@@ -318,7 +318,7 @@ def hosts(names: str) -> dict[str, str]:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     return {
-        "STRETTO_FAKE_HOSTS": names, "STRETTO_ADDR": address, "STRETTO_TUNING": "assumed",
+        "STRETTO_FAKE_HOSTS": names, "STRETTO_ADDR": address, "STRETTO_TUNING_FILE": "assumed",
         "STRETTO_SECRET": "of-tests-only-0123456789abcdef-0123", "STRETTO_HEARTBEAT": "20ms",
     }  # fmt: skip
 

@@ -20,7 +20,7 @@ def run(*arguments: object) -> Result:
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch):
-    for name in ("STRETTO_TUNING", "STRETTO_ALGORITHM"):
+    for name in ("STRETTO_TUNING_FILE", "STRETTO_ALGORITHM"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -148,13 +148,13 @@ def test_a_profile_in_place_of_numbers(tmp_path, monkeypatch):
     given = explained(*network, "--profile", path)
     assert same(given) and path in given["profile"]
     assert not same(explained(*network))
-    monkeypatch.setenv("STRETTO_TUNING", path)
+    monkeypatch.setenv("STRETTO_TUNING_FILE", path)
     assert same(explained(*network))
     # Flags count more.
     slow = explained(*network, "--latency", "1s")
     assert min(each["predicted_seconds"] for each in slow["candidates"]
                if not each["excluded"]) > 1  # fmt: skip
-    monkeypatch.setenv("STRETTO_TUNING", "assumed")
+    monkeypatch.setenv("STRETTO_TUNING_FILE", "assumed")
     assert not same(explained(*network))
     assert "does not exist" in run(*network, "--profile", "/nowhere").output
 

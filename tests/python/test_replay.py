@@ -214,7 +214,7 @@ class Jobs:
             raise launching.LaunchError("broken off")
         given = dict(zip(command, command[1:], strict=False))
         settings = [word for flag, word in zip(command, command[1:], strict=False)
-                    if flag == "--env" and "TUNING" not in word]  # fmt: skip
+                    if flag == "--env" and "TUNING_FILE" not in word]  # fmt: skip
         mean = float(given["--mean"]) if "--mean" in given else None
         self.seen.append((int(given["--execution"]), mean, "--tell" in command, *settings))
         yield found()

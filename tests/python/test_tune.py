@@ -21,7 +21,7 @@ def hosts(names: str = "a,b,a", profile: str | None = None) -> dict[str, str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    more = {"STRETTO_TUNING": profile} if profile else {}
+    more = {"STRETTO_TUNING_FILE": profile} if profile else {}
     return {"STRETTO_FAKE_HOSTS": names, "STRETTO_ADDR": address, **SECRET, **more}
 
 
@@ -55,7 +55,7 @@ def test_one_host(stretto, tmp_path):
     assert set(entries(kind)) == {
         (size, skew, calls, "tune") for size in (4, 4096) for skew in (0, 0.25)
     }
-    assert f"export STRETTO_TUNING={path}" in done.stdout
+    assert f"export STRETTO_TUNING_FILE={path}" in done.stdout
     assert "3 ranks on 1 host" in done.stdout and "4 KiB" in done.stdout
     assert "left out" not in done.stdout
     # A job goes by it.
@@ -64,7 +64,7 @@ def test_one_host(stretto, tmp_path):
         "c.rank or print(json.dumps(c.network_profile()['calls']))"
     )
     job = stretto("run", "--no-prefix", "-n", 3, sys.executable, "-c", code,
-                  STRETTO_TUNING=str(path))  # fmt: skip
+                  STRETTO_TUNING_FILE=str(path))  # fmt: skip
     assert json.loads(job.stdout) == profile["calls"]
     # And so does an explanation.
     shown = stretto("explain", "--ranks", 3, "--bytes", "4K", "--json", "--profile", path)

@@ -26,7 +26,8 @@ MOST_RANKS = 1024
 @click.option(
     "--profile",
     type=click.Path(exists=True, dir_okay=False),
-    help="What is known of the network and of calls (docs/hosts.md).  [default: STRETTO_TUNING]",
+    help="What is known of the network and of calls (docs/hosts.md).  "
+    "[default: STRETTO_TUNING_FILE]",
 )
 @click.option("--latency", type=TIME, help="Of the network.  [default: the profile's, or 40us]")
 @click.option(
@@ -135,8 +136,8 @@ def explain(
 
 
 def profile_of_environment() -> str | None:
-    """The file that STRETTO_TUNING names, if it names one."""
-    named = os.environ.get("STRETTO_TUNING", "")
+    """The file that STRETTO_TUNING_FILE names, if it names one."""
+    named = os.environ.get("STRETTO_TUNING_FILE", "")
     return None if named in ("", "off", "assumed", "thorough") else named
 
 

@@ -74,7 +74,7 @@ def tune(ranks: int | None, pin: bool, output: Path, **options: Any) -> None:
     \b
     stretto tune -n 4 --seconds 20
     mpirun -n 8 -H node1:4,node2:4 stretto tune -o cluster.json
-    export STRETTO_TUNING=$PWD/cluster.json
+    export STRETTO_TUNING_FILE=$PWD/cluster.json
 
     On several hosts it first measures the network between rank 0 and every other host.  Then, for
     each collective and size, the algorithms whose price or prediction is close take turns: with
@@ -93,8 +93,8 @@ def tune(ranks: int | None, pin: bool, output: Path, **options: Any) -> None:
     """
     if not in_job():
         sys.exit(launch_again("tune", Options(ranks or 2, prefix=False, pin=pin)))
-    if os.environ.get("STRETTO_TUNING") != "assumed":
-        os.environ["STRETTO_TUNING"] = "thorough"
+    if os.environ.get("STRETTO_TUNING_FILE") != "assumed":
+        os.environ["STRETTO_TUNING_FILE"] = "thorough"
     os.environ["STRETTO_AUTOTUNE"] = "0"  # calls here are trials themselves
     with stretto.init() as comm:
         if ranks not in (None, comm.size):
@@ -216,7 +216,7 @@ def report(profile: dict[str, Any], rows: list[Row], output: Path) -> None:
         "takes: of the slowest rank, the median; late: from the last arrival to the last finish; "
         "ratio: of\nthe choice to the fastest, by the geometric mean of both; calls: of each "
         "algorithm\n\n"
-        f"export STRETTO_TUNING={output.resolve()}"
+        f"export STRETTO_TUNING_FILE={output.resolve()}"
     )
 
 

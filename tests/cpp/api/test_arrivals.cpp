@@ -78,14 +78,14 @@ void play(stretto_comm comm, int calls) {
 } // namespace
 
 TEST_CASE("whatever ranks come late, the sums are right and the choice is one") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     for (const int ranks : sizes({2, 3, 5}))
         test::with_ranks(ranks, [](stretto_comm comm) { play(comm, 48); });
 }
 
 TEST_CASE("algorithms for late ranks play for the arrivals of the last calls") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With soon("STRETTO_HEARTBEAT", "20ms"); // clocks are known soon
     for (const char *name :
          {"chain", "pre_reduced_ring", "late_rooted", "stragglar", "early_direct"})
@@ -97,7 +97,7 @@ TEST_CASE("algorithms for late ranks play for the arrivals of the last calls") {
 }
 
 TEST_CASE("whoever is late, and it is another one each time, comes last") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
     for (const int ranks : sizes({3, 5}))
@@ -119,7 +119,7 @@ TEST_CASE("whoever is late, and it is another one each time, comes last") {
 }
 
 TEST_CASE("parts come to all, whoever is late") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
     for (const char *name : {"", "late_last"})
@@ -147,7 +147,7 @@ TEST_CASE("parts come to all, whoever is late") {
 }
 
 TEST_CASE("one rank's vector and the sum at one rank are right, whoever is late") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
     for (const int ranks : sizes({3, 5}))
         test::with_ranks(ranks, [ranks](stretto_comm comm) {
@@ -161,7 +161,7 @@ TEST_CASE("one rank's vector and the sum at one rank are right, whoever is late"
 }
 
 TEST_CASE("a reduce and a broadcast are made for arrivals, which no call carries") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
     test::with_ranks(5, [](stretto_comm comm) {
         check(stretto_force_algorithm(comm, "broadcast=chain,reduce=chain,auto"));
@@ -189,7 +189,7 @@ TEST_CASE("a reduce and a broadcast are made for arrivals, which no call carries
 }
 
 TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten come back") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     // With no memory at all for plans, what is told was planned for its call alone.
     for (const char *const bytes : {"1K", "0"}) {
@@ -208,7 +208,7 @@ TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten 
 }
 
 TEST_CASE("what is told of arrivals needs no thread to move calls") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     test::with_ranks(3, [](stretto_comm comm) {
         for (int turn = 0; turn < 6; ++turn)
@@ -228,7 +228,7 @@ TEST_CASE("what is told of arrivals needs no thread to move calls") {
 }
 
 TEST_CASE("ranks that call something else are told what was called, which they did not start") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     test::with_ranks(3, [](stretto_comm comm) {
         CHECK(wrong_after_long_sum(comm, 0) == 0);

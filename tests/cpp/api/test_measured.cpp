@@ -79,7 +79,7 @@ json of_all(int ranks, const std::function<json(stretto_comm)> &ask) {
 struct Tuned {
     explicit Tuned(int ranks) {
         {
-            const With assumed("STRETTO_TUNING", "assumed");
+            const With assumed("STRETTO_TUNING_FILE", "assumed");
             call = of_all(ranks, [](stretto_comm comm) { return tuning_candidates(comm); });
             profile = of_all(ranks, profile_of);
         }
@@ -108,7 +108,7 @@ struct Tuned {
 } // namespace
 
 TEST_CASE("calls are told apart as profiles do") {
-    const With assumed("STRETTO_TUNING", "assumed");
+    const With assumed("STRETTO_TUNING_FILE", "assumed");
     const json four = of_all(4, [](stretto_comm comm) { return tuning_candidates(comm); });
     CHECK(four["collective"] == "allreduce");
     CHECK(four["ranks"] == 4);
@@ -126,7 +126,7 @@ TEST_CASE("calls are told apart as profiles do") {
 TEST_CASE("a job goes by what its profile says that calls took, and tries nothing") {
     for (const int ranks : {3, 4}) {
         const Tuned tuned(ranks);
-        const With file("STRETTO_TUNING", tuned.path.c_str());
+        const With file("STRETTO_TUNING_FILE", tuned.path.c_str());
         CHECK(of_all(ranks, served) == json{tuned.best});
         // It gives back what it was given, and no more.
         const json back = of_all(ranks, [](stretto_comm comm) {
@@ -138,7 +138,7 @@ TEST_CASE("a job goes by what its profile says that calls took, and tries nothin
         // Far from where it was measured it says nothing.
         const std::string far =
             of_all(ranks, [](stretto_comm comm) -> json { return chosen(comm, 20 * kCount); });
-        const With assumed("STRETTO_TUNING", "assumed");
+        const With assumed("STRETTO_TUNING_FILE", "assumed");
         CHECK(of_all(ranks, [](stretto_comm comm) -> json { return chosen(comm, 20 * kCount); }) ==
               far);
     }
@@ -149,7 +149,7 @@ TEST_CASE("a profile about calls alone leaves the network to be measured") {
     for (const char *key : {"links", "common"})
         tuned.profile.erase(key);
     std::ofstream(tuned.path) << tuned.profile;
-    const With file("STRETTO_TUNING", tuned.path.c_str());
+    const With file("STRETTO_TUNING_FILE", tuned.path.c_str());
     const json back = of_all(3, profile_of);
     CHECK(back["calls"] == tuned.profile["calls"]);
     CHECK(back.contains("links") == test::across_hosts());
@@ -164,10 +164,10 @@ TEST_CASE("other ranks are other calls, of which it says nothing") {
     const auto choice = [](stretto_comm comm) -> json { return chosen(comm); };
     json plain;
     {
-        const With assumed("STRETTO_TUNING", "assumed");
+        const With assumed("STRETTO_TUNING_FILE", "assumed");
         plain = of_all(3, choice);
     }
-    const With file("STRETTO_TUNING", tuned.path.c_str());
+    const With file("STRETTO_TUNING_FILE", tuned.path.c_str());
     CHECK(of_all(3, choice) == plain);
     // Communicators made of others go by the same profile.
     const json children = of_all(5, [&](stretto_comm comm) -> json {
@@ -194,10 +194,10 @@ TEST_CASE("results that repeat do not depend on what was measured") {
     };
     json plain;
     {
-        const With assumed("STRETTO_TUNING", "assumed");
+        const With assumed("STRETTO_TUNING_FILE", "assumed");
         plain = of_all(4, choices);
     }
-    const With file("STRETTO_TUNING", tuned.path.c_str());
+    const With file("STRETTO_TUNING_FILE", tuned.path.c_str());
     CHECK(of_all(4, choices) == plain);
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("what trials have found is in the profile, and settles the next job's 
     const std::string path = folder.path() + "/profile.json";
     json tried, kept;
     {
-        const With assumed("STRETTO_TUNING", "assumed");
+        const With assumed("STRETTO_TUNING_FILE", "assumed");
         kept = of_all(4, [&](stretto_comm comm) {
             const json before = profile_of(comm);
             CHECK(!before.contains("calls"));
@@ -231,7 +231,7 @@ TEST_CASE("what trials have found is in the profile, and settles the next job's 
         });
     }
     std::ofstream(path) << kept;
-    const With file("STRETTO_TUNING", path.c_str());
+    const With file("STRETTO_TUNING_FILE", path.c_str());
     CHECK(of_all(4, [](stretto_comm comm) -> json { return served(comm).size(); }) == 1);
     CHECK(of_all(4, [](stretto_comm comm) {
               (void)served(comm);
@@ -240,7 +240,7 @@ TEST_CASE("what trials have found is in the profile, and settles the next job's 
 }
 
 TEST_CASE("a profile that cannot be read is an error on every rank") {
-    const With file("STRETTO_TUNING", "/nowhere/profile.json");
+    const With file("STRETTO_TUNING_FILE", "/nowhere/profile.json");
     const std::string job = test::fresh_job();
     test::on_threads(3, [&](int rank) {
         stretto_comm comm = nullptr;

@@ -129,19 +129,19 @@ TEST_CASE("assumed numbers") {
     const Hosts hosts;
     std::string off;
     {
-        const With assumed("STRETTO_TUNING", "assumed");
+        const With assumed("STRETTO_TUNING_FILE", "assumed");
         const json profile = json::parse(common_profile(3));
         CHECK(profile["links"]["inside"]["how"] == "assumed");
         CHECK(profile["links"]["between"]["how"] == "assumed");
         CHECK(profile["host"] == "");
     }
-    const With measured("STRETTO_TUNING", "off");
+    const With measured("STRETTO_TUNING_FILE", "off");
     CHECK(contains(common_profile(3), "round trips"));
 }
 
 TEST_CASE("a thorough measurement of every host") {
     const Hosts hosts("a,b,c");
-    const With thorough("STRETTO_TUNING", "thorough");
+    const With thorough("STRETTO_TUNING_FILE", "thorough");
     const std::string text = common_profile(4); // ranks 0 and 3 on one host
     REQUIRE(!text.empty());
     const json profile = json::parse(text);
@@ -158,7 +158,7 @@ TEST_CASE("a file in place of measuring") {
     const std::string path = folder.path() + "/profile.json";
     const std::string measured = common_profile(3);
     std::ofstream(path) << measured;
-    const With file("STRETTO_TUNING", path.c_str());
+    const With file("STRETTO_TUNING_FILE", path.c_str());
     CHECK(common_profile(3) == measured); // with its host and date
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("a file that is malformed, or not there, is an error on every rank") {
     const Hosts hosts;
     const test::Folder folder;
     const std::string path = folder.path() + "/profile.json";
-    const With file("STRETTO_TUNING", path.c_str());
+    const With file("STRETTO_TUNING_FILE", path.c_str());
     for (const std::string &message : refusals(5)) {
         CHECK(contains(message, path));
         CHECK(contains(message, "No such file"));
@@ -299,7 +299,7 @@ TEST_CASE("all learn what clocks are apart, at once on one host and in a while b
     test::with_ranks(3, [&](stretto_comm comm) { CHECK(learn(comm) == 0); });
     const Hosts hosts;
     const With soon("STRETTO_HEARTBEAT", "20ms");
-    const With quick("STRETTO_TUNING", "assumed");
+    const With quick("STRETTO_TUNING_FILE", "assumed");
     test::with_ranks(3, [&](stretto_comm comm) {
         const std::int64_t offset = learn(comm);
         CHECK(offset > -kWrongByLess);

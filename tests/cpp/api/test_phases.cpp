@@ -44,7 +44,7 @@ void play(stretto_comm comm, int calls) {
 } // namespace
 
 TEST_CASE("whatever ranks tell of their phases, the sums are right and the choice is one") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     const test::With soon("STRETTO_HEARTBEAT", "20ms"); // clocks are known soon
     for (const int ranks : {1, 2, 3, 5})
@@ -52,7 +52,7 @@ TEST_CASE("whatever ranks tell of their phases, the sums are right and the choic
 }
 
 TEST_CASE("some ranks tell and some do not, and forced algorithms follow") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
     for (const char *name : {"chain", "pre_reduced_ring", "late_rooted"})
         test::with_ranks(4, [&](stretto_comm comm) {
@@ -71,7 +71,7 @@ TEST_CASE("some ranks tell and some do not, and forced algorithms follow") {
 }
 
 TEST_CASE("callbacks of other threads tell while their rank waits in a call") {
-    const test::With known("STRETTO_TUNING", "assumed");
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
     test::with_ranks(3, [](stretto_comm comm) {
         std::atomic<bool> over{false};
         std::thread callback([&] {

@@ -77,7 +77,7 @@ bool same_everywhere(stretto_comm comm, const std::vector<std::string> &names) {
 } // namespace
 
 TEST_CASE("ranks try the same algorithms, decide alike, and are right") {
-    const test::With known("STRETTO_TUNING", "assumed"); // what is tried goes by prices
+    const test::With known("STRETTO_TUNING_FILE", "assumed"); // what is tried goes by prices
     for (const int ranks : {2, 3, 4, 6})
         test::with_ranks(ranks, [](stretto_comm comm) {
             for (const std::size_t count : {1, 1000, 20000}) {

@@ -54,7 +54,7 @@ struct Hosts {
     With addr{"STRETTO_ADDR", ("127.0.0.1:" + std::to_string(21'000 + getpid() % 8'000)).c_str()},
         hosts{"STRETTO_FAKE_HOSTS", "a,b,a,c"},
         secret{"STRETTO_SECRET", "of-tests-only-0123456789abcdef-0123"},
-        profile{"STRETTO_TUNING", "assumed"};
+        profile{"STRETTO_TUNING_FILE", "assumed"};
     Hosts() {
         for (FakeTransport *each : {&fake(), &spare()}) {
             each->lacks = each->fails = [](int) { return ""; };

@@ -129,13 +129,13 @@ TEST_CASE("a file that cannot be read, or is malformed, is named with the remedy
     const std::string path = folder.path() + "/profile.json";
     const auto write = [&](const std::string &text) { std::ofstream(path) << text; };
     const std::string missing = error_of(path);
-    CHECK(contains(missing, path + " (STRETTO_TUNING) cannot be read: No such file"));
-    CHECK(contains(missing, "unset STRETTO_TUNING"));
+    CHECK(contains(missing, path + " (STRETTO_TUNING_FILE) cannot be read: No such file"));
+    CHECK(contains(missing, "unset STRETTO_TUNING_FILE"));
     CHECK(contains(error_of(folder.path()), "cannot be read: Is a directory"));
     write(std::string((4u << 20) + 1, ' '));
     CHECK(contains(error_of(path), "longer than 4 MiB"));
     write("{}");
-    CHECK(contains(error_of(path), path + " (STRETTO_TUNING) is malformed: profile JSON: "));
+    CHECK(contains(error_of(path), path + " (STRETTO_TUNING_FILE) is malformed: profile JSON: "));
     write(select::to_json(one(), "0.1.0"));
     CHECK(error_of(path).empty());
     const Profile read = select::load_profile(path);
