@@ -17,7 +17,8 @@ namespace stretto {
 template<class T>
 class Lazy {
 public:
-    // `make` gives a T, the same whoever calls it.  What it throws is passed on, and nothing stays.
+    // `make` gives a T.  If several threads call it, the value that is ready first stays, and all
+    // of them get that one.  If it throws, the exception is passed on, and no value stays.
     template<class Make>
     const T &get(Make &&make) {
         if (const T *const ready = value_.load(std::memory_order_acquire))

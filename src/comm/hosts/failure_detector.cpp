@@ -147,7 +147,7 @@ void FailureDetector::forget(std::uint64_t from, std::uint64_t below) {
 
 void FailureDetector::add(RegisteredCommunicator &registration) {
     const std::lock_guard lock(mutex_);
-    wards_.push_back(&registration);
+    registered_.push_back(&registration);
     // What ends from now on is told to it; and what has ended before, here.
     if (const auto ended = this->ended(registration.epoch_))
         registration.segment_.fail(ended->status(), ended->what());
@@ -155,26 +155,26 @@ void FailureDetector::add(RegisteredCommunicator &registration) {
 
 void FailureDetector::remove(RegisteredCommunicator &registration) {
     const std::lock_guard lock(mutex_);
-    std::erase(wards_, &registration);
+    std::erase(registered_, &registration);
 }
 
 void FailureDetector::revoked(std::uint32_t epoch, const control::Reason &reason) {
     const std::lock_guard lock(mutex_);
-    for (RegisteredCommunicator *registration : wards_)
+    for (RegisteredCommunicator *registration : registered_)
         if (registration->epoch_ <= epoch)
             registration->fail(reason);
 }
 
 void FailureDetector::lost(int rank) {
     const std::lock_guard lock(mutex_);
-    for (RegisteredCommunicator *registration : wards_)
+    for (RegisteredCommunicator *registration : registered_)
         registration->lose(rank);
 }
 
 void FailureDetector::round() {
     {
         const std::lock_guard lock(mutex_);
-        for (RegisteredCommunicator *registration : wards_)
+        for (RegisteredCommunicator *registration : registered_)
             registration->carry();
     }
     follow_seals();

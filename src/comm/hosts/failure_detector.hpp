@@ -108,9 +108,9 @@ private:
     std::map<std::uint64_t, Consequence> consequences_;
     std::vector<std::pair<Consequence, std::string>> sealed_; // to do: of the agent's thread
     std::vector<std::function<void()>> jobs_;
-    std::mutex mutex_; // of the wards
+    std::mutex mutex_; // guards the registered communicators
     std::vector<RegisteredCommunicator *>
-        wards_; // agents are told of a failure with it: it is taken before theirs
+        registered_; // agents are told of a failure with it: it is taken before theirs
     std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above
 };
 
