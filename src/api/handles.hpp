@@ -58,7 +58,7 @@ struct stretto_request_s {
     std::uint64_t tested_since = 0;                         // and had not ended; 0: not tested
     stretto::engine::Queue::InFlightCall *flight = nullptr; // null when not running
     // Of messages: the request ends when all of them have.
-    stretto::InlineVector<stretto::messages::Transfer *, 1> transfers = {};
+    stretto::InlineVector<stretto::p2p::Transfer *, 1> transfers = {};
     std::optional<std::uint64_t> exchange = {}; // the number of the collective that they are
     stretto_message *message = nullptr;         // where to tell what was received; may be null
     std::vector<std::byte> aside = {}; // contributions that are overwritten while they are sent

@@ -76,8 +76,8 @@ stretto_comm open(const stretto::comm::Identity &me) {
 void end(stretto_request request) {
     if (request->flight != nullptr)
         request->comm->communicator.queue().wait(*request->flight);
-    stretto::messages::Messenger &messenger = request->comm->communicator.messenger();
-    for (stretto::messages::Transfer *transfer : request->transfers) {
+    stretto::p2p::Messenger &messenger = request->comm->communicator.messenger();
+    for (stretto::p2p::Transfer *transfer : request->transfers) {
         messenger.cancel(*transfer);
         messenger.wait(*transfer);
     }

@@ -10,15 +10,15 @@
 
 using stretto::Dtype;
 using stretto::Error;
-using stretto::messages::Messenger;
-using stretto::messages::Taken;
-using stretto::messages::Transfer;
+using stretto::p2p::Messenger;
+using stretto::p2p::Taken;
+using stretto::p2p::Transfer;
 using namespace stretto::api;
 
 namespace {
 
-static_assert(STRETTO_ANY_SOURCE == stretto::matching::kAny);
-static_assert(STRETTO_ANY_TAG == stretto::matching::kAny);
+static_assert(STRETTO_ANY_SOURCE == stretto::p2p::kAny);
+static_assert(STRETTO_ANY_TAG == stretto::p2p::kAny);
 
 // Bytes of a message, or of the buffer for one.
 std::size_t checked_bytes(stretto_comm comm, const void *buffer, std::size_t count, int dtype) {
@@ -72,7 +72,7 @@ void stretto::api::land(stretto_request request) {
     std::optional<Error> first;
     for (Transfer *transfer : request->transfers) {
         if (transfer->is_receive)
-            tell(request->message, static_cast<messages::Receive *>(transfer)->taken);
+            tell(request->message, static_cast<p2p::Receive *>(transfer)->taken);
         try {
             messenger.land(transfer);
         } catch (const Error &error) {

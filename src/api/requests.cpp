@@ -22,7 +22,7 @@ bool has_ended(stretto_request_s &request) {
             request.tested_since = stretto::now_ns();
         scope.since = request.tested_since;
     }
-    for (stretto::messages::Transfer *transfer : request.transfers)
+    for (stretto::p2p::Transfer *transfer : request.transfers)
         if (!request.comm->communicator.messenger().test(*transfer))
             return false;
     return request.flight == nullptr || request.comm->communicator.queue().test(*request.flight);

@@ -31,7 +31,7 @@
 #include "comm/shares.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
-#include "messages/messenger.hpp"
+#include "p2p/messenger.hpp"
 #include "schedule/contract.hpp"
 #include "schedule/layout.hpp"
 #include "schedule/schedule.hpp"
@@ -110,7 +110,7 @@ public:
     // It must be played or started before another is given counts.
     void share(Request &request, std::span<const std::size_t> counts);
     // exchange.cpp
-    using Transfers = InlineVector<messages::Transfer *, 1>;
+    using Transfers = InlineVector<p2p::Transfer *, 1>;
     struct Begun {
         Transfers transfers;
         std::uint64_t call = 0; // its number
@@ -132,7 +132,7 @@ public:
     // The same of what this rank notes of its calls.
     const std::shared_ptr<arrival::CallLog> &call_log() const { return notes_.log; }
     engine::Queue &queue() { return queue_; }
-    messages::Messenger &messenger() { return messenger_; }
+    p2p::Messenger &messenger() { return messenger_; }
     transport::Heap &heap() { return heap_; }
 
     // Rules as of select/forced.hpp; empty or "auto": the library chooses.  Throws
@@ -344,7 +344,7 @@ private:
     trace::Recorder *const tracing_; // null: no trace is wanted
     Notes notes_;
     transport::Heap heap_;
-    messages::Messenger messenger_;
+    p2p::Messenger messenger_;
     engine::Engine engine_;
     engine::Queue queue_;
 

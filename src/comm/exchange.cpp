@@ -41,7 +41,7 @@ Communicator::Begun Communicator::exchange(const Exchange &what) {
 }
 
 Communicator::Begun Communicator::start_exchange(const Exchange &what) {
-    const messages::Purpose purpose{what.name, take_turn(what)};
+    const p2p::Purpose purpose{what.name, take_turn(what)};
     {
         const std::lock_guard lock(exchanges_mutex_);
         exchanges_.insert(purpose.call);
@@ -53,14 +53,14 @@ Communicator::Begun Communicator::start_exchange(const Exchange &what) {
     try {
         for (const Exchange::Part &part : what.receives)
             transfers.push_back(messenger_.start_receive(part.data, part.bytes, part.peer, tag,
-                                                         messages::kCollective, purpose));
+                                                         p2p::kCollective, purpose));
         for (const Exchange::Part &part : what.sends)
             transfers.push_back(messenger_.start_send(part.data, part.bytes, part.peer, tag,
-                                                      messages::kCollective, purpose));
+                                                      p2p::kCollective, purpose));
     } catch (...) {
         // Others wait for what this rank cannot do, and the caller wants its buffers back.
         const Error failure = engine::post_exception(*segment_, rank(), exhausted_);
-        for (messages::Transfer *transfer : transfers) {
+        for (p2p::Transfer *transfer : transfers) {
             messenger_.wait(*transfer);
             try {
                 messenger_.land(transfer);

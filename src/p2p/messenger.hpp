@@ -31,14 +31,14 @@
 
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
-#include "matching/matcher.hpp"
-#include "messages/progress_thread.hpp"
-#include "messages/transfer.hpp"
+#include "p2p/matcher.hpp"
+#include "p2p/progress_thread.hpp"
+#include "p2p/transfer.hpp"
 #include "transport/heap.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/segment.hpp"
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 inline constexpr std::size_t kEager = 4096;        // bytes of the longest eager message
 inline constexpr std::size_t kStored = 256u << 10; // eager bytes that wait for a receive, a pair
@@ -91,7 +91,7 @@ private:
     class Waiting;
 
     // A message that nobody has asked for yet.
-    struct Arrived : matching::Message {
+    struct Arrived : ArrivedMessage {
         transport::Frame frame;
         std::vector<std::byte> payload; // of an eager one
         Send *own = nullptr;            // from this rank to itself, and still in its buffer
@@ -143,8 +143,7 @@ private:
     bool drain_all();
     bool drain(int source);
     void arrive(int source, const transport::Frame &frame, const transport::Payload &payload);
-    bool accept(Receive &receive, int source, const matching::Envelope &envelope,
-                std::size_t bytes);
+    bool accept(Receive &receive, int source, const Envelope &envelope, std::size_t bytes);
     void deliver(Receive &receive, int source, const transport::Frame &frame,
                  const transport::Payload &payload);
     void deliver_own(Receive &receive, Send &send);
@@ -194,7 +193,7 @@ private:
     std::optional<Error> failure_;    // everything has ended by it
     std::vector<Peer> peers_;
     std::vector<int> listed_; // peers with output
-    std::unique_ptr<matching::Matcher> matcher_ = matching::make_list();
+    std::unique_ptr<Matcher> matcher_ = make_list();
     std::uint64_t next_id_ = 1;
     std::unordered_map<std::uint64_t, Send *> unanswered_;
     std::unordered_map<std::uint64_t, Receive *> coming_;
@@ -202,4 +201,4 @@ private:
     ProgressThread progress_thread_; // last: its thread uses all of the above
 };
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace stretto::matching {
+namespace stretto::p2p {
 
 inline constexpr int kAny = -1;
 
@@ -47,24 +47,24 @@ struct Item {
 };
 
 // A posted receive, source and tag may be kAny; a message, neither may.
-struct Receive : Item {};
-struct Message : Item {};
+struct PostedReceive : Item {};
+struct ArrivedMessage : Item {};
 
 class Matcher {
 public:
     virtual ~Matcher() = default;
 
     // The message that the receive takes, which leaves its queue; else null, and the receive waits.
-    virtual Message *post(Receive &receive) = 0;
+    virtual ArrivedMessage *post(PostedReceive &receive) = 0;
     // The receive that takes the message, which leaves its queue; else null, and the message waits.
-    virtual Receive *arrive(Message &message) = 0;
+    virtual PostedReceive *arrive(ArrivedMessage &message) = 0;
     // The message that a receive for `wanted` would take now; it stays.
-    virtual Message *find(const Envelope &wanted) = 0;
+    virtual ArrivedMessage *find(const Envelope &wanted) = 0;
     // Takes back a receive that waits.
-    virtual void withdraw(Receive &receive) = 0;
+    virtual void withdraw(PostedReceive &receive) = 0;
     // Takes out all that waits, first the oldest; null when there is no more.
-    virtual Receive *drain_receives() = 0;
-    virtual Message *drain_messages() = 0;
+    virtual PostedReceive *drain_receives() = 0;
+    virtual ArrivedMessage *drain_messages() = 0;
 
     // What tells a good implementation from a bad one for this receiver.
     struct Effort {
@@ -79,4 +79,4 @@ protected:
 
 std::unique_ptr<Matcher> make_list();
 
-} // namespace stretto::matching
+} // namespace stretto::p2p

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What goes out: announcements in the order of their sends, answers, and pieces of what was
 // granted.
-#include "messages/messenger.hpp"
+#include "p2p/messenger.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 using transport::Doorbell;
 using transport::Frame;
@@ -32,7 +32,7 @@ void Messenger::begin(Send &send) {
 void Messenger::begin_to_self(Send &send) {
     Arrived *arrived = fresh();
     arrived->envelope = send.envelope;
-    if (matching::Receive *receive = matcher_->arrive(*arrived)) {
+    if (PostedReceive *receive = matcher_->arrive(*arrived)) {
         recycle(arrived);
         return deliver_own(static_cast<Receive &>(*receive), send);
     }
@@ -139,4 +139,4 @@ void Messenger::wake(int rank) {
         Doorbell(*segment_, rank).ring();
 }
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What comes in: whatever lies in a mailbox is taken out at once, wanted or not.
-#include "messages/messenger.hpp"
+#include "p2p/messenger.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 using transport::Frame;
 using transport::Payload;
 
 void Messenger::begin(Receive &receive) {
-    matching::Message *message = matcher_->post(receive);
+    ArrivedMessage *message = matcher_->post(receive);
     if (message == nullptr)
         return;
     const auto again = [this](Arrived *what) { recycle(what); };
@@ -72,7 +72,7 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
     case Frame::request: {
         Arrived *arrived = fresh();
         arrived->envelope = {frame.context, source, frame.tag};
-        if (matching::Receive *receive = matcher_->arrive(*arrived)) {
+        if (PostedReceive *receive = matcher_->arrive(*arrived)) {
             recycle(arrived);
             deliver(static_cast<Receive &>(*receive), source, frame, payload);
             if (frame.kind == Frame::message)
@@ -117,8 +117,7 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
 }
 
 // A receive has its message; false if that ends it.
-bool Messenger::accept(Receive &receive, int source, const matching::Envelope &envelope,
-                       std::size_t bytes) {
+bool Messenger::accept(Receive &receive, int source, const Envelope &envelope, std::size_t bytes) {
     receive.matched = true;
     receive.taken = {source, envelope.tag, bytes};
     if (receive.purpose.exact() && bytes != receive.capacity) {
@@ -212,4 +211,4 @@ void Messenger::recycle(Arrived *arrived) noexcept {
         delete arrived;
 }
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

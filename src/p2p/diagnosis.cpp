@@ -3,15 +3,15 @@
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "engine/stall_report.hpp"
-#include "messages/messenger.hpp"
+#include "p2p/messenger.hpp"
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 using transport::WaitState;
 
 // Tells the other ranks where this one waits, until its wait is over.
 void Messenger::stand(WaitState::Kind kind, int awaited) {
-    const WaitState standing{kind, awaited == matching::kAny ? WaitState::kAnybody : awaited};
+    const WaitState standing{kind, awaited == kAny ? WaitState::kAnybody : awaited};
     segment_->lines(rank_).standing.store(standing.packed(), std::memory_order_relaxed);
 }
 
@@ -23,7 +23,7 @@ int Messenger::awaited_by(const Transfer &transfer) {
 }
 
 void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns, By by) {
-    int awaited = matching::kAny;
+    int awaited = kAny;
     std::string words;
     {
         const std::lock_guard lock(mutex_);
@@ -45,7 +45,7 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
     int dead = -1, gone = -1;
     bool some_are_here = false;
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
-        if (rank == rank_ || (awaited != matching::kAny && rank != awaited))
+        if (rank == rank_ || (awaited != kAny && rank != awaited))
             continue;
         switch (segment_->presence(rank)) {
         case transport::Presence::here: some_are_here = true; break;
@@ -66,8 +66,8 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
             fail(Status::peer, segment_->names().of(dead) + " has died" + segment_->place(dead) +
                                    "; " + here +
                                    "; restart the job, or look in its output for the cause");
-        fail(Status::peer, (awaited == matching::kAny ? std::string("all other ranks have")
-                                                      : segment_->names().of(gone) + " has") +
+        fail(Status::peer, (awaited == kAny ? std::string("all other ranks have")
+                                            : segment_->names().of(gone) + " has") +
                                " left the communicator; " + here +
                                "; each send needs its receive, and each receive its send");
     }
@@ -76,13 +76,13 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
         return;
     engine::ask_where(*segment_);
     if (limited)
-        fail(Status::timeout, here + " " + call_scope().exceeded() + ": it waits for " +
-                                  (awaited == matching::kAny ? std::string("any rank")
-                                                             : segment_->names().of(awaited)) +
-                                  engine::where_others_wait(*segment_, rank_));
+        fail(Status::timeout,
+             here + " " + call_scope().exceeded() + ": it waits for " +
+                 (awaited == kAny ? std::string("any rank") : segment_->names().of(awaited)) +
+                 engine::where_others_wait(*segment_, rank_));
     fail(Status::timeout,
          here + " waited " + in_seconds(quiet_ns) + " for " +
-             (awaited == matching::kAny ? std::string("any rank") : segment_->names().of(awaited)) +
+             (awaited == kAny ? std::string("any rank") : segment_->names().of(awaited)) +
              engine::where_others_wait(*segment_, rank_) +
              "; each send needs its receive, and each receive its send; raise "
              "STRETTO_TIMEOUT if that is not too long (0: for ever)");
@@ -92,7 +92,7 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
 // has left may have had nothing to say.
 void Messenger::look_for_death(int source, int tag) {
     for (int rank = 0; rank < segment_->ranks(); ++rank)
-        if (rank != rank_ && (source == matching::kAny || rank == source) &&
+        if (rank != rank_ && (source == kAny || rank == source) &&
             segment_->presence(rank) == transport::Presence::dead)
             look_for(rank, "iprobe(" + from(source, tag) + ")", 0, [&] {
                 const std::lock_guard lock(mutex_);
@@ -107,9 +107,8 @@ void Messenger::fail(Status status, const std::string &message) {
 }
 
 std::string Messenger::from(int source, int tag) const {
-    return (source == matching::kAny ? std::string("any source")
-                                     : "source " + std::to_string(source)) +
-           ", " + (tag == matching::kAny ? std::string("any tag") : "tag " + std::to_string(tag));
+    return (source == kAny ? std::string("any source") : "source " + std::to_string(source)) +
+           ", " + (tag == kAny ? std::string("any tag") : "tag " + std::to_string(tag));
 }
 
 std::string Messenger::progress_of(const Transfer &transfer) const {
@@ -137,4 +136,4 @@ std::string Messenger::describe(const Transfer &transfer) const {
            std::to_string(send.envelope.tag) + ")";
 }
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <thread>
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 class Messenger;
 
@@ -48,4 +48,4 @@ private:
     std::uint64_t visits_ = 0;
 };
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "base/status.hpp"
-#include "matching/matcher.hpp"
+#include "p2p/matcher.hpp"
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 // Messages of one context never meet those of another.
 enum Context : std::uint32_t {
@@ -54,21 +54,20 @@ struct Transfer {
 };
 
 struct Send : Transfer {
-    Send(const void *from, std::size_t length, const matching::Envelope &as, int to,
-         const Purpose &why)
+    Send(const void *from, std::size_t length, const Envelope &as, int to, const Purpose &why)
         : Transfer(why, false), data(static_cast<const std::byte *>(from)), bytes(length),
           envelope(as), dest(to) {}
 
     const std::byte *const data;
     const std::size_t bytes;
-    const matching::Envelope envelope;
+    const Envelope envelope;
     const int dest;
     std::uint64_t id = 0;                 // while the receiver has yet to answer
     std::uint64_t granted = 0, where = 0; // what the receiver wants, and its name for it
 };
 
-struct Receive : Transfer, matching::Receive {
-    Receive(void *into, std::size_t length, const matching::Envelope &wanted, const Purpose &why)
+struct Receive : Transfer, PostedReceive {
+    Receive(void *into, std::size_t length, const Envelope &wanted, const Purpose &why)
         : Transfer(why, true), data(static_cast<std::byte *>(into)), capacity(length) {
         envelope = wanted;
     }
@@ -80,4 +79,4 @@ struct Receive : Transfer, matching::Receive {
     std::uint64_t granted = 0; // bytes to come piece by piece
 };
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

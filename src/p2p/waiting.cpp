@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Waiting for a message.
-#include "messages/messenger.hpp"
+#include "p2p/messenger.hpp"
 
 #include "base/clock.hpp"
 #include "transport/bridge.hpp"
 #include "transport/wait_policy.hpp"
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 // One wait, from its beginning to its end.
 class Messenger::Waiting : public transport::Waitable {
@@ -40,7 +40,7 @@ public:
             throw error;
         }
         if (diagnosed_)
-            messenger_.stand(transport::WaitState::nowhere, matching::kAny);
+            messenger_.stand(transport::WaitState::nowhere, kAny);
         const std::lock_guard lock(messenger_.mutex_);
         messenger_.progress_thread_.leaves();
     }
@@ -144,7 +144,7 @@ std::optional<Taken> Messenger::probe(int source, int tag) {
 }
 
 std::optional<Taken> Messenger::find(int source, int tag) {
-    const matching::Message *message = matcher_->find({kUser, source, tag});
+    const ArrivedMessage *message = matcher_->find({kUser, source, tag});
     if (message == nullptr)
         return std::nullopt;
     return Taken{message->envelope.source, message->envelope.tag,
@@ -201,4 +201,4 @@ Taken Messenger::wait_for(int source, int tag) {
     return *waiting.found;
 }
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

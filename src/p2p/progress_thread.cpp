@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "messages/progress_thread.hpp"
+#include "p2p/progress_thread.hpp"
 
 #include <chrono>
 
 #include "base/thread.hpp"
-#include "messages/messenger.hpp"
+#include "p2p/messenger.hpp"
 #include "transport/wait_policy.hpp"
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 // Waits for anything that can be done, or for a reason to stop.
 class ProgressThread::Driving final : public transport::Waitable {
@@ -79,4 +79,4 @@ void ProgressThread::run() {
     }
 }
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

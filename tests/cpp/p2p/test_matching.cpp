@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "matching/matcher.hpp"
+#include "p2p/matcher.hpp"
 
-using namespace stretto::matching;
+using namespace stretto::p2p;
 
 namespace {
 
@@ -70,17 +70,17 @@ private:
     std::vector<Entry> posted_, arrived_;
 };
 
-struct NumberedReceive : Receive {
+struct NumberedReceive : PostedReceive {
     int id = 0;
 };
-struct NumberedMessage : Message {
+struct NumberedMessage : ArrivedMessage {
     int id = 0;
 };
 
-int id_of(const Receive *receive) {
+int id_of(const PostedReceive *receive) {
     return receive == nullptr ? -1 : static_cast<const NumberedReceive *>(receive)->id;
 }
-int id_of(const Message *message) {
+int id_of(const ArrivedMessage *message) {
     return message == nullptr ? -1 : static_cast<const NumberedMessage *>(message)->id;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "messages/messenger.hpp"
+#include "p2p/messenger.hpp"
 
 #include "base/clock.hpp"
 #include "transport/bridge.hpp"
 #include "transport/wait_policy.hpp"
 
-namespace stretto::messages {
+namespace stretto::p2p {
 
 Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
                      const transport::Heap &heap, engine::EngineOptions options,
@@ -17,7 +17,7 @@ Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
 }
 
 Messenger::~Messenger() {
-    while (matching::Message *message = matcher_->drain_messages())
+    while (ArrivedMessage *message = matcher_->drain_messages())
         delete static_cast<Arrived *>(message);
     for (Arrived *arrived : idle_)
         delete arrived;
@@ -50,8 +50,8 @@ Transfer *Messenger::start_send(const void *data, std::size_t bytes, int dest, i
                                 std::uint32_t context, const Purpose &purpose) {
     std::unique_ptr<Send> transfer;
     begin_together([&] {
-        transfer = std::make_unique<Send>(data, bytes, matching::Envelope{context, rank_, tag},
-                                          dest, purpose);
+        transfer =
+            std::make_unique<Send>(data, bytes, Envelope{context, rank_, tag}, dest, purpose);
         begin(*transfer);
         leave_behind(*transfer);
     });
@@ -62,8 +62,8 @@ Transfer *Messenger::start_receive(void *data, std::size_t capacity, int source,
                                    std::uint32_t context, const Purpose &purpose) {
     std::unique_ptr<Receive> transfer;
     begin_together([&] {
-        transfer = std::make_unique<Receive>(data, capacity,
-                                             matching::Envelope{context, source, tag}, purpose);
+        transfer =
+            std::make_unique<Receive>(data, capacity, Envelope{context, source, tag}, purpose);
         begin(*transfer);
         leave_behind(*transfer);
     });
@@ -229,9 +229,9 @@ void Messenger::abandon_all(const Error &error) {
             engine::interrupted(error, options_.who, [&] { return "in " + progress_of(transfer); });
         end(transfer);
     };
-    while (matching::Receive *receive = matcher_->drain_receives())
+    while (PostedReceive *receive = matcher_->drain_receives())
         abandon(static_cast<Receive &>(*receive));
-    while (matching::Message *message = matcher_->drain_messages()) {
+    while (ArrivedMessage *message = matcher_->drain_messages()) {
         auto *arrived = static_cast<Arrived *>(message);
         if (arrived->own != nullptr)
             abandon(*arrived->own);
@@ -257,4 +257,4 @@ void Messenger::abandon_all(const Error &error) {
     wake(rank_);
 }
 
-} // namespace stretto::messages
+} // namespace stretto::p2p

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two lists in order of posting and of arrival, searched from the oldest on.
-#include "matching/matcher.hpp"
+#include "p2p/matcher.hpp"
 
-namespace stretto::matching {
+namespace stretto::p2p {
 
 namespace {
 
@@ -47,8 +47,8 @@ private:
 
 class ListMatcher final : public Matcher {
 public:
-    Message *post(Receive &receive) override {
-        Message *message = find(receive.envelope);
+    ArrivedMessage *post(PostedReceive &receive) override {
+        ArrivedMessage *message = find(receive.envelope);
         if (message != nullptr)
             messages_.remove(*message);
         else
@@ -56,24 +56,28 @@ public:
         return message;
     }
 
-    Receive *arrive(Message &message) override {
+    PostedReceive *arrive(ArrivedMessage &message) override {
         Item *receive = receives_.search(
             effort_, [&](const Item &item) { return fits(item.envelope, message.envelope); });
         if (receive != nullptr)
             receives_.remove(*receive);
         else
             messages_.append(message);
-        return static_cast<Receive *>(receive);
+        return static_cast<PostedReceive *>(receive);
     }
 
-    Message *find(const Envelope &wanted) override {
-        return static_cast<Message *>(messages_.search(
+    ArrivedMessage *find(const Envelope &wanted) override {
+        return static_cast<ArrivedMessage *>(messages_.search(
             effort_, [&](const Item &item) { return fits(wanted, item.envelope); }));
     }
 
-    void withdraw(Receive &receive) override { receives_.remove(receive); }
-    Receive *drain_receives() override { return static_cast<Receive *>(receives_.drain()); }
-    Message *drain_messages() override { return static_cast<Message *>(messages_.drain()); }
+    void withdraw(PostedReceive &receive) override { receives_.remove(receive); }
+    PostedReceive *drain_receives() override {
+        return static_cast<PostedReceive *>(receives_.drain());
+    }
+    ArrivedMessage *drain_messages() override {
+        return static_cast<ArrivedMessage *>(messages_.drain());
+    }
 
 private:
     List receives_, messages_;
@@ -85,4 +89,4 @@ std::unique_ptr<Matcher> make_list() {
     return std::make_unique<ListMatcher>();
 }
 
-} // namespace stretto::matching
+} // namespace stretto::p2p
