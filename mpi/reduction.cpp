@@ -11,7 +11,7 @@ namespace stretto::mpi {
 
 namespace {
 
-constexpr std::size_t kLargestRecord = 4096; // bytes, of STRETTO_RECORD
+constexpr std::size_t kLargestRecordBytes = 4096; // bytes, of STRETTO_RECORD
 
 } // namespace
 
@@ -51,7 +51,7 @@ Reason Reduction::prepare(Handle datatype, Handle op) {
     int commutative = 0;
     if (op == 0 || MpiLibrary::get().Op_commutative(op, &commutative) != 0)
         return Reason::argument;
-    if (datatype_.size == 0 || datatype_.size > kLargestRecord)
+    if (datatype_.size == 0 || datatype_.size > kLargestRecordBytes)
         return Reason::element;
     make(commutative != 0, datatype_.size);
     return Reason::served;

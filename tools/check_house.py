@@ -66,6 +66,58 @@ WORDS = {
     "STRETTO_TRIALS": "STRETTO_AUTOTUNE",
 }
 OLD_WORD = re.compile(rf"\b({'|'.join(WORDS)})s?\b", re.IGNORECASE)
+# The last word of a numeric constant of the library, and what it says.  A word has one meaning.
+TIMES = {"Ns": "nanoseconds", "Us": "microseconds", "Ms": "milliseconds", "Seconds": "seconds"} | {
+    "Ticks": "ticks of the fast clock or of the simulator",
+    "Cycles": "cycles of a processor",
+}
+SIZES = {
+    "Bytes": "bytes",
+    "Bits": "how many bits",
+    "Elements": "elements of a vector",
+    "Words": "words of 64 bits",
+}
+RATIOS = {
+    "Factor": "a value is multiplied by it, or compared with a multiple of another",
+    "Divisor": "a value is divided by it",
+    "Share": "a part of a whole, from 0 to 1",
+    "Tolerance": "a difference that counts as none",
+}
+# Counts end in the plural of what is counted; a name that says "Per" has its unit before it.
+COUNTS = """Blocks Caches Calls Candidates Cells Communicators Connections Copies Costs Descriptors
+    Doublings Dtypes Entries Failures Folds Frames Generations Groups Hosts Inputs Kinds Layers
+    Levels Links Locks Looks Mappings Marks Messages Operands Ops Pairs Parts Passes Pieces
+    Positions Processors Ranks Refusals Rounds Samples Slices Sockets Steps Surveys Syscalls Timings
+    Transports Trials Values Vectors Views Waits"""
+NOT_QUANTITIES = {
+    "Base": "the first of a range of numbers",
+    "Bias": "what an exponent is stored with",
+    "Flag": "one bit of a packed word",
+    "Id": "a number given by the system",
+    "Increment": "adds one to a field of a packed word",
+    "Int32": "a value of 32 bits",
+    "Magic": "marks a format",
+    "Mask": "the bits of a field of a packed word",
+    "Option": "a number that the system calls an option by",
+    "Advice": "a number that madvise takes",
+    "Pattern": "a value by its bits",
+    "Pid": "a process",
+    "Port": "a TCP port",
+    "Rank": "a number that stands for a rank",
+    "Shift": "where a field of a packed word begins",
+    "Version": "of a format or protocol",
+}
+SUFFIXES = (*TIMES, *SIZES, *RATIOS, *COUNTS.split(), *NOT_QUANTITIES)
+HAS_UNIT = re.compile(
+    rf"k\w*?({'|'.join(SUFFIXES)})(Per[A-Z]\w*)?$|k(No|Any|Unknown|Never)(?![a-z])|kNone$"
+)
+# Numbers of 8 and 16 bits are fields of formats.
+NUMERIC = (
+    r"(?:(?:std::)?(?:size_t|u?int(?:32|64)_t)|int|unsigned|double|float|Ticks|std::chrono::\w+)"
+)
+CONSTANT = re.compile(
+    rf"^\s*(?:(?:inline|static|extern|constexpr|const)\s+)*(?:constexpr|const)\s+{NUMERIC}\s+(k[A-Z].*)"
+)
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 
 
@@ -94,6 +146,15 @@ def problems(path: Path) -> Iterator[str]:
             yield from (f"line {number}: {why}" for what, why in NOT_IN_SRC if what in line)
 
 
+def unitless(path: Path) -> Iterator[str]:
+    """Numeric constants of the library whose names do not say what they count."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if found := CONSTANT.match(line.split("//")[0]):
+            names = re.findall(r"\b(k[A-Z]\w*)\s*(?:=|\{|;|,|$)", re.sub(r"=[^,;]*", "=", found[1]))
+            for name in (each for each in names if not HAS_UNIT.match(each)):
+                yield f"line {number}: {name} does not say its unit; CONTRIBUTING.md lists them"
+
+
 def old_words(path: Path) -> Iterator[str]:
     if path == Path(__file__).resolve():
         return
@@ -119,6 +180,8 @@ def header_problem(header: Path) -> str | None:
 
 def main() -> int:
     found = [f"{path.relative_to(ROOT)}: {each}" for path in sources() for each in problems(path)]
+    library = [path for path in sources() if path.relative_to(ROOT).parts[0] == "src"]
+    found += [f"{path.relative_to(ROOT)}: {each}" for path in library for each in unitless(path)]
     both = [*sources(), *pages()]
     found += [f"{path.relative_to(ROOT)}: {each}" for path in both for each in old_words(path)]
     headers = sorted((ROOT / "include").rglob("*.h"))

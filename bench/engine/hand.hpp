@@ -95,8 +95,8 @@ private:
 
     // What a payload takes with its header in front, however long it is.
     static constexpr std::size_t cell_bytes(std::size_t length) {
-        return stretto::round_up(length + stretto::transport::kCellHeader,
-                                 stretto::transport::kLine);
+        return stretto::round_up(length + stretto::transport::kCellHeaderBytes,
+                                 stretto::transport::kLineBytes);
     }
 
     // Payload of our next cell; waits for the peer to have taken what lies there.
@@ -118,7 +118,7 @@ private:
         const void *in = reinterpret_cast<const char *>(input) + at;
         void *out = room(length);
         const auto bytes = static_cast<std::uint32_t>(length);
-        const bool choose = length >= stretto::engine::StoreChoice::kLeast;
+        const bool choose = length >= stretto::engine::StoreChoice::kLeastBytes;
         const bool timed = choose && choice_.times(bytes);
         const std::uint64_t start = timed ? stretto::now_ticks() : 0;
         Way way = Way::plain; // the engine may copy by strings as well

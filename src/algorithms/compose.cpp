@@ -14,7 +14,7 @@ namespace {
 
 using schedule::OpKind;
 
-constexpr std::int32_t kNowhere = -1;
+constexpr std::int32_t kNoPart = -1;
 
 [[noreturn]] void refuse(const std::string &what) {
     throw Error(Status::argument, "compose: " + what);
@@ -80,20 +80,20 @@ public:
 
     void append(Ops &ops, Position position) const {
         for (std::size_t s = 0; s < stages_.size(); ++s)
-            if (const Seat seat = seats_[s][at(position)]; seat.part != kNowhere)
+            if (const Seat seat = seats_[s][at(position)]; seat.part != kNoPart)
                 append(ops, stages_[s][at(seat.part)], seat.own, lanes_[s]);
     }
 
 private:
     struct Seat {
-        std::int32_t part = kNowhere; // of the stage
-        Position own = 0;             // the position there
+        std::int32_t part = kNoPart; // of the stage
+        Position own = 0;            // the position there
     };
 
     static void seat(std::vector<Seat> &seats, const Part &part, std::int32_t number) {
         for (std::size_t own = 0; own < part.positions.size(); ++own) {
             Seat &seat = seats[at(part.positions[own])];
-            if (seat.part != kNowhere)
+            if (seat.part != kNoPart)
                 refuse("position " + std::to_string(part.positions[own]) +
                        " is in two parts of a stage");
             seat = {number, static_cast<Position>(own)};

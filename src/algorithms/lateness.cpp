@@ -18,9 +18,9 @@ Position Lateness::late() const {
 }
 
 std::int64_t Lateness::pieces(double steps) const {
-    constexpr double kMost = 256;
+    constexpr double kMostPieces = 256;
     const double best = std::sqrt(steps * vector() / std::max(message, 1e-9));
-    return std::lround(std::clamp(best, 1.0, std::min(kMost, static_cast<double>(elements))));
+    return std::lround(std::clamp(best, 1.0, std::min(kMostPieces, static_cast<double>(elements))));
 }
 
 } // namespace stretto::algorithms

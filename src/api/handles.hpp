@@ -144,7 +144,7 @@ inline void require(bool condition, const char *message) {
         throw Error(Status::argument, message);
 }
 
-inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecord; // in the address space
+inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecordBytes; // in the address space
 
 // A request with everything checked that one rank can check alone.  `made`: the operation that `op`
 // is the number of, if it was created; whoever keeps the request keeps it, too.

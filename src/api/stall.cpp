@@ -16,9 +16,9 @@ stretto_status stretto_set_stall_callback(stretto_comm comm, stretto_stall_funct
             comm->communicator.set_stall_callback({}, 0, 0);
             return;
         }
-        constexpr double kMost = 1e9; // 31 years
+        constexpr double kMostSeconds = 1e9; // 31 years
         require(factor >= 0 && std::isfinite(factor), "the factor of a stall is a number from 0");
-        require(floor_seconds > 0 && floor_seconds <= kMost,
+        require(floor_seconds > 0 && floor_seconds <= kMostSeconds,
                 "the floor of a stall is a time above 0, in seconds");
         comm->communicator.set_stall_callback(
             [function, context,

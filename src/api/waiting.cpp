@@ -11,8 +11,8 @@ namespace {
 thread_local std::uint64_t thread_limit_ns = 0;
 
 std::uint64_t checked_limit(double seconds) {
-    constexpr double kMost = 1e9; // 31 years
-    require(seconds >= 0 && seconds <= kMost, "a limit is a time from 0, in seconds");
+    constexpr double kMostSeconds = 1e9; // 31 years
+    require(seconds >= 0 && seconds <= kMostSeconds, "a limit is a time from 0, in seconds");
     stretto::scopes_in_use.store(true, std::memory_order_relaxed);
     return static_cast<std::uint64_t>(std::ceil(seconds * 1e9));
 }

@@ -26,11 +26,11 @@ std::shared_ptr<CallLog> CallLog::open(const RankIdentity &me) {
 }
 
 CallLog::CallLog(const std::string &folder, const RankIdentity &me)
-    : file_(kUse, folder, ".calls", kHeaderBytes + kKinds * bytes_of_kind(kPlaces), me),
+    : file_(kUse, folder, ".calls", kHeaderBytes + kKinds * bytes_of_kind(kKeptCalls), me),
       header_(new (file_.memory()) CallLogHeader{}) {
     header_->who = header_of(me);
     header_->kinds = kKinds;
-    header_->places = kPlaces;
+    header_->places = kKeptCalls;
     header_->who.magic = kMagic;
 }
 
@@ -50,7 +50,8 @@ CallLog::Calls &CallLog::of(const CallKind &kind) noexcept {
 }
 
 CallLog::Calls &CallLog::make(const CallKind &kind) {
-    std::byte *const place = file_.memory() + kHeaderBytes + kinds_.size() * bytes_of_kind(kPlaces);
+    std::byte *const place =
+        file_.memory() + kHeaderBytes + kinds_.size() * bytes_of_kind(kKeptCalls);
     auto *line = new (place) KindLine{};
     line->communicator = kind.communicator;
     line->rank = kind.rank;
@@ -64,7 +65,7 @@ CallLog::Calls &CallLog::make(const CallKind &kind) {
     put_text(line->op, kind.op);
     line->stride.store(1, std::memory_order_relaxed);
     auto *const places = reinterpret_cast<KeptCall *>(place + kLineBytes);
-    auto calls = std::make_unique<Calls>(*this, line, std::span(places, kPlaces));
+    auto calls = std::make_unique<Calls>(*this, line, std::span(places, kKeptCalls));
     kinds_.emplace_back(kind, std::move(calls));
     line->there.store(1, std::memory_order_release);
     return *kinds_.back().second;

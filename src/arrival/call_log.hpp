@@ -56,7 +56,7 @@ struct CallLogHeader {
 
 class CallLog {
 public:
-    static constexpr std::size_t kKinds = 128, kPlaces = 1024;
+    static constexpr std::size_t kKinds = 128, kKeptCalls = 1024;
 
     // What is written of one kind, by one thread at a time.
     class Calls {

@@ -69,7 +69,7 @@ CallsOfRank read_calls(std::span<const std::byte> bytes, const std::string &path
     const auto &header = *reinterpret_cast<const CallLogHeader *>(bytes.data());
     if (header.who.magic != kMagic)
         refuse("is no report of this version of Stretto");
-    if (header.kinds > CallLog::kKinds || header.places > CallLog::kPlaces ||
+    if (header.kinds > CallLog::kKinds || header.places > CallLog::kKeptCalls ||
         bytes.size() < kHeaderBytes + header.kinds * bytes_of_kind(header.places))
         refuse("is cut off");
     if (header.who.ranks < 1 || header.who.rank < 0 || header.who.rank >= header.who.ranks)

@@ -21,7 +21,7 @@ std::optional<Phase::Foreseen> Phase::edge(std::uint64_t now, double fraction) {
         return std::nullopt;
     edges_ = true;
     const auto found = firsts_.find(coming_);
-    if (found == firsts_.end() || found->second.size() < kFewest)
+    if (found == firsts_.end() || found->second.size() < kFewestCalls)
         return std::nullopt;
     const std::int64_t first =
         median(std::vector<std::int64_t>(found->second.begin(), found->second.end()));

@@ -25,7 +25,7 @@ class Phase {
 public:
     // Calls that count, of which the median is when the first comes; and how many there must have
     // been.
-    static constexpr std::size_t kCalls = 7, kFewest = 3;
+    static constexpr std::size_t kCalls = 7, kFewestCalls = 3;
     // The number of no call.
     static constexpr std::uint64_t kNone = 0;
 

@@ -11,7 +11,7 @@ namespace stretto {
 namespace {
 
 constexpr std::size_t kMostProcessors = 8192;
-constexpr int kMostIndices = 16; // caches of a processor
+constexpr int kMostCaches = 16; // caches of a processor
 
 std::optional<int> number_of(const std::string &path) {
     const std::string text = contents(path);
@@ -23,7 +23,7 @@ std::optional<int> number_of(const std::string &path) {
 std::vector<std::size_t> sharers(const std::string &processor) {
     int highest = 0;
     std::vector<std::size_t> found;
-    for (int index = 0; index < kMostIndices; ++index) {
+    for (int index = 0; index < kMostCaches; ++index) {
         const std::string cache = processor + "/cache/index" + std::to_string(index);
         const auto level = number_of(cache + "/level");
         if (!level)

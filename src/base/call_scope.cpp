@@ -23,14 +23,14 @@ std::string CallScope::exceeded() const {
 }
 
 void interruption_point() {
-    constexpr std::uint64_t kEvery = 50'000'000; // ns
+    constexpr std::uint64_t kEveryNs = 50'000'000; // ns
     if (!scopes_in_use.load(std::memory_order_relaxed))
         return;
     Interrupt &own = interrupt();
     if (own.function == nullptr)
         return;
     const std::uint64_t now = now_ns();
-    if (now - own.asked < kEvery)
+    if (now - own.asked < kEveryNs)
         return;
     own.asked = now;
     const CallScope waiting = call_scope(); // the function may call Stretto

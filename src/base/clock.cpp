@@ -38,11 +38,11 @@ const bool kTscIsSteady = probe_tsc();
 static double measure_ns_per_tick() {
     if (!kTscIsSteady)
         return 1.0;
-    constexpr std::uint64_t kSpan = 2'000'000; // long enough for a relative error below 1e-4
+    constexpr std::uint64_t kSpanNs = 2'000'000; // long enough for a relative error below 1e-4
     const std::uint64_t start_ns = now_ns();
     const std::uint64_t start = now_ticks();
     std::uint64_t end_ns = start_ns;
-    while (end_ns - start_ns < kSpan)
+    while (end_ns - start_ns < kSpanNs)
         end_ns = now_ns();
     const std::uint64_t ticks = now_ticks() - start;
     return static_cast<double>(end_ns - start_ns) / static_cast<double>(ticks);

@@ -137,10 +137,10 @@ std::size_t reclaimable_of(std::string_view stat) {
 
 std::optional<std::size_t> room_of(std::string_view limit, std::string_view used,
                                    std::string_view stat) {
-    constexpr std::size_t kNone = std::size_t{1} << 62; // version 1 says 2^63 less a page
-    const auto most = next_number<std::size_t>(limit);  // "max" is none
+    constexpr std::size_t kNoLimitBytes = std::size_t{1} << 62; // version 1 says 2^63 less a page
+    const auto most = next_number<std::size_t>(limit);          // "max" is none
     const auto taken = next_number<std::size_t>(used);
-    if (!most || !taken || *most >= kNone)
+    if (!most || !taken || *most >= kNoLimitBytes)
         return std::nullopt;
     const std::size_t held = *taken - std::min(*taken, reclaimable_of(stat));
     return *most > held ? *most - held : 0;

@@ -22,14 +22,14 @@ int poll_for(std::span<pollfd> entries, int milliseconds) {
 }
 
 int take_room(int file, std::size_t offset, std::size_t bytes) {
-    constexpr std::size_t kMost = 8u << 20, kLeast = 64u << 10;
-    std::size_t piece = kMost;
+    constexpr std::size_t kMostBytes = 8u << 20, kLeastBytes = 64u << 10;
+    std::size_t piece = kMostBytes;
     while (bytes > 0) {
         const std::size_t now = std::min(piece, bytes);
         const int error =
             posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(now));
         if (error == EINTR) {
-            piece = std::max(piece / 2, kLeast);
+            piece = std::max(piece / 2, kLeastBytes);
             continue;
         }
         if (error != 0)

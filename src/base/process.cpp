@@ -19,8 +19,8 @@ constexpr std::size_t kDescriptors = std::size_t{1} << 20;
 std::array<std::atomic<std::uint64_t>, kDescriptors / 64> kept;
 std::atomic<std::size_t> kept_words{0}; // all bits lie in so many
 
-constexpr std::size_t kMostHeld = 16;
-std::array<std::mutex *, kMostHeld> held;
+constexpr std::size_t kMostLocks = 16;
+std::array<std::mutex *, kMostLocks> held;
 std::atomic<std::size_t> held_count{0}, held_ready{0};
 
 std::atomic<std::uint32_t> last_mark{0};
@@ -115,7 +115,7 @@ bool forget_descriptor(int descriptor) noexcept {
 
 void hold_at_fork(std::mutex &mutex) noexcept {
     const std::size_t place = held_count.fetch_add(1, std::memory_order_relaxed);
-    if (place >= kMostHeld)
+    if (place >= kMostLocks)
         return;
     held[place] = &mutex;
     for (std::size_t before = place; !held_ready.compare_exchange_weak(

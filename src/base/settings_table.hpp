@@ -10,7 +10,7 @@
 
 namespace stretto {
 
-inline constexpr std::uint64_t kLongest =
+inline constexpr std::uint64_t kLongestNs =
     1'000'000'000'000'000'000; // ns: 31 years; leaves room for sums
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46; // of address space
 inline constexpr std::uint64_t kMostRanks = 65536;
@@ -22,7 +22,7 @@ inline constexpr std::array kSettings{
                 .fallback = "600",
                 .meaning = "how long a call waits for a rank that does not come, or is stuck; "
                            "0: for ever",
-                .most = kLongest,
+                .most = kLongestNs,
                 .unit = "s"},
     SettingInfo{.setting = Setting::stall_warning,
                 .variable = "STRETTO_STALL_WARNING",
@@ -39,7 +39,7 @@ inline constexpr std::array kSettings{
                 .kind = SettingKind::duration,
                 .fallback = "60",
                 .meaning = "how long stretto_init waits for the other ranks; 0: for ever",
-                .most = kLongest,
+                .most = kLongestNs,
                 .unit = "s"},
     SettingInfo{.setting = Setting::peer_timeout,
                 .variable = "STRETTO_PEER_TIMEOUT",
@@ -48,7 +48,7 @@ inline constexpr std::array kSettings{
                 .meaning = "in a job on several hosts, how long a rank may give no sign of "
                            "life before it counts as dead; a rank that computes gives "
                            "signs, a stopped one does not; 0: for ever",
-                .most = kLongest,
+                .most = kLongestNs,
                 .unit = "s"},
     SettingInfo{.setting = Setting::heartbeat,
                 .variable = "STRETTO_HEARTBEAT",
@@ -57,7 +57,7 @@ inline constexpr std::array kSettings{
                 .meaning = "how often ranks of a job on several hosts ask one another for a sign "
                            "of life; at least four times within STRETTO_PEER_TIMEOUT",
                 .least = 1'000'000,
-                .most = kLongest,
+                .most = kLongestNs,
                 .unit = "s"},
     SettingInfo{.setting = Setting::algorithm,
                 .variable = "STRETTO_ALGORITHM",
@@ -81,7 +81,7 @@ inline constexpr std::array kSettings{
                 .fallback = "",
                 .meaning = "how long a waiting rank spins before it yields; by default 100 us "
                            "with a core for every rank, else 0",
-                .most = kLongest,
+                .most = kLongestNs,
                 .unit = "us"},
     SettingInfo{.setting = Setting::ring_bytes,
                 .variable = "STRETTO_RING_BYTES",
@@ -230,7 +230,7 @@ inline constexpr std::array kSettings{
                 .fallback = "0",
                 .meaning = "a delay for everything that is sent to another host: for "
                            "experiments",
-                .most = kLongest,
+                .most = kLongestNs,
                 .unit = "us"},
     SettingInfo{.setting = Setting::tuning_file,
                 .variable = "STRETTO_TUNING_FILE",
@@ -274,7 +274,7 @@ inline constexpr std::array kSettings{
                 .meaning = "how much work an MPI program does on a communicator other than "
                            "MPI_COMM_WORLD, at 5 us a call and 1 ns a byte, before Stretto "
                            "makes one of its own for it; 0: at once; rank 0's counts",
-                .most = kLongest,
+                .most = kLongestNs,
                 .unit = "s"},
     SettingInfo{.setting = Setting::mpi_all_ranks,
                 .variable = "STRETTO_MPI_ALL_RANKS",

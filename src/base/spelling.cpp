@@ -27,8 +27,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view nearest_word(std::string_view wrong, std::span<const std::string_view> words) {
-    constexpr std::size_t kLongest = 128; // a longer one is like no word; and time is its square
-    wrong = wrong.substr(0, kLongest);
+    constexpr std::size_t kLongestBytes =
+        128; // a longer one is like no word; and time is its square
+    wrong = wrong.substr(0, kLongestBytes);
     std::string_view nearest;
     std::size_t least = SIZE_MAX;
     for (const std::string_view word : words)
@@ -40,10 +41,10 @@ std::string_view nearest_word(std::string_view wrong, std::span<const std::strin
 }
 
 std::string shown(std::string_view text) {
-    constexpr std::size_t kMost = 80;
-    std::string result(text.substr(0, kMost));
+    constexpr std::size_t kMostBytes = 80;
+    std::string result(text.substr(0, kMostBytes));
     std::replace_if(result.begin(), result.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-    return text.size() > kMost ? result + "..." : result;
+    return text.size() > kMostBytes ? result + "..." : result;
 }
 
 std::string_view trimmed(std::string_view text) {

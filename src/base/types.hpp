@@ -11,7 +11,7 @@
 
 namespace stretto {
 
-// Values are those of stretto.h.  From kRecords on: elements of as many bytes as the value is
+// Values are those of stretto.h.  From kRecordBase on: elements of as many bytes as the value is
 // beyond it, which operations of the caller's own understand alone.
 enum class Dtype : std::uint32_t {
     i8,
@@ -50,8 +50,8 @@ enum class ReduceOp : std::uint8_t {
 };
 
 inline constexpr int kDtypes = 15; // but for records
-inline constexpr int kRecords = 0x1000;
-inline constexpr int kLargestRecord = 4096; // bytes
+inline constexpr int kRecordBase = 0x1000;
+inline constexpr int kLargestRecordBytes = 4096; // bytes
 inline constexpr int kReduceOps = 14;
 inline constexpr int kBuiltInOps = 11; // of them
 
@@ -60,12 +60,12 @@ constexpr bool is_user_defined(ReduceOp op) {
 }
 
 constexpr bool is_record(Dtype dtype) {
-    return static_cast<int>(dtype) >= kRecords;
+    return static_cast<int>(dtype) >= kRecordBase;
 }
 
 // Whether a number stands for a type.
 constexpr bool is_dtype(std::uint64_t value) {
-    return value < kDtypes || (value > kRecords && value <= kRecords + kLargestRecord);
+    return value < kDtypes || (value > kRecordBase && value <= kRecordBase + kLargestRecordBytes);
 }
 
 enum class Family : std::uint8_t { integer, floating, complex, boolean, record };
@@ -82,7 +82,7 @@ constexpr Family family(Dtype dtype) {
 
 constexpr std::size_t size_of(Dtype dtype) {
     if (is_record(dtype)) [[unlikely]]
-        return static_cast<std::size_t>(dtype) - kRecords;
+        return static_cast<std::size_t>(dtype) - kRecordBase;
     constexpr std::size_t sizes[kDtypes] = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1};
     return sizes[static_cast<int>(dtype)];
 }

@@ -111,13 +111,14 @@ std::string Forecast::price(const select::Arrivals &expected, double waits, doub
 }
 
 std::string Forecast::decide(const arrival::Deviations &told, std::size_t most_bytes) const {
-    constexpr std::size_t kMostName = 512;
-    Sealed sealed{"", arrival::deviations_from(arrival::to_text(told, most_bytes - kMostName))};
+    constexpr std::size_t kMostNameBytes = 512;
+    Sealed sealed{"",
+                  arrival::deviations_from(arrival::to_text(told, most_bytes - kMostNameBytes))};
     const auto expected = arrivals_told(usual, serves.margin, ranks, sealed.deviations);
     if (!expected)
         return "";
     const std::optional<std::string> best = best_for(*expected);
-    if (!best || best->size() >= kMostName)
+    if (!best || best->size() >= kMostNameBytes)
         return std::string(kRefused);
     sealed.algorithm = *best;
     return to_text(sealed);
@@ -140,9 +141,9 @@ std::optional<AnnouncedPlan> as_told(std::string_view text, const select::Arriva
 }
 
 void AnnouncedArrivals::refuse(std::uint64_t calls) {
-    constexpr std::uint64_t kPatience = 2, kLongest = 64;
-    if (++refused > kPatience)
-        deaf_until = calls + std::min(refused, kLongest);
+    constexpr std::uint64_t kMostRefusals = 2, kLongestPauseCalls = 64;
+    if (++refused > kMostRefusals)
+        deaf_until = calls + std::min(refused, kLongestPauseCalls);
 }
 
 void AnnouncedArrivals::note(const arrival::History &history) {

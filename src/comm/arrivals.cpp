@@ -21,16 +21,17 @@ namespace stretto::comm {
 
 // Vectors that take long enough for it to matter when who comes: that what is said of arrivals is
 // nothing beside them, and that a pipeline pays.
-static constexpr std::size_t kLeastWatched = 512u << 10;
+static constexpr std::size_t kLeastWatchedBytes = 512u << 10;
 // Calls before the first decision, and from one to the next: a decision takes milliseconds.  The
 // longer it has proved right, the seldomer, until ranks come at other times: that is looked at
 // after so many calls.
-static constexpr std::uint64_t kFirstCall = 3, kEveryCalls = 8, kSeldomCalls = 128, kLook = 4;
+static constexpr std::uint64_t kFirstDecisionCalls = 3, kEveryCalls = 8, kSeldomCalls = 128,
+                               kLookEveryCalls = 4;
 // The first call that an algorithm serves fills what it needs, memory and windows: it says little
 // of what the others take.  How many of those count at most.
-static constexpr std::uint64_t kWarm = 1, kTimes = 3;
+static constexpr std::uint64_t kWarmUpCalls = 1, kCountedCalls = 3;
 // Where the balanced choice serves, one of so many calls says when ranks came: it costs messages.
-static constexpr std::uint64_t kQuiet = 4;
+static constexpr std::uint64_t kQuietEveryCalls = 4;
 
 bool Communicator::watches(const Request &request, const Chosen &chosen) const {
     const bool one_host = segment_->placement().one_host();
@@ -39,7 +40,7 @@ bool Communicator::watches(const Request &request, const Chosen &chosen) const {
     const bool moves =
         !one_host && (what == Collective::allgather || what == Collective::broadcast);
     if (!watches_ || size() <= 2 || request.memory != MemoryKind::host || (!sums && !moves) ||
-        vector_count(request) * size_of(request.dtype) < kLeastWatched ||
+        vector_count(request) * size_of(request.dtype) < kLeastWatchedBytes ||
         (chosen.forced && !made_for_arrivals(request, chosen)))
         return false;
     return sums ? request.op != ReduceOp::user_in_order && request.operation_number == 0 &&
@@ -86,7 +87,7 @@ std::int64_t Communicator::common(std::uint64_t time) const {
 ArrivalState *Communicator::watched(const Request &request) {
     const Key key = key_of(request);
     auto found = watched_.find(key);
-    if (found == watched_.end() && watched_.size() < kMostWatched) {
+    if (found == watched_.end() && watched_.size() < kMostWatchedKinds) {
         found = watched_.try_emplace(key).first;
         found->second.number = watched_.size();
         found->second.feedback = std::make_shared<CostFeedback>();
@@ -143,8 +144,8 @@ void Communicator::play_with_stamps(const Request &request, ArrivalState &watche
     // The vector first: how far that is, is what its writers must hear of before all have come.
     const auto in_flight = [&](const Request &asked, const CallEntry &where) {
         engine::Call made = call(asked, where, true);
-        made.said.what = where.what | kAsRanksArrive; // nothing that the caller has started
-        made.fingerprint = mix(made.fingerprint, kAsRanksArrive);
+        made.said.what = where.what | kAsRanksArriveFlag; // nothing that the caller has started
+        made.fingerprint = mix(made.fingerprint, kAsRanksArriveFlag);
         return made;
     };
     const engine::Call stamps_call = in_flight(others, this->site(others));
@@ -160,7 +161,7 @@ void Communicator::play_with_stamps(const Request &request, ArrivalState &watche
 // Whether ranks are expected at other times than those that were decided for.
 static bool moved(const std::vector<double> &expected, const std::vector<double> &decided_for,
                   double margin) {
-    constexpr double kPart = 0.25;
+    constexpr double kWorthwhileShare = 0.25;
     if (decided_for.empty())
         return true;
     const double last =
@@ -168,7 +169,7 @@ static bool moved(const std::vector<double> &expected, const std::vector<double>
     double most = 0;
     for (std::size_t rank = 0; rank < expected.size(); ++rank)
         most = std::max(most, std::abs(expected[rank] - decided_for[rank]));
-    return most > std::max(kPart * last, margin);
+    return most > std::max(kWorthwhileShare * last, margin);
 }
 
 // What serves if all come at once.
@@ -183,14 +184,16 @@ const Chosen &Communicator::balanced(const Request &request, ArrivalState &watch
 
 // Of the last calls but the latest, whose time is not known, how many say what the usual takes.
 static std::size_t calls_that_teach(const ArrivalState &watched) {
-    const bool told = watched.told.last != 0 && watched.told.last + kTimes + 1 >= watched.calls;
+    const bool told =
+        watched.told.last != 0 && watched.told.last + kCountedCalls + 1 >= watched.calls;
     const std::uint64_t served = watched.history.calls() - watched.serves_since;
-    return told || served < kWarm + 1 ? 0 : std::min(served - kWarm - 1, kTimes);
+    return told || served < kWarmUpCalls + 1 ? 0
+                                             : std::min(served - kWarmUpCalls - 1, kCountedCalls);
 }
 
 // Of calls since the last decision: whether who was expected last then came last.
 static void note_misses(ArrivalState &watched) {
-    constexpr std::size_t kRemembered = 16;
+    constexpr std::size_t kRememberedCalls = 16;
     const double margin = watched.serves.margin;
     if (margin <= 0 || watched.decided_for.empty() ||
         *std::ranges::max_element(watched.decided_for) < margin)
@@ -200,7 +203,7 @@ static void note_misses(ArrivalState &watched) {
     for (std::size_t at = recent.size() - std::min<std::uint64_t>(since, recent.size());
          at < recent.size(); ++at)
         watched.missed.push_back(select::missed(watched.decided_for, recent[at], margin));
-    while (watched.missed.size() > kRemembered)
+    while (watched.missed.size() > kRememberedCalls)
         watched.missed.pop_front();
 }
 
@@ -214,7 +217,8 @@ static double part_missed(const ArrivalState &watched) {
 // serves after the next call.
 void Communicator::decide(const Request &request, ArrivalState &watched) {
     const std::uint64_t calls = watched.history.calls();
-    if (watched.pending || calls < kFirstCall || (calls - kFirstCall) % kLook != 0)
+    if (watched.pending || calls < kFirstDecisionCalls ||
+        (calls - kFirstDecisionCalls) % kLookEveryCalls != 0)
         return;
     std::vector<double> expected = watched.history.expected();
     std::vector<select::Arrivals> recent(watched.history.recent().begin(),
@@ -258,7 +262,7 @@ void Communicator::decide(const Request &request, ArrivalState &watched) {
     retune.missed = part_missed(watched);
     FailureDetector &watch = *joined_.reach.watch;
     watch.decide_by(key, [retune = std::move(retune)](const FailureDetector::Heard &) {
-        return retune.decide(control::kMostSeal);
+        return retune.decide(control::kMostSealBytes);
     });
     watch.seal_before(key, now_ns());
 }
@@ -294,7 +298,7 @@ void Communicator::settle(const Request &request, ArrivalState &watched,
 // or since nothing was found better for the times at which they come; and they did so to the last
 // call as well.
 static bool is_quiet(const ArrivalState &watched) {
-    constexpr double kWorthALook = 4; // margins
+    constexpr double kLookFactor = 4; // margins
     const double margin = watched.serves.margin;
     if (!watched.serves.algorithm.empty() || watched.told.serves || margin <= 0)
         return false;
@@ -304,7 +308,7 @@ static bool is_quiet(const ArrivalState &watched) {
     const bool confirmed = watched.due_after > kEveryCalls;
     const double usual = confirmed ? select::wait(watched.decided_shape) : 0;
     return (confirmed || 2 * static_cast<std::size_t>(together) > recent.size()) &&
-           select::wait(recent.back()) < usual + kWorthALook * margin;
+           select::wait(recent.back()) < usual + kLookFactor * margin;
 }
 
 // After each call that carries stamps.
@@ -319,7 +323,7 @@ void Communicator::learn_arrivals(const Request &request, ArrivalState &watched)
         learn_phase(watched);
         watched.told.note(watched.history);
         decide(request, watched);
-        watched.every = is_quiet(watched) ? kQuiet : 1;
+        watched.every = is_quiet(watched) ? kQuietEveryCalls : 1;
     }
     expect_next(request, watched);
 }

@@ -19,7 +19,7 @@ namespace stretto::comm {
 // From so many ranks on a host, the ranks take turns at making a plan that takes much memory for a
 // moment: 200 ranks at once took 30 GB for a call of 400 kB.
 static constexpr int kManyRanks = 32;
-static constexpr std::size_t kMuchMemory = std::size_t{32} << 20;
+static constexpr std::size_t kMuchMemoryBytes = std::size_t{32} << 20;
 
 // An address `by` bytes on, modulo 2^64: it may lie before any memory, or start from none.
 static void *shifted(const void *memory, std::size_t by) {
@@ -106,7 +106,7 @@ Planned Communicator::make_plan(const Request &request, const Chosen &chosen) {
     std::optional<transport::Turn> turn;
     const engine::MemoryCheck check = [&](std::size_t need) {
         needed = need;
-        if (need < kMuchMemory || segment_->placement().ranks_here(size()) < kManyRanks)
+        if (need < kMuchMemoryBytes || segment_->placement().ranks_here(size()) < kManyRanks)
             return;
         turn.emplace(*segment_, rank());
         check_room(rank(), size(), need);
@@ -119,7 +119,7 @@ Planned Communicator::make_plan(const Request &request, const Chosen &chosen) {
         schedule.name = chosen.algorithm; // the file, whatever it calls itself
         plan = by.plan(schedule, chosen.imported->hash, check);
     }
-    if (needed >= kMuchMemory)
+    if (needed >= kMuchMemoryBytes)
         give_back_freed_memory();
     return plan;
 }
@@ -179,7 +179,7 @@ Communicator::CallEntry Communicator::make_site(const Request &request) {
     if (schedule::reduces(request.collective))
         site.extra = extra(request, site);
     site.elsewhere = elsewhere(request, site);
-    site.what = what(request) | (chosen.imported != nullptr ? kOfFile : 0);
+    site.what = what(request) | (chosen.imported != nullptr ? kOfFileFlag : 0);
     site.fingerprint = fingerprint(request, site);
     return site;
 }
@@ -268,7 +268,7 @@ Communicator::CallEntry &Communicator::site_of_call(const Request &request) {
     try {
         return site(request);
     } catch (const select::Unfit &) {
-        announce_refusal(request, kOfFile);
+        announce_refusal(request, kOfFileFlag);
         throw;
     } catch (const engine::Unserved &) {
         announce_refusal(request, 0);
@@ -283,7 +283,7 @@ engine::Call Communicator::call(const Request &request, const CallEntry &site, b
     // A rank must know of every rank's calls whether they overlap, so the two kinds do not match.
     call.overlaps = overlaps;
     call.fingerprint = overlaps ? ~site.fingerprint : site.fingerprint;
-    call.said = {site.what | (overlaps ? kOverlaps : 0), request.count};
+    call.said = {site.what | (overlaps ? kOverlapsFlag : 0), request.count};
     call.extra = site.extra.get();
     call.elsewhere = site.elsewhere.get();
     // Whether the contribution is mapped on the way to memory that only we know.

@@ -56,20 +56,20 @@ Communicator::Communicator(const Identity &identity, const ParentContext *origin
       exhausted_(engine::no_memory(segment_->names().of(identity.rank))) {
     set_reproducible(select::reproducible_named(text(Setting::reproducible)));
     force(text(Setting::algorithm), "STRETTO_ALGORITHM", origin != nullptr && children_fall_back);
-    constexpr std::uint64_t kFloor = 1'000'000'000; // ns
+    constexpr std::uint64_t kFloorNs = 1'000'000'000; // ns
     if (const std::uint64_t factor = number(Setting::stall_warning); factor != 0)
         set_stall_callback(
             [](const engine::Alert &alert) {
                 if (alert.lowest)
                     log("stall: " + alert.text);
             },
-            static_cast<double>(factor), kFloor);
+            static_cast<double>(factor), kFloorNs);
 }
 
 Communicator::Membership::~Membership() {
-    constexpr std::uint64_t kFarewell = 2'000'000'000; // ns for what is on its way
+    constexpr std::uint64_t kFarewellNs = 2'000'000'000; // ns for what is on its way
     if (joined.carrier != nullptr)
-        joined.carrier->leave(kFarewell);
+        joined.carrier->leave(kFarewellNs);
     joined.registration.reset();
     joined.reach.watch.reset();
     joined.segment->leave(rank);
@@ -90,8 +90,8 @@ std::string Communicator::describe(const engine::Said &said) const {
     const auto collective = collective_in(said.what);
     const auto root = static_cast<std::uint32_t>(said.what >> kRootShift);
     const bool shares = root != 0 && !schedule::rooted(collective); // then it is their mark
-    std::string text((said.what & kOverlaps) != 0 ? "nonblocking " : "");
-    const bool by_pairs = (said.what & kByPairs) != 0;
+    std::string text((said.what & kOverlapsFlag) != 0 ? "nonblocking " : "");
+    const bool by_pairs = (said.what & kByPairsFlag) != 0;
     text.append(schedule::name(collective)).append(shares || by_pairs ? "v" : "");
     if (collective == Collective::custom)
         return "measuring the network";
@@ -117,9 +117,9 @@ std::string Communicator::describe(const engine::Said &said) const {
     if (const auto mode = static_cast<select::Reproducible>(said.what >> kReproducibleShift & 3);
         mode != select::Reproducible::off)
         text += ", reproducible " + std::string(select::name(mode));
-    if ((said.what & kOfFile) != 0)
+    if ((said.what & kOfFileFlag) != 0)
         text += ", by a schedule from a file";
-    if ((said.what & kAsRanksArrive) != 0)
+    if ((said.what & kAsRanksArriveFlag) != 0)
         text += ", as ranks arrive";
     return text + ")";
 }
@@ -187,9 +187,9 @@ void Communicator::settle(const ParentContext &origin) {
         play_unnoted(barrier_request());
     } catch (const Error &error) {
         // Who could not make it leaves, and tells the parent why: that may still be on its way.
-        constexpr std::uint64_t kPatience = 1'000'000'000; // ns
+        constexpr std::uint64_t kPatienceNs = 1'000'000'000; // ns
         const std::uint64_t start = now_ns();
-        while (error.status() == Status::peer && now_ns() - start < kPatience) {
+        while (error.status() == Status::peer && now_ns() - start < kPatienceNs) {
             origin.watch();
             interruption_point();
             usleep(1000);
@@ -220,8 +220,8 @@ std::uint64_t Communicator::all_completed() {
 
 // The next call is none that a caller makes.
 void Communicator::count_own_call(std::uint64_t ahead) {
-    constexpr std::size_t kMany = 1024;
-    if (own_calls_.size() >= kMany)
+    constexpr std::size_t kManyCalls = 1024;
+    if (own_calls_.size() >= kManyCalls)
         queue_.while_still([&] {
             const auto later =
                 std::lower_bound(own_calls_.begin(), own_calls_.end(), all_completed());

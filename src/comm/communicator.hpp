@@ -360,7 +360,7 @@ private:
     // By trials that are over.  Choices do not go by it: a rank may make one anew at a moment when
     // the others do not, and must come to the same.
     std::vector<select::Measured> found_;
-    static constexpr std::size_t kMostWatched = 64; // these outlive their sites as well
+    static constexpr std::size_t kMostWatchedKinds = 64; // these outlive their sites as well
     const bool watches_;
     std::unordered_map<Key, ArrivalState, KeyHash> watched_;
     transport::LateRankDetector late_rank_detector_; // where all share memory

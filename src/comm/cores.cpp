@@ -31,10 +31,10 @@ CoreSet affinity(int (*ask)(pid_t, std::size_t, cpu_set_t *)) {
     struct Free {
         void operator()(cpu_set_t *mask) const { CPU_FREE(mask); }
     };
-    constexpr std::size_t kLargest = std::size_t{1} << 20;
+    constexpr std::size_t kLargestProcessors = std::size_t{1} << 20;
     CoreSet set;
     // The kernel refuses a mask that is shorter than its own, and does not say how long that is.
-    for (std::size_t most = CPU_SETSIZE; most <= kLargest; most *= 2) {
+    for (std::size_t most = CPU_SETSIZE; most <= kLargestProcessors; most *= 2) {
         const std::unique_ptr<cpu_set_t, Free> mask(CPU_ALLOC(most));
         if (mask == nullptr)
             break;

@@ -17,10 +17,10 @@ namespace stretto::comm {
 // at 1024, Linux can be built for 8192.
 class CoreSet {
 public:
-    static constexpr std::size_t kMost = 8192;
+    static constexpr std::size_t kMostProcessors = 8192;
 
     void add(std::size_t processor) {
-        if (processor < kMost)
+        if (processor < kMostProcessors)
             words_[processor / 64] |= std::uint64_t{1} << processor % 64;
     }
     void add(const CoreSet &other) {
@@ -32,7 +32,7 @@ public:
     bool operator==(const CoreSet &) const = default;
 
 private:
-    std::array<std::uint64_t, kMost / 64> words_{};
+    std::array<std::uint64_t, kMostProcessors / 64> words_{};
 };
 
 // Of the calling thread.  `ask` is sched_getaffinity, or what a test has in its place.

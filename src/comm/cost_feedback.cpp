@@ -23,7 +23,7 @@ void CostFeedback::learn(CostSample sample) {
         return;
     std::deque<PricedSample> &samples = of->second;
     samples.push_back({std::move(sample), {}});
-    if (samples.size() > kMost)
+    if (samples.size() > kMostSamples)
         samples.pop_front();
 }
 
@@ -50,10 +50,10 @@ select::Experience CostFeedback::all(const select::Situation &situation) {
 }
 
 bool CostFeedback::pays(double waits, std::size_t ranks) {
-    constexpr double kPart = 0.25, kPatience = 0.875;
-    if (kPart * waits * static_cast<double>(ranks) >= pricing_)
+    constexpr double kWaitsShare = 0.25, kDecayFactor = 0.875;
+    if (kWaitsShare * waits * static_cast<double>(ranks) >= pricing_)
         return true;
-    pricing_ *= kPatience;
+    pricing_ *= kDecayFactor;
     return false;
 }
 
@@ -86,22 +86,24 @@ select::Late CostFeedback::priced(Kind kind, double waits, double error, const s
 
 std::optional<std::string> CostFeedback::still_best(double waits, double error,
                                                     double margin) const {
-    constexpr double kAlike = 2;
-    if (!best_ || waits > kAlike * best_->waits || best_->waits > kAlike * waits ||
-        error > std::max(margin, kAlike * best_->error))
+    constexpr double kAlikeFactor = 2;
+    if (!best_ || waits > kAlikeFactor * best_->waits || best_->waits > kAlikeFactor * waits ||
+        error > std::max(margin, kAlikeFactor * best_->error))
         return std::nullopt;
     return best_->algorithm;
 }
 
 bool Backoff::over(double waits) const {
-    constexpr double kNew = 2;
-    return now_ns() >= end_ || (in_row_ > 0 && waits > kNew * waits_);
+    constexpr double kNewFactor = 2;
+    return now_ns() >= end_ || (in_row_ > 0 && waits > kNewFactor * waits_);
 }
 
 void Backoff::begin(std::uint64_t from, std::uint64_t to, double waits, Outcome outcome) {
     const bool news = outcome == Outcome::of_use;
     waits_ = news ? 0 : std::max(waits_, waits);
-    in_row_ = news ? 0 : std::min(in_row_ + 1, outcome == Outcome::in_vain ? kMost : kMostAsBefore);
+    in_row_ = news ? 0
+                   : std::min(in_row_ + 1, outcome == Outcome::in_vain ? kMostDoublings
+                                                                       : kMostAsBeforeDoublings);
     end_ = to + (to - from) * (news ? of_use_ : times_ << in_row_);
 }
 

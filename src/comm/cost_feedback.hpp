@@ -49,7 +49,7 @@ public:
 private:
     // Doublings: what is found right again and again is still looked at, in case ranks come
     // otherwise.
-    static constexpr unsigned kMost = 7, kMostAsBefore = 3;
+    static constexpr unsigned kMostDoublings = 7, kMostAsBeforeDoublings = 3;
     std::uint64_t times_, of_use_, end_ = 0; // by now_ns()
     unsigned in_row_ = 0;                    // times that nothing new came of it
     double waits_ = 0;                       // the longest of these times, if there are any
@@ -90,7 +90,7 @@ public:
     std::optional<std::string> still_best(double waits, double error, double margin) const;
 
 private:
-    static constexpr std::size_t kMost = 8;
+    static constexpr std::size_t kMostSamples = 8;
     std::array<Backoff, 2> rests_; // by kind
     select::Experience usual_;
     struct PricedSample {

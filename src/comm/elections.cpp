@@ -21,9 +21,9 @@
 namespace stretto::comm {
 
 std::uint64_t Communicator::patience() {
-    constexpr std::uint64_t kLongest = 1'000'000'000; // ns
+    constexpr std::uint64_t kLongestNs = 1'000'000'000; // ns
     const std::uint64_t timeout = nanoseconds(Setting::timeout);
-    return timeout == 0 ? kLongest : std::min(kLongest, timeout / 2);
+    return timeout == 0 ? kLongestNs : std::min(kLongestNs, timeout / 2);
 }
 
 // What was sealed, by the arbiter of these calls.  While this rank waits, what others send to it
@@ -43,7 +43,7 @@ void Communicator::call_the_roll(const ArrivalState &watched) {
         static_cast<std::uint64_t>(serves.margin * 1e9), patience());
     joined_.reach.watch->decide_by(
         key_of(watched, Asked::call), [latecomers](const FailureDetector::Heard &heard) {
-            if (heard.from != control::kNobody)
+            if (heard.from != control::kNoRank)
                 latecomers->came(heard.from, heard.now);
             const auto late = latecomers->who(heard.now);
             if (!late)
@@ -51,7 +51,7 @@ void Communicator::call_the_roll(const ArrivalState &watched) {
             arrival::Deviations who;
             for (const int rank : *late)
                 who[rank] = 0; // how late, nobody knows
-            return control::Answer(arrival::to_text(who, control::kMostSeal));
+            return control::Answer(arrival::to_text(who, control::kMostSealBytes));
         });
 }
 

@@ -195,13 +195,13 @@ private:
     // salloc) only the variables of the allocation are set; the shell of an interactive one is a
     // step of its own kind, whose number is one of the highest.
     bool in_step() const {
-        constexpr unsigned kLeastSpecial = 0xffff'fff0;
+        constexpr unsigned kLeastSpecialId = 0xffff'fff0;
         for (const char *name : {"SLURM_STEP_ID", "SLURM_STEPID"})
             if (const auto step = get(name)) {
                 unsigned number = 0;
                 const auto [rest, error] =
                     std::from_chars(step->data(), step->data() + step->size(), number);
-                return error == std::errc() && number < kLeastSpecial;
+                return error == std::errc() && number < kLeastSpecialId;
             }
         return get("SLURM_STEP_NUM_TASKS").has_value() || get("SLURM_STEP_NUM_NODES").has_value();
     }

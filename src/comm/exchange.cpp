@@ -29,7 +29,7 @@ std::uint64_t Communicator::take_turn(const Exchange &what) {
     request.root = what.root;
     engine::Call call;
     call.plan = turn();
-    call.said = {pack(request) | kByPairs, 0};
+    call.said = {pack(request) | kByPairsFlag, 0};
     call.fingerprint = mix(segment_->header().key, call.said.what);
     engine::Tally tally;
     queue_.play(call, tally);

@@ -72,8 +72,8 @@ std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const I
     if (sent < 0 && errno != EPIPE && errno != ECONNRESET)
         throw_errno("cannot talk to " + founder);
     for (bool welcome = false;;) {
-        constexpr int kMilliseconds = 100;
-        while (!readable(fd, kMilliseconds)) {
+        constexpr int kPollMs = 100;
+        while (!readable(fd, kPollMs)) {
             patience.watch();
             if (patience.ended_for_word())
                 throw no_word(me, founder, welcome, patience);

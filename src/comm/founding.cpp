@@ -113,8 +113,8 @@ void gather(const Identity &me, const ParentContext *origin, Callers &callers,
         patience.watch();
         if (patience.ended())
             throw too_late(me, origin, absent, callers.silent(), patience);
-        constexpr int kMilliseconds = 100;
-        callers.hear(kMilliseconds, take);
+        constexpr int kPollMs = 100;
+        callers.hear(kPollMs, take);
         if (const int rank = heard_from(peers); rank >= 0)
             throw refusal_of(rank, peers[static_cast<std::size_t>(rank)].get());
     }
@@ -170,12 +170,12 @@ std::string launch_hint(const Identity &me) {
 }
 
 std::string listed(const std::vector<int> &ranks) {
-    constexpr std::size_t kMost = 32;
+    constexpr std::size_t kMostRanks = 32;
     std::string names;
-    for (std::size_t i = 0; i < std::min(ranks.size(), kMost); ++i)
+    for (std::size_t i = 0; i < std::min(ranks.size(), kMostRanks); ++i)
         names += " " + std::to_string(ranks[i]);
-    return ranks.size() > kMost ? names + " ... (" + std::to_string(ranks.size()) + " in all)"
-                                : names;
+    return ranks.size() > kMostRanks ? names + " ... (" + std::to_string(ranks.size()) + " in all)"
+                                     : names;
 }
 
 Meeting found(const Identity &me, const ParentContext *origin, const std::string &name,
@@ -202,7 +202,7 @@ Meeting found(const Identity &me, const ParentContext *origin, const std::string
         // process's own, which may fail before any rank has called.
         const int milliseconds = status == Status::timeout ? 0
                                  : own || status == Status::system
-                                     ? static_cast<int>(kStays / 1'000'000)
+                                     ? static_cast<int>(kStaysNs / 1'000'000)
                                      : 500;
         if (listener.open())
             callers.answer(status, why, milliseconds, absent);

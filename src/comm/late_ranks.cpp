@@ -27,7 +27,7 @@ bool Communicator::made_for_musters(const Chosen &chosen) {
 // What serves where that rank comes last, or none does.
 Chosen Communicator::elected(const Request &request, ArrivalState &watched) {
     Chosen chosen = balanced(request, watched);
-    if (watched.latecomer == transport::LateRankDetector::kNobody)
+    if (watched.latecomer == transport::LateRankDetector::kNoRank)
         return chosen;
     serve_late({.algorithm = chosen.forced ? chosen.algorithm : std::string(kServes),
                 .order = select::late_last(size(), std::array{watched.latecomer}),
@@ -44,14 +44,14 @@ void Communicator::play_mustered(const Request &request, ArrivalState &watched) 
     const int latecomer =
         waits ? late_rank_detector_.latecomer(watched.late_rank_choice.grace(), patience(),
                                               [this] { (void)messenger_.progress(); })
-              : transport::LateRankDetector::kNobody;
+              : transport::LateRankDetector::kNoRank;
     if (latecomer != std::exchange(watched.latecomer, latecomer))
         serve(request, site(request), elected(request, watched));
     CallEntry &here = site(request);
     engine::Call made = call(request, here, false);
     // Who does not count itself in makes another call.
-    made.said.what = here.what | kAsRanksArrive;
-    made.fingerprint = mix(made.fingerprint, kAsRanksArrive);
+    made.said.what = here.what | kAsRanksArriveFlag;
+    made.fingerprint = mix(made.fingerprint, kAsRanksArriveFlag);
     queue_.play(made, here.tally);
     // A call for which plans were made says little of what others take.
     late_rank_detector_.leave(now_ns(), plan_bytes_ == planned);
@@ -60,7 +60,7 @@ void Communicator::play_mustered(const Request &request, ArrivalState &watched) 
         late_ranks_->late_rank_choice.took(late_rank_detector_.last_took());
     late_ranks_ = &watched;
     watched.late_rank_choice.add(late_rank_detector_.gap(),
-                                 latecomer != transport::LateRankDetector::kNobody);
+                                 latecomer != transport::LateRankDetector::kNoRank);
 }
 
 } // namespace stretto::comm

@@ -38,11 +38,11 @@ std::optional<std::string> environment_of(int pid) {
 
 // Since Linux 6.9 each process has an inode that no other one ever has, the same in all namespaces.
 std::string mark_of(const Descriptor &pidfd) {
-    constexpr auto kPidFileSystem = 0x50494446;
+    constexpr auto kPidFileSystemMagic = 0x50494446;
     struct statfs system{};
     struct stat status{};
     if (!pidfd.open() || fstatfs(pidfd.get(), &system) != 0 ||
-        static_cast<std::uint64_t>(system.f_type) != kPidFileSystem ||
+        static_cast<std::uint64_t>(system.f_type) != kPidFileSystemMagic ||
         fstat(pidfd.get(), &status) != 0)
         return "";
     return "process " + std::to_string(status.st_ino);
@@ -67,13 +67,13 @@ std::string mark_of_peer(int descriptor) {
     if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
         return "";
 #if defined(SO_PEERPIDFD)
-    constexpr int kPeerPidfd = SO_PEERPIDFD;
+    constexpr int kPeerPidfdOption = SO_PEERPIDFD;
 #else
-    constexpr int kPeerPidfd = 77; // Linux 6.5
+    constexpr int kPeerPidfdOption = 77; // Linux 6.5
 #endif
     int pidfd = -1;
     length = sizeof(pidfd);
-    if (getsockopt(descriptor, SOL_SOCKET, kPeerPidfd, &pidfd, &length) == 0)
+    if (getsockopt(descriptor, SOL_SOCKET, kPeerPidfdOption, &pidfd, &length) == 0)
         if (std::string mark = mark_of(Descriptor(pidfd)); !mark.empty())
             return mark;
     return credentials.pid > 0 ? mark_of_pid(credentials.pid) : "";
@@ -105,15 +105,15 @@ const Processes &processes() {
 }
 
 std::string launcher_mark(const std::string &rank_variable, const Processes &all) {
-    constexpr int kMostGenerations = 256, kFirst = 1;
+    constexpr int kMostGenerations = 256, kInitPid = 1;
     std::optional<int> pid = all.parent(getpid());
-    for (int i = 0; i < kMostGenerations && pid && *pid > kFirst; ++i) {
+    for (int i = 0; i < kMostGenerations && pid && *pid > kInitPid; ++i) {
         const auto environment = all.environment(*pid);
         if (environment && !has(*environment, rank_variable))
             return all.mark(*pid);
         pid = all.parent(*pid);
     }
-    return all.mark(kFirst);
+    return all.mark(kInitPid);
 }
 
 std::string pmi_launch(const Environment &environment, const Processes &all) {

@@ -29,10 +29,10 @@ namespace stretto::comm {
 
 namespace {
 
-constexpr std::size_t kElement = kUnseenElement, kSlice = kUnseenSlice;
+constexpr std::size_t kElementBytes = kUnseenElementBytes, kSliceBytes = kUnseenSliceBytes;
 // Seconds: after which no more is tried with one rank; what the link inside may take of them; and
 // after which a thorough measurement turns to no other.
-constexpr double kMostWithOne = 0.5, kMostInside = 0.05, kMostThorough = 20;
+constexpr double kMostWithOneSeconds = 0.5, kMostInsideSeconds = 0.05, kMostThoroughSeconds = 20;
 constexpr int kSurveys = 3; // of each pair, in turns, if it is to be thorough
 
 double seconds_since(std::uint64_t ticks) {
@@ -64,20 +64,20 @@ schedule::Schedule one_way(int ranks, int from, int to) {
 
 // Seconds for a byte that is added to another, of floats in a cache.
 double measure_reduction() {
-    constexpr std::size_t kCount = 4096;
+    constexpr std::size_t kElements = 4096;
     constexpr int kRounds = 9, kPasses = 16;
     const reduce::Pass add = reduce::pass(Dtype::f32, ReduceOp::sum);
-    std::vector<float> sum(kCount), more(kCount, 1e-30F);
+    std::vector<float> sum(kElements), more(kElements, 1e-30F);
     void *const out[] = {sum.data()};
     const void *const in[] = {sum.data(), more.data()};
     std::array<double, kRounds> times{};
     for (double &each : times) {
         const std::uint64_t start = now_ticks();
         for (int pass = 0; pass < kPasses; ++pass)
-            add(out, 1, in, 2, kCount, 0);
+            add(out, 1, in, 2, kElements, 0);
         each = seconds_since(start);
     }
-    return *std::min_element(times.begin(), times.end()) / (kPasses * kCount * sizeof(float));
+    return *std::min_element(times.begin(), times.end()) / (kPasses * kElements * sizeof(float));
 }
 
 std::string now_in_words() {
@@ -96,7 +96,7 @@ struct Orders {
     std::int64_t peer = -1; // between hosts
     std::uint64_t gatherings = 0, over = 0;
 };
-static_assert(std::is_trivially_copyable_v<Orders> && sizeof(Orders) % kElement == 0);
+static_assert(std::is_trivially_copyable_v<Orders> && sizeof(Orders) % kElementBytes == 0);
 
 // Of rank 0 and another.
 struct Pair {
@@ -164,14 +164,14 @@ private:
     // Rank 0's: the first pair's survey, then that of the next one.
     Orders next() {
         for (;;) {
-            const double left = kMostWithOne - seconds_since(start_);
+            const double left = kMostWithOneSeconds - seconds_since(start_);
             Orders orders;
             orders.peer = pairs_[now_].peer;
             orders.between = pairs_[now_].next(left);
-            orders.inside = inside_.next(std::min(left, kMostInside - inside_.spent));
+            orders.inside = inside_.next(std::min(left, kMostInsideSeconds - inside_.spent));
             if (orders.between != select::kNoProbe || orders.inside != select::kNoProbe)
                 return orders;
-            if (now_ + 1 == pairs_.size() || seconds_since(begin_) > kMostThorough) {
+            if (now_ + 1 == pairs_.size() || seconds_since(begin_) > kMostThoroughSeconds) {
                 orders.over = 1;
                 return orders;
             }
@@ -190,19 +190,19 @@ private:
     // All ranks make these calls; to all but the two of the pair they are nothing.
     void attempt(const select::Probe &probe, Pair &pair) {
         if (rank_ == 0 || rank_ == pair.peer)
-            data_.resize(std::max({kElement, std::size_t{probe.large}, data_.size()}));
+            data_.resize(std::max({kElementBytes, std::size_t{probe.large}, data_.size()}));
         const std::uint64_t start = now_ticks();
         // So many messages there, of so many bytes, and an element back.
         const auto time = [&](int messages, std::size_t bytes, std::vector<double> &seconds) {
             const std::uint64_t begin = now_ticks();
             for (int i = 0; i < messages; ++i)
                 pass_on(0, pair.peer, bytes, data_.data());
-            pass_on(pair.peer, 0, kElement, data_.data());
+            pass_on(pair.peer, 0, kElementBytes, data_.data());
             seconds.push_back(seconds_since(begin));
         };
         select::Times times;
         for (std::uint32_t i = 0; i < probe.pings; ++i)
-            time(1, kElement, times.pings);
+            time(1, kElementBytes, times.pings);
         for (std::uint32_t i = 0; i < probe.lead; ++i)
             time(1, probe.large, times.lead);
         for (std::uint32_t i = 0; i < probe.rounds; ++i) {
@@ -210,7 +210,7 @@ private:
             time(1, probe.large, times.large);
         }
         for (std::uint32_t i = 0; i < probe.bursts; ++i)
-            time(select::kBurst, kElement, times.bursts);
+            time(select::kBurstMessages, kElementBytes, times.bursts);
         pair.spent += seconds_since(start);
         pair.survey.took(probe, times);
     }
@@ -226,23 +226,23 @@ private:
             .host_of = {}, .inside = profile.inside, .between = profile.between};
         for (int rank = 0; rank < segment_.ranks(); ++rank)
             topology.host_of.push_back(segment_.placement().host_of(rank));
-        topology.eager = kSlice;
-        return select::price(gathering(), static_cast<std::size_t>(segment_.ranks()), kElement,
-                             kSlice, topology);
+        topology.eager = kSliceBytes;
+        return select::price(gathering(), static_cast<std::size_t>(segment_.ranks()), kElementBytes,
+                             kSliceBytes, topology);
     }
 
     // As many as a tenth of a second has room for, if they take what they should.
     std::uint64_t gatherings(const select::Profile &profile) const {
-        constexpr double kMostTogether = 0.1, kFew = 3, kMany = 16;
+        constexpr double kMostTogetherSeconds = 0.1, kFewRounds = 3, kManyRounds = 16;
         return static_cast<std::uint64_t>(
-            std::clamp(kMostTogether / price(profile).seconds, kFew, kMany));
+            std::clamp(kMostTogetherSeconds / price(profile).seconds, kFewRounds, kManyRounds));
     }
 
     // Seconds of one: the lower quartile.  Others who use the processors, or ranks that have only
     // just been started, make some of so few take longer, and never less than they must.
     double gather(std::uint64_t times) const {
         std::vector<double> seconds;
-        std::vector<std::byte> data(static_cast<std::size_t>(segment_.ranks()) * kElement);
+        std::vector<std::byte> data(static_cast<std::size_t>(segment_.ranks()) * kElementBytes);
         for (std::uint64_t i = 0; i < times; ++i) {
             const std::uint64_t begin = now_ticks();
             play_("gathering", [this] { return gathering(); }, data.data(), data.size());
@@ -255,9 +255,9 @@ private:
     // If all together take clearly longer than each by itself does, there is something that they
     // share, and every message has its part of it; else 0.
     double common(const select::Profile &profile, double together) const {
-        constexpr double kClearly = 1.5;
+        constexpr double kClearlyFactor = 1.5;
         const select::Price alone = price(profile);
-        return together > alone.seconds * kClearly && alone.pieces > 0
+        return together > alone.seconds * kClearlyFactor && alone.pieces > 0
                    ? std::min(together / alone.pieces, select::kOverheads.most)
                    : 0;
     }
@@ -267,12 +267,12 @@ private:
         std::vector<select::Surveyed> surveys;
         for (std::size_t i = 0; i <= now_; ++i) {
             std::string how;
-            const select::Link link = pairs_[i].survey.link(profile.between, kSlice, how);
+            const select::Link link = pairs_[i].survey.link(profile.between, kSliceBytes, how);
             surveys.push_back({pairs_[i].peer, segment_.place(pairs_[i].peer), link, how});
         }
         profile.between = select::of_pairs(surveys, profile.between, profile.how_between);
         if (inside_.peer >= 0) {
-            profile.inside = inside_.survey.link(profile.inside, kSlice, profile.how_inside);
+            profile.inside = inside_.survey.link(profile.inside, kSliceBytes, profile.how_inside);
             profile.how_inside += ", with rank " + std::to_string(inside_.peer);
         } else {
             profile.how_inside = "assumed: rank 0 is alone on its host";

@@ -13,12 +13,12 @@
 namespace stretto::comm {
 
 // Plays a schedule that `make` makes, and that has this name, on these bytes: a call that no caller
-// made.  Of whole elements of kUnseenElement bytes.
+// made.  Of whole elements of kUnseenElementBytes bytes.
 using PlayUnseen =
     std::function<void(const std::string &name, const std::function<schedule::Schedule()> &make,
                        void *data, std::size_t bytes)>;
-inline constexpr std::size_t kUnseenElement = 8;
-inline constexpr std::size_t kUnseenSlice = 65536; // in which it travels
+inline constexpr std::size_t kUnseenElementBytes = 8;
+inline constexpr std::size_t kUnseenSliceBytes = 65536; // in which it travels
 
 // Rank 0's bytes to all ranks, by an algorithm that nobody chooses.
 void tell_all(const PlayUnseen &play, int ranks, const char *name, void *data, std::size_t bytes);

@@ -38,8 +38,8 @@ public:
     // Throws if somebody who is awaited will not come.  To be called as often as one likes.
     void watch() {
         interruption_point();
-        constexpr std::uint64_t kEvery = 50'000'000; // ns
-        if (origin_ == nullptr || now_ns() - watched_ < kEvery)
+        constexpr std::uint64_t kEveryNs = 50'000'000; // ns
+        if (origin_ == nullptr || now_ns() - watched_ < kEveryNs)
             return;
         watched_ = now_ns();
         origin_->watch();
@@ -59,8 +59,8 @@ private:
         return limit_ns_ == 0 ? UINT64_MAX : start_ + limit_ns_ + more;
     }
     std::uint64_t grace() const {
-        constexpr std::uint64_t kMost = 5'000'000'000, kLeast = 500'000'000; // ns
-        return std::min(kMost, kLeast + limit_ns_ / 4);
+        constexpr std::uint64_t kMostNs = 5'000'000'000, kLeastNs = 500'000'000; // ns
+        return std::min(kMostNs, kLeastNs + limit_ns_ / 4);
     }
 
     const ParentContext *origin_; // null: a job of its own
@@ -69,7 +69,7 @@ private:
 
 // How long the founder of a host, or rank 0 of several, stays after a failure that ranks which call
 // a little later will not learn of otherwise.
-inline constexpr std::uint64_t kStays = 3'000'000'000; // ns
+inline constexpr std::uint64_t kStaysNs = 3'000'000'000; // ns
 
 // The founder has a socket to each of the others of its host, they have one to it.  A socket that
 // closes before all have joined says that its rank cannot.

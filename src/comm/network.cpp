@@ -59,7 +59,8 @@ select::Profile told(const select::Profile &profile, int ranks, int rank, const 
     if (of_json == 0)
         return {};
     text += profile.source;
-    text.resize((of_source + of_json + kUnseenElement - 1) / kUnseenElement * kUnseenElement);
+    text.resize((of_source + of_json + kUnseenElementBytes - 1) / kUnseenElementBytes *
+                kUnseenElementBytes);
     tell_all(play, ranks, "profile", text.data(), text.size());
     select::Profile read = select::profile_from_json(std::string_view(text).substr(0, of_json));
     read.source = text.substr(of_json, of_source);
@@ -96,9 +97,9 @@ void Communicator::play_unseen(const std::string &name, const MakeSchedule &make
     std::shared_ptr<const engine::Plan> &plan = plans_[name + ", " + std::to_string(bytes)];
     if (plan == nullptr) {
         engine::PlanOptions options;
-        options.count = bytes / kUnseenElement;
-        options.element = kUnseenElement;
-        options.slice = kUnseenSlice;
+        options.count = bytes / kUnseenElementBytes;
+        options.element = kUnseenElementBytes;
+        options.slice = kUnseenSliceBytes;
         options.ring_bytes = segment_->ring_bytes();
         options.cores = segment_->header().cores;
         options.output_everywhere = false;
@@ -109,7 +110,7 @@ void Communicator::play_unseen(const std::string &name, const MakeSchedule &make
     call.plan = plan.get();
     call.input = call.output = data;
     call.in_place = true;
-    call.said = {static_cast<std::uint64_t>(Collective::custom), bytes / kUnseenElement};
+    call.said = {static_cast<std::uint64_t>(Collective::custom), bytes / kUnseenElementBytes};
     call.fingerprint =
         mix(mix(mix(segment_->header().key, call.said.what), call.said.count), plan->identity);
     engine::Tally tally;

@@ -77,8 +77,8 @@ void Communicator::forget_before(std::uint64_t key) {
 
 // The same of what was sealed for calls, now and then.
 void Communicator::forget_sealed(std::uint64_t key, const ArrivalState &watched) {
-    constexpr std::uint64_t kKept = 16; // calls
-    if (watched.calls % kKept == 0)
+    constexpr std::uint64_t kKeptCalls = 16; // calls
+    if (watched.calls % kKeptCalls == 0)
         forget_before(key);
 }
 
@@ -117,7 +117,7 @@ void Communicator::expect_next(const Request &request, ArrivalState &watched) {
                 forecast.came = watched.told.latest->came;
             const auto shared = std::make_shared<const Forecast>(std::move(forecast));
             joined_.reach.watch->decide_by(next.key, [shared](const FailureDetector::Heard &heard) {
-                return shared->decide(heard.told, control::kMostSeal);
+                return shared->decide(heard.told, control::kMostSealBytes);
             });
             joined_.reach.watch->soon([shared] { shared->learn(); });
         }

@@ -26,10 +26,10 @@ std::shared_ptr<CallLog> Communicator::start_call_log(const ParentContext *origi
 // What to add to this rank's clock at that time to get the job's.  To ask takes a lock, so it is
 // asked now and then: clocks drift by some microseconds in a second.
 std::int64_t Communicator::offset_at(std::uint64_t now) {
-    constexpr std::uint64_t kEvery = 100'000'000; // ns
+    constexpr std::uint64_t kEveryNs = 100'000'000; // ns
     if (joined_.reach.watch != nullptr && now >= notes_.look_again) {
         notes_.offset = clock_offset().value_or(arrival::kUnknown);
-        notes_.look_again = now + kEvery;
+        notes_.look_again = now + kEveryNs;
     }
     return notes_.offset;
 }
@@ -43,7 +43,7 @@ CallLog::Calls &Communicator::noted(std::uint64_t what, std::uint64_t count,
     kind.rank = rank();
     kind.size = size();
     kind.collective = of_call.collective;
-    if ((what & kOverlaps) != 0)
+    if ((what & kOverlapsFlag) != 0)
         kind.collective.insert(0, "nonblocking ");
     if (of_call.by_pairs)
         kind.collective += "v";
@@ -79,7 +79,7 @@ engine::Queue::InFlightCall *Communicator::start(const Request &request) {
             return queue_.start(call(request, where, true), where.tally);
         if (where.noted_beside == nullptr)
             where.noted_beside =
-                &noted(where.what | kOverlaps, request.count, where.plan->vector_bytes);
+                &noted(where.what | kOverlapsFlag, request.count, where.plan->vector_bytes);
         CallLog::Calls &calls = *where.noted_beside;
         Notes::Running running{&calls, calls.begin_beside(came, offset_at(came))};
         engine::Queue::InFlightCall *const flight =
@@ -105,7 +105,7 @@ void Communicator::land(engine::Queue::InFlightCall *flight) {
 void Communicator::note_exchange(Collective collective, std::uint64_t came, std::uint64_t left) {
     CallLog::Calls *&calls = notes_.exchanges[collective];
     if (calls == nullptr)
-        calls = &noted(static_cast<std::uint64_t>(collective) | kByPairs, 0, 0);
+        calls = &noted(static_cast<std::uint64_t>(collective) | kByPairsFlag, 0, 0);
     calls->begin(came, offset_at(came));
     calls->end(left);
 }

@@ -22,10 +22,11 @@ namespace stretto::comm {
 
 // Calls to the first decision; from one to the next, at least and at most; and from the last of
 // which ranks tell to that which asks, so that those have told who come behind the others.
-static constexpr std::uint64_t kFirstRooted = 12, kLeastAfter = 16, kMostAfter = 32, kTellAhead = 4;
-static constexpr std::uint64_t kTold = arrival::History::kCalls;
-static constexpr std::size_t kEnough = 3; // of these calls
-static_assert(kFirstRooted > kTold + kTellAhead);
+static constexpr std::uint64_t kFirstRootedCalls = 12, kLeastAfterCalls = 16,
+                               kMostAfterCalls = 32, kStampAheadCalls = 4;
+static constexpr std::uint64_t kStampedCalls = arrival::History::kCalls;
+static constexpr std::size_t kEnoughCalls = 3; // of these calls
+static_assert(kFirstRootedCalls > kStampedCalls + kStampAheadCalls);
 
 // Sealed where too little was told so far: clocks are compared only after a while.
 static constexpr std::string_view kNotYet = "?";
@@ -34,10 +35,11 @@ void Communicator::play_rooted(const Request &request, ArrivalState &watched) {
     const std::uint64_t came = now_ns(), due = watched.decided_at + watched.due_after;
     joined_.registration->warming()->end();
     if (watched.due_after == 0)
-        expect_decision(request, watched, kFirstRooted);
+        expect_decision(request, watched, kFirstRootedCalls);
     else if (watched.calls == due)
         adopt_rooted(request, watched);
-    else if (watched.calls + kTellAhead + kTold >= due && watched.calls + kTellAhead < due)
+    else if (watched.calls + kStampAheadCalls + kStampedCalls >= due &&
+             watched.calls + kStampAheadCalls < due)
         report(watched, came);
     else if (watched.calls + 1 == due && is_arbiter(watched))
         joined_.reach.watch->seal_before(key_of(watched, Asked::usual, due), came);
@@ -60,11 +62,12 @@ void Communicator::adopt_rooted(const Request &request, ArrivalState &watched) {
     const std::string text = sealed(key, watched);
     forget_before(key);
     if (text == kNotYet) {
-        expect_decision(request, watched, kFirstRooted);
+        expect_decision(request, watched, kFirstRootedCalls);
         return;
     }
     settle(request, watched, {}, reviewed(text, free_situation(request), watched.serves, {}));
-    expect_decision(request, watched, std::clamp(watched.due_after, kLeastAfter, kMostAfter));
+    expect_decision(request, watched,
+                    std::clamp(watched.due_after, kLeastAfterCalls, kMostAfterCalls));
 }
 
 // After so many calls.  At the arbiter its agent may be asked for it from now on: this rank may be
@@ -75,7 +78,7 @@ void Communicator::expect_decision(const Request &request, ArrivalState &watched
     watched.due_after = after;
     if (!is_arbiter(watched))
         return;
-    const std::uint64_t due = watched.calls + after, first = due - kTellAhead - kTold;
+    const std::uint64_t due = watched.calls + after, first = due - kStampAheadCalls - kStampedCalls;
     const Chosen &usual = balanced(request, watched);
     Retune retune{.situation = free_situation(request),
                   .balanced = usual.algorithm,
@@ -92,7 +95,7 @@ void Communicator::expect_decision(const Request &request, ArrivalState &watched
         [retune = std::move(retune),
          reports = std::move(reports)](const FailureDetector::Heard &heard) {
             const arrival::History history = reports.taken_from(heard.notices);
-            if (history.recent().size() < kEnough)
+            if (history.recent().size() < kEnoughCalls)
                 return std::string(kNotYet);
             Retune full = retune;
             full.expected = history.expected();
@@ -103,7 +106,7 @@ void Communicator::expect_decision(const Request &request, ArrivalState &watched
                 std::ranges::find_if(full.elapsed.rbegin() + 1, full.elapsed.rend(),
                                      [](double seconds) { return std::isnan(seconds); });
             full.served = static_cast<std::size_t>(known - full.elapsed.rbegin()) - 1;
-            return full.decide(control::kMostSeal);
+            return full.decide(control::kMostSealBytes);
         });
 }
 

@@ -15,9 +15,9 @@ namespace stretto::comm {
 
 inline constexpr int kOpShift = 5, kReproducibleShift = 11, kDtypeShift = 16, kMemoryShift = 30,
                      kRootShift = 32;
-inline constexpr std::uint64_t kOverlaps = 1u << 10, kByPairs = 1u << 13, kOfFile = 1u << 14,
-                               kAsRanksArrive = 1u << 15;
-static_assert(kRecords + kLargestRecord < 1 << (kMemoryShift - kDtypeShift));
+inline constexpr std::uint64_t kOverlapsFlag = 1u << 10, kByPairsFlag = 1u << 13,
+                               kOfFileFlag = 1u << 14, kAsRanksArriveFlag = 1u << 15;
+static_assert(kRecordBase + kLargestRecordBytes < 1 << (kMemoryShift - kDtypeShift));
 static_assert(kMemoryKinds <= 1 << (kRootShift - kMemoryShift));
 
 inline std::uint64_t pack(const Request &request) {

@@ -31,15 +31,15 @@ const Shares::Entry &Shares::of(std::span<const std::size_t> counts) {
 }
 
 std::string Shares::words(std::uint32_t wanted) const {
-    constexpr std::size_t kMost = 32;
+    constexpr std::size_t kMostRanks = 32;
     const std::lock_guard lock(mutex_);
     for (const auto &[counts, entry] : entries_) {
         if (mark(entry.hash) != wanted)
             continue;
         std::string text;
-        for (std::size_t r = 0; r < std::min(kMost, counts.size()); ++r)
+        for (std::size_t r = 0; r < std::min(kMostRanks, counts.size()); ++r)
             text.append(r == 0 ? "" : " ").append(std::to_string(counts[r]));
-        return text + (counts.size() > kMost ? " ..." : "");
+        return text + (counts.size() > kMostRanks ? " ..." : "");
     }
     return "";
 }

@@ -25,10 +25,10 @@ class Attempts {
 public:
     // To be called where an exception is handled: rethrows it when it was one too many.
     void failed(const std::vector<int> &members) {
-        constexpr int kMost = 3;
+        constexpr int kMostFailures = 3;
         failures_ = members == members_ ? failures_ + 1 : 1;
         members_ = members;
-        if (failures_ == kMost)
+        if (failures_ == kMostFailures)
             throw;
     }
 

@@ -22,20 +22,20 @@ namespace stretto::comm {
 
 // Nanoseconds after which a connection counts as idle, and before the rank comes: less, so that it
 // is not idle again when the rank comes a little late.
-static constexpr std::uint64_t kIdle = 180'000'000, kWarmAhead = 80'000'000;
+static constexpr std::uint64_t kIdleNs = 180'000'000, kWarmAheadNs = 80'000'000;
 // Of the vector, what goes to all together is such a part.
-static constexpr std::size_t kPart = 16;
+static constexpr std::size_t kVectorDivisor = 16;
 
 void Communicator::warm_for_next(const Request &request, ArrivalState &watched,
                                  std::uint64_t came) {
     const std::uint64_t before = std::exchange(watched.came, came), now = now_ns();
     const std::uint64_t next = came + (came - before); // by its habit
-    if (before == 0 || next < now + kIdle)
+    if (before == 0 || next < now + kIdleNs)
         return;
     const std::size_t vector = vector_count(request) * size_of(request.dtype);
-    joined_.registration->warming()->begin(next - kWarmAhead, site(request).plan->readers,
-                                           vector / kPart);
-    joined_.reach.watch->come_round(next - kWarmAhead);
+    joined_.registration->warming()->begin(next - kWarmAheadNs, site(request).plan->readers,
+                                           vector / kVectorDivisor);
+    joined_.reach.watch->come_round(next - kWarmAheadNs);
 }
 
 // What it is known to serve the next call, by the agent's thread.

@@ -33,8 +33,8 @@ trace::CallWords Communicator::words(std::uint64_t what) {
     words.dtype = dtype_in(what);
     words.op = op_in(what);
     words.has_data = collective != Collective::barrier;
-    words.nonblocking = (what & kOverlaps) != 0;
-    words.by_pairs = (what & kByPairs) != 0;
+    words.nonblocking = (what & kOverlapsFlag) != 0;
+    words.by_pairs = (what & kByPairsFlag) != 0;
     words.reduces = words.has_data && !words.by_pairs && schedule::reduces(collective);
     if (schedule::rooted(collective))
         words.root = static_cast<int>(what >> kRootShift);
@@ -43,8 +43,8 @@ trace::CallWords Communicator::words(std::uint64_t what) {
 
 // As others find it in what this rank writes.  Of the key no more is told than tells jobs apart.
 RankIdentity Communicator::in_files() const {
-    constexpr std::uint64_t kName = 0x7472616365;
-    return {me_.job, mix(segment_->header().key, kName), me_.rank, me_.size};
+    constexpr std::uint64_t kNameMagic = 0x7472616365;
+    return {me_.job, mix(segment_->header().key, kNameMagic), me_.rank, me_.size};
 }
 
 // One trace for a rank and all of its communicators.

@@ -84,7 +84,7 @@ void Communicator::conclude(const Request &request, select::Trial &trial) {
     select::Measured took = kind_of(request);
     for (const auto &[algorithm, seconds] : trial.medians())
         took.times.push_back({situation(request).bytes, algorithm, seconds, 0,
-                              select::Trial::kTimes, select::Timing::By::trial});
+                              select::Trial::kCountedCalls, select::Timing::By::trial});
     select::add(found_, took);
     CallEntry &here = site(request);
     serve(request, here, {{trial.serve(), trial.why(), true}, nullptr});

@@ -23,7 +23,7 @@ static_assert(sizeof(HelloLayout) == kHelloBytes);
 struct AnswerLayout {
     std::uint32_t magic;
     std::uint32_t status;
-    char message[kMostMessage];
+    char message[kMostMessageBytes];
 };
 static_assert(sizeof(AnswerLayout) == kAnswerBytes);
 
@@ -60,7 +60,7 @@ std::array<std::byte, kAnswerBytes> write(Status status, std::string_view messag
     AnswerLayout layout{};
     layout.magic = kMagic;
     layout.status = static_cast<std::uint32_t>(status);
-    std::memcpy(layout.message, message.data(), std::min(message.size(), kMostMessage - 1));
+    std::memcpy(layout.message, message.data(), std::min(message.size(), kMostMessageBytes - 1));
     return bytes_of(layout);
 }
 
@@ -69,7 +69,7 @@ std::optional<Answer> parse_answer(std::span<const std::byte> bytes) {
     if (!layout || layout->status > static_cast<std::uint32_t>(kLastStatus))
         return std::nullopt;
     return Answer{static_cast<Status>(layout->status),
-                  {layout->message, strnlen(layout->message, kMostMessage)}};
+                  {layout->message, strnlen(layout->message, kMostMessageBytes)}};
 }
 
 } // namespace stretto::comm

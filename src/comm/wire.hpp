@@ -30,9 +30,9 @@ struct Answer {
 };
 
 inline constexpr std::string_view kWelcome = "welcome";
-inline constexpr std::size_t kMostMessage = 1024;
+inline constexpr std::size_t kMostMessageBytes = 1024;
 inline constexpr std::size_t kHelloBytes = 16 + sizeof(CoreSet);
-inline constexpr std::size_t kAnswerBytes = 8 + kMostMessage;
+inline constexpr std::size_t kAnswerBytes = 8 + kMostMessageBytes;
 
 std::array<std::byte, kHelloBytes> write(const Hello &hello);
 // Nothing, if that is no greeting of this version.

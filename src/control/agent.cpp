@@ -75,8 +75,8 @@ action::Shrunk Agent::shrink(std::uint64_t completed) {
     shrunk_.reset();
     inbox_.emplace_back(std::in_place_type<Event>, event::Shrink{completed});
     links_.wake();
-    constexpr std::chrono::milliseconds kNowAndThen{20};
-    while (!answers_.wait_for(lock, kNowAndThen, [this] { return shrunk_ || collapsed_; })) {
+    constexpr std::chrono::milliseconds kPollMs{20};
+    while (!answers_.wait_for(lock, kPollMs, [this] { return shrunk_ || collapsed_; })) {
         lock.unlock();
         interruption_point();
         lock.lock();
@@ -86,19 +86,19 @@ action::Shrunk Agent::shrink(std::uint64_t completed) {
 
 std::string Agent::seal(std::uint64_t key, int arbiter, std::string value,
                         const std::function<void()> &meanwhile) {
-    constexpr std::chrono::milliseconds kNowAndThen{2};
+    constexpr std::chrono::milliseconds kPollMs{2};
     std::unique_lock lock(mutex_);
-    if (!view_.members.has(arbiter) || value.size() > kMostSeal)
+    if (!view_.members.has(arbiter) || value.size() > kMostSealBytes)
         throw Error(Status::argument, "a choice needs an arbiter that belongs to the communicator "
                                       "and a value of at most " +
-                                          std::to_string(kMostSeal) + " bytes");
+                                          std::to_string(kMostSealBytes) + " bytes");
     const std::uint32_t epoch = view_.epoch;
     const auto over = [&] { return reason_ || view_.epoch != epoch; };
     if (!seals_.contains(key)) {
         inbox_.emplace_back(std::in_place_type<Event>, event::Seal{key, arbiter, std::move(value)});
         links_.wake();
         const auto answered = [&] { return over() || seals_.contains(key); };
-        while (meanwhile && !answers_.wait_for(lock, kNowAndThen, answered)) {
+        while (meanwhile && !answers_.wait_for(lock, kPollMs, answered)) {
             lock.unlock();
             meanwhile();
             lock.lock();
@@ -248,7 +248,7 @@ void Agent::seal_what_is_due() {
         }
         const std::uint64_t key = at->first;
         at = ahead_.erase(at);
-        if (std::string value; !member_.knows_seal(key) && choose(key, kNobody, value))
+        if (std::string value; !member_.knows_seal(key) && choose(key, kNoRank, value))
             step(event::Seal{key, options_.rank, std::move(value)});
     }
 }
@@ -265,9 +265,9 @@ bool Agent::choose(std::uint64_t key, int from, std::string &value) {
         return false;
     }
     value = std::move(*answer.value);
-    if (value.size() > kMostSeal)
+    if (value.size() > kMostSealBytes)
         throw Error(Status::internal, "a sealed value of " + std::to_string(value.size()) +
-                                          " bytes; at most " + std::to_string(kMostSeal));
+                                          " bytes; at most " + std::to_string(kMostSealBytes));
     return true;
 }
 

@@ -55,7 +55,7 @@ struct Hooks {
     // What this rank does just now.
     std::function<WaitReport()> wait_report;
     // At the arbiter: what to seal, now that a member asks, perhaps this one, who would choose that
-    // value; or kNobody, when it is time.
+    // value; or kNoRank, when it is time.
     std::function<Answer(std::uint64_t key, int from, const std::string &value)> choose;
     // At the arbiter: what a member, perhaps this one, expects of a choice that is not made yet.
     std::function<void(int from, std::uint64_t key, std::int64_t value)> noticed;

@@ -8,7 +8,7 @@ namespace stretto::control {
 namespace {
 
 // How fast two quartz clocks drift apart that nothing disciplines: 50 parts in a million.
-constexpr std::uint64_t kDrift = 20'000; // one nanosecond in so many
+constexpr std::uint64_t kDriftDivisor = 20'000; // one nanosecond in so many
 
 // a - b of clocks that need not have anything to do with each other.
 std::int64_t difference(std::uint64_t a, std::uint64_t b) {
@@ -42,7 +42,7 @@ std::optional<Offset> ClockFilter::estimate(std::uint64_t now) const {
     for (std::size_t i = 0; i < std::min(count_, entries_.size()); ++i) {
         const Entry &entry = entries_[i];
         const std::uint64_t age = now > entry.at ? now - entry.at : 0;
-        const std::uint64_t error = entry.error + age / kDrift;
+        const std::uint64_t error = entry.error + age / kDriftDivisor;
         if (!best || error < best->error)
             best = Offset{entry.offset, error};
     }

@@ -88,7 +88,7 @@ public:
     }
     void rank(std::int32_t &rank) {
         number(rank);
-        must(rank >= kNobody && rank < ranks_, "a rank that does not exist");
+        must(rank >= kNoRank && rank < ranks_, "a rank that does not exist");
     }
     void status(Status &status) {
         std::uint32_t value = 0;

@@ -39,7 +39,7 @@ void Member::flood(int except, std::uint32_t epoch, const Body &body, Outbox &ou
 }
 
 void Member::revoke(int from, const Reason &reason, Outbox &out) {
-    const bool news = reason.culprit != kNobody && view_.members.has(reason.origin) &&
+    const bool news = reason.culprit != kNoRank && view_.members.has(reason.origin) &&
                       view_.members.has(reason.culprit) &&
                       suspicions_.add({reason.origin, reason.culprit});
     const bool first = !reason_;
@@ -55,7 +55,7 @@ void Member::revoke(int from, const Reason &reason, Outbox &out) {
 
 void Member::handle(const event::Fail &event, Outbox &out) {
     if (in_force() && !reason_ && event.epoch == view_.epoch)
-        revoke(rank_, {event.status, rank_, kNobody, event.text}, out);
+        revoke(rank_, {event.status, rank_, kNoRank, event.text}, out);
 }
 
 void Member::handle(const event::Suspect &event, Outbox &out) {
@@ -71,10 +71,10 @@ void Member::handle(const event::Suspect &event, Outbox &out) {
 void Member::accuse_silent(Outbox &out) {
     const auto to_accuse = [this] {
         const RankSet some = silent_ & suspicions_.left();
-        return suspicions_.left().has(rank_) ? some.lowest() : kNobody;
+        return suspicions_.left().has(rank_) ? some.lowest() : kNoRank;
     };
     // One may free another, who went for its sake.
-    for (int rank = to_accuse(); rank != kNobody; rank = to_accuse())
+    for (int rank = to_accuse(); rank != kNoRank; rank = to_accuse())
         revoke(rank_, silence(rank_, rank), out);
 }
 
@@ -202,7 +202,7 @@ void Member::fence(int from, const Message &message, Outbox &out) {
 void Member::take(int from, const Message &message, Outbox &out) {
     const auto part_of_shrink = [&](const auto &body) {
         if (!reason_) // the word of the failure was lost on the way, but there must have been one
-            revoke(rank_, {Status::revoked, from, kNobody, "another rank has called shrink"}, out);
+            revoke(rank_, {Status::revoked, from, kNoRank, "another rank has called shrink"}, out);
         agreement_.receive(from, body, out);
     };
     std::visit(

@@ -54,12 +54,12 @@ namespace stretto::control {
 namespace event {
 
 struct Received {
-    int from = kNobody;
+    int from = kNoRank;
     Message message;
 };
 // Nothing is heard of `rank`, or its link is gone.
 struct Suspect {
-    int rank = kNobody;
+    int rank = kNoRank;
     std::string why;
 };
 // Something has failed: the caller is about to return an error, or gives up.
@@ -74,11 +74,11 @@ struct Shrink {
 };
 // The link to `rank` was broken and has come back; what was sent last may be lost.
 struct Restored {
-    int rank = kNobody;
+    int rank = kNoRank;
 };
 struct Seal {
     std::uint64_t key = 0;
-    int arbiter = kNobody; // the same for all who ask for this key
+    int arbiter = kNoRank; // the same for all who ask for this key
     std::string value;
 };
 

@@ -20,7 +20,7 @@ template<class Codec>
 void fields(Codec &codec, Ballot &ballot) {
     codec.number(ballot.round);
     codec.rank(ballot.owner);
-    codec.must(ballot.round != 0 && ballot.owner != kNobody, "a ballot without owner or round");
+    codec.must(ballot.round != 0 && ballot.owner != kNoRank, "a ballot without owner or round");
     codec.must(ballot.round <= kMostRounds, "a ballot of a round that nobody gets to");
 }
 
@@ -47,8 +47,8 @@ void fields(Codec &codec, Revoke &body) {
     codec.status(reason.status);
     codec.rank(reason.origin);
     codec.rank(reason.culprit);
-    codec.text(reason.text, kMostText);
-    codec.must(reason.origin != kNobody, "a reason that nobody gives");
+    codec.text(reason.text, kMostTextBytes);
+    codec.must(reason.origin != kNoRank, "a reason that nobody gives");
 }
 
 template<class Codec>
@@ -90,13 +90,13 @@ void fields(Codec &codec, Decided &body) {
 template<class Codec>
 void fields(Codec &codec, Ask &body) {
     codec.number(body.key);
-    codec.text(body.value, kMostSeal);
+    codec.text(body.value, kMostSealBytes);
 }
 
 template<class Codec>
 void fields(Codec &codec, Seal &body) {
     codec.number(body.key);
-    codec.text(body.value, kMostSeal);
+    codec.text(body.value, kMostSealBytes);
 }
 
 template<class Codec>
@@ -122,7 +122,7 @@ void fields(Codec &codec, Offsets &body) {
     codec.number(body.version);
     codec.rank(body.reference);
     codec.by_rank(body.of_rank);
-    codec.must(body.reference != kNobody, "a table of clocks without reference");
+    codec.must(body.reference != kNoRank, "a table of clocks without reference");
 }
 
 template<class Codec>
@@ -138,7 +138,7 @@ void fields(Codec &codec, Here &body) {
     codec.number(at.steps);
     codec.number(at.of_steps);
     codec.rank(at.waits_for);
-    codec.text(at.what, kMostText);
+    codec.text(at.what, kMostTextBytes);
 }
 
 template<class Codec>
@@ -163,7 +163,7 @@ std::size_t most_bytes(int ranks) {
     const std::size_t set = 8 * RankSet::word_count(ranks);
     const std::size_t promise = 8 + 8 + 1 + 8 + 12 + set;
     const std::size_t offsets = 8 + 8 * static_cast<std::size_t>(ranks);
-    const std::size_t here = 36 + 4 + kMostText, seal = 8 + 4 + kMostSeal;
+    const std::size_t here = 36 + 4 + kMostTextBytes, seal = 8 + 4 + kMostSealBytes;
     return kHeaderBytes + std::max({promise, offsets, here, seal});
 }
 

@@ -20,8 +20,9 @@
 
 namespace stretto::control {
 
-inline constexpr std::size_t kMostText = 1024; // of a reason, of what a rank does; longer is cut
-inline constexpr std::size_t kMostSeal = 1024; // bytes of a sealed value
+inline constexpr std::size_t kMostTextBytes =
+    1024; // of a reason, of what a rank does; longer is cut
+inline constexpr std::size_t kMostSealBytes = 1024; // bytes of a sealed value
 
 // ---- the protocol of a communicator's life (member.hpp)
 
@@ -95,7 +96,7 @@ struct Offset {
 // The table of all offsets, by rank (clocks.hpp).
 struct Offsets {
     std::uint32_t version = 0;
-    std::int32_t reference = kNobody;
+    std::int32_t reference = kNoRank;
     std::vector<std::int64_t> of_rank;
     friend auto operator<=>(const Offsets &, const Offsets &) = default;
 };
@@ -107,7 +108,7 @@ struct Where {
 struct WaitReport {
     std::uint64_t call = 0; // number of the collective call
     std::uint64_t steps = 0, of_steps = 0;
-    std::int32_t waits_for = kNobody;
+    std::int32_t waits_for = kNoRank;
     std::string what; // "allreduce of 1024 f32, ring"; "" outside of any call
     friend auto operator<=>(const WaitReport &, const WaitReport &) = default;
 };

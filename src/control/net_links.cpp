@@ -16,7 +16,7 @@ namespace stretto::control {
 
 namespace {
 
-constexpr std::uint64_t kFarewell = 2'000'000'000; // ns for what is on its way at the end
+constexpr std::uint64_t kFarewellNs = 2'000'000'000; // ns for what is on its way at the end
 
 } // namespace
 
@@ -40,8 +40,9 @@ private:
 };
 
 net::ConnectionLimits NetLinks::limits(int ranks) {
-    constexpr std::size_t kBuffer = 4096; // several messages; a rank has as many as there are ranks
-    return {most_bytes(ranks), kBuffer};
+    constexpr std::size_t kBufferBytes =
+        4096; // several messages; a rank has as many as there are ranks
+    return {most_bytes(ranks), kBufferBytes};
 }
 
 NetLinks::NetLinks(std::vector<std::unique_ptr<net::Connection>> connections)
@@ -81,10 +82,10 @@ void NetLinks::wait(Listener &listener, std::uint64_t nanoseconds) {
         descriptors.push_back({link.connection != nullptr ? link.connection->descriptor() : -1,
                                static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
     }
-    constexpr std::uint64_t kMillisecond = 1'000'000, kMost = 3'600'000;
-    const std::uint64_t milliseconds = (nanoseconds + kMillisecond - 1) / kMillisecond;
+    constexpr std::uint64_t kMillisecondNs = 1'000'000, kMostMs = 3'600'000;
+    const std::uint64_t milliseconds = (nanoseconds + kMillisecondNs - 1) / kMillisecondNs;
     if (poll(descriptors.data(), descriptors.size(),
-             static_cast<int>(std::min(milliseconds, kMost))) <= 0)
+             static_cast<int>(std::min(milliseconds, kMostMs))) <= 0)
         return;
     if (descriptors[0].revents != 0) {
         std::uint64_t count = 0;
@@ -123,7 +124,7 @@ void NetLinks::drain(const RankSet &ranks) {
         void on_restored(int) override {}
     } nobody;
     const std::uint64_t start = now_ns();
-    while (!delivered(ranks) && now_ns() - start < kFarewell)
+    while (!delivered(ranks) && now_ns() - start < kFarewellNs)
         wait(nobody, 1);
 }
 

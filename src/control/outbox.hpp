@@ -16,7 +16,7 @@ namespace stretto::control {
 namespace action {
 
 struct Send {
-    int to = kNobody;
+    int to = kNoRank;
     Message message;
     friend auto operator<=>(const Send &, const Send &) = default;
 };

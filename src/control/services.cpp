@@ -78,7 +78,7 @@ void Agent::note(int rank, const Here &here) {
 }
 
 int Agent::reference() const {
-    return member_.in_force() ? member_.view().members.lowest() : kNobody;
+    return member_.in_force() ? member_.view().members.lowest() : kNoRank;
 }
 
 void Agent::look_after_others() {

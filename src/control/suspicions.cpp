@@ -29,7 +29,7 @@ void Suspicions::resolve() {
     for (const auto [accuser, accused] : accusations_)
         if (accuser == accused)
             left_.erase(accuser);
-    for (int rank = next_to_go(); rank != kNobody; rank = next_to_go())
+    for (int rank = next_to_go(); rank != kNoRank; rank = next_to_go())
         left_.erase(rank);
 }
 
@@ -49,12 +49,12 @@ int Suspicions::next_to_go() const {
             ++tally(each.accused).conflicts;
         }
     }
-    int worst = kNobody;
+    int worst = kNoRank;
     const auto weight = [&](int rank) {
         return std::tuple(tally(rank).accused, tally(rank).conflicts, rank);
     };
     for (const int rank : left_)
-        if (tally(rank).conflicts > 0 && (worst == kNobody || weight(rank) > weight(worst)))
+        if (tally(rank).conflicts > 0 && (worst == kNoRank || weight(rank) > weight(worst)))
             worst = rank;
     return worst;
 }

@@ -42,7 +42,7 @@ public:
 private:
     bool knows(Accusation accusation) const;
     void resolve();
-    int next_to_go() const; // kNobody: no conflict is left
+    int next_to_go() const; // kNoRank: no conflict is left
 
     RankSet members_, left_;
     std::vector<Accusation> accusations_; // sorted

@@ -11,7 +11,7 @@
 
 namespace stretto::control {
 
-inline constexpr int kNobody = -1;
+inline constexpr int kNoRank = -1;
 
 // Who belongs to a communicator.  Ranks keep the numbers that they had at first; the next view of a
 // communicator has fewer members and the next epoch.
@@ -35,7 +35,7 @@ inline constexpr std::uint32_t kMostRounds = std::uint32_t{1} << 30;
 // An attempt to agree.  Ballots are ordered, and no two ranks have the same.
 struct Ballot {
     std::uint32_t round = 0; // 0: none
-    std::int32_t owner = kNobody;
+    std::int32_t owner = kNoRank;
     friend auto operator<=>(const Ballot &, const Ballot &) = default;
 };
 
@@ -49,8 +49,8 @@ struct Vote {
 // Why an epoch was revoked.
 struct Reason {
     Status status = Status::peer;
-    std::int32_t origin = kNobody;  // who says so
-    std::int32_t culprit = kNobody; // whom the origin accuses: itself, if it leaves
+    std::int32_t origin = kNoRank;  // who says so
+    std::int32_t culprit = kNoRank; // whom the origin accuses: itself, if it leaves
     std::string text;
     friend auto operator<=>(const Reason &, const Reason &) = default;
 };

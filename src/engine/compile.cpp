@@ -20,12 +20,12 @@ namespace {
 
 // Inputs and outputs of all ranks this large are gone from the shared cache before they are used
 // again: results are better written past it.
-constexpr std::size_t kStreamedOutput = 64u << 20;
+constexpr std::size_t kStreamedOutputBytes = 64u << 20;
 
 // An n-ary pass needs a slice from every rank at once: where the rings cannot hold that, slices
 // must be thinner.  As thin as lets a layer of new data into half a ring, and half as thick at
 // most.
-constexpr std::size_t kThinnest = 4096;
+constexpr std::size_t kThinnestBytes = 4096;
 
 std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_bytes) {
     std::size_t longest = 0, widest = 1; // publish, layer
@@ -44,14 +44,14 @@ std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_
         std::min(0.5, static_cast<double>(ring_bytes) / 2.0 / static_cast<double>(widest));
     const auto thin =
         static_cast<std::size_t>(static_cast<double>(std::min(slice, longest)) * fits) / 64 * 64;
-    constexpr std::size_t kHeader = 2 * transport::kLine; // and what rounding up may add
-    return std::max(kThinnest + kHeader, thin) - kHeader;
+    constexpr std::size_t kHeaderBytes = 2 * transport::kLineBytes; // and what rounding up may add
+    return std::max(kThinnestBytes + kHeaderBytes, thin) - kHeaderBytes;
 }
 
 // Steps have 16 bits for these numbers, more than any algorithm needs; but a schedule may be
 // anybody's.  Looks at all positions, so that all refuse alike.
 void check_numbers(const Lowered &lowered, const std::string &name) {
-    constexpr std::size_t kMost = std::numeric_limits<std::uint16_t>::max();
+    constexpr std::size_t kMostInputs = std::numeric_limits<std::uint16_t>::max();
     std::size_t most = 0;
     for (const auto &passes : lowered.passes)
         for (const Pass &pass : passes)
@@ -59,10 +59,10 @@ void check_numbers(const Lowered &lowered, const std::string &name) {
     for (const auto &publishes : lowered.publishes)
         for (const Publish &publish : publishes)
             most = std::max(most, publish.readers.size());
-    if (most > kMost)
+    if (most > kMostInputs)
         throw Error(Status::unsupported, "schedule " + name + " has a step that waits for " +
                                              std::to_string(most) + " others; at most " +
-                                             std::to_string(kMost) + " are possible");
+                                             std::to_string(kMostInputs) + " are possible");
 }
 
 class Compiler {
@@ -71,9 +71,9 @@ public:
         : schedule_(schedule), position_(position), options_(options), whole_(blocks({})) {}
 
     std::size_t memory() {
-        constexpr std::size_t kEach = 2048; // bytes
+        constexpr std::size_t kEachBytes = 2048; // bytes
         const Blocks tile = blocks(tiling_of(slice()).last());
-        return kEach * layer() * (1 + tile.longest() / slice());
+        return kEachBytes * layer() * (1 + tile.longest() / slice());
     }
 
     std::unique_ptr<const Plan> compile() {
@@ -152,7 +152,7 @@ private:
             sequence = order(lowered, ordering);
             return sequence.has_value();
         };
-        while (!attempt() && lowering.slice >= 2 * kThinnest)
+        while (!attempt() && lowering.slice >= 2 * kThinnestBytes)
             lowering.slice = thinner(lowered, lowering.slice, options_.ring_bytes);
         if (!sequence) {
             // Take messages one by one, each only when its reader is ready.  That is how the
@@ -171,7 +171,7 @@ private:
             emit(schedule_, lowered, *sequence, position_, options_, blocks(lowering.piece), tiled);
         made.plan->element = static_cast<std::uint32_t>(options_.element);
         made.plan->vector_bytes = options_.count * options_.element;
-        made.plan->streams_output = ranks * 2 * made.plan->vector_bytes >= kStreamedOutput;
+        made.plan->streams_output = ranks * 2 * made.plan->vector_bytes >= kStreamedOutputBytes;
         if (lowering.piece.first == 0) // of a last tile it does not matter: the first one tells
             made.plan->synchronizing = synchronizes(lowered, *sequence);
         for (const std::vector<std::int32_t> &each : sequence->sequence)

@@ -35,7 +35,7 @@ DirectAccess::DirectAccess(const Lowered &lowered, Position position)
 // if what overwrites it is what its only reader has made of it.
 Direct DirectAccess::lendable(std::int32_t index) const {
     const Pass &pass = lowered_.passes[p_][static_cast<std::size_t>(index)];
-    if (!publishes_input(pass) || pass.length < kLeastDirect)
+    if (!publishes_input(pass) || pass.length < kLeastDirectBytes)
         return Direct::never;
     const Readers &readers = lowered_.publishes[p_][static_cast<std::size_t>(pass.publish)].readers;
     if (readers.size() != 1)
@@ -56,7 +56,7 @@ Direct DirectAccess::pushable(std::int32_t publisher, const Reader &reader) cons
     const std::vector<Pass> &passes = lowered_.passes[q];
     const Pass &copy = pass_of(reader);
     if (copy.operands.size() != 1 || copy.publish >= 0 || !copy.result ||
-        copy.result->space != Space::output || copy.length < kLeastDirect)
+        copy.result->space != Space::output || copy.length < kLeastDirectBytes)
         return Direct::never;
     Direct push = Direct::always;
     for (const std::int32_t index : copy.after) {

@@ -12,7 +12,7 @@ namespace stretto::engine {
 void Engine::expect_executor(Run &run) {
     if (bell_ == nullptr)
         bell_ = std::make_shared<Bell>(segment_, rank_);
-    const bool signals = run.call->elsewhere->executor->longest_nap() == Executor::kSignals;
+    const bool signals = run.call->elsewhere->executor->longest_nap() == Executor::kNoPolling;
     if (run.issued == nullptr || run.issued->signals() != signals)
         run.issued = std::make_unique<IssuedSteps>(signals ? bell_ : nullptr);
     if (run.tiles_left != 0)

@@ -14,7 +14,7 @@ namespace {
 
 // Small calls are over before anybody could use the news that a step is done; but a call that needs
 // its ring more than once must tell.
-constexpr std::size_t kLeastReport = 2048;
+constexpr std::size_t kLeastReportBytes = 2048;
 
 class Emitter {
 public:
@@ -116,8 +116,8 @@ private:
 
     // Between hosts the cells of a short message go together.
     void number_messages() {
-        constexpr std::size_t kShort = 65536; // bytes of the vector
-        if (tiled_ || vector_bytes_ > kShort)
+        constexpr std::size_t kShortBytes = 65536; // bytes of the vector
+        if (tiled_ || vector_bytes_ > kShortBytes)
             return;
         std::map<std::int32_t, std::uint32_t> cells;
         for (const Publish &publish : lowered_.publishes[p_])
@@ -172,7 +172,7 @@ private:
             plan.bytes_copied += step.length;
         if (step.operands > 1)
             plan.bytes_reduced += static_cast<std::uint64_t>(step.operands) * step.length;
-        plan.reports = plan.reports || step.stored >= kLeastReport;
+        plan.reports = plan.reports || step.stored >= kLeastReportBytes;
     }
 
     const Lowered &lowered_;

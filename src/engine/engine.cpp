@@ -17,7 +17,7 @@ namespace {
 
 // Nanoseconds that a rank with a core of its own waits for the step whose turn it is before it runs
 // later ones: disorder costs cache, so ranks that are merely out of phase should not pay it.
-constexpr double kPatience = 20'000;
+constexpr double kPatienceNs = 20'000;
 
 inline void fetch_to_write(const void *line) {
 #if defined(__x86_64__)
@@ -36,7 +36,7 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
       strings_(reduce::string_copies()),
       spins_(options.spin_ns != 0 && segment_->placement().one_host()), copy_(reduce::copy_pass()),
       options_(options), recorder_(options.recorder),
-      patience_ticks_(static_cast<std::uint64_t>(kPatience / ns_per_tick())), stream_(*segment_),
+      patience_ticks_(static_cast<std::uint64_t>(kPatienceNs / ns_per_tick())), stream_(*segment_),
       heap_(heap), describe_(std::move(describe)), companion_(companion) {
     for (Bases &bases : bases_)
         bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
@@ -124,9 +124,9 @@ void Engine::pass_by(const Plan &plan) {
 // line of our next cell is asked for now, lest the next call wait for it.  Together that is a fifth
 // of a call of some bytes, and more where cores share no cache; long cells only lose by it.
 void Engine::let_them_write(const Plan &plan) {
-    constexpr std::uint64_t kShort = 2 * transport::kLine;
-    if (!plan.cells.empty() && plan.cells[0].end.cells <= kShort)
-        for (std::uint64_t at = 0; at < plan.cells[0].end.cells; at += transport::kLine)
+    constexpr std::uint64_t kShortBytes = 2 * transport::kLineBytes;
+    if (!plan.cells.empty() && plan.cells[0].end.cells <= kShortBytes)
+        for (std::uint64_t at = 0; at < plan.cells[0].end.cells; at += transport::kLineBytes)
             fetch_to_write(&cell(rank_, bases_[now_][static_cast<std::size_t>(rank_)] + at));
     constexpr int kCycles = 90; // about: 25 to 30 ns
     for (int i = 0; i < kCycles; ++i)
@@ -144,8 +144,9 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     const Plan &plan = *call.plan;
     run.call = &call;
     run.waited = 0;
-    run.started =
-        plan.vector_bytes >= Tally::kLong || tally.calls % Tally::kEvery == 0 ? now_ticks() : 0;
+    run.started = plan.vector_bytes >= Tally::kLongBytes || tally.calls % Tally::kEveryCalls == 0
+                      ? now_ticks()
+                      : 0;
     run.sequence = sequence_++;
     run.bulk_base = bulk_base_;
     // Ranks that once called different things do not agree again.

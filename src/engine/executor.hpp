@@ -91,7 +91,7 @@ private:
 // All of it may be called by several threads at once, for several ranks.
 class Executor {
 public:
-    static constexpr std::uint64_t kSignals = std::numeric_limits<std::uint64_t>::max();
+    static constexpr std::uint64_t kNoPolling = std::numeric_limits<std::uint64_t>::max();
 
     virtual ~Executor() = default;
     // Whether it performs the passes of a call whose buffers are of this kind.
@@ -100,7 +100,7 @@ public:
     // fails.  If this throws, it has taken nothing.
     enum class Issued { complete, pending };
     virtual Issued issue(const Work &work, Completion &completion) = 0;
-    // How long a rank with issued passes may sleep between two polls, in nanoseconds.  kSignals:
+    // How long a rank with issued passes may sleep between two polls, in nanoseconds.  kNoPolling:
     // for as long as it likes, since completions come from threads of the executor's own.
     virtual std::uint64_t longest_nap() const = 0;
     // Ends the completions of passes that are done, if that does not happen by itself.

@@ -14,7 +14,7 @@ namespace stretto::engine {
 class IssuedSteps {
 public:
     // Steps are issued out of order within a window of the plan, so each has a place of its own.
-    static constexpr std::uint32_t kWindow = 256;
+    static constexpr std::uint32_t kWindowSteps = 256;
 
     struct Slot {
         std::uint32_t step = 0;
@@ -32,22 +32,22 @@ public:
     bool signals() const { return signals_; }
     bool none() const { return count_ == 0; }
     bool has(std::uint32_t step) const {
-        const std::uint32_t place = step % kWindow;
+        const std::uint32_t place = step % kWindowSteps;
         return (words_[place / 64] >> (place % 64) & 1) != 0 && slots_[place].step == step;
     }
     // The place of a step that is about to be issued.
     Slot &place_of(std::uint32_t step) {
-        Slot &slot = slots_[step % kWindow];
+        Slot &slot = slots_[step % kWindowSteps];
         slot.step = step;
         return slot;
     }
     void add(const Slot &slot) {
-        const std::uint32_t place = slot.step % kWindow;
+        const std::uint32_t place = slot.step % kWindowSteps;
         words_[place / 64] |= std::uint64_t{1} << (place % 64);
         ++count_;
     }
     void remove(std::uint32_t step) {
-        const std::uint32_t place = step % kWindow;
+        const std::uint32_t place = step % kWindowSteps;
         words_[place / 64] &= ~(std::uint64_t{1} << (place % 64));
         --count_;
     }
@@ -61,9 +61,9 @@ public:
 
 private:
     const bool signals_;
-    std::array<std::uint64_t, kWindow / 64> words_{}; // bit set of slots in use
+    std::array<std::uint64_t, kWindowSteps / 64> words_{}; // bit set of slots in use
     std::uint32_t count_ = 0;
-    std::array<Slot, kWindow> slots_;
+    std::array<Slot, kWindowSteps> slots_;
 };
 
 } // namespace stretto::engine

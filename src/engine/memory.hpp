@@ -14,9 +14,9 @@
 
 namespace stretto::engine {
 
-inline constexpr std::size_t kAlign = 64;
+inline constexpr std::size_t kAlignBytes = 64;
 constexpr std::size_t align_up(std::size_t bytes) {
-    return round_up(bytes, kAlign);
+    return round_up(bytes, kAlignBytes);
 }
 
 // Where a piece of a slot lies, twice: for hazards, where input and output of a block are one

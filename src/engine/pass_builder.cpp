@@ -16,7 +16,7 @@ namespace {
 
 // Slices: nobody waits for what a rank keeps of its own, so what others wait for goes first; not
 // all of it, or the input would have left the cache.
-constexpr std::int32_t kFillsBehind = 3;
+constexpr std::int32_t kFillsBehindSlices = 3;
 
 } // namespace
 
@@ -88,7 +88,7 @@ void PassBuilder::local(std::int32_t op, const Slice &slice, bool fill) {
     const std::int32_t pass = add(op, slice);
     at(pass).fill = fill;
     if (fill)
-        at(pass).layer += kFillsBehind;
+        at(pass).layer += kFillsBehindSlices;
     for (const Place &read : slice.reads) {
         at(pass).operands.push_back({read.range, -1, -1});
         reads(pass, read);

@@ -28,7 +28,7 @@ struct StepOperand {
 
 // Whether the payload of a cell can be left out where buffers lie in the shared heap.  Short ones
 // never are: through a cell they are faster.
-inline constexpr std::size_t kLeastDirect = 8192;
+inline constexpr std::size_t kLeastDirectBytes = 8192;
 enum class Direct : std::uint8_t { never, unless_in_place, always };
 
 struct Step {
@@ -73,7 +73,7 @@ struct PlanOptions {
     bool output_everywhere = true;
     std::uint64_t content =
         0; // of a schedule from a file: its hash, as both ends must have the same
-    std::size_t tile_work = kTileWork;
+    std::size_t tile_work = kTileOpBlocks;
 };
 
 // The lists of a plan while it is made.

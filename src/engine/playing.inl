@@ -103,10 +103,10 @@ bool Engine::look_ahead(Run &run) {
 // Steps of a tile from `first` on, until the one that `run` waits for can run.
 template<Engine::Mode mode>
 bool Engine::look_ahead(Run &tile, std::uint32_t first, Run &run) {
-    constexpr std::uint32_t kWindow = IssuedSteps::kWindow;
+    constexpr std::uint32_t kWindowSteps = IssuedSteps::kWindowSteps;
     const Plan &plan = *tile.plan;
     const auto end = static_cast<std::uint32_t>(
-        std::min<std::size_t>(plan.steps.size(), std::size_t{tile.next} + kWindow));
+        std::min<std::size_t>(plan.steps.size(), std::size_t{tile.next} + kWindowSteps));
     const auto complete = [&](std::uint32_t step) {
         return step < tile.next || tile.is_done(step);
     };

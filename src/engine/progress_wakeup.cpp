@@ -23,26 +23,26 @@ void ProgressWakeup::stop() {
 void ProgressWakeup::wait() {
     // A look takes the core some microseconds, and where ranks share cores it takes the turn of one
     // that others wait for.
-    constexpr auto kShortest = microseconds(100), kLongest = microseconds(1600);
-    constexpr int kQuiet = 4; // looks without a caller, after which it is over for now
+    constexpr auto kShortestUs = microseconds(100), kLongestUs = microseconds(1600);
+    constexpr int kQuietLooks = 4; // looks without a caller, after which it is over for now
     std::unique_lock lock(mutex_);
     looking_.store(true, std::memory_order_seq_cst);
     const auto woken = [this] { return woken_; };
     std::uint64_t before = callers_.load(std::memory_order_seq_cst);
-    for (int quiet = 0; quiet < kQuiet;) {
+    for (int quiet = 0; quiet < kQuietLooks;) {
         if (awake_.wait_for(lock, pause_, woken)) {
             woken_ = false;
             return;
         }
         const std::uint64_t now = callers_.load(std::memory_order_seq_cst);
-        const bool nobody_came = now == before && now % kVisit == 0;
+        const bool nobody_came = now == before && now % kVisitIncrement == 0;
         if (nobody_came && in_flight_.load(std::memory_order_seq_cst)) {
-            pause_ = kShortest;
+            pause_ = kShortestUs;
             return;
         }
         quiet = nobody_came ? quiet + 1 : 0;
         before = now;
-        pause_ = std::min(2 * pause_, kLongest);
+        pause_ = std::min(2 * pause_, kLongestUs);
     }
     looking_.store(false, std::memory_order_seq_cst);
     // A caller that left something meanwhile may not have seen that.

@@ -23,7 +23,7 @@ public:
 
     // Callers, around what they do.  The latter is said under the queue's lock, and true if the
     // thread is to be woken when the lock is free.
-    void come() { callers_.fetch_add(kVisit + 1, std::memory_order_seq_cst); }
+    void come() { callers_.fetch_add(kVisitIncrement + 1, std::memory_order_seq_cst); }
     bool leave(Left left) {
         leave_behind(left);
         callers_.fetch_sub(1, std::memory_order_seq_cst);
@@ -34,7 +34,7 @@ public:
     void stop();
 
     // The thread's side: whether callers are there, or want to be.
-    bool callers() const { return callers_.load(std::memory_order_seq_cst) % kVisit != 0; }
+    bool callers() const { return callers_.load(std::memory_order_seq_cst) % kVisitIncrement != 0; }
     bool stopped() const { return stopped_.load(std::memory_order_seq_cst); }
     void leave_behind(Left left) {
         if (const bool any = left != Left::nothing;
@@ -45,9 +45,10 @@ public:
     void wait();
 
 private:
-    static constexpr std::uint64_t kVisit = 1 << 16;
+    static constexpr std::uint64_t kVisitIncrement = 1 << 16;
 
-    std::atomic<std::uint64_t> callers_{0}; // that are there, and kVisit times all that have come
+    std::atomic<std::uint64_t> callers_{
+        0}; // that are there, and kVisitIncrement times all that have come
     std::atomic<bool> in_flight_{false}, stopped_{false};
     std::atomic<bool> looking_{false}; // the thread looks by itself
     std::mutex mutex_;

@@ -11,7 +11,8 @@ namespace stretto::engine {
 namespace {
 // Bytes of a vector for which waking the thread takes little of the call's time, within a host and
 // between hosts.
-constexpr std::size_t kUrgent = std::size_t{1} << 19, kUrgentFar = std::size_t{1} << 16;
+constexpr std::size_t kUrgentBytes = std::size_t{1} << 19,
+                      kUrgentRemoteBytes = std::size_t{1} << 16;
 } // namespace
 
 // Takes the lock from the progress thread, which may be asleep with it.
@@ -100,8 +101,8 @@ Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally) {
     InFlightCall *flight = idle_.back();
     flight->tally = &tally;
     flight->complete = false;
-    flight->urgent =
-        call.plan->vector_bytes >= (segment_.bridge() != nullptr ? kUrgentFar : kUrgent);
+    flight->urgent = call.plan->vector_bytes >=
+                     (segment_.bridge() != nullptr ? kUrgentRemoteBytes : kUrgentBytes);
     flight->error.reset();
     engine_.launch(flight->run, call, tally);
     idle_.pop_back();

@@ -86,8 +86,8 @@ struct Tally {
     std::uint64_t calls = 0;
     std::uint64_t timed_calls = 0, working_ticks = 0; // from entry to exit, less the waiting
     std::uint64_t waiting_ticks = 0;                  // of all calls
-    static constexpr std::uint64_t kEvery = 16;
-    static constexpr std::size_t kLong = 65536; // bytes of vectors whose every call is timed
+    static constexpr std::uint64_t kEveryCalls = 16;
+    static constexpr std::size_t kLongBytes = 65536; // bytes of vectors whose every call is timed
 };
 
 // What a rank has done of one tile.

@@ -91,7 +91,7 @@ std::vector<Cut> cuts(const std::vector<Touch> &touch, const std::vector<Touch> 
                                (other == nullptr || follows((*other)[before], (*other)[j]));
         before = j;
         const std::size_t begun = schedule::slices_begun(
-            length, neighbour ? found.back().length + length : schedule::kApart, most);
+            length, neighbour ? found.back().length + length : schedule::kNoJoin, most);
         if (begun == 0)
             found.back().length += length;
         const std::size_t each = schedule::slice_length(length, most, element);

@@ -18,15 +18,15 @@ namespace {
 constexpr std::size_t kMostGroups = 8; // of ranks that wait in the same way
 
 bool answered(const Segment &segment, int rank) {
-    return (segment.lines(rank).standing.load(std::memory_order_acquire) & WaitState::kAnswered) !=
-           0;
+    return (segment.lines(rank).standing.load(std::memory_order_acquire) &
+            WaitState::kAnsweredFlag) != 0;
 }
 
 } // namespace
 
 std::string in_words(const WaitState &standing, const transport::RankNames &names) {
-    const std::string who = standing.awaited == WaitState::kAnybody ? "another rank"
-                            : standing.awaited == WaitState::kItself
+    const std::string who = standing.awaited == WaitState::kAnyRank ? "another rank"
+                            : standing.awaited == WaitState::kItselfRank
                                 ? "a copy or reduction of its own"
                                 : names.of(standing.awaited);
     switch (standing.kind) {
@@ -41,7 +41,7 @@ std::string in_words(const WaitState &standing, const transport::RankNames &name
 }
 
 void ask_where(const Segment &segment) {
-    constexpr std::uint64_t kMoment = 200'000'000; // ns
+    constexpr std::uint64_t kMomentNs = 200'000'000; // ns
     if (segment.bridge() == nullptr)
         return;
     std::vector<int> asked;
@@ -53,7 +53,7 @@ void ask_where(const Segment &segment) {
         }
     const std::uint64_t start = now_ns();
     while (
-        now_ns() - start < kMoment &&
+        now_ns() - start < kMomentNs &&
         !std::all_of(asked.begin(), asked.end(), [&](int rank) { return answered(segment, rank); }))
         if (!segment.bridge()->carry())
             usleep(100);

@@ -9,7 +9,7 @@
 namespace stretto::engine {
 
 // Bytes of a slice from which results of reductions go to their cells by strings.
-inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
+inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
 
 // Everything a step needs of other ranks: its cells are published, its own cell has room, and what
 // it overwrites is no longer read in place.
@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kLeastReducedString = 48u << 10;
                 return false;
         }
     if (step.publishes) {
-        if (step.length >= kLeastDirect) {
+        if (step.length >= kLeastDirectBytes) {
             if (!storable(run, step))
                 return false;
         } else if (!stream_.room(
@@ -90,10 +90,10 @@ template<Engine::Mode mode>
     std::uint64_t where = 0;
     // Copies alone go by strings always.  With reductions among them only long ones do (short ones
     // took twice the time in some runs), and only while that does better than streaming.
-    const bool long_enough = step.length >= StoreChoice::kLeast;
+    const bool long_enough = step.length >= StoreChoice::kLeastBytes;
     const bool reduces = run.plan->bytes_reduced != 0;
     const bool able = long_enough && strings_ && !run.plan->streams_output &&
-                      (!reduces || step.length >= kLeastReducedString);
+                      (!reduces || step.length >= kLeastReducedStringBytes);
     using Way = StoreChoice::Way;
     Way way = Way::plain;
     if (mode != Mode::elsewhere && long_enough)
@@ -101,16 +101,16 @@ template<Engine::Mode mode>
     if (step.publishes) {
         position = run.bases[rank_] + step.place.cells;
         own = &cell(rank_, position);
-        if (step.length >= kLeastDirect && run.pushed != 0) {
+        if (step.length >= kLeastDirectBytes && run.pushed != 0) {
             where = transport::at(transport::Where::delivered);
             if (streaming != 0)
                 streaming = reduce::first_outputs(run.pushed + 1);
             count += run.pushed;
         } else {
             outs[count] = own->payload();
-            if (step.stored >= transport::kLeastBulk) {
+            if (step.stored >= transport::kLeastBulkBytes) {
                 const auto offset = static_cast<std::int64_t>(
-                    ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeader);
+                    ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeaderBytes);
                 outs[count] = segment_->bulk(rank_) + offset;
                 where = transport::at(transport::Where::bulk, offset);
             }

@@ -23,7 +23,7 @@ namespace stretto::engine {
 // go.  So both other kinds are tried now and then while it is in use.
 class StoreChoice {
 public:
-    static constexpr std::uint32_t kLeast = 2048; // bytes of a slice worth choosing for
+    static constexpr std::uint32_t kLeastBytes = 2048; // bytes of a slice worth choosing for
 
     enum class Way { plain, streaming, strings };
 
@@ -33,12 +33,12 @@ public:
     }
     // Whether a copy of `bytes` may be timed.  Two looks at the clock take up to 20 ns: of short
     // copies, every eighth is enough.
-    bool times(std::uint32_t bytes) { return bytes >= kLong || ++short_ % 8 == 0; }
+    bool times(std::uint32_t bytes) { return bytes >= kLongBytes || ++short_ % 8 == 0; }
     // For a copy that may be timed and begins at `ticks`: another way now and then.
     Way way(std::uint64_t ticks, bool strings) {
         if (ns_per_line_[0] == 0 || ns_per_line_[1] == 0)
             return ns_per_line_[0] == 0 ? Way::plain : Way::streaming;
-        if (++asked_ < kProbeEvery || ticks - probed_ < probe_ticks_)
+        if (++asked_ < kProbeEveryCopies || ticks - probed_ < probe_ticks_)
             return favoured(strings);
         asked_ = 0;
         probed_ = ticks;
@@ -53,19 +53,19 @@ public:
         // A sample that is far off has been interrupted; a new state shows soon enough.
         known = known == 0 ? now : known + (std::min(now, 4 * known) - known) / 4;
         if (ns_per_line_[0] != 0 && ns_per_line_[1] != 0)
-            streaming_ = ns_per_line_[0] > ns_per_line_[1] + kReaderPays;
+            streaming_ = ns_per_line_[0] > ns_per_line_[1] + kReaderPaysNs;
     }
 
 private:
-    static constexpr std::uint32_t kLong = 32768;
-    static constexpr std::uint32_t kProbeEvery = 32; // timed copies, at least,
-    static constexpr double kProbeAfter = 3e5; // and ns: the other kind may take thrice as long
-    static constexpr double kReaderPays = 2.5; // ns a line
-    double ns_per_line_[2] = {0, 0};           // plain, streaming; 0: not known yet
+    static constexpr std::uint32_t kLongBytes = 32768;
+    static constexpr std::uint32_t kProbeEveryCopies = 32; // timed copies, at least,
+    static constexpr double kProbeAfterNs = 3e5; // and ns: the other kind may take thrice as long
+    static constexpr double kReaderPaysNs = 2.5; // ns a line
+    double ns_per_line_[2] = {0, 0};             // plain, streaming; 0: not known yet
     bool streaming_ = false;
     bool probes_streaming_ = false; // the last probe
     double ns_per_tick_ = ns_per_tick();
-    std::uint64_t probe_ticks_ = static_cast<std::uint64_t>(kProbeAfter / ns_per_tick_);
+    std::uint64_t probe_ticks_ = static_cast<std::uint64_t>(kProbeAfterNs / ns_per_tick_);
     std::uint64_t probed_ = 0; // when
     std::uint32_t asked_ = 0;  // since then
     std::uint32_t short_ = 0;  // copies

@@ -16,7 +16,7 @@ void Engine::look_into(Run &run) {
         still_ = {now, now, 0, false, run.call->said};
     const transport::Bridge *const bridge = segment_->bridge();
     if (now - still_.looked <
-        (bridge != nullptr ? bridge->suspicious_ns() : transport::kSuspicious))
+        (bridge != nullptr ? bridge->suspicious_ns() : transport::kSuspiciousNs))
         return;
     still_.looked = now;
     still_.stands = true;

@@ -44,7 +44,8 @@ Tiling tiling(const Blocks &blocks, std::size_t element, std::size_t slice,
         return {};
     const std::size_t most = std::max(kFewLayers, layers()) * slice;
     const std::size_t tiles = (least + most - 1) / most;
-    const std::size_t grain = transport::kLine % element == 0 ? transport::kLine : element;
+    const std::size_t grain =
+        transport::kLineBytes % element == 0 ? transport::kLineBytes : element;
     const std::size_t stride = least / tiles / grain * grain;
     // What is left over has a plan as well, so it must not be much longer.
     if (tiles == 1 || stride == 0 || differ > stride)

@@ -19,7 +19,7 @@
 namespace stretto::engine {
 
 // Ops times blocks of a tile, about.
-inline constexpr std::size_t kTileWork = 4096;
+inline constexpr std::size_t kTileOpBlocks = 4096;
 
 // Whether one position stands for all, as far as blocks are concerned.
 bool one_for_all(const schedule::Schedule &schedule, const Blocks &blocks, std::size_t element);

@@ -33,7 +33,7 @@ void Engine::trace_wait(const Run &run) {
         return;
     const int rank = awaited(run);
     recorder_->waits(segment_->number_of(run.sequence), steps_before(run) + run.next,
-                     rank == transport::WaitState::kItself ? rank_ : rank);
+                     rank == transport::WaitState::kItselfRank ? rank_ : rank);
 }
 
 } // namespace stretto::engine

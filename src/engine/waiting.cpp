@@ -116,7 +116,7 @@ void Engine::stand(const Run &run) {
 int Engine::awaited(const Run &run) {
     const Plan &plan = *run.plan;
     if (run.call->elsewhere != nullptr && run.issued->has(run.next))
-        return transport::WaitState::kItself;
+        return transport::WaitState::kItselfRank;
     if (run.next < plan.steps.size()) {
         const Step &step = plan.steps[run.next];
         for (std::uint32_t k = 0; k < step.operands; ++k) {
@@ -141,10 +141,10 @@ int Engine::awaited(const Run &run) {
 // waited for, and only in a long wait all.  Where one rank is late, all others wait, and each of
 // their questions costs two messages just when the network is needed.
 void Engine::inquire(const Run &run, std::uint64_t waited_ns) {
-    constexpr std::uint64_t kLong = 250'000'000; // ns
+    constexpr std::uint64_t kLongNs = 250'000'000; // ns
     const int awaited = Engine::awaited(run);
     for (int rank = 0; rank < segment_->ranks(); ++rank)
-        if (!segment_->here(rank) && (rank == awaited || waited_ns >= kLong))
+        if (!segment_->here(rank) && (rank == awaited || waited_ns >= kLongNs))
             segment_->bridge()->inquire(rank);
 }
 
@@ -165,9 +165,9 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         compare(run.sequence, rank);
         // Of one on another host that has left, nothing can be asked any more, and all that it sent
         // has come.
-        constexpr std::uint64_t kOnItsWay = 2'000'000'000; // ns, to be sure
+        constexpr std::uint64_t kOnItsWayNs = 2'000'000'000; // ns, to be sure
         if (presence != transport::Presence::here && !segment_->here(rank) &&
-            waited_ns > kOnItsWay && awaited(run) == rank)
+            waited_ns > kOnItsWayNs && awaited(run) == rank)
             fail(Status::peer,
                  segment_->names().of(rank) + " " + words(presence) + segment_->place(rank) +
                      " and has ended this call, but what it sent is not what is waited for; " +
@@ -284,7 +284,7 @@ static bool waits_for_itself(const transport::LineBlock &lines) {
     const auto standing =
         transport::WaitState::unpacked(lines.standing.load(std::memory_order_acquire));
     return standing.kind == transport::WaitState::step &&
-           standing.awaited == transport::WaitState::kItself;
+           standing.awaited == transport::WaitState::kItselfRank;
 }
 
 // Who has not come to this call; if all have, who is in it and gets nothing done.
@@ -313,11 +313,11 @@ std::string Engine::missing(const Run &run) const {
     const auto [culprits, all_came] = late(run);
     if (culprits.empty())
         return "; all ranks have come and wait for one another";
-    constexpr std::size_t kMostStopped = 4;
+    constexpr std::size_t kMostStoppedRanks = 4;
     std::string details;
     std::size_t told = 0;
     for (const int rank : culprits)
-        if (told < kMostStopped && stopped(rank)) {
+        if (told < kMostStoppedRanks && stopped(rank)) {
             ++told;
             details += "; process " + std::to_string(segment_->lines(rank).pid.load()) + " of " +
                        segment_->names().of(rank) + " is stopped (by a signal or a debugger)";

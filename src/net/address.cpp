@@ -163,8 +163,8 @@ socklen_t Address::size() const {
 }
 
 bool can_name_host(std::string_view host) {
-    constexpr std::size_t kLongestName = 253; // of DNS
-    return !host.empty() && host.size() <= kLongestName &&
+    constexpr std::size_t kLongestNameBytes = 253; // of DNS
+    return !host.empty() && host.size() <= kLongestNameBytes &&
            host.find_first_of("[]") == std::string_view::npos &&
            std::all_of(host.begin(), host.end(), [](char c) { return c > ' ' && c <= '~'; });
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMostPieces = 128;
 
 // System calls after which other connections have their turn.
-constexpr int kTurn = 16;
+constexpr int kTurnSyscalls = 16;
 
 std::size_t bytes_in(std::span<const iovec> pieces) {
     std::size_t bytes = 0;
@@ -99,7 +99,7 @@ bool Connection::flush() {
 }
 
 Connection::Received Connection::receive(FrameReceiver &receiver) {
-    for (int call = 0; call < kTurn; ++call) {
+    for (int call = 0; call < kTurnSyscalls; ++call) {
         if (failure_)
             return Received::broken;
         const std::span<const iovec> room = reader_.room();

@@ -16,7 +16,7 @@ FrameHeader write(const Frame &frame) {
     return bytes;
 }
 
-std::optional<Frame> read_frame(std::span<const std::byte, kFrameHeader> header) {
+std::optional<Frame> read_frame(std::span<const std::byte, kFrameHeaderBytes> header) {
     if (get<std::uint16_t>(header, 2) != 0)
         return std::nullopt;
     return Frame{get<std::uint8_t>(header, 0),   get<std::uint8_t>(header, 1),

@@ -22,11 +22,11 @@ struct Frame {
     friend bool operator==(const Frame &, const Frame &) = default;
 };
 
-inline constexpr std::size_t kFrameHeader = 32;
-using FrameHeader = std::array<std::byte, kFrameHeader>;
+inline constexpr std::size_t kFrameHeaderBytes = 32;
+using FrameHeader = std::array<std::byte, kFrameHeaderBytes>;
 
 FrameHeader write(const Frame &frame);
 // Nothing, if that is no header: what is zero in ours is not.
-std::optional<Frame> read_frame(std::span<const std::byte, kFrameHeader> header);
+std::optional<Frame> read_frame(std::span<const std::byte, kFrameHeaderBytes> header);
 
 } // namespace stretto::net

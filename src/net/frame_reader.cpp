@@ -10,11 +10,11 @@ namespace stretto::net {
 
 namespace {
 
-constexpr std::size_t kShownAt = 16; // bytes by which payloads in the buffer are aligned
+constexpr std::size_t kShownAlignBytes = 16; // bytes by which payloads in the buffer are aligned
 
 // Behind a large payload only what fits into this is read with it: most likely a header, and if
 // another large payload follows that, all of it but this can be read right to its place.
-constexpr std::size_t kBehind = 4096;
+constexpr std::size_t kBehindBytes = 4096;
 
 } // namespace
 
@@ -23,22 +23,22 @@ void FrameReceiver::piece(const Frame &, std::size_t, std::span<const std::byte>
 }
 
 FrameReader::FrameReader(std::size_t most, std::size_t buffer)
-    : most_(most), capacity_(std::max(buffer, kBehind)),
-      buffer_(static_cast<std::byte *>(::operator new[](capacity_, std::align_val_t(kAlignment)))) {
-}
+    : most_(most), capacity_(std::max(buffer, kBehindBytes)),
+      buffer_(static_cast<std::byte *>(
+          ::operator new[](capacity_, std::align_val_t(kAlignmentBytes)))) {}
 
 std::span<const iovec> FrameReader::room() {
     if (inside_ && landing_.how == Landing::How::memory) {
         // All that had come is in its place, so the buffer is empty.
         room_[0] = {landing_.memory + done_, rest()};
-        room_[1] = {buffer_.get(), kBehind};
+        room_[1] = {buffer_.get(), kBehindBytes};
         return room_;
     }
     // A payload that is to be shown whole must fit behind its beginning.
     if (begin_ == end_ || capacity_ - end_ < capacity_ / 2)
         move_to(0);
     // Behind a large one another is likely: only its header shall come here.
-    const std::size_t most = begin_ == end_ && after_large_ ? kBehind : capacity_ - end_;
+    const std::size_t most = begin_ == end_ && after_large_ ? kBehindBytes : capacity_ - end_;
     room_[0] = {buffer_.get() + end_, most};
     return std::span(room_).first(1);
 }
@@ -65,7 +65,7 @@ std::string FrameReader::arrived(std::size_t bytes, FrameReceiver &receiver) {
     }
     for (;;) {
         if (!inside_) {
-            if (end_ - begin_ < kFrameHeader)
+            if (end_ - begin_ < kFrameHeaderBytes)
                 return "";
             if (std::string wrong = start_frame(receiver); !wrong.empty())
                 return wrong;
@@ -76,15 +76,15 @@ std::string FrameReader::arrived(std::size_t bytes, FrameReceiver &receiver) {
 }
 
 std::string FrameReader::start_frame(FrameReceiver &receiver) {
-    const auto frame =
-        read_frame(std::span<const std::byte, kFrameHeader>(buffer_.get() + begin_, kFrameHeader));
+    const auto frame = read_frame(
+        std::span<const std::byte, kFrameHeaderBytes>(buffer_.get() + begin_, kFrameHeaderBytes));
     if (!frame)
         return "sent what is no frame";
     if (frame->length > most_)
         return "sent a frame of " + std::to_string(frame->length) + " bytes, where at most " +
                std::to_string(most_) + " are agreed on";
     landing_ = receiver.begin(*frame); // if this throws, the header is still there
-    begin_ += kFrameHeader;
+    begin_ += kFrameHeaderBytes;
     frame_ = *frame;
     done_ = 0;
     inside_ = true;
@@ -93,7 +93,7 @@ std::string FrameReader::start_frame(FrameReceiver &receiver) {
                     "a frame of " + std::to_string(frame_.length) + " bytes is to be shown whole");
     // There is room: the header was there.
     if (landing_.how != Landing::How::memory)
-        move_to(begin_ - begin_ % kShownAt);
+        move_to(begin_ - begin_ % kShownAlignBytes);
     return "";
 }
 
@@ -119,7 +119,7 @@ bool FrameReader::give(FrameReceiver &receiver) {
         return true;
     case Landing::How::pieces:
         if (take < rest())
-            take -= take % kGrain;
+            take -= take % kGrainBytes;
         if (take != 0)
             receiver.piece(frame_, done_, here.first(take));
         begin_ += take;

@@ -42,7 +42,7 @@ public:
 
 class FrameReader {
 public:
-    static constexpr std::size_t kGrain = 64;
+    static constexpr std::size_t kGrainBytes = 64;
 
     // Longer payloads than `most` are refused.
     FrameReader(std::size_t most, std::size_t buffer);
@@ -57,10 +57,10 @@ public:
     std::uint64_t frames() const { return frames_; }
 
 private:
-    static constexpr std::size_t kAlignment = 64;
+    static constexpr std::size_t kAlignmentBytes = 64;
     struct Free {
         void operator()(std::byte *memory) const {
-            ::operator delete[](memory, std::align_val_t(kAlignment));
+            ::operator delete[](memory, std::align_val_t(kAlignmentBytes));
         }
     };
 

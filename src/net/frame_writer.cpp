@@ -21,7 +21,7 @@ std::uint64_t FrameWriter::queue(Frame frame, std::span<const iovec> payload) {
     queued.header = write(frame);
     queued.payload.clear();
     queued.payload.insert(payload.begin(), payload.end());
-    queued.bytes = kFrameHeader + length;
+    queued.bytes = kFrameHeaderBytes + length;
     queued_bytes_ += queued.bytes;
     return ++next_;
 }

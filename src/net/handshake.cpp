@@ -16,9 +16,9 @@ namespace {
 //                 | nonce 32 |
 //     challenge   | magic 8 | nonce 32 |
 //     verdict     | verdict 1 | 0 | protocol 2 | rank 4 | epoch 8 | proof 32 |
-constexpr std::uint64_t kGreeting = 0x31'6f'74'74'65'72'74'73;  // "stretto1"
-constexpr std::uint64_t kChallenge = 0x31'4f'54'54'45'52'54'53; // "STRETTO1"
-constexpr std::size_t kVerdictHead = kVerdictBytes - sizeof(Bytes32);
+constexpr std::uint64_t kGreetingMagic = 0x31'6f'74'74'65'72'74'73;  // "stretto1"
+constexpr std::uint64_t kChallengeMagic = 0x31'4f'54'54'45'52'54'53; // "STRETTO1"
+constexpr std::size_t kVerdictHeadBytes = kVerdictBytes - sizeof(Bytes32);
 
 constexpr char kInitiatorProves[] = "stretto initiator proves";
 constexpr char kResponderProves[] = "stretto responder proves";
@@ -26,7 +26,7 @@ constexpr char kConnectionKey[] = "stretto connection key";
 
 std::array<std::byte, kGreetingBytes> write(const ConnectionRole &purpose, const Bytes32 &nonce) {
     std::array<std::byte, kGreetingBytes> bytes{};
-    put(bytes, 0, kGreeting);
+    put(bytes, 0, kGreetingMagic);
     put(bytes, 8, purpose.protocol);
     put(bytes, 10, static_cast<std::uint8_t>(purpose.kind));
     put(bytes, 12, purpose.channel);
@@ -60,9 +60,9 @@ Bytes32 bytes32(std::span<const std::byte> bytes) {
 
 // How a stranger introduces itself: "SSH-2.0-OpenSSH_9.2", "GET / HTTP/1.1".
 std::string first_line(std::span<const std::byte> bytes) {
-    constexpr std::size_t kEnough = 24;
+    constexpr std::size_t kEnoughBytes = 24;
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()),
-                                std::min(bytes.size(), kEnough));
+                                std::min(bytes.size(), kEnoughBytes));
     const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
     const auto letters =
         std::count_if(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; });
@@ -97,8 +97,9 @@ void Handshake::arrived(std::size_t bytes) {
 }
 
 void Handshake::refuse_opening() {
-    const bool ours = get<std::uint64_t>(greeting_, 0) == kGreeting &&
-                      std::equal(in_.begin(), in_.begin() + sizeof(kGreeting), greeting_.begin());
+    const bool ours =
+        get<std::uint64_t>(greeting_, 0) == kGreetingMagic &&
+        std::equal(in_.begin(), in_.begin() + sizeof(kGreetingMagic), greeting_.begin());
     other_.first_bytes = ours ? "" : first_line(std::span(in_).first(arrived_));
     refuse(ours ? Refusal::reflection : Refusal::stranger);
 }
@@ -138,7 +139,7 @@ Initiator::Initiator(const Key &job, const ConnectionRole &purpose, const Bytes3
     other_.purpose = purpose;
     greeting_ = write(purpose, nonce);
     send(greeting_);
-    want(kChallengeBytes, kChallenge);
+    want(kChallengeBytes, kChallengeMagic);
 }
 
 void Initiator::take_packet() {
@@ -159,12 +160,12 @@ void Initiator::take_challenge() {
 }
 
 void Initiator::take_verdict() {
-    const std::span<const std::byte> head = packet().first(kVerdictHead);
+    const std::span<const std::byte> head = packet().first(kVerdictHeadBytes);
     const auto verdict = static_cast<Verdict>(get<std::uint8_t>(head, 0));
     // This one comes without a proof: who does not share our secret cannot give one.  That it can
     // be forged does not matter; whoever can do that can just as well cut the line.
     if (verdict == Verdict::secret ||
-        !same(hash(kResponderProves, head), bytes32(packet().subspan(kVerdictHead))))
+        !same(hash(kResponderProves, head), bytes32(packet().subspan(kVerdictHeadBytes))))
         return refuse(Refusal::secret);
     other_.protocol = get<std::uint16_t>(head, 2);
     other_.rank = get<std::uint32_t>(head, 4);
@@ -184,7 +185,7 @@ Responder::Responder(const Key &job, const LocalIdentity &station, const Bytes32
     other_.protocol = station.protocol;
     other_.rank = station.rank;
     other_.epoch = station.epoch;
-    want(kGreetingBytes, kGreeting);
+    want(kGreetingBytes, kGreetingMagic);
 }
 
 void Responder::take_packet() {
@@ -198,7 +199,7 @@ void Responder::take_greeting() {
     std::copy(packet().begin(), packet().end(), greeting_.begin());
     other_.purpose = read_purpose(greeting_);
     greeted_ = true;
-    put(challenge_, 0, kChallenge);
+    put(challenge_, 0, kChallengeMagic);
     std::copy(nonce_.begin(), nonce_.end(), challenge_.begin() + 8);
     send(challenge_);
     want(kProofBytes);
@@ -229,14 +230,14 @@ Verdict Responder::judge(const ConnectionRole &purpose) const {
 
 void Responder::answer(Verdict verdict) {
     std::array<std::byte, kVerdictBytes> bytes{};
-    const auto head = std::span(bytes).first(kVerdictHead);
+    const auto head = std::span(bytes).first(kVerdictHeadBytes);
     put(head, 0, static_cast<std::uint8_t>(verdict));
     if (verdict != Verdict::secret) {
         put(head, 2, station_.protocol);
         put(head, 4, station_.rank);
         put(head, 8, station_.epoch);
         const Bytes32 proof = hash(kResponderProves, head);
-        std::copy(proof.begin(), proof.end(), bytes.begin() + kVerdictHead);
+        std::copy(proof.begin(), proof.end(), bytes.begin() + kVerdictHeadBytes);
     }
     send(bytes);
     const bool own = verdict == Verdict::rank && other_.purpose.from == station_.rank;

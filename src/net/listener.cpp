@@ -16,7 +16,7 @@ namespace stretto::net {
 namespace {
 
 // After the kernel has run out of something, and nothing that we hold would help.
-constexpr std::uint64_t kRest = 100'000'000; // ns
+constexpr std::uint64_t kRestNs = 100'000'000; // ns
 
 Descriptor open_spare() {
     return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -151,7 +151,7 @@ void Listener::accept_all(std::uint64_t now) {
             return;
         const Accepted accepted = accept_one(now);
         if (accepted == Accepted::failed)
-            rest_until(now + kRest);
+            rest_until(now + kRestNs);
         if (accepted != Accepted::one)
             return;
     }

@@ -91,7 +91,7 @@ std::string private_text(const std::string &path) {
         refuse(path, "others may read or write it",
                "chmod 600 '" + shown(path) + "', and make a new one if somebody may have read it");
     // One character more than a secret may have shows that there are more.
-    std::string text(Secret::kMost + sizeof("\r\n"), '\0');
+    std::string text(Secret::kMostBytes + sizeof("\r\n"), '\0');
     std::size_t size = 0;
     while (size < text.size()) {
         const ssize_t more =

@@ -32,14 +32,14 @@ Secret::Secret(std::string value, SecretSource source, std::string origin)
     const std::size_t first = std::min(value.find_first_not_of(kSpace), value.size());
     const std::size_t end = value.find_last_not_of(kSpace) + 1; // npos + 1 is 0
     const std::size_t size = end > first ? end - first : 0;
-    if (size >= kLeast && size <= kMost)
+    if (size >= kLeastBytes && size <= kMostBytes)
         value_.assign(value, first, size);
     wipe(value);
     if (value_.empty())
         throw Error(Status::argument, "the secret in " + shown(origin_) + " has " +
                                           std::to_string(size) + " characters; it takes from " +
-                                          std::to_string(kLeast) + " to " + std::to_string(kMost) +
-                                          "; " + kHowToMake);
+                                          std::to_string(kLeastBytes) + " to " +
+                                          std::to_string(kMostBytes) + "; " + kHowToMake);
 }
 
 Secret::~Secret() {

@@ -19,7 +19,7 @@ enum class SecretSource { setting, file };
 class Secret {
 public:
     // 32 hexadecimal digits are 128 bits, which nobody guesses, whatever has been recorded.
-    static constexpr std::size_t kLeast = 32, kMost = 4096; // characters
+    static constexpr std::size_t kLeastBytes = 32, kMostBytes = 4096; // characters
 
     // White space around the value does not count: files end with a new line.  `origin`, for
     // messages: "STRETTO_SECRET", "/home/me/.config/stretto/secret".  Throws Error(argument) if

@@ -11,7 +11,7 @@ using transport::WaitState;
 
 // Tells the other ranks where this one waits, until its wait is over.
 void Messenger::stand(WaitState::Kind kind, int awaited) {
-    const WaitState standing{kind, awaited == kAny ? WaitState::kAnybody : awaited};
+    const WaitState standing{kind, awaited == kAny ? WaitState::kAnyRank : awaited};
     segment_->lines(rank_).standing.store(standing.packed(), std::memory_order_relaxed);
 }
 

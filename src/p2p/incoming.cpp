@@ -205,7 +205,7 @@ void Messenger::recycle(Arrived *arrived) noexcept {
     arrived->own = nullptr;
     arrived->payload.clear();
     arrived->frame = {};
-    if (idle_.size() < kMostIdle)
+    if (idle_.size() < kMostIdleEntries)
         idle_.push_back(arrived);
     else
         delete arrived;

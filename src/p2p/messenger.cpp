@@ -13,7 +13,7 @@ Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
     : segment_(std::move(segment)), rank_(rank), heap_(heap), options_(options),
       judge_(std::move(judge)), exhausted_(engine::no_memory(segment_->names().of(rank))),
       peers_(static_cast<std::size_t>(segment_->ranks())), progress_thread_(*this) {
-    idle_.reserve(kMostIdle);
+    idle_.reserve(kMostIdleEntries);
 }
 
 Messenger::~Messenger() {
@@ -80,7 +80,7 @@ void Messenger::leave_behind(Transfer &transfer) {
 }
 
 bool Messenger::test(Transfer &transfer) {
-    constexpr std::uint64_t kLook = 10 * transport::kSuspicious; // who only tests looks as well
+    constexpr std::uint64_t kLookNs = 10 * transport::kSuspiciousNs; // who only tests looks as well
     if (transfer.ended())
         return true;
     carry();
@@ -92,7 +92,7 @@ bool Messenger::test(Transfer &transfer) {
         advance();
         progress_thread_.leaves();
         const std::uint64_t now = now_ns();
-        due = transfer.looked != 0 && now - transfer.looked > kLook;
+        due = transfer.looked != 0 && now - transfer.looked > kLookNs;
         if (due || transfer.looked == 0)
             transfer.looked = now;
         if (transfer.still_since == 0 || transfer.moved != transfer.moved_before) {

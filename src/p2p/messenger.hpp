@@ -2,9 +2,9 @@
 // Messages from one rank to another: a rank's side of all of them.
 //
 // A short message travels in one frame, with what it says (*eager*), as long as the receiver has
-// room for more that nobody has asked for: kStored bytes for each sender.  Of all others the first
-// frame only says that they are there.  When a receive takes it, the receiver fetches it from the
-// sender's heap window if it lies there, else grants it, and then it travels piece by piece.  So
+// room for more that nobody has asked for: kStoredBytes bytes for each sender.  Of all others the
+// first frame only says that they are there.  When a receive takes it, the receiver fetches it from
+// the sender's heap window if it lies there, else grants it, and then it travels piece by piece. So
 // whatever is in a mailbox can be taken out at once, and no message is in the way of another.
 //
 // All threads of a rank may call all of this at once.  One lock guards it; nobody sleeps with it.
@@ -40,10 +40,11 @@
 
 namespace stretto::p2p {
 
-inline constexpr std::size_t kEager = 4096;        // bytes of the longest eager message
-inline constexpr std::size_t kStored = 256u << 10; // eager bytes that wait for a receive, a pair
-inline constexpr std::size_t kMostIdle = 256;      // places for unexpected messages that are kept
-inline constexpr std::size_t kPiece = 16256;       // of a granted message; four fit into a mailbox
+inline constexpr std::size_t kEagerBytes = 4096; // bytes of the longest eager message
+inline constexpr std::size_t kStoredBytes = 256u
+                                            << 10;   // eager bytes that wait for a receive, a pair
+inline constexpr std::size_t kMostIdleEntries = 256; // places for unexpected messages that are kept
+inline constexpr std::size_t kPieceBytes = 16256; // of a granted message; four fit into a mailbox
 
 class Messenger final : public engine::Companion {
 public:

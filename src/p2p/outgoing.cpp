@@ -38,7 +38,7 @@ void Messenger::begin_to_self(Send &send) {
     }
     announced();
     const std::size_t size = transport::frame_bytes(send.bytes);
-    if (send.bytes > kEager || own_stored_ + size > kStored) {
+    if (send.bytes > kEagerBytes || own_stored_ + size > kStoredBytes) {
         arrived->own = &send;
         arrived->frame.bytes = send.bytes;
         return;
@@ -59,7 +59,8 @@ void Messenger::begin_to_self(Send &send) {
 bool Messenger::announce(Peer &to, Send &send) {
     const std::size_t size = transport::frame_bytes(send.bytes);
     // What the receiver stores is bounded; beyond, a message waits here until it is asked for.
-    const bool eager = send.bytes <= kEager && to.eager + size - to.out.released() <= kStored;
+    const bool eager =
+        send.bytes <= kEagerBytes && to.eager + size - to.out.released() <= kStoredBytes;
     const bool answered = !eager || send.purpose.exact();
     const Frame frame{eager ? Frame::message : Frame::request,
                       send.envelope.context,
@@ -97,7 +98,7 @@ bool Messenger::flush(int dest) {
     // One piece of each in turn: a long message must not be in the way of others.
     while (!to.granted.empty()) {
         Send &send = *to.granted.front();
-        const std::size_t size = std::min<std::uint64_t>(send.granted - send.moved, kPiece);
+        const std::size_t size = std::min<std::uint64_t>(send.granted - send.moved, kPieceBytes);
         const Frame frame{Frame::data, 0, 0, static_cast<std::uint32_t>(size), 0, send.where, 0};
         if (!to.out.put(frame, send.data + send.moved))
             break;

@@ -55,14 +55,14 @@ void ProgressThread::leaves() {
 }
 
 void ProgressThread::run() {
-    constexpr std::chrono::milliseconds kLeave{1};
+    constexpr std::chrono::milliseconds kLeaveMs{1};
     std::unique_lock lock(messenger_.mutex_);
     while (!stop_) {
         parked_ = true;
         changed_.wait(lock, [this] { return stop_ || wanted(); });
         parked_ = false;
         const std::uint64_t visits = visits_;
-        changed_.wait_for(lock, kLeave, [this] { return stop_; });
+        changed_.wait_for(lock, kLeaveMs, [this] { return stop_; });
         if (visits != visits_ || !wanted())
             continue;
         lock.unlock();

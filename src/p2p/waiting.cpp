@@ -25,7 +25,7 @@ public:
                 transport::wait(*messenger_.segment_, messenger_.rank_, *this,
                                 transport::caller(messenger_.options_.spin_ns));
                 // What other threads get done ends the ladder as well, but not this wait.
-                if (const std::uint64_t now = now_ns(); now - looked > kLook) {
+                if (const std::uint64_t now = now_ns(); now - looked > kLookNs) {
                     looked = now;
                     if (!over())
                         diagnose(0);
@@ -63,7 +63,7 @@ protected:
     Messenger &messenger_;
 
 private:
-    static constexpr std::uint64_t kLook = 50'000'000; // ns
+    static constexpr std::uint64_t kLookNs = 50'000'000; // ns
 
     std::uint64_t quiet_since_ = now_ns();
     std::uint64_t moved_ = 0;
@@ -126,7 +126,7 @@ void Messenger::close() {
 }
 
 std::optional<Taken> Messenger::probe(int source, int tag) {
-    constexpr std::uint64_t kLook = 10 * transport::kSuspicious;
+    constexpr std::uint64_t kLookNs = 10 * transport::kSuspiciousNs;
     carry();
     {
         const std::lock_guard lock(mutex_);
@@ -135,7 +135,7 @@ std::optional<Taken> Messenger::probe(int source, int tag) {
         check_alive();
         const std::optional<Taken> found = find(source, tag);
         const std::uint64_t now = now_ns();
-        if (found || now - probed_ < kLook)
+        if (found || now - probed_ < kLookNs)
             return found;
         probed_ = now;
     }

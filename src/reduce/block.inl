@@ -59,7 +59,7 @@ private:
 // Asks for the `Bytes` from `from` on.
 template<std::size_t Bytes>
 [[gnu::always_inline]] inline void fetch(const std::byte *from) {
-    for (std::size_t byte = 0; byte < Bytes; byte += kLine)
+    for (std::size_t byte = 0; byte < Bytes; byte += kLineBytes)
         __builtin_prefetch(from + byte);
 }
 
@@ -70,7 +70,8 @@ template<class Element, class Operation, std::size_t Bytes, std::size_t Count, b
 [[gnu::always_inline]] inline void block(const Sources<Ins> &in, const Sinks<Outs> &out,
                                          std::size_t at, std::size_t stride, StreamMask streamed,
                                          std::size_t ahead = 0) {
-    using V = Vector<typename Element::Stored, (Bytes < kLeastVector ? kLeastVector : Bytes)>;
+    using V =
+        Vector<typename Element::Stored, (Bytes < kLeastVectorBytes ? kLeastVectorBytes : Bytes)>;
     const auto vector = [&](const std::byte *from, std::size_t v) __attribute__((always_inline)) {
         return Element::enter(load<V, Bytes>(from + at + v * stride));
     };
@@ -92,7 +93,7 @@ template<class Element, class Operation, std::size_t Bytes, std::size_t Count, b
     for (std::size_t v = 0; v < Count; ++v)
         result[v] = Element::leave(finish<Element, Operation>(folded[v]));
     for (int j = 0; j < out.size(); ++j) {
-        if (Bytes == kVector && streamed[j])
+        if (Bytes == kVectorBytes && streamed[j])
             for (std::size_t v = 0; v < Count; ++v)
                 stream(out[j] + at + v * stride, result[v]);
         else

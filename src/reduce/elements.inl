@@ -13,8 +13,9 @@
 namespace stretto::reduce {
 namespace {
 
-// kHoisted: up to how many operands passes are compiled for each number of them.  1 is for elements
-// so short, or so slow to enter and leave, that arithmetic limits a reduction rather than memory.
+// kHoistedOperands: up to how many operands passes are compiled for each number of them.  1 is for
+// elements so short, or so slow to enter and leave, that arithmetic limits a reduction rather than
+// memory.
 
 // As they lie in memory.
 template<class T>
@@ -22,7 +23,7 @@ struct Plain {
     using Stored = T;
     using Lane = T;
     static constexpr std::size_t kBytes = sizeof(T);
-    static constexpr int kHoisted = sizeof(T) < 4 ? 1 : std::is_floating_point_v<T> ? 8 : 4;
+    static constexpr int kHoistedOperands = sizeof(T) < 4 ? 1 : std::is_floating_point_v<T> ? 8 : 4;
     template<class V>
     static V enter(V value) {
         return value;
@@ -41,13 +42,13 @@ struct Plain {
 template<class T>
 struct Complex : Plain<T> {
     static constexpr std::size_t kBytes = 2 * sizeof(T);
-    static constexpr int kHoisted = 1;
+    static constexpr int kHoistedOperands = 1;
 };
 
 // Truth values: any bit means true.  Held as all bits or none, and given back as 1 or 0.
 template<std::size_t Bytes>
 struct Truth : Plain<Unsigned<Bytes>> {
-    static constexpr int kHoisted = 1;
+    static constexpr int kHoistedOperands = 1;
     template<class V>
     static V enter(V value) {
         return as<V>(value != V{});
@@ -70,7 +71,7 @@ struct Short {
     using Stored = std::uint16_t;
     using Lane = float;
     static constexpr std::size_t kBytes = 2;
-    static constexpr int kHoisted = Format::kQuick ? 8 : 1;
+    static constexpr int kHoistedOperands = Format::kQuick ? 8 : 1;
     template<class V>
     using Held = Pair<Vector<float, sizeof(V)>>;
 
@@ -161,7 +162,7 @@ struct Float16 {
 
     // Of float32 and of float16, whose fraction is 13 bits shorter.
     static constexpr std::int32_t kBias = (127 - 15) << 23; // between the exponents
-    static constexpr std::int32_t kInfinity = 0x7f800000, kShortInfinity = 0x7c00;
+    static constexpr std::int32_t kInfinityPattern = 0x7f800000, kShortInfinityPattern = 0x7c00;
 
     template<class V>
     static Vector<float, sizeof(V)> widen(V bits) {
@@ -171,7 +172,7 @@ struct Float16 {
         const VI normal = (value << 13) + kBias;
         const VI denormal = as<VI>(__builtin_convertvector(value, VF) * 0x1p-24f);
         const VI finite = value < 0x0400 ? denormal : normal;
-        const VI result = value >= kShortInfinity ? normal + kBias : finite;
+        const VI result = value >= kShortInfinityPattern ? normal + kBias : finite;
         return as<VF>(result | as<VI>((bits & 0x8000) << 16));
     }
     template<class VF>
@@ -186,7 +187,7 @@ struct Float16 {
         const VI normal = (bits - kBias + 0xfff + (bits >> 13 & 1)) >> 13;
         const VI denormal = as<VI>(as<VF>(bits) + 0.5f) - half;
         const VI finite = bits < least_normal ? denormal : normal;
-        const VI special = bits > kInfinity ? VI{} + 0x7e00 : VI{} + kShortInfinity;
+        const VI special = bits > kInfinityPattern ? VI{} + 0x7e00 : VI{} + kShortInfinityPattern;
         return as<V>((bits >= overflow ? special : finite) | sign);
     }
 };

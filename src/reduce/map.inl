@@ -79,7 +79,8 @@ struct Itself {
 template<std::size_t Bytes, class Element, class Function>
 [[gnu::always_inline]] inline void map_vector(std::byte *out, const std::byte *in,
                                               const Function &function) {
-    using V = Vector<typename Element::Stored, (Bytes < kLeastVector ? kLeastVector : Bytes)>;
+    using V =
+        Vector<typename Element::Stored, (Bytes < kLeastVectorBytes ? kLeastVectorBytes : Bytes)>;
     store<Bytes>(out, function(load<V, Bytes>(in)));
 }
 
@@ -102,9 +103,9 @@ void map_all(void *out, const void *in, std::size_t count, const void *constant)
     const auto *from = static_cast<const std::byte *>(in);
     const std::size_t size = count * Element::kBytes;
     std::size_t at = 0;
-    for (; size - at >= kVector; at += kVector)
-        map_vector<kVector, Element>(to + at, from + at, function);
-    map_rest<kVector / 2, Element>(to + at, from + at, size, function);
+    for (; size - at >= kVectorBytes; at += kVectorBytes)
+        map_vector<kVectorBytes, Element>(to + at, from + at, function);
+    map_rest<kVectorBytes / 2, Element>(to + at, from + at, size, function);
 }
 
 template<Dtype D>

@@ -12,7 +12,7 @@ namespace {
 
 // Operands are neither written nor, if they lie badly, given to the function: it works on copies, a
 // piece after the other, which stay in a private cache.
-constexpr std::size_t kPiece = 65536; // bytes, or as many as make whole elements
+constexpr std::size_t kPieceBytes = 65536; // bytes, or as many as make whole elements
 
 struct alignas(64) Line {
     std::byte bytes[64];
@@ -31,9 +31,9 @@ std::byte *copies(std::size_t bytes) {
 void fold(const Operation &operation, Dtype dtype, void *const *out, int outs,
           const void *const *in, int ins, std::size_t count) {
     const std::size_t element = size_of(dtype), all = count * element;
-    const std::size_t most = kPiece / element * element, room = std::min(all, most);
+    const std::size_t most = kPieceBytes / element * element, room = std::min(all, most);
     // What an element of this size can have been aligned to.
-    const std::size_t alignment = std::min(element & (~element + 1), kLargestElement);
+    const std::size_t alignment = std::min(element & (~element + 1), kLargestElementBytes);
     if (room == 0)
         return;
     std::byte *left = copies((room + 63) / 64 * 64), *right = left + (room + 63) / 64 * 64;

@@ -10,7 +10,7 @@
 
 namespace stretto::reduce {
 
-inline constexpr std::size_t kLargestElement = 16; // but for records
+inline constexpr std::size_t kLargestElementBytes = 16; // but for records
 
 struct Operation {
     ReduceOp kind = ReduceOp::user; // premul_sum, user or user_in_order
@@ -19,7 +19,7 @@ struct Operation {
     std::function<void(const void *in, void *inout, std::size_t count, Dtype dtype)> function;
     // Premultiplied sum: of which type, and the factor.
     Dtype dtype = Dtype::i8;
-    alignas(kLargestElement) std::array<std::byte, kLargestElement> factor{};
+    alignas(kLargestElementBytes) std::array<std::byte, kLargestElementBytes> factor{};
 };
 
 // The pass (kernels.hpp) of a user-defined operation.  Throws what its function throws.

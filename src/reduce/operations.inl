@@ -35,11 +35,12 @@ V nan() {
 }
 
 // An operation has apply(), for vectors of a pair of operands, and finish(), before a result is
-// rounded or stored; and kHoisted, as elements have it: more for what is done to many elements.
+// rounded or stored; and kHoistedOperands, as elements have it: more for what is done to many
+// elements.
 
 // Which operand's NaN an addition passes on depends on how it was compiled, so all become one.
 struct Arithmetic {
-    static constexpr int kHoisted = 1;
+    static constexpr int kHoistedOperands = 1;
     template<class Lane, class V>
     static V finish(V value) {
         if constexpr (std::is_floating_point_v<Lane>)
@@ -50,7 +51,7 @@ struct Arithmetic {
 };
 
 struct Sum : Arithmetic {
-    static constexpr int kHoisted = 8;
+    static constexpr int kHoistedOperands = 8;
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a + b;
@@ -58,7 +59,7 @@ struct Sum : Arithmetic {
 };
 
 struct Product : Arithmetic {
-    static constexpr int kHoisted = 4;
+    static constexpr int kHoistedOperands = 4;
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a * b;
@@ -93,7 +94,7 @@ struct Quotient : Arithmetic {
 };
 
 struct Selection {
-    static constexpr int kHoisted = 4;
+    static constexpr int kHoistedOperands = 4;
     template<class Lane, class V>
     static V finish(V value) {
         return value;
@@ -131,7 +132,7 @@ struct Maximum : Selection {
 
 // Of truth values, too.
 struct Bitwise : Selection {
-    static constexpr int kHoisted = 1;
+    static constexpr int kHoistedOperands = 1;
 };
 struct And : Bitwise {
     template<class Lane, class V>
@@ -190,7 +191,8 @@ template<class Element, class Operation, class Held>
 // Rounded after each pair of operands, not only at the end.
 template<class Element>
 struct EachRounded : Element {
-    static constexpr int kHoisted = Element::kHoisted < 4 ? Element::kHoisted : 4;
+    static constexpr int kHoistedOperands =
+        Element::kHoistedOperands < 4 ? Element::kHoistedOperands : 4;
     template<class Operation, class Held>
     static Held settle(Held value) {
         return Element::enter(Element::leave(finish<Element, Operation>(value)));

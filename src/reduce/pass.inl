@@ -27,8 +27,8 @@ namespace {
 
 // Bytes ahead of the loads.  Processors look ahead themselves, but not beyond a page: cells that
 // come from another core's cache are read up to a fifth faster.
-constexpr std::size_t kAhead = 4096;
-constexpr std::size_t kAlignFrom = 1024; // bytes from which aligned stores repay the edge
+constexpr std::size_t kAheadBytes = 4096;
+constexpr std::size_t kAlignFromBytes = 1024; // bytes from which aligned stores repay the edge
 
 struct Layout {
     std::size_t begin, end; // of the middle
@@ -41,20 +41,20 @@ struct Layout {
 [[gnu::noinline]] Layout align(void *const *out, int outs, std::size_t element, std::size_t size,
                                std::uint32_t streaming) {
     const auto within_line = [&](int j) {
-        return reinterpret_cast<std::uintptr_t>(out[j]) % kLine;
+        return reinterpret_cast<std::uintptr_t>(out[j]) % kLineBytes;
     };
     streaming &= first_outputs(outs);
     const std::size_t lead = within_line(streaming != 0 ? __builtin_ctz(streaming) : 0);
-    const std::size_t begin = (kLine - lead) % kLine;
+    const std::size_t begin = (kLineBytes - lead) % kLineBytes;
     if (begin % element != 0 || begin > size)
-        return {0, size - size % kVector, 0};
+        return {0, size - size % kVectorBytes, 0};
     if (streaming == 0)
-        return {begin, size - (size - begin) % kVector, 0};
+        return {begin, size - (size - begin) % kVectorBytes, 0};
     std::uint32_t streamed = 0;
     for (int j = 0; j < outs && j < 32; ++j)
         if (within_line(j) == lead)
             streamed |= streaming & (std::uint32_t{1} << j);
-    return {begin, size - (size - begin) % kLine, streamed};
+    return {begin, size - (size - begin) % kLineBytes, streamed};
 }
 
 // Up to how many operands there is a middle for each number of them.  Middles take most of the time
@@ -64,26 +64,26 @@ struct Layout {
 template<class Element, class Operation>
 constexpr int most_hoisted() {
 #if defined(STRETTO_WIDE_KERNELS) // few processors are left for the narrow ones
-    if (kVector == kLeastVector &&
+    if (kVectorBytes == kLeastVectorBytes &&
         !(std::is_floating_point_v<typename Element::Stored> && std::is_same_v<Operation, Sum>))
         return 1;
 #endif
-    return std::min(Element::kHoisted, Operation::kHoisted);
+    return std::min(Element::kHoistedOperands, Operation::kHoistedOperands);
 }
 
 template<class Element, class Operation>
 struct Kernel {
-    static constexpr std::size_t kElement = Element::kBytes;
+    static constexpr std::size_t kElementBytes = Element::kBytes;
     static constexpr bool kCopies = std::is_same_v<Operation, Only>;
     // Up to so many operands, their number is compiled in.
-    static constexpr int kMostHoisted = most_hoisted<Element, Operation>();
-    using Stored = Vector<typename Element::Stored, kVector>;
-    static constexpr std::size_t kUnroll = // four vectors in flight, as they are held
-        4 * kVector / sizeof(Element::enter(Stored{}));
-    static constexpr std::size_t kBlock = kUnroll * kVector;
+    static constexpr int kMostHoistedOperands = most_hoisted<Element, Operation>();
+    using Stored = Vector<typename Element::Stored, kVectorBytes>;
+    static constexpr std::size_t kUnrollVectors = // four vectors in flight, as they are held
+        4 * kVectorBytes / sizeof(Element::enter(Stored{}));
+    static constexpr std::size_t kBlockBytes = kUnrollVectors * kVectorBytes;
 
     // Ins, Outs: how many there are, or 0 if that is known only now.  `end` - `at` is a multiple of
-    // kVector.
+    // kVectorBytes.
     template<int Ins, int Outs>
     static void middle(void *const *out, int outs, const void *const *in, int ins, std::size_t at,
                        std::size_t end, std::uint32_t streamed) {
@@ -91,16 +91,17 @@ struct Kernel {
         const Sinks<Outs> sinks(out, outs);
         const StreamMask mask(streamed);
         // The first bytes all at once, or each would wait for the one before.
-        if (end - at >= 2 * kBlock)
-            for (std::size_t first = at; first < std::min(at + kAhead, end - kBlock);
-                 first += kBlock)
+        if (end - at >= 2 * kBlockBytes)
+            for (std::size_t first = at; first < std::min(at + kAheadBytes, end - kBlockBytes);
+                 first += kBlockBytes)
                 for (int k = 0; k < sources.size(); ++k)
-                    fetch<kBlock>(sources[k] + first);
-        for (; end - at >= kBlock; at += kBlock)
-            block<Element, Operation, kVector, kUnroll, true>(sources, sinks, at, kVector, mask,
-                                                              std::min(at + kAhead, end - kBlock));
-        for (; at != end; at += kVector)
-            block<Element, Operation, kVector, 1>(sources, sinks, at, 0, mask);
+                    fetch<kBlockBytes>(sources[k] + first);
+        for (; end - at >= kBlockBytes; at += kBlockBytes)
+            block<Element, Operation, kVectorBytes, kUnrollVectors, true>(
+                sources, sinks, at, kVectorBytes, mask,
+                std::min(at + kAheadBytes, end - kBlockBytes));
+        for (; at != end; at += kVectorBytes)
+            block<Element, Operation, kVectorBytes, 1>(sources, sinks, at, 0, mask);
     }
     using Middle = decltype(&middle<0, 0>);
 
@@ -108,16 +109,16 @@ struct Kernel {
     static Middle middle_for(int ins, std::integer_sequence<int, Hoisted...>) {
         constexpr Middle middles[] = {&middle<0, Outs>, &middle<0, Outs>,
                                       &middle<Hoisted + 2, Outs>...};
-        return middles[ins <= kMostHoisted ? ins : 0];
+        return middles[ins <= kMostHoistedOperands ? ins : 0];
     }
 
     static Middle middle_for(int outs, int ins) {
         if constexpr (kCopies)
             return outs == 1 ? &middle<1, 1> : outs == 2 ? &middle<1, 2> : &middle<1, 0>;
-        else if constexpr (kMostHoisted < 2)
+        else if constexpr (kMostHoistedOperands < 2)
             return &middle<0, 0>;
         else {
-            constexpr std::make_integer_sequence<int, kMostHoisted - 1> hoisted{};
+            constexpr std::make_integer_sequence<int, kMostHoistedOperands - 1> hoisted{};
             return outs == 1   ? middle_for<1>(ins, hoisted)
                    : outs == 2 ? middle_for<2>(ins, hoisted)
                                : &middle<0, 0>;
@@ -129,9 +130,9 @@ struct Kernel {
                                        std::size_t at, std::size_t end) {
         const Sources<0> sources(in, ins);
         const Sinks<0> sinks(out, outs);
-        for (; end - at >= kVector; at += kVector)
-            block<Element, Operation, kVector, 1>(sources, sinks, at, 0, StreamMask());
-        rest<kVector / 2>(sources, sinks, at, end - at);
+        for (; end - at >= kVectorBytes; at += kVectorBytes)
+            block<Element, Operation, kVectorBytes, 1>(sources, sinks, at, 0, StreamMask());
+        rest<kVectorBytes / 2>(sources, sinks, at, end - at);
     }
 
     // Less than 2 * Bytes, as two vectors that overlap: 13 elements of 4 bytes are [0, 32) and
@@ -139,8 +140,8 @@ struct Kernel {
     template<std::size_t Bytes>
     [[gnu::always_inline]] static void rest(const Sources<0> &in, const Sinks<0> &out,
                                             std::size_t at, std::size_t size) {
-        if constexpr (Bytes >= kElement) {
-            constexpr std::size_t vectors = Bytes > kElement ? 2 : 1;
+        if constexpr (Bytes >= kElementBytes) {
+            constexpr std::size_t vectors = Bytes > kElementBytes ? 2 : 1;
             if (size >= Bytes)
                 block<Element, Operation, Bytes, vectors>(in, out, at, size - Bytes, StreamMask());
             else
@@ -150,9 +151,9 @@ struct Kernel {
 
     [[gnu::noinline]] static void cut(void *const *out, int outs, const void *const *in, int ins,
                                       std::size_t size, std::uint32_t streaming) {
-        Layout layout{0, size - size % kVector, 0};
-        if (streaming != 0 || size >= kAlignFrom)
-            layout = align(out, outs, kElement, size, streaming);
+        Layout layout{0, size - size % kVectorBytes, 0};
+        if (streaming != 0 || size >= kAlignFromBytes)
+            layout = align(out, outs, kElementBytes, size, streaming);
         if (layout.begin != 0)
             edge(out, outs, in, ins, 0, layout.begin);
         middle_for(outs, ins)(out, outs, in, ins, layout.begin, layout.end, layout.streamed);
@@ -170,7 +171,7 @@ struct Kernel {
         if (!kCopies && ins == 1)
             return Kernel<Plain<std::uint8_t>, Only>::template pass<1>(out, outs, in, 1, size,
                                                                        streaming);
-        if (size < kBlock && streaming == 0)
+        if (size < kBlockBytes && streaming == 0)
             return edge(out, outs, in, ins, 0, size);
         cut(out, outs, in, ins, size, streaming);
     }

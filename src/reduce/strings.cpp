@@ -17,14 +17,14 @@ namespace stretto::reduce {
 
 namespace {
 
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kBlock = 16384; // bytes that stay in the cache until they are copied
+constexpr std::size_t kLineBytes = 64;
+constexpr std::size_t kBlockBytes = 16384; // bytes that stay in the cache until they are copied
 
 #if defined(STRETTO_STRINGS)
 bool has_fast_strings() {
-    constexpr unsigned kErms = 1u << 9;
+    constexpr unsigned kErmsFlag = 1u << 9;
     unsigned a = 0, b = 0, c = 0, d = 0;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & kErms) != 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & kErmsFlag) != 0;
 }
 
 void move_string(void *out, const void *in, std::size_t bytes) {
@@ -42,7 +42,7 @@ void move_string(void *out, const void *in, std::size_t bytes) {
 
 // Whole lines of the output, as far as possible.
 void copy_string(void *out, const void *in, std::size_t bytes) {
-    const std::size_t lead = std::min(bytes, -reinterpret_cast<std::uintptr_t>(out) % kLine);
+    const std::size_t lead = std::min(bytes, -reinterpret_cast<std::uintptr_t>(out) % kLineBytes);
     std::memcpy(out, in, lead);
     move_string(static_cast<std::byte *>(out) + lead, static_cast<const std::byte *>(in) + lead,
                 bytes - lead);
@@ -62,7 +62,7 @@ void copy_by_strings(void *const *out, int outs, const void *const *in, int ins,
     const Pass vectors = vector_copy.get([] { return copy_pass(); });
     if (streaming != 0 || out[0] == in[0])
         return vectors(out, outs, in, ins, bytes, streaming);
-    const std::size_t block = outs == 1 ? bytes : kBlock;
+    const std::size_t block = outs == 1 ? bytes : kBlockBytes;
     for (std::size_t at = 0; at < bytes; at += block)
         for (int j = 0; j < outs; ++j)
             copy_string(static_cast<std::byte *>(out[j]) + at,
@@ -71,11 +71,11 @@ void copy_by_strings(void *const *out, int outs, const void *const *in, int ins,
 
 void pass_to_string(Pass pass, std::size_t element, void **out, int outs, const void **in, int ins,
                     std::size_t count) {
-    static_assert(kBlock % size_of(Dtype::c128) == 0);
-    alignas(kLine) std::byte aside[kBlock];
+    static_assert(kBlockBytes % size_of(Dtype::c128) == 0);
+    alignas(kLineBytes) std::byte aside[kBlockBytes];
     std::byte *shared = static_cast<std::byte *>(out[--outs]);
     for (std::size_t left = count * element; left > 0;) {
-        const std::size_t bytes = std::min(kBlock, left);
+        const std::size_t bytes = std::min(kBlockBytes, left);
         void *alone = aside; // where the values are wanted nowhere else
         void *const *const to = outs == 0 ? &alone : out;
         pass(to, std::max(outs, 1), in, ins, bytes / element, 0);

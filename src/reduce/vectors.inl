@@ -17,9 +17,9 @@
 namespace stretto::reduce {
 namespace {
 
-constexpr std::size_t kLine = 64;                     // bytes of a cache line
-constexpr std::size_t kVector = STRETTO_VECTOR_BYTES; // bytes of the widest vector
-constexpr std::size_t kLeastVector = 16;              // what every processor with vectors has
+constexpr std::size_t kLineBytes = 64;                     // bytes of a cache line
+constexpr std::size_t kVectorBytes = STRETTO_VECTOR_BYTES; // bytes of the widest vector
+constexpr std::size_t kLeastVectorBytes = 16;              // what every processor with vectors has
 
 template<class T, std::size_t Bytes>
 struct VectorOf {

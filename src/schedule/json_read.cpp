@@ -25,9 +25,9 @@ constexpr std::int64_t kMostValues = 4096; // of a token
 // A schedule names each block that it moves, so a short text describes few of them; what is more
 // would cost the proof hours that the text did not cost its author.  The most generous text known,
 // a gather of 1,024 ranks, has 9 cells a byte.
-constexpr std::int64_t kCellsOfAnyText = 65'536;
+constexpr std::int64_t kAnyTextCells = 65'536;
 constexpr std::int64_t kCellsPerByte = 32;
-constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMostInt32 = std::numeric_limits<std::int32_t>::max();
 
 Partition read_partition(const Value &levels) {
     Partition partition;
@@ -142,10 +142,10 @@ private:
             if (json.has("side"))
                 op.side = side(json["side"]);
             if (json.has("group"))
-                op.group = json["group"].integer(1, kMostInt);
+                op.group = json["group"].integer(1, kMostInt32);
         } else if (kind == "reduce") {
             json.object({"op", "sources", "blocks", "into"}, {"after"});
-            op = reduce(json["sources"].integers(0, kMostInt), blocks(json["blocks"]),
+            op = reduce(json["sources"].integers(0, kMostInt32), blocks(json["blocks"]),
                         slot(json["into"]));
         } else if (kind == "copy") {
             json.object({"op", "blocks", "from", "into"}, {"targets", "after"});
@@ -156,14 +156,14 @@ private:
             json["op"].fail("unknown op \"" + kind + "\"");
         }
         if (json.has("lane"))
-            op.lane = json["lane"].integer(0, kMostInt);
+            op.lane = json["lane"].integer(0, kMostInt32);
         if (json.has("after"))
             op.after = json["after"].integers(0, kMostOps);
         return op;
     }
 
     Position peer(const Value &json) const { return json["peer"].integer(0, schedule_.ranks - 1); }
-    static Slot slot(const Value &json) { return json.integer(0, kMostInt); }
+    static Slot slot(const Value &json) { return json.integer(0, kMostInt32); }
     std::vector<Block> blocks(const Value &json) const {
         return json.integers(0, schedule_.blocks() - 1);
     }
@@ -182,9 +182,9 @@ Window read_window(const Value &json) {
     json.object({}, {"recv", "send"});
     Window open;
     if (json.has("recv"))
-        open.recv = json["recv"].integer(0, kMostInt);
+        open.recv = json["recv"].integer(0, kMostInt32);
     if (json.has("send"))
-        open.send = json["send"].integer(0, kMostInt);
+        open.send = json["send"].integer(0, kMostInt32);
     return open;
 }
 
@@ -201,7 +201,7 @@ Symmetry read_symmetry(const Value &json, Position ranks) {
 
 // A number for each position.
 std::vector<std::int32_t> read_places(const Value &json, Position ranks) {
-    std::vector<std::int32_t> places = json.integers(0, kMostInt);
+    std::vector<std::int32_t> places = json.integers(0, kMostInt32);
     if (places.size() != static_cast<std::size_t>(ranks))
         json.fail("expected " + std::to_string(ranks) + " numbers, one for each position");
     return places;
@@ -255,7 +255,7 @@ Schedule from_json(std::string_view text) {
     schedule.partition = read_partition(root["partition"]);
     const std::int64_t cells = std::int64_t{schedule.ranks} * schedule.blocks();
     const std::int64_t most_cells = std::min(
-        kMostCells, kCellsOfAnyText + kCellsPerByte * static_cast<std::int64_t>(text.size()));
+        kMostCells, kAnyTextCells + kCellsPerByte * static_cast<std::int64_t>(text.size()));
     if (cells > most_cells)
         root.fail(std::to_string(schedule.ranks) + " ranks x " + std::to_string(schedule.blocks()) +
                   " blocks; at most " + std::to_string(most_cells) +

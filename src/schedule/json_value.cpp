@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kMostValues = 100'000'000;
-constexpr int kMostDepth = 8; // a label of an op of a suffix stands 7 deep
+constexpr int kMostLevels = 8; // a label of an op of a suffix stands 7 deep
 
 [[noreturn]] void refuse(const char *kind, const std::string &place, const std::string &what) {
     throw Error(Status::argument, std::string(kind) + ": " + place + ": " + what);
@@ -27,9 +27,9 @@ public:
     explicit Guard(const char *kind) : kind_(kind) {}
     bool operator()(int depth, Json::parse_event_t event, const Json &parsed) {
         using Event = Json::parse_event_t;
-        if (depth > kMostDepth)
+        if (depth > kMostLevels)
             refuse(kind_, "document",
-                   "nested deeper than " + std::to_string(kMostDepth) + " levels");
+                   "nested deeper than " + std::to_string(kMostLevels) + " levels");
         const bool value =
             event == Event::value || event == Event::object_start || event == Event::array_start;
         if (value && ++values_ > kMostValues)

@@ -36,21 +36,22 @@ public:
                    std::log(static_cast<double>(std::max<std::size_t>(small, 1)));
         };
         const bool both = below != points_.end() && above != points_.end();
-        if (both && apart(below->first, above->first) <= std::log(kMostApart) + kRounding) {
+        if (both &&
+            apart(below->first, above->first) <= std::log(kMostApartFactor) + kRoundingTolerance) {
             const double part = apart(below->first, bytes) / apart(below->first, above->first);
             return of(below) * (1 - part) + of(above) * part;
         }
         if (below != points_.end() &&
-            apart(below->first, bytes) <= std::log(kMostBeyond) + kRounding)
+            apart(below->first, bytes) <= std::log(kMostBeyondFactor) + kRoundingTolerance)
             return of(below);
         if (above != points_.end() &&
-            apart(bytes, above->first) <= std::log(kMostBeyond) + kRounding)
+            apart(bytes, above->first) <= std::log(kMostBeyondFactor) + kRoundingTolerance)
             return of(above);
         return std::nullopt;
     }
 
 private:
-    static constexpr double kRounding = 1e-9;
+    static constexpr double kRoundingTolerance = 1e-9;
     struct Point {
         double sum = 0, number = 0;
     };
@@ -127,12 +128,12 @@ std::optional<double> measured_seconds(const Situation &s, const std::string &al
 }
 
 std::optional<Choice> faster_as_measured(const Situation &s, const std::string &otherwise) {
-    constexpr double kClearly = 0.95;
+    constexpr double kClearlyFactor = 0.95;
     const std::optional<double> usual = measured_seconds(s, otherwise);
     if (!usual)
         return std::nullopt;
     std::string fastest;
-    double least = *usual * kClearly;
+    double least = *usual * kClearlyFactor;
     for (const auto &[algorithm, curve] : curves(s)) {
         const auto found = curve.near(s.bytes, [](std::size_t, double time) { return time; });
         if (found && std::exp(*found) < least &&

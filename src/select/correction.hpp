@@ -26,7 +26,7 @@ namespace stretto::select {
 
 // A size is near if there are measured ones on both sides of it, this factor apart at most; or one
 // within the other factor.
-inline constexpr double kMostApart = 16, kMostBeyond = 2;
+inline constexpr double kMostApartFactor = 16, kMostBeyondFactor = 2;
 
 struct Correction {
     double factor = 1;     // of the price

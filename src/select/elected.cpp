@@ -44,7 +44,8 @@ Elected elected(const Arrivals &arrivals, const Election &election) {
     const double others =
         found.begin[found.begin.size() - static_cast<std::size_t>(election.late) - 1];
     found.late = found.begin.back() > others + election.grace;
-    const double known = (found.late ? others + election.grace : found.begin.back()) + kElected;
+    const double known =
+        (found.late ? others + election.grace : found.begin.back()) + kElectedSeconds;
     for (double &each : found.begin)
         each = std::max(each, known);
     found.waited = (sum() - came) / static_cast<double>(arrivals.size());

@@ -22,7 +22,7 @@ struct Election {
 };
 
 // From the message of the last who is not late to the answer, about, in seconds.
-inline constexpr double kElected = 500e-6;
+inline constexpr double kElectedSeconds = 500e-6;
 
 // Of each call, by position: seconds after the first, ascending.
 std::vector<Arrivals> by_position(std::span<const Arrivals> recent);

@@ -12,7 +12,7 @@
 namespace stretto::select {
 
 // A measurement that says more was disturbed.
-static constexpr double kMost = 4;
+static constexpr double kMostFactor = 4;
 
 static constexpr std::string_view kElected = "elected ";
 
@@ -33,7 +33,8 @@ double wait(const Arrivals &arrivals) {
 std::optional<double> ratio_of(const Arrivals &arrivals, double priced, double measured) {
     const double certain = wait(arrivals);
     const double ratio = (measured - certain) / (priced - certain);
-    return std::isfinite(ratio) ? std::optional(std::clamp(ratio, 1 / kMost, kMost)) : std::nullopt;
+    return std::isfinite(ratio) ? std::optional(std::clamp(ratio, 1 / kMostFactor, kMostFactor))
+                                : std::nullopt;
 }
 
 std::vector<double> corrected(std::vector<double> priced, std::span<const Arrivals> cases,

@@ -41,7 +41,7 @@ double spread_of(const Arrivals &expected, std::span<const Arrivals> recent) {
 // Where there is a root all ranks have places of their own in the balanced choice as well, so to be
 // late costs each something else: there it is one rank after another, of many some.
 std::vector<Arrivals> wrong_estimates(const Situation &s, const Arrivals &expected, int first) {
-    constexpr std::size_t kMost = 16;
+    constexpr std::size_t kMostRanks = 16;
     const Arrivals at_once(expected.size(), 0);
     const double last = *std::ranges::max_element(expected);
     const auto late = [&](std::size_t rank) {
@@ -53,7 +53,7 @@ std::vector<Arrivals> wrong_estimates(const Situation &s, const Arrivals &expect
     if (!schedule::rooted(s.collective))
         found.push_back(late(static_cast<std::size_t>(first)));
     else
-        for (std::size_t i = 0, n = std::min(kMost, expected.size()); i < n; ++i)
+        for (std::size_t i = 0, n = std::min(kMostRanks, expected.size()); i < n; ++i)
             found.push_back(late(i * expected.size() / n));
     return found;
 }
@@ -66,9 +66,9 @@ double risk_of(std::span<const double> candidate, std::span<const double> balanc
 
 // Who comes last does so just too late to be one of the others.
 Arrivals hardly_late(int ranks, const Election &election) {
-    constexpr double kHardly = 1.01;
+    constexpr double kHardlyFactor = 1.01;
     Arrivals arrivals(static_cast<std::size_t>(ranks), 0);
-    std::fill(arrivals.end() - election.late, arrivals.end(), kHardly * election.grace);
+    std::fill(arrivals.end() - election.late, arrivals.end(), kHardlyFactor * election.grace);
     return arrivals;
 }
 
@@ -223,8 +223,8 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
         });
     };
     // Ranks that take turns with being late, each for some calls, look like one that always is.
-    constexpr double kOften = 0.25;
-    const bool often_missed = rule.missed >= kOften;
+    constexpr double kOftenShare = 0.25;
+    const bool often_missed = rule.missed >= kOftenShare;
     const bool another_each_time = rule.elections && (spread >= margin || often_missed);
     if (!now.algorithm.empty()) {
         if (now.latecomers == 0)

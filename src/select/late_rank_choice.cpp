@@ -10,7 +10,7 @@ namespace stretto::select {
 namespace {
 
 // Who comes within this part of what a call takes is not late; nor within so many nanoseconds.
-constexpr std::uint64_t kPart = 20, kLeastGrace = 5'000;
+constexpr std::uint64_t kCallDivisor = 20, kLeastGraceNs = 5'000;
 
 } // namespace
 
@@ -20,7 +20,7 @@ double LateRankChoice::usual(const Times &times) {
 
 void LateRankChoice::keep(Times &times, std::uint64_t time) {
     times.push_back(time);
-    if (times.size() > kTimes)
+    if (times.size() > kMedianCalls)
         times.pop_front();
 }
 
@@ -36,7 +36,7 @@ void LateRankChoice::took(std::uint64_t time) {
 }
 
 bool LateRankChoice::comes_late() const {
-    return gaps_.size() == kTimes && usual_gap() > balanced();
+    return gaps_.size() == kMedianCalls && usual_gap() > balanced();
 }
 
 void LateRankChoice::enter(State state) {
@@ -52,25 +52,25 @@ void LateRankChoice::add(std::uint64_t gap, bool late) {
     ++calls_;
     switch (state_) {
     case State::usual:
-        if (calls_ <= rest_ || balanced_.size() < kTimes || !comes_late())
+        if (calls_ <= rest_ || balanced_.size() < kMedianCalls || !comes_late())
             return;
         elected_.clear();
-        grace_ = std::max(kLeastGrace, static_cast<std::uint64_t>(balanced()) / kPart);
+        grace_ = std::max(kLeastGraceNs, static_cast<std::uint64_t>(balanced()) / kCallDivisor);
         enter(State::tried);
         return;
     case State::tried:
-        if (elected_.size() < kTimes && calls_ < kPatience)
+        if (elected_.size() < kMedianCalls && calls_ < kTrialCalls)
             return;
-        if (elected_.size() == kTimes && elected() < kGain * balanced()) {
-            next_rest_ = kRest;
+        if (elected_.size() == kMedianCalls && elected() < kGainFactor * balanced()) {
+            next_rest_ = kRestCalls;
             enter(State::serves);
             return;
         }
         rest_ = next_rest_;
-        next_rest_ = std::min(2 * next_rest_, kMostRest);
+        next_rest_ = std::min(2 * next_rest_, kMostRestCalls);
         break;
     case State::serves:
-        if (comes_late() && calls_ < kReview)
+        if (comes_late() && calls_ < kReviewCalls)
             return;
         rest_ = 0;
         break;

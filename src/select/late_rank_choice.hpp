@@ -7,12 +7,13 @@
 //
 //   usual     the balanced choice serves.  Where the last rank comes later, as a rule, than all
 //             that takes, it is tried:
-//   tried     ranks wait.  After kTimes calls in which one was late, if they are done in
+//   tried     ranks wait.  After kMedianCalls calls in which one was late, if they are done in
 //             19 of 20 parts of the time:
-//   serves    ranks wait, as long as one comes late; after kReview calls what the balanced choice
+//   serves    ranks wait, as long as one comes late; after kReviewCalls calls what the balanced
+//   choice
 //             takes is measured again, from the beginning.
-//             If it is not, the balanced choice serves for kRest calls, twice as many the next
-//             time, up to kMostRest.
+//             If it is not, the balanced choice serves for kRestCalls calls, twice as many the next
+//             time, up to kMostRestCalls.
 //
 // All that it sees all ranks see, and so it says the same to all of them.
 #pragma once
@@ -25,10 +26,10 @@ namespace stretto::select {
 
 class LateRankChoice {
 public:
-    static constexpr std::size_t kTimes = 5;       // calls of which a median is taken
-    static constexpr std::uint64_t kPatience = 32; // calls that a trial takes at most
-    static constexpr std::uint64_t kReview = 256, kRest = 64, kMostRest = 4096;
-    static constexpr double kGain = 0.95;
+    static constexpr std::size_t kMedianCalls = 5;   // calls of which a median is taken
+    static constexpr std::uint64_t kTrialCalls = 32; // calls that a trial takes at most
+    static constexpr std::uint64_t kReviewCalls = 256, kRestCalls = 64, kMostRestCalls = 4096;
+    static constexpr double kGainFactor = 0.95;
 
     // Before a call: whether ranks wait, and who comes how much later than the others is late, in
     // nanoseconds.
@@ -56,7 +57,7 @@ private:
 
     State state_ = State::usual;
     std::uint64_t calls_ = 0; // in this state
-    std::uint64_t rest_ = 0, next_rest_ = kRest;
+    std::uint64_t rest_ = 0, next_rest_ = kRestCalls;
     std::uint64_t grace_ = 0;
     Times gaps_, balanced_, elected_;
     // Of the last call.

@@ -21,7 +21,7 @@ std::vector<int> in_order(const std::vector<int> &host_of) {
 void add(std::vector<Measured> &all, const Measured &more) {
     auto found = std::ranges::find_if(all, [&](const Measured &each) { return each.alike(more); });
     if (found == all.end()) {
-        if (all.size() >= kMostMeasured || more.host_of.size() > kMostPlaced)
+        if (all.size() >= kMostMeasuredKinds || more.host_of.size() > kMostPlacedRanks)
             return;
         found = all.insert(all.end(), more);
         found->times.clear();

@@ -57,10 +57,10 @@ std::string_view name(Timing::By by);
 std::vector<int> in_order(const std::vector<int> &host_of);
 
 // What a profile may hold.
-inline constexpr std::size_t kMostMeasured = 64;  // kinds of calls
-inline constexpr std::size_t kMostTimings = 4096; // of all of them
+inline constexpr std::size_t kMostMeasuredKinds = 64; // kinds of calls
+inline constexpr std::size_t kMostTimings = 4096;     // of all of them
 // Ranks whose hosts are written one by one, as a file of more would be too long to be read.
-inline constexpr std::size_t kMostPlaced = 4096;
+inline constexpr std::size_t kMostPlacedRanks = 4096;
 
 // Adds the timings of `more`, each in the place of one that it repeats; but none beyond what a
 // profile may hold.

@@ -85,8 +85,8 @@ Measured measured(const Value &value) {
     if (several) {
         const Value host_of = value["host_of"];
         read.host_of = host_of.integers(0, read.hosts - 1);
-        if (read.host_of.size() > kMostPlaced)
-            host_of.fail("more than " + std::to_string(kMostPlaced) + " ranks");
+        if (read.host_of.size() > kMostPlacedRanks)
+            host_of.fail("more than " + std::to_string(kMostPlacedRanks) + " ranks");
         if (read.host_of.size() != static_cast<std::size_t>(read.ranks))
             host_of.fail("expected the host of each of " + std::to_string(read.ranks) + " ranks");
         if (read.host_of != in_order(read.host_of) ||
@@ -140,7 +140,7 @@ std::string tuning_candidates_to_json(const Measured &call, std::size_t bytes,
 
 std::vector<Measured> calls_from_json(const Value &value) {
     std::vector<Measured> calls;
-    const std::size_t length = value.array(kMostMeasured);
+    const std::size_t length = value.array(kMostMeasuredKinds);
     std::size_t timings = 0;
     for (std::size_t i = 0; i < length; ++i) {
         Measured next = measured(value[i]);

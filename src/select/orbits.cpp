@@ -12,9 +12,9 @@ using schedule::Symmetry;
 
 namespace {
 
-constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+constexpr std::uint32_t kNoHost = ~std::uint32_t{0};
 // Positions that stand for all if they stand for one on each host only.  More take too long.
-constexpr std::size_t kMostOfHost = 16;
+constexpr std::size_t kMostHostPositions = 16;
 
 std::size_t at(Position position) {
     return static_cast<std::size_t>(position);
@@ -51,11 +51,11 @@ private:
     }
 
     bool preserves(Position by) const {
-        std::vector<std::uint32_t> image(first_.size(), kNobody);
+        std::vector<std::uint32_t> image(first_.size(), kNoHost);
         for (Position p = 0; p < group_.size(); ++p) {
             std::uint32_t &host = image[host_of_[at(p)]];
             const std::uint32_t there = host_of_[at(group_.sum(p, by))];
-            if (host == kNobody)
+            if (host == kNoHost)
                 host = there;
             if (host != there || (apart_ && there == host_of_[at(p)]))
                 return false;
@@ -128,18 +128,18 @@ Orbits Orbits::one(Symmetry group) {
 Orbits Orbits::of_hosts(Symmetry group, const std::vector<std::uint32_t> &host_of) {
     Orbits orbits(std::move(group));
     const Translations apart(orbits.group_, host_of, true);
-    const bool few =
-        apart.elements().size() > 1 && apart.elements().size() * kMostOfHost >= host_of.size();
+    const bool few = apart.elements().size() > 1 &&
+                     apart.elements().size() * kMostHostPositions >= host_of.size();
     const std::vector<Position> by =
         few ? apart.elements() : Translations(orbits.group_, host_of, false).elements();
     // The positions of a host stand for those on the hosts that it is taken to.
     std::vector<bool> stood_for(apart.hosts(), false);
-    orbits.number_.assign(host_of.size(), kNobody);
+    orbits.number_.assign(host_of.size(), kNoHost);
     for (std::uint32_t host = 0; host < stood_for.size(); ++host) {
         if (stood_for[host])
             continue;
         for (Position p = 0; p < orbits.group_.size(); ++p) {
-            if (host_of[at(p)] != host || orbits.number_[at(p)] != kNobody)
+            if (host_of[at(p)] != host || orbits.number_[at(p)] != kNoHost)
                 continue;
             int together = 0;
             for (const Position each : by) {

@@ -9,8 +9,8 @@ namespace stretto::select {
 
 namespace {
 
-constexpr double kStandsOut = 1.5;
-constexpr std::size_t kMostNamed = 2;
+constexpr double kStandsOutFactor = 1.5;
+constexpr std::size_t kMostNamedPairs = 2;
 
 using Number = double (*)(const Link &);
 
@@ -70,9 +70,9 @@ Link of_pairs(const std::vector<Surveyed> &all, const Link &assumed, std::string
     std::size_t named = 0;
     for (const auto &[rank, surveys] : by_rank) {
         const double of_message = median(surveys, alpha), of_byte = median(surveys, byte);
-        if (of_message < kStandsOut * message && of_byte < kStandsOut * one)
+        if (of_message < kStandsOutFactor * message && of_byte < kStandsOutFactor * one)
             continue;
-        if (++named > kMostNamed) {
+        if (++named > kMostNamedPairs) {
             ++others;
             continue;
         }

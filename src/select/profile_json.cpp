@@ -17,8 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json; // keys in the order of the page
 
 constexpr std::size_t kMostBytes = 4u << 20; // of a file; one without calls has some hundred
-constexpr std::size_t kMostWords = 400;      // bytes of a text in it
-constexpr std::int32_t kFormat = 1, kMostFormat = 1'000'000;
+constexpr std::size_t kMostTextBytes = 400;  // bytes of a text in it
+constexpr std::int32_t kFormatVersion = 1, kMostFormatVersion = 1'000'000;
 
 Json written(const Link &link, const std::string &how) {
     return {{"latency", link.latency},
@@ -30,9 +30,9 @@ Json written(const Link &link, const std::string &how) {
 
 std::string words(const schedule::Value &value) {
     std::string text = value.string();
-    if (text.size() > kMostWords)
+    if (text.size() > kMostTextBytes)
         value.fail("a text of " + std::to_string(text.size()) + " bytes; at most " +
-                   std::to_string(kMostWords) + " are allowed");
+                   std::to_string(kMostTextBytes) + " are allowed");
     return text;
 }
 
@@ -70,8 +70,10 @@ std::string text_of(const std::string &path) {
 } // namespace
 
 std::string to_json(const Profile &profile, std::string_view version) {
-    Json json = {
-        {"stretto", version}, {"format", kFormat}, {"host", profile.host}, {"date", profile.date}};
+    Json json = {{"stretto", version},
+                 {"format", kFormatVersion},
+                 {"host", profile.host},
+                 {"date", profile.date}};
     if (profile.of_links) {
         json["common"] = profile.common;
         json["links"] = {{"inside", written(profile.inside, profile.how_inside)},
@@ -91,8 +93,8 @@ Profile profile_from_json(std::string_view text) {
     if (root.has("stretto"))
         writer = " (written by version " + words(root["stretto"]) + ")";
     // Before keys that only a later format has.
-    if (root.has("format") && root["format"].integer(1, kMostFormat) > kFormat)
-        root["format"].fail("a later one than " + std::to_string(kFormat) +
+    if (root.has("format") && root["format"].integer(1, kMostFormatVersion) > kFormatVersion)
+        root["format"].fail("a later one than " + std::to_string(kFormatVersion) +
                             ", which this version of the library reads" + writer);
     Profile profile;
     profile.of_links = root.has("links") || !root.has("calls");

@@ -136,15 +136,15 @@ bool overflows_ports(const Situation &s) {
 } // namespace
 
 Rule rule(const Situation &s) {
-    constexpr int kMost = 16; // hosts, of most measurements
+    constexpr int kMostHosts = 16; // hosts, of most measurements
     if (s.hosts == 1)
         return in_shared_memory(s);
-    if (s.hosts > kMost && overflows_ports(s))
+    if (s.hosts > kMostHosts && overflows_ports(s))
         return {{"segmented_ring", "direct_canonical"},
                 "measured rule between many hosts: from 1 MiB on short messages in a ring are "
                 "fastest"};
     Rule found = between_hosts(s);
-    found.holds = s.hosts <= kMost;
+    found.holds = s.hosts <= kMostHosts;
     return found;
 }
 

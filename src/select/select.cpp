@@ -107,7 +107,7 @@ namespace {
 
 // What a price can tell apart.  Of candidates that it cannot, the one that was measured to be best
 // serves.
-constexpr double kTolerance = 1.02;
+constexpr double kToleranceFactor = 1.02;
 
 [[noreturn]] void refuse(const Situation &s) {
     throw Error(Status::unsupported, "no algorithm can serve this " +
@@ -160,7 +160,7 @@ const Priced *cheapest_of(const std::vector<Priced> &all) {
 // The first that the rule names and that can serve; prices that come from measured times have to
 // agree that none is faster.  Null if there is none.
 const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
-    const double most = v.cheapest->price.seconds * kTolerance;
+    const double most = v.cheapest->price.seconds * kToleranceFactor;
     for (const std::string_view name : rule.names)
         for (const Priced &each : v.all)
             if (each.name == name && each.excluded.empty() &&
@@ -171,10 +171,10 @@ const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
 
 Verdicts judge(const Situation &s) {
     // What was measured may say otherwise of what is dear by price.
-    constexpr double kWithinCorrected = 10;
+    constexpr double kWithinCorrectedFactor = 10;
     Effort effort = kQuick;
     if (!s.profile.calls.empty())
-        effort.within = kWithinCorrected;
+        effort.within = kWithinCorrectedFactor;
     Verdicts v{.all = priced(s, effort), .why = {}};
     const Priced *const by_price = cheapest_of(v.all);
     if (by_price == nullptr) { // so many ranks that none was priced
@@ -227,8 +227,8 @@ static bool is_of_bytes(const Verdicts &v, const Link &link) {
 
 std::vector<std::string> tuning_candidates(const Situation &s) {
     // Prices of messages of some 10 KiB have been seen to be wrong by a factor of two.
-    constexpr double kClose = 1.8;
-    constexpr std::size_t kMost = 5;
+    constexpr double kCloseFactor = 1.8;
+    constexpr std::size_t kMostCandidates = 5;
     if (s.hosts == 1)
         return tuning_candidates_in_memory(s);
     const Verdicts v = judge(s);
@@ -236,7 +236,7 @@ std::vector<std::string> tuning_candidates(const Situation &s) {
     const Rule measured = rule(s);
     for (const Priced &each : v.all)
         if (each.excluded.empty() && &each != v.chosen &&
-            (each.price.seconds <= v.cheapest->price.seconds * kClose ||
+            (each.price.seconds <= v.cheapest->price.seconds * kCloseFactor ||
              each.name == measured.names[0]))
             close.push_back(&each);
     // The measured one first, for it may be cheaper than it looks.
@@ -248,7 +248,7 @@ std::vector<std::string> tuning_candidates(const Situation &s) {
     if (is_of_bytes(v, s.profile.between))
         return names; // nobody could be faster by what a trial can tell
     for (const Priced *each : close)
-        if (names.size() < kMost)
+        if (names.size() < kMostCandidates)
             names.push_back(each->name);
     return names;
 }
@@ -282,11 +282,12 @@ std::size_t slice_bytes(const Situation &s) {
     // Blocks that are shorter travel together, as many whole ones as reach 16 KiB: two of 127
     // ranks' that were just too long for it cost twice the messages of 128 ranks.
     if (s.hosts > 1) {
-        constexpr std::size_t kLeast = 16u << 10, kLine = 64;
-        const std::size_t block = (s.bytes / static_cast<unsigned>(s.ranks) / kLine + 1) * kLine;
-        if (block < kLeast)
-            return (kLeast + block - 1) / block * block;
-        return std::clamp<std::size_t>(std::bit_floor(block / 4), kLeast, 128u << 10);
+        constexpr std::size_t kLeastBytes = 16u << 10, kLineBytes = 64;
+        const std::size_t block =
+            (s.bytes / static_cast<unsigned>(s.ranks) / kLineBytes + 1) * kLineBytes;
+        if (block < kLeastBytes)
+            return (kLeastBytes + block - 1) / block * block;
+        return std::clamp<std::size_t>(std::bit_floor(block / 4), kLeastBytes, 128u << 10);
     }
     if (s.bytes > (1u << 20))
         return 256u << 10;
@@ -311,9 +312,10 @@ std::size_t ring_bytes(int ranks, int hosts) {
     // so short that all rings stay in the shared cache beside the vectors.  Measured on 2 cores:
     // 4 MiB for each of 8 ranks takes 1.4 to 1.7 times as long; at 2 ranks 1 MiB takes 1.1 to 1.5
     // of the time of 2 MiB for allreduces up to 64 KiB, and 0.9 for allgathers of 256 KiB to 1 MiB.
-    constexpr std::size_t kAll = 4u << 20; // of all ranks together
-    constexpr std::size_t kLeast = 512u << 10, kMost = 2u << 20;
-    return std::clamp(std::bit_floor(kAll / static_cast<unsigned>(ranks)), kLeast, kMost);
+    constexpr std::size_t kAllBytes = 4u << 20; // of all ranks together
+    constexpr std::size_t kLeastBytes = 512u << 10, kMostBytes = 2u << 20;
+    return std::clamp(std::bit_floor(kAllBytes / static_cast<unsigned>(ranks)), kLeastBytes,
+                      kMostBytes);
 }
 
 } // namespace stretto::select

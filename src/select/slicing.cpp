@@ -44,7 +44,7 @@ void Slicing::cut(const std::vector<Block> &blocks, Cut &result) const {
     std::size_t together = 0, held = 0; // blocks in the last slice, and their bytes
     for (const Block block : blocks) {
         const std::size_t length = bytes(block);
-        const std::size_t joined = together == 0 ? schedule::kApart
+        const std::size_t joined = together == 0 ? schedule::kNoJoin
                                    : alike_      ? share(together + 1)
                                                  : held + length;
         const std::size_t slices = schedule::slices_begun(length, joined, slice_);

@@ -8,13 +8,13 @@ namespace stretto::select {
 
 namespace {
 
-constexpr std::uint32_t kFirstSmall = 8u << 10, kFirstLarge = 24u << 10;
+constexpr std::uint32_t kFirstSmallBytes = 8u << 10, kFirstLargeBytes = 24u << 10;
 // More than any bucket that we have met, together.
-constexpr std::uint32_t kMiddleSmall = 64u << 10, kMiddleLarge = 192u << 10;
-constexpr std::uint32_t kLeastSmall = 4u << 10, kMostSmall = 256u << 10;
-constexpr std::uint32_t kRatio = 4; // of the last streams, large to small
-constexpr double kQuick = 3e-3;     // seconds of a stream after which a longer one is tried
-constexpr double kEnough = 60e-3;   // that the last streams may take, if three rounds fit
+constexpr std::uint32_t kMiddleSmallBytes = 64u << 10, kMiddleLargeBytes = 192u << 10;
+constexpr std::uint32_t kLeastSmallBytes = 4u << 10, kMostSmallBytes = 256u << 10;
+constexpr std::uint32_t kLargeToSmallFactor = 4; // of the last streams, large to small
+constexpr double kQuickSeconds = 3e-3;   // seconds of a stream after which a longer one is tried
+constexpr double kEnoughSeconds = 60e-3; // that the last streams may take, if three rounds fit
 
 // The one below which this part of them lies.
 double quantile(std::vector<double> times, double part) {
@@ -59,28 +59,31 @@ double Survey::burst() const {
 
 // For plans: at least that of a memory, whatever the times say.
 double Survey::per_byte() const {
-    constexpr double kFastest = 1e-11;
+    constexpr double kFastestSecondsPerByte = 1e-11;
     if (times_.large.empty())
-        return kFastest;
+        return kFastestSecondsPerByte;
     const double large = *std::min_element(times_.large.begin(), times_.large.end());
-    return std::max((large - round_trip()) / last_.large, kFastest);
+    return std::max((large - round_trip()) / last_.large, kFastestSecondsPerByte);
 }
 
 Probe Survey::streams(double left) const {
     const double each = per_byte();
     const auto fitting = [&](std::uint32_t lead, std::uint32_t rounds, double most) {
-        for (std::uint32_t small = kMostSmall; small >= kLeastSmall; small /= 2) {
-            const double large = round_trip() + kRatio * small * each;
+        for (std::uint32_t small = kMostSmallBytes; small >= kLeastSmallBytes; small /= 2) {
+            const double large = round_trip() + kLargeToSmallFactor * small * each;
             if (lead * large + rounds * (large + round_trip() + small * each) <= most)
-                return Probe{
-                    .lead = lead, .rounds = rounds, .small = small, .large = kRatio * small};
+                return Probe{.lead = lead,
+                             .rounds = rounds,
+                             .small = small,
+                             .large = kLargeToSmallFactor * small};
         }
         return kNoProbe;
     };
     // On a fast link disturbances are longer than streams, and streams cost little.
-    if (const Probe often = fitting(1, 9, std::min(left, kEnough / 4)); often.small == kMostSmall)
+    if (const Probe often = fitting(1, 9, std::min(left, kEnoughSeconds / 4));
+        often.small == kMostSmallBytes)
         return often;
-    Probe probe = fitting(1, 3, std::min(left, kEnough));
+    Probe probe = fitting(1, 3, std::min(left, kEnoughSeconds));
     if (probe == kNoProbe)
         probe = fitting(1, 1, left / 2); // nobody needs to wait for more
     if (probe == kNoProbe)
@@ -93,14 +96,18 @@ Probe Survey::streams(double left) const {
 Probe Survey::next(double left) {
     if (!begun_) {
         begun_ = true;
-        return {.pings = 3, .rounds = 1, .small = kFirstSmall, .large = kFirstLarge, .bursts = 1};
+        return {.pings = 3,
+                .rounds = 1,
+                .small = kFirstSmallBytes,
+                .large = kFirstLargeBytes,
+                .bursts = 1};
     }
     if (over_)
         return kNoProbe;
     const double quick = times_.large.empty() ? 0 : times_.large.back() - round_trip();
-    if (last_.large < kMiddleLarge && quick < kQuick && left > kEnough) {
+    if (last_.large < kMiddleLargeBytes && quick < kQuickSeconds && left > kEnoughSeconds) {
         // Two, since one that is disturbed would make the link seem slow.
-        Probe more{.rounds = 2, .small = kMiddleSmall, .large = kMiddleLarge};
+        Probe more{.rounds = 2, .small = kMiddleSmallBytes, .large = kMiddleLargeBytes};
         repeat(more, left);
         return more;
     }
@@ -142,7 +149,7 @@ Link Survey::link(const Link &assumed, std::size_t slice, std::string &how) cons
           std::to_string(last_.large >> 10) + " KiB";
     // What a message costs its sender is part of what it takes.
     const double alpha = round_trip() / 2;
-    const double overhead = std::clamp((burst() - round_trip()) / (kBurst - 1), 0.0, alpha);
+    const double overhead = std::clamp((burst() - round_trip()) / (kBurstMessages - 1), 0.0, alpha);
     if (pings_.empty() || alpha == 0 || !kLatencies.hold(alpha - overhead))
         lack("latency");
     else

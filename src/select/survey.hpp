@@ -2,7 +2,8 @@
 // How the link between two ranks is measured: what to try next, and what the times say.
 //
 //   ping    one element there and one back: twice latency + overhead
-//   burst   kBurst messages of an element there, back to back, then one back: each after the first
+//   burst   kBurstMessages messages of an element there, back to back, then one back: each after
+//   the first
 //           costs an overhead
 //   stream  a vector there, then an element back.  From the times of a short and a long one
 //           follows what a byte takes: whatever is the same in both drops out
@@ -24,7 +25,7 @@
 
 namespace stretto::select {
 
-inline constexpr int kBurst = 16;
+inline constexpr int kBurstMessages = 16;
 
 // What all ranks are told to do, in this order.
 struct Probe {

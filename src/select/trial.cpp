@@ -22,7 +22,7 @@ const std::string &Trial::serve() {
 void Trial::took(double seconds) {
     if (calls_++ >= candidates_.size())
         times_.push_back(seconds);
-    if (calls_ == kTurns * candidates_.size())
+    if (calls_ == kTurnCalls * candidates_.size())
         state_ = State::agreeing;
 }
 
@@ -35,16 +35,16 @@ std::vector<double> Trial::sorted(std::size_t candidate) const {
 }
 
 void Trial::decide() {
-    const double cheapest = sorted(0)[kTimes / 2];
-    double least = cheapest * kMargin;
-    why_ = "measured over " + std::to_string(kTimes) + " calls each:";
+    const double cheapest = sorted(0)[kCountedCalls / 2];
+    double least = cheapest * kMarginFactor;
+    why_ = "measured over " + std::to_string(kCountedCalls) + " calls each:";
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
         const std::vector<double> took = sorted(i);
-        const double median = took[kTimes / 2];
+        const double median = took[kCountedCalls / 2];
         medians_.push_back({candidates_[i], median});
         why_.append(i == 0 ? " " : ", ").append(candidates_[i]).append(" ");
         why_ += time_in_words(median);
-        if (i > 0 && median < least && took[kMost - 1] < cheapest) {
+        if (i > 0 && median < least && took[kMostSlowerCalls - 1] < cheapest) {
             least = median;
             chosen_ = i;
         }

@@ -21,17 +21,18 @@ namespace stretto::select {
 
 class Trial {
 public:
-    static constexpr std::size_t kBefore = 8; // calls, as what is called seldom is not worth it
-    static constexpr std::size_t kTurns = 8;  // of each candidate
-    static constexpr std::size_t kTimes = kTurns - 1;
-    static constexpr std::size_t kMost = kTimes - 2; // calls of seven
-    static constexpr double kMargin = 0.9;
+    static constexpr std::size_t kBeforeCalls =
+        8;                                       // calls, as what is called seldom is not worth it
+    static constexpr std::size_t kTurnCalls = 8; // of each candidate
+    static constexpr std::size_t kCountedCalls = kTurnCalls - 1;
+    static constexpr std::size_t kMostSlowerCalls = kCountedCalls - 2; // calls of seven
+    static constexpr double kMarginFactor = 0.9;
 
     enum class State { waiting, trying, agreeing, over };
     State state() const { return state_; }
 
     // Another call begins; after the last that waits, begin() is due.
-    bool due() { return state_ == State::waiting && ++calls_ > kBefore; }
+    bool due() { return state_ == State::waiting && ++calls_ > kBeforeCalls; }
     // The cheapest first.  With one there is nothing to try.
     void begin(std::vector<std::string> candidates);
     // Which serves this call; or, when it is over, all.

@@ -11,8 +11,8 @@ namespace stretto::select {
 
 std::vector<std::string> tuning_candidates_in_memory(const Situation &s) {
     // A prediction is met within a factor of two; where little else is close, the others tell.
-    constexpr double kClose = 3;
-    constexpr std::size_t kLeast = 3, kMost = 5;
+    constexpr double kCloseFactor = 3;
+    constexpr std::size_t kLeastCandidates = 3, kMostCandidates = 5;
     const std::string chosen = choose(s).algorithm;
     Machine machine;
     machine.cores = s.cores;
@@ -25,8 +25,8 @@ std::vector<std::string> tuning_candidates_in_memory(const Situation &s) {
     std::ranges::stable_sort(all, {}, &std::pair<double, std::string>::first);
     std::vector<std::string> names = {chosen};
     for (const auto &[seconds, name] : all)
-        if (name != chosen && names.size() < kMost &&
-            (names.size() < kLeast || seconds <= kClose * all.front().first))
+        if (name != chosen && names.size() < kMostCandidates &&
+            (names.size() < kLeastCandidates || seconds <= kCloseFactor * all.front().first))
             names.push_back(name);
     return names;
 }

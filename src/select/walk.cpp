@@ -257,8 +257,8 @@ private:
 } // namespace
 
 double with_common(double seconds, const Walk &walk, const Pieces &pieces, double common) {
-    constexpr double kBefore = 0.5; // of what a message takes: its sender's part
-    return std::max(seconds + kBefore * common * static_cast<double>(walk.behind),
+    constexpr double kBeforeShare = 0.5; // of what a message takes: its sender's part
+    return std::max(seconds + kBeforeShare * common * static_cast<double>(walk.behind),
                     common * pieces.counts.pieces);
 }
 

@@ -97,7 +97,7 @@ private:
     }
 
     void foresee(Ticks time, Moment::Kind kind, std::uint32_t id) {
-        if (time > kEnd)
+        if (time > kEndTicks)
             throw Error(Status::argument,
                         "simulate: '" + schedule_.name +
                             "' takes more than 50 days; are the times in seconds?");

@@ -16,7 +16,7 @@ using Ticks = std::int64_t;
 
 inline constexpr double kTicksPerSecond = 1e12;
 inline constexpr double kMostSeconds = 864000; // of an arrival, a message, a reduction: 10 days
-inline constexpr Ticks kEnd = 4'320'000'000'000'000'000; // of time: 50 days, half of what fits
+inline constexpr Ticks kEndTicks = 4'320'000'000'000'000'000; // of time: 50 days, half of what fits
 
 inline Ticks to_ticks(double seconds, const char *what) {
     if (!(seconds >= 0 && seconds <= kMostSeconds))

@@ -30,7 +30,7 @@ struct CallWords {
 
 class Recorder {
 public:
-    static constexpr int kSomebody = -1;
+    static constexpr int kAnyRank = -1;
 
     // What a rank says of its call, as the communicator packs it.
     using Translate = std::function<CallWords(std::uint64_t what)>;
@@ -91,7 +91,7 @@ private:
         std::uint64_t begin = 0; // 0: none
         std::uint64_t call = 0;
         std::uint32_t step = 0;
-        int rank = kSomebody;
+        int rank = kAnyRank;
         bool told = false;
     };
 

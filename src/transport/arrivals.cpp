@@ -21,19 +21,21 @@ std::byte *Carrier::place(int from, const WireMessage &packet) {
     Peer &sender = peer(from);
     switch (packet.kind) {
     case WireMessage::cell: {
-        if (packet.length > segment_.ring_bytes() - kCellHeader || packet.position % kLine != 0)
+        if (packet.length > segment_.ring_bytes() - kCellHeaderBytes ||
+            packet.position % kLineBytes != 0)
             return nullptr;
         const std::uint64_t cell = packet.position & (segment_.ring_bytes() - 1);
-        if ((packet.flags & WireMessage::kBulk) != 0 || packet.length >= RemotePayloads::kLeast) {
-            segment_.open_mirror(from, cell, kCellHeader);
+        if ((packet.flags & WireMessage::kBulk) != 0 ||
+            packet.length >= RemotePayloads::kLeastBytes) {
+            segment_.open_mirror(from, cell, kCellHeaderBytes);
             return payloads_[static_cast<std::size_t>(from)].place(packet);
         }
-        segment_.open_mirror(from, cell, kCellHeader + packet.length);
-        return segment_.cells(from) + cell + kCellHeader;
+        segment_.open_mirror(from, cell, kCellHeaderBytes + packet.length);
+        return segment_.cells(from) + cell + kCellHeaderBytes;
     }
     case WireMessage::mail: {
-        const std::uint64_t at = packet.position % kMailRing;
-        if (packet.length > kMailRing - at)
+        const std::uint64_t at = packet.position % kMailRingBytes;
+        if (packet.length > kMailRingBytes - at)
             return nullptr;
         if (sender.in == nullptr) {
             segment_.open_mailbox(from, rank_);
@@ -50,8 +52,8 @@ std::byte *Carrier::place(int from, const WireMessage &packet) {
         return packet.length == sizeof(Account) ? reinterpret_cast<std::byte *>(&sender.account)
                                                 : nullptr;
     case WireMessage::padding:
-        padding_.resize(kPadding);
-        return packet.length <= kPadding ? padding_.data() : nullptr;
+        padding_.resize(kPaddingBytes);
+        return packet.length <= kPaddingBytes ? padding_.data() : nullptr;
     default: return nullptr; // has no payload
     }
 }
@@ -100,10 +102,10 @@ void Carrier::arrived(int from, const WireMessage &packet) {
 
 void Carrier::take_cell(int from, const WireMessage &packet) {
     const std::uint64_t mask = segment_.ring_bytes() - 1;
-    if (packet.position % kLine != 0)
+    if (packet.position % kLineBytes != 0)
         return;
     if (packet.length == 0) // nobody has asked for a place
-        segment_.open_mirror(from, packet.position & mask, kCellHeader);
+        segment_.open_mirror(from, packet.position & mask, kCellHeaderBytes);
     auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (packet.position & mask));
     const std::byte *const payload = payloads_[static_cast<std::size_t>(from)].at(packet.position);
     cell.where =
@@ -128,7 +130,8 @@ void Carrier::take_account(int from, std::uint64_t progress) {
             enter(entry,
                   {said.sequence, said.signature, said.count, said.what, 0, said.parameters});
     }
-    lines.standing.store(sender.account.standing | WaitState::kAnswered, std::memory_order_release);
+    lines.standing.store(sender.account.standing | WaitState::kAnsweredFlag,
+                         std::memory_order_release);
 }
 
 } // namespace stretto::transport

@@ -18,9 +18,9 @@ namespace stretto::transport {
 namespace {
 
 // ns after which a reader is asked of whom we should have heard by a mark.
-constexpr std::uint64_t kPatience = 10'000'000;
+constexpr std::uint64_t kAskAfterNs = 10'000'000;
 // Bytes of a cell up to which it waits for others to go along.
-constexpr std::size_t kShort = 8192;
+constexpr std::size_t kShortBytes = 8192;
 
 // Where the bell of a rank is: a datagram socket of the abstract namespace.  The job's random key
 // is part of the name.  Takes no memory: a rank is woken in the midst of calls.
@@ -37,8 +37,8 @@ socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
 // because the network is slow, asks less often why nobody comes as well: with many ranks the
 // questions would be all that it carries.
 std::uint64_t suspicious() {
-    constexpr std::uint64_t kLeast = 20'000'000, kLooks = 25; // for each sign of life
-    return std::max(kLeast, nanoseconds(Setting::heartbeat) / kLooks);
+    constexpr std::uint64_t kLeastNs = 20'000'000, kLooks = 25; // for each sign of life
+    return std::max(kLeastNs, nanoseconds(Setting::heartbeat) / kLooks);
 }
 
 } // namespace
@@ -117,7 +117,7 @@ void Carrier::send(int rank, WireMessage::Kind kind, std::uint64_t position, std
 }
 
 void Carrier::ship(int rank, const CellSend &cell) {
-    const bool is_short = cell.length <= kShort;
+    const bool is_short = cell.length <= kShortBytes;
     locked(
         [&] {
             Peer &to = peer(rank);
@@ -160,7 +160,7 @@ void Carrier::ask(int rank, std::uint64_t progress) {
         const std::uint64_t now = now_ns();
         if (std::exchange(to.needed, progress) != progress)
             to.needed_since = now;
-        if (progress <= to.mark && now - to.needed_since < kPatience) {
+        if (progress <= to.mark && now - to.needed_since < kAskAfterNs) {
             patient_.store(true, std::memory_order_relaxed);
             return;
         }
@@ -203,7 +203,7 @@ void Carrier::answer(int rank) {
 
 // It is no traffic of the job's: nothing counts it.
 void Carrier::warm(int rank, std::size_t bytes) {
-    static const std::array<std::byte, kPadding> nothing{};
+    static const std::array<std::byte, kPaddingBytes> nothing{};
     locked([&] {
         for (std::size_t length; bytes > 0; bytes -= length) {
             length = std::min(bytes, nothing.size());
@@ -288,8 +288,8 @@ bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns
 
 // The transmit thread's: true when there is nothing more to send.
 bool Carrier::round() {
-    constexpr std::uint64_t kMost = 5'000'000; // ns
-    (void)carry(Caller::awake, kMost, 0);
+    constexpr std::uint64_t kMostNs = 5'000'000; // ns
+    (void)carry(Caller::awake, kMostNs, 0);
     const std::lock_guard lock(mutex_);
     return links_->sent();
 }
@@ -312,7 +312,7 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     };
     const std::uint64_t start = now_ns();
     const bool patient = patient_.exchange(false, std::memory_order_relaxed);
-    const std::uint64_t end = start + (patient ? std::min(timeout_ns, kPatience) : timeout_ns);
+    const std::uint64_t end = start + (patient ? std::min(timeout_ns, kAskAfterNs) : timeout_ns);
     // Parts of a packet are no reason to look at anything.
     for (std::uint64_t now = start;;) {
         if (carry(Caller::announced, rung() ? 0 : end - now, now - start))

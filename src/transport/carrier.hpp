@@ -28,7 +28,8 @@ class Carrier final : public Bridge, private Links::Receiver {
 public:
     // `segment` is this rank's own, whose bridge this becomes.  `leave`: the transmit thread's.
     Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
-            std::unique_ptr<Links> links, std::chrono::microseconds leave = TransmitThread::kLeave);
+            std::unique_ptr<Links> links,
+            std::chrono::microseconds leave = TransmitThread::kLeaveUs);
     ~Carrier() override;
 
     std::string place(int rank) const override { return links_->place(rank); }
@@ -61,7 +62,7 @@ public:
     void leave(std::uint64_t timeout_ns) noexcept;
 
 private:
-    static constexpr std::size_t kPadding = 16384; // bytes of a packet of it
+    static constexpr std::size_t kPaddingBytes = 16384; // bytes of a packet of it
     // Of a writer, that a reader keeps in mind: more than lie in a ring (engine/plan.cpp).
     static constexpr std::size_t kMarks = 16;
 

@@ -22,19 +22,19 @@
 
 namespace stretto::transport {
 
-inline constexpr std::size_t kLine = 64;
-inline constexpr std::size_t kCellHeader = 16;
+inline constexpr std::size_t kLineBytes = 64;
+inline constexpr std::size_t kCellHeaderBytes = 16;
 
 struct Cell {
     std::atomic<std::uint64_t> flag;
     std::uint64_t where; // the payload is: Where | offset << 2
 
-    std::byte *payload() { return reinterpret_cast<std::byte *>(this) + kCellHeader; }
+    std::byte *payload() { return reinterpret_cast<std::byte *>(this) + kCellHeaderBytes; }
     const std::byte *payload() const {
-        return reinterpret_cast<const std::byte *>(this) + kCellHeader;
+        return reinterpret_cast<const std::byte *>(this) + kCellHeaderBytes;
     }
 };
-static_assert(sizeof(Cell) == kCellHeader);
+static_assert(sizeof(Cell) == kCellHeaderBytes);
 
 enum class Where : std::uint64_t {
     here = 0,      // behind the header
@@ -51,7 +51,7 @@ constexpr std::int64_t offset_of(std::uint64_t where) {
 
 // Shorter payloads are better in one piece with their header: two pieces cost the reader another
 // 50 ns, which is 7 % of a call of 16 KiB.
-inline constexpr std::size_t kLeastBulk = 131072;
+inline constexpr std::size_t kLeastBulkBytes = 131072;
 
 // Bytes of, or places in, the two rings of a rank.
 struct Extent {
@@ -64,8 +64,8 @@ struct Extent {
 // What a payload takes.  Bulk begins as far behind a line as a payload in its cell, and as large
 // blocks of common allocators: copies between them have their lines in step.
 constexpr Extent extent(std::size_t payload) {
-    const std::size_t bytes = round_up(payload + kCellHeader, kLine);
-    return payload < kLeastBulk ? Extent{bytes, 0} : Extent{kLine, bytes};
+    const std::size_t bytes = round_up(payload + kCellHeaderBytes, kLineBytes);
+    return payload < kLeastBulkBytes ? Extent{bytes, 0} : Extent{kLineBytes, bytes};
 }
 
 inline void publish(Cell &cell, std::uint64_t flag) {

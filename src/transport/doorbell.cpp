@@ -28,15 +28,15 @@ bool register_for_barrier() {
 
 // The word: how many sleep, whether they have been rung since the last of them announced itself,
 // and a number that grows with each ring, so that a word never comes back.
-static constexpr std::uint32_t kOneSleeper = 1, kSleepers = 0x3ff;
-static constexpr std::uint32_t kRung = 0x400, kOneRing = 0x800;
+static constexpr std::uint32_t kSleeperIncrement = 1, kSleepersMask = 0x3ff;
+static constexpr std::uint32_t kRungFlag = 0x400, kRingIncrement = 0x800;
 
 void Doorbell::announce() {
     segment_.header().signals.sleepers.fetch_add(1, std::memory_order_seq_cst);
     std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
     std::uint32_t word = asleep.load(std::memory_order_relaxed);
     do
-        ticket_ = (word + kOneSleeper) & ~kRung;
+        ticket_ = (word + kSleeperIncrement) & ~kRungFlag;
     while (!asleep.compare_exchange_weak(word, ticket_, std::memory_order_seq_cst));
     if (segment_.header().signals.fences.load(std::memory_order_relaxed) == 0)
         membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
@@ -51,7 +51,7 @@ void Doorbell::sleep(std::uint64_t timeout_ns) {
 }
 
 void Doorbell::withdraw() {
-    segment_.lines(rank_).asleep.fetch_sub(kOneSleeper, std::memory_order_relaxed);
+    segment_.lines(rank_).asleep.fetch_sub(kSleeperIncrement, std::memory_order_relaxed);
     segment_.header().signals.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -65,10 +65,10 @@ void Doorbell::ring(std::uint32_t known) {
     std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
     std::uint32_t word = asleep.load(std::memory_order_relaxed);
     do
-        if ((word & kSleepers) <= known || (word & kRung) != 0)
+        if ((word & kSleepersMask) <= known || (word & kRungFlag) != 0)
             return; // awake, or about to be
-    while (
-        !asleep.compare_exchange_weak(word, (word + kOneRing) | kRung, std::memory_order_acq_rel));
+    while (!asleep.compare_exchange_weak(word, (word + kRingIncrement) | kRungFlag,
+                                         std::memory_order_acq_rel));
     futex(asleep, FUTEX_WAKE, INT_MAX, nullptr);
     if (bridge != nullptr)
         bridge->wake(rank_);

@@ -21,7 +21,7 @@ namespace stretto::transport {
 // A short text, ended by a zero if there is room.
 using Letters = std::array<std::uint64_t, 2>;
 
-struct alignas(kLine) Entry {
+struct alignas(kLineBytes) Entry {
     std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used, or being written
     std::atomic<std::uint64_t> signature;
     std::atomic<std::uint64_t> count; // below the code of the algorithm, as engine/run.hpp says
@@ -30,7 +30,7 @@ struct alignas(kLine) Entry {
     std::array<std::atomic<std::uint64_t>, 2> parameters; // of the algorithm, for messages
     std::atomic<bool> in_place;
 };
-static_assert(sizeof(Entry) == kLine);
+static_assert(sizeof(Entry) == kLineBytes);
 inline constexpr std::size_t kEntries = 8;
 
 // The same, as read in one piece.

@@ -20,7 +20,7 @@ void make_huge(std::byte *first, std::size_t bytes) {
 #if !defined(MADV_COLLAPSE)
     constexpr int MADV_COLLAPSE = 25; // older headers
 #endif
-    if (const std::size_t whole = bytes / kHugePage * kHugePage; whole != 0)
+    if (const std::size_t whole = bytes / kHugePageBytes * kHugePageBytes; whole != 0)
         (void)madvise(first, whole, MADV_COLLAPSE);
 }
 
@@ -38,7 +38,7 @@ void *Heap::allocate(std::size_t bytes) {
                                         std::to_string(size_) + "; raise STRETTO_HEAP_BYTES");
     bytes = bytes == 0 ? page : round_up(bytes, page);
     // First fit: the first gap between what is used.
-    const std::size_t unit = bytes >= kHugePage ? kHugePage : page;
+    const std::size_t unit = bytes >= kHugePageBytes ? kHugePageBytes : page;
     std::size_t offset = 0;
     for (const auto &[start, length] : used_) {
         if (offset + bytes <= start)

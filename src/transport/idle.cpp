@@ -14,13 +14,13 @@ IdleCallback &idle_callback() {
 
 void IdleTurns::take_turn(std::uint64_t now) {
     // Looking and finding nothing takes a tenth of a microsecond or some, with a system call.
-    constexpr std::uint64_t kLeast = 4'000; // ns
-    static thread_local std::uint64_t shortest = kSeldom;
+    constexpr std::uint64_t kLeastNs = 4'000; // ns
+    static thread_local std::uint64_t shortest = kSeldomNs;
     callback_.function(callback_.context);
     const std::uint64_t after = now_ns(), took = after - now;
     shortest = std::min(shortest, took);
-    const bool got_something_done = took >= kLeast && took >= 4 * shortest;
-    pause_ = got_something_done ? kAgain : std::min(2 * pause_, kSeldom);
+    const bool got_something_done = took >= kLeastNs && took >= 4 * shortest;
+    pause_ = got_something_done ? kAgainNs : std::min(2 * pause_, kSeldomNs);
     next_ = after + pause_;
 }
 

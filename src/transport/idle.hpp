@@ -21,7 +21,7 @@ IdleCallback &idle_callback();
 class IdleTurns {
 public:
     explicit IdleTurns(std::uint64_t now)
-        : callback_(stretto::transport::idle_callback()), next_(now + kFirst) {}
+        : callback_(stretto::transport::idle_callback()), next_(now + kFirstNs) {}
 
     bool wanted() const { return callback_.function != nullptr; }
     void turn(std::uint64_t now) {
@@ -33,12 +33,12 @@ public:
 
 private:
     // ns.  Most waits are over before the first turn.
-    static constexpr std::uint64_t kFirst = 50'000, kSeldom = 1'000'000, kAgain = 5'000;
+    static constexpr std::uint64_t kFirstNs = 50'000, kSeldomNs = 1'000'000, kAgainNs = 5'000;
 
     void take_turn(std::uint64_t now);
 
     const IdleCallback callback_;
-    std::uint64_t pause_ = kFirst, next_;
+    std::uint64_t pause_ = kFirstNs, next_;
 };
 
 } // namespace stretto::transport

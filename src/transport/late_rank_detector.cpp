@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kSumShift = 32;  // of ArrivalCounter::come
 constexpr int kTurnShift = 24; // of ArrivalCounter::verdict: below it 1 + who is late, 0 for nobody
-constexpr std::uint64_t kWho = (1u << kTurnShift) - 1;
+constexpr std::uint64_t kRankMask = (1u << kTurnShift) - 1;
 // More than any sum of times that are known, and no sum of these runs over.
 constexpr std::uint64_t kUnknown = std::uint64_t{1} << 48;
 
@@ -69,14 +69,14 @@ bool LateRankDetector::decided(int &late) const {
     const std::uint64_t word = arrival_counter().verdict.load(std::memory_order_acquire);
     if (word >> kTurnShift != turn_)
         return false;
-    late = static_cast<int>(word & kWho) - 1;
+    late = static_cast<int>(word & kRankMask) - 1;
     return true;
 }
 
 void LateRankDetector::decide(int late) {
     std::atomic<std::uint64_t> &verdict = arrival_counter().verdict;
     const std::uint64_t mine =
-        turn_ << kTurnShift | static_cast<std::uint64_t>(late == kNobody ? 0 : late + 1);
+        turn_ << kTurnShift | static_cast<std::uint64_t>(late == kNoRank ? 0 : late + 1);
     std::uint64_t known = verdict.load(std::memory_order_relaxed);
     while (known >> kTurnShift < turn_)
         if (verdict.compare_exchange_weak(known, mine, std::memory_order_acq_rel,
@@ -100,7 +100,7 @@ public:
         if (late_rank_detector_.decided(late))
             return true;
         meanwhile_();
-        if (missing_ == kNobody || now_ns() < due_)
+        if (missing_ == kNoRank || now_ns() < due_)
             return false;
         late_rank_detector_.decide(missing_);
         return late_rank_detector_.decided(late);
@@ -112,10 +112,10 @@ public:
         for (int rank = 0; rank < segment.ranks() && !gone; ++rank)
             gone = segment.presence(rank) != Presence::here;
         if (gone)
-            late_rank_detector_.decide(kNobody);
+            late_rank_detector_.decide(kNoRank);
     }
 
-    int late = kNobody;
+    int late = kNoRank;
 
 private:
     LateRankDetector &late_rank_detector_;
@@ -128,9 +128,9 @@ private:
 int LateRankDetector::latecomer(std::uint64_t grace_ns, std::uint64_t patience_ns,
                                 const std::function<void()> &meanwhile) {
     const auto ranks = static_cast<std::uint64_t>(segment_.ranks());
-    int missing = kNobody;
+    int missing = kNoRank;
     if (last_)
-        decide(kNobody);
+        decide(kNoRank);
     else if (ranks_in(before_) + 2 == ranks)
         missing = static_cast<int>(ranks * (ranks + 1) / 2 - (before_ >> kSumShift) -
                                    static_cast<std::uint64_t>(rank_ + 1)) -

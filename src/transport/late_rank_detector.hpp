@@ -27,7 +27,7 @@ namespace stretto::transport {
 // One rank's part.
 class LateRankDetector {
 public:
-    static constexpr int kNobody = -1;
+    static constexpr int kNoRank = -1;
 
     // `segment` outlives it.
     LateRankDetector(Segment &segment, int rank);

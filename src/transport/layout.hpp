@@ -26,7 +26,7 @@
 namespace stretto::transport {
 
 // What a rank says when the roll is called (shrink_agreement.hpp).
-struct alignas(kLine) Roll {
+struct alignas(kLineBytes) Roll {
     std::atomic<std::uint32_t> come;      // the round to which it has come
     std::atomic<std::uint32_t> listed;    // the round of its list of members; 0: while it writes
     std::atomic<std::uint64_t> completed; // its calls
@@ -36,10 +36,10 @@ struct alignas(kLine) Roll {
 // What is a rank's own, each line written by that rank.
 struct LineBlock {
     // Call number << 24 | steps of it that are complete, without a gap.
-    alignas(kLine) std::atomic<std::uint64_t> progress;
+    alignas(kLineBytes) std::atomic<std::uint64_t> progress;
     // The doorbell (doorbell.hpp).
-    alignas(kLine) std::atomic<std::uint32_t> asleep;
-    alignas(kLine) std::atomic<std::int32_t> pid; // in its PID namespace
+    alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
+    alignas(kLineBytes) std::atomic<std::int32_t> pid; // in its PID namespace
     std::atomic<std::uint32_t> joined;
     std::atomic<std::uint32_t> left;
     // 1 + its last-level cache; 0: not known.  The founder writes it before any other rank maps
@@ -53,14 +53,14 @@ struct LineBlock {
 };
 
 // What everybody looks at in every call, in one line.
-struct alignas(kLine) Signals {
+struct alignas(kLineBytes) Signals {
     std::atomic<std::uint32_t> failed;   // 0: no; 1: the failure is being posted; 2: it is posted
     std::atomic<std::uint32_t> sleepers; // ranks that must be told, because they sleep or are far
     std::atomic<std::uint32_t> fences;   // 1: some rank has no asymmetric barrier, publishers fence
 };
 
 // Who has come to the calls of a late-rank detector (late_rank_detector.hpp).
-struct alignas(kLine) ArrivalCounter {
+struct alignas(kLineBytes) ArrivalCounter {
     std::atomic<std::uint64_t> come;    // ranks, and the sum of their numbers, each one more
     std::atomic<std::uint64_t> verdict; // the turn, and who is late
     // Of a turn, by whether its number is odd, in nanoseconds.
@@ -71,7 +71,7 @@ struct alignas(kLine) ArrivalCounter {
     };
     Times times[2];
 };
-static_assert(sizeof(ArrivalCounter) == kLine);
+static_assert(sizeof(ArrivalCounter) == kLineBytes);
 
 // The first failure of the communicator, posted once.
 struct FailureRecord {
@@ -79,7 +79,7 @@ struct FailureRecord {
     char message[1024];
 };
 
-inline constexpr std::size_t kHugePage = 2u << 20;
+inline constexpr std::size_t kHugePageBytes = 2u << 20;
 inline constexpr std::size_t kMailboxBytes = 65536;
 
 struct SegmentHeader {

@@ -7,7 +7,7 @@
 namespace stretto::transport {
 
 // Bytes of a mailbox that its writer hears of together.
-static constexpr std::uint64_t kTellRead = kMailRing / 4;
+static constexpr std::uint64_t kReportReadBytes = kMailRingBytes / 4;
 
 // What we have put into our mailbox to `rank`, each lap of its ring by itself.
 void Carrier::post_mail(int rank) {
@@ -17,9 +17,9 @@ void Carrier::post_mail(int rank) {
     const std::uint64_t written = to.out->written.load(std::memory_order_acquire);
     const auto *ring = reinterpret_cast<const std::byte *>(to.out + 1);
     while (to.mailed != written) {
-        const std::uint64_t at = to.mailed % kMailRing;
+        const std::uint64_t at = to.mailed % kMailRingBytes;
         const auto length =
-            static_cast<std::uint32_t>(std::min(written - to.mailed, kMailRing - at));
+            static_cast<std::uint32_t>(std::min(written - to.mailed, kMailRingBytes - at));
         const std::uint8_t more = to.mailed + length != written ? WireMessage::kMore : 0;
         send(rank, {WireMessage::mail, more, length, to.mailed, 0, 0}, ring + at);
         to.mailed += length;
@@ -33,7 +33,8 @@ void Carrier::tell_read(int rank) {
         return;
     const std::uint64_t read = from.in->read.load(std::memory_order_acquire);
     const std::uint64_t released = from.in->released.load(std::memory_order_acquire);
-    if (read - from.told_read < kTellRead && released - from.told_released < kTellRead)
+    if (read - from.told_read < kReportReadBytes &&
+        released - from.told_released < kReportReadBytes)
         return;
     from.told_read = read;
     from.told_released = released;

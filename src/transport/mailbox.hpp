@@ -40,18 +40,18 @@ struct Frame {
 static_assert(sizeof(Frame) == 40);
 
 struct MailboxHead {
-    alignas(kLine) std::atomic<std::uint64_t> written;
+    alignas(kLineBytes) std::atomic<std::uint64_t> written;
     std::atomic<std::uint32_t> full; // the writer waits for room
-    alignas(kLine) std::atomic<std::uint64_t> read;
+    alignas(kLineBytes) std::atomic<std::uint64_t> read;
     std::atomic<std::uint64_t> released; // bytes of frames whose payload the reader holds no more
 };
 
-inline constexpr std::size_t kMailRing = kMailboxBytes - sizeof(MailboxHead);
-static_assert(kMailRing % kLine == 0);
+inline constexpr std::size_t kMailRingBytes = kMailboxBytes - sizeof(MailboxHead);
+static_assert(kMailRingBytes % kLineBytes == 0);
 
 // What a frame takes of the ring.
 constexpr std::size_t frame_bytes(std::size_t payload) {
-    return round_up(sizeof(Frame) + payload, kLine);
+    return round_up(sizeof(Frame) + payload, kLineBytes);
 }
 
 // The side of the writer.
@@ -80,11 +80,11 @@ public:
         if (full_)
             head_->full.store(0, std::memory_order_relaxed);
         full_ = false;
-        std::size_t at = written_ % kMailRing;
+        std::size_t at = written_ % kMailRingBytes;
         std::memcpy(ring_ + at, &frame, sizeof(frame));
         at += sizeof(frame);
         if (payload != nullptr) {
-            const std::size_t first = std::min<std::size_t>(frame.payload, kMailRing - at);
+            const std::size_t first = std::min<std::size_t>(frame.payload, kMailRingBytes - at);
             std::memcpy(ring_ + at, payload, first);
             std::memcpy(ring_, payload + first, frame.payload - first);
         }
@@ -97,9 +97,9 @@ public:
 
     // Bytes that frames can take now.
     std::size_t room() {
-        if (written_ - read_ > kMailRing / 2) // an old answer will not do
+        if (written_ - read_ > kMailRingBytes / 2) // an old answer will not do
             read_ = head_->read.load(std::memory_order_acquire);
-        return kMailRing - static_cast<std::size_t>(written_ - read_);
+        return kMailRingBytes - static_cast<std::size_t>(written_ - read_);
     }
     std::uint64_t released() const { return head_->released.load(std::memory_order_acquire); }
 
@@ -144,12 +144,12 @@ public:
             if (read_ == written_)
                 return false;
         }
-        std::size_t at = read_ % kMailRing;
+        std::size_t at = read_ % kMailRingBytes;
         std::memcpy(&frame, ring_ + at, sizeof(frame));
         at += sizeof(frame);
         payload.first = ring_ + at;
         payload.second = ring_;
-        payload.first_bytes = std::min<std::size_t>(frame.payload, kMailRing - at);
+        payload.first_bytes = std::min<std::size_t>(frame.payload, kMailRingBytes - at);
         payload.second_bytes = frame.payload - payload.first_bytes;
         return true;
     }

@@ -25,11 +25,11 @@ static std::size_t page_up(std::size_t bytes) {
 }
 
 static std::size_t words_of_news(std::size_t ranks) {
-    return round_up(ranks, 8 * kLine) / 64;
+    return round_up(ranks, 8 * kLineBytes) / 64;
 }
 
 static std::size_t head_bytes(std::size_t ranks) {
-    const std::size_t header = round_up(sizeof(SegmentHeader), kLine);
+    const std::size_t header = round_up(sizeof(SegmentHeader), kLineBytes);
     const std::size_t each = sizeof(LineBlock) + 2 * words_of_news(ranks) * sizeof(std::uint64_t);
     return page_up(header + each * ranks);
 }
@@ -144,7 +144,7 @@ void Mapping::map(const SegmentHeader &shape) {
     if (head == MAP_FAILED)
         throw_errno("cannot map the shared segment");
     header_ = static_cast<SegmentHeader *>(head);
-    const std::size_t header = round_up(sizeof(SegmentHeader), kLine);
+    const std::size_t header = round_up(sizeof(SegmentHeader), kLineBytes);
     lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
     news_ = reinterpret_cast<std::atomic<std::uint64_t> *>(lines_ + ranks_);
     news_words_ = words_of_news(ranks_);
@@ -175,15 +175,15 @@ void Mapping::unmap() noexcept {
 
 // Address space that begins at the boundary of a huge page; null if there is none.
 static std::byte *reserve_at_huge_page(std::size_t bytes) {
-    void *space = mmap(nullptr, bytes + kHugePage, PROT_NONE,
+    void *space = mmap(nullptr, bytes + kHugePageBytes, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED)
         return nullptr;
     auto *first = static_cast<std::byte *>(space);
-    const std::size_t lead = -reinterpret_cast<std::uintptr_t>(space) % kHugePage;
+    const std::size_t lead = -reinterpret_cast<std::uintptr_t>(space) % kHugePageBytes;
     if (lead != 0)
         munmap(first, lead);
-    munmap(first + lead + bytes, kHugePage - lead);
+    munmap(first + lead + bytes, kHugePageBytes - lead);
     return first + lead;
 }
 

@@ -18,7 +18,7 @@ Mirror::Mirror(std::size_t ring_bytes, std::size_t ranks)
 }
 
 bool Mirror::open(std::size_t place, std::size_t first, std::size_t bytes) {
-    constexpr std::size_t kGrant = 256u << 10; // as to ask what there is takes long
+    constexpr std::size_t kGrantBytes = 256u << 10; // as to ask what there is takes long
     std::vector<bool> &taken = taken_[place];
     const std::size_t pages = ring_bytes_ / page_;
     if (taken.empty())
@@ -27,8 +27,8 @@ bool Mirror::open(std::size_t place, std::size_t first, std::size_t bytes) {
         const std::size_t page = next % pages; // perhaps over the end
         if (taken[page])
             continue;
-        if (granted_ == 0 && has_room(kGrant))
-            granted_ = kGrant;
+        if (granted_ == 0 && has_room(kGrantBytes))
+            granted_ = kGrantBytes;
         if (granted_ == 0 ||
             posix_fallocate(file_.get(), static_cast<off_t>(ring_bytes_ * place + page_ * page),
                             static_cast<off_t>(page_)) != 0)

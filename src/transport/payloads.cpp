@@ -11,7 +11,7 @@ namespace stretto::transport {
 bool RemotePayloads::is_over(const Live &live, const WireMessage &packet) const {
     const bool is_bulk = (packet.flags & WireMessage::kBulk) != 0;
     const std::uint64_t end =
-        packet.position + (is_bulk ? std::size_t{kLine} : extent(packet.length).cells);
+        packet.position + (is_bulk ? std::size_t{kLineBytes} : extent(packet.length).cells);
     if (live.position + ring_bytes_ < end)
         return true;
     const std::uint64_t mask = ring_bytes_ - 1;

@@ -20,7 +20,7 @@ namespace stretto::transport {
 class RemotePayloads {
 public:
     // Bytes from which it is worth it: of less, the cell's page is much of what is touched.
-    static constexpr std::size_t kLeast = 8192;
+    static constexpr std::size_t kLeastBytes = 8192;
 
     // Both outlive this.
     RemotePayloads(Pool &pool, std::size_t ring_bytes) : pool_(&pool), ring_bytes_(ring_bytes) {}

@@ -13,7 +13,7 @@
 
 namespace stretto::transport {
 
-static constexpr std::size_t kHuge = 2u << 20; // pages of which tables are short
+static constexpr std::size_t kPageBytes = 2u << 20; // pages of which tables are short
 
 Pool::~Pool() {
     for (const auto &[begin, bytes] : maps_)
@@ -21,7 +21,7 @@ Pool::~Pool() {
 }
 
 std::byte *Pool::take(std::size_t bytes) {
-    bytes = round_up(bytes + kCellHeader, kLine);
+    bytes = round_up(bytes + kCellHeaderBytes, kLineBytes);
     auto found =
         std::ranges::find_if(free_, [&](const auto &each) { return each.second >= bytes; });
     if (found == free_.end())
@@ -35,11 +35,11 @@ std::byte *Pool::take(std::size_t bytes) {
         free_.insert(std::move(rest));
     }
     used_bytes_ += bytes;
-    return begin + kCellHeader;
+    return begin + kCellHeaderBytes;
 }
 
 void Pool::give(std::byte *payload) noexcept {
-    Extents::node_type extent = used_.extract(payload - kCellHeader);
+    Extents::node_type extent = used_.extract(payload - kCellHeaderBytes);
     used_bytes_ -= extent.mapped();
     add_free(std::move(extent));
 }
@@ -61,7 +61,7 @@ Pool::Extents::iterator Pool::add_free(Extents::node_type extent) noexcept {
 }
 
 Pool::Extents::iterator Pool::grow(std::size_t bytes) {
-    bytes = round_up(bytes, kHuge);
+    bytes = round_up(bytes, kPageBytes);
     void *const memory = !has_room(bytes) ? MAP_FAILED
                                           : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

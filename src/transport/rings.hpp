@@ -17,17 +17,17 @@ public:
     Rings(const Rings &) = delete;
     Rings &operator=(const Rings &) = delete;
 
-    std::byte *cells(std::size_t place) const { return first_ + kTwice * 2 * ring_bytes_ * place; }
+    std::byte *cells(std::size_t place) const { return first_ + kViews * 2 * ring_bytes_ * place; }
     std::byte *bulk(std::size_t place) const { return bulk(cells(place), ring_bytes_); }
     static std::byte *bulk(std::byte *cells, std::size_t ring_bytes) {
-        return cells + kTwice * ring_bytes;
+        return cells + kViews * ring_bytes;
     }
 
     // Maps a part of a file as one of them.  Throws Error.
     void map(std::byte *ring, int file, std::size_t offset) const;
 
 private:
-    static constexpr std::size_t kTwice = 2;
+    static constexpr std::size_t kViews = 2;
 
     const std::size_t ring_bytes_, bytes_;
     std::byte *first_;

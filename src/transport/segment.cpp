@@ -65,13 +65,13 @@ void Segment::open_mirror(int rank, std::size_t first, std::size_t bytes) {
 
 void Segment::populate(int rank) {
     // MADV_POPULATE_WRITE of Linux 5.14, which older headers do not name.
-    constexpr int kPopulateWrite = 23;
+    constexpr int kPopulateWriteAdvice = 23;
 #ifdef MADV_POPULATE_WRITE
-    static_assert(kPopulateWrite == MADV_POPULATE_WRITE);
+    static_assert(kPopulateWriteAdvice == MADV_POPULATE_WRITE);
 #endif
     const std::size_t most = std::min<std::size_t>(ring_bytes_, 1u << 20);
     for (std::byte *const ring : {cells(rank), bulk(rank)})
-        (void)madvise(ring, most, kPopulateWrite);
+        (void)madvise(ring, most, kPopulateWriteAdvice);
 }
 
 void Segment::open_mailbox(int from, int to) {

@@ -16,7 +16,7 @@ namespace stretto::transport {
 // for a while; until something is unsent, there is no thread.
 class TransmitThread {
 public:
-    static constexpr std::chrono::microseconds kLeave{1000};
+    static constexpr std::chrono::microseconds kLeaveUs{1000};
 
     // `round` carries once and tells whether all is sent; `leave` is the while.
     TransmitThread(std::function<bool()> round, std::chrono::microseconds leave)

@@ -11,20 +11,20 @@ namespace stretto::transport {
 
 Turn::Turn(const Segment &segment, int rank)
     : file_(open(("/proc/self/fd/" + std::to_string(segment.fd())).c_str(), O_RDWR | O_CLOEXEC)) {
-    constexpr unsigned kShortest = 100, kLongest = 5'000; // microseconds from look to look
+    constexpr unsigned kShortestUs = 100, kLongestUs = 5'000; // microseconds from look to look
     const auto turns = static_cast<int>(std::max(1u, segment.header().cores));
     struct flock lock{};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
     lock.l_start = segment.ranks() + rank % turns;
     lock.l_len = 1;
-    unsigned nap = kShortest;
+    unsigned nap = kShortestUs;
     while (file_.open() && fcntl(file_.get(), F_OFD_SETLK, &lock) != 0 &&
            (errno == EAGAIN || errno == EACCES || errno == EINTR)) {
         if (segment.failed())
             throw segment.failure();
         usleep(nap);
-        nap = std::min(2 * nap, kLongest);
+        nap = std::min(2 * nap, kLongestUs);
     }
 }
 

@@ -15,7 +15,7 @@ namespace stretto::transport {
 
 namespace {
 
-constexpr std::uint64_t kNap = 20'000'000; // ns; sleepers look around this often
+constexpr std::uint64_t kNapNs = 20'000'000; // ns; sleepers look around this often
 
 } // namespace
 
@@ -47,14 +47,14 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
             idling.turn(now_ns());
     }
     // 3. Sleep until somebody rings.
-    const std::uint64_t suspicious = bridged ? segment.bridge()->suspicious_ns() : kSuspicious;
-    const std::uint64_t first = std::min(suspicious, kNap);
+    const std::uint64_t suspicious = bridged ? segment.bridge()->suspicious_ns() : kSuspiciousNs;
+    const std::uint64_t first = std::min(suspicious, kNapNs);
     for (std::uint64_t looked = 0;;) {
         Doorbell bell(segment, rank);
         bell.announce();
         const bool success = waitable.attempt();
         if (!success && !segment.failed())
-            bell.sleep(std::min(idling.at_most(looked == 0 ? first : kNap),
+            bell.sleep(std::min(idling.at_most(looked == 0 ? first : kNapNs),
                                 waitable.longest_nap())); // it carries
         bell.withdraw();
         if (success || waitable.attempt())

@@ -22,7 +22,7 @@ public:
     virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
 };
 
-inline constexpr std::uint64_t kSuspicious = 2'000'000; // ns after which a wait is looked into
+inline constexpr std::uint64_t kSuspiciousNs = 2'000'000; // ns after which a wait is looked into
 
 // How long a waiter stays awake.
 struct WaitPolicy {
@@ -36,8 +36,8 @@ struct WaitPolicy {
 // hosts that is worth less: what moves many bytes needs the core for moving them, and whoever has
 // waited for longer than a short call takes, for one that needs its core.
 inline constexpr WaitPolicy caller(std::uint64_t spin_ns, std::size_t bytes = 0) {
-    constexpr std::size_t kShort = std::size_t{64} << 10, kLong = std::size_t{1} << 20;
-    return {spin_ns, 1000, bytes <= kShort ? 200'000u : bytes <= kLong ? 20'000u : 0u};
+    constexpr std::size_t kShortBytes = std::size_t{64} << 10, kLongBytes = std::size_t{1} << 20;
+    return {spin_ns, 1000, bytes <= kShortBytes ? 200'000u : bytes <= kLongBytes ? 20'000u : 0u};
 }
 // Of threads beside their callers, whose core is wanted for the program's own work.
 inline constexpr WaitPolicy kHelper = {0, 64, 0};

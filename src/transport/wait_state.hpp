@@ -18,14 +18,15 @@ struct WaitState {
         incoming, // for a message from another rank
         outgoing, // for another rank to take a message
     };
-    static constexpr int kAnybody = -1;
-    static constexpr int kItself = 0x1fffe; // a step: its own copy or reduction, which is issued
+    static constexpr int kAnyRank = -1;
+    static constexpr int kItselfRank =
+        0x1fffe; // a step: its own copy or reduction, which is issued
 
     Kind kind = nowhere;
-    int awaited = kAnybody;       // rank
+    int awaited = kAnyRank;       // rank
     std::uint32_t at = 0, of = 0; // step, counted from 1, and how many there are
 
-    // kind 2 bits, awaited + 1: 17, at: 22, of: 22; above them kAnswered.
+    // kind 2 bits, awaited + 1: 17, at: 22, of: 22; above them kAnsweredFlag.
     std::uint64_t packed() const {
         return static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(awaited + 1) << 2 |
                std::uint64_t{std::min(at, kMostSteps)} << 19 |
@@ -39,7 +40,7 @@ struct WaitState {
     friend bool operator==(const WaitState &, const WaitState &) = default;
 
     // In the mirror of a rank on another host: it has been asked, and this is its answer.
-    static constexpr std::uint64_t kAnswered = std::uint64_t{1} << 63;
+    static constexpr std::uint64_t kAnsweredFlag = std::uint64_t{1} << 63;
 
 private:
     static constexpr std::uint32_t kMostSteps = (1u << 22) - 1;

@@ -27,12 +27,12 @@ struct Got {
 
 // All at once, from one piece of memory.  Whether it ends with what is no frame.
 bool read_plainly(std::span<const std::byte> wire, std::vector<Got> &frames) {
-    while (wire.size() >= kFrameHeader) {
-        const auto frame = read_frame(wire.first<kFrameHeader>());
+    while (wire.size() >= kFrameHeaderBytes) {
+        const auto frame = read_frame(wire.first<kFrameHeaderBytes>());
         if (!frame || frame->length > kMost)
             return true;
-        must(write(*frame).size() == kFrameHeader, "a frame is written again");
-        wire = wire.subspan(kFrameHeader);
+        must(write(*frame).size() == kFrameHeaderBytes, "a frame is written again");
+        wire = wire.subspan(kFrameHeaderBytes);
         if (wire.size() < frame->length)
             return false;
         const auto payload = wire.first(frame->length);
@@ -59,7 +59,7 @@ public:
         must(inside_ && how_ == How::pieces && offset == come_, "pieces come in order");
         come_ += bytes.size();
         must(come_ <= frame.length, "no piece is too long");
-        must(come_ == frame.length || bytes.size() % FrameReader::kGrain == 0,
+        must(come_ == frame.length || bytes.size() % FrameReader::kGrainBytes == 0,
              "pieces but the last are whole grains");
         must(reinterpret_cast<std::uintptr_t>(bytes.data()) % 16 == 0, "pieces are aligned");
         std::copy(bytes.begin(), bytes.end(), payload_.data() + offset);

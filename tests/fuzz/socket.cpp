@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         must(answer->message.find('\0') == std::string::npos, "a message ends at a zero");
         const auto again = comm::parse_answer(comm::write(answer->status, answer->message));
         must(again && again->status == answer->status &&
-                 again->message == answer->message.substr(0, comm::kMostMessage - 1),
+                 again->message == answer->message.substr(0, comm::kMostMessageBytes - 1),
              "an answer is read as it was written");
     }
     // Any text comes out as it went in, or cut.

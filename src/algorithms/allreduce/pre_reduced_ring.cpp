@@ -120,10 +120,10 @@ bool canonical_order(const Problem &problem) {
 }
 
 std::vector<Values> for_arrivals(const Lateness &expected) {
-    constexpr double kGuard = 2; // spreads
+    constexpr double kGuardFactor = 2; // spreads
     const double step = ring_step(expected.ranks(), expected.bytes, expected.message, expected.byte,
                                   expected.reduce);
-    Value ahead = early_steps(expected.arrivals, step, kGuard * expected.spread);
+    Value ahead = early_steps(expected.arrivals, step, kGuardFactor * expected.spread);
     if (ahead.front() == 0)
         return {}; // a ring
     return {{{"ahead", std::move(ahead)}}};

@@ -33,12 +33,12 @@ struct BootstrapMessage {
     std::vector<std::byte> bytes;
 };
 
-inline constexpr std::size_t kMostReason = 4096; // bytes of why something failed
+inline constexpr std::size_t kMostReasonBytes = 4096; // bytes of why something failed
 
 // Who has proved that it knows the secret may still be of another version, or broken.
 inline net::ConnectionLimits talk_limits(int ranks) {
     net::ConnectionLimits limits;
-    limits.payload = std::max({kMostReason, kMostRankRecordBytes, most_table_bytes(ranks)});
+    limits.payload = std::max({kMostReasonBytes, kMostRankRecordBytes, most_table_bytes(ranks)});
     return limits;
 }
 
@@ -63,7 +63,7 @@ public:
     }
     // What keeps this side from joining, or the job from coming about.
     void say_failed(Status status, std::string_view why) {
-        const auto text = std::as_bytes(std::span(why.substr(0, kMostReason)));
+        const auto text = std::as_bytes(std::span(why.substr(0, kMostReasonBytes)));
         say(BootstrapMessage::failed, static_cast<std::uint64_t>(status),
             {text.begin(), text.end()});
     }

@@ -107,11 +107,12 @@ void FailureDetector::when_sealed(std::uint64_t key, Consequence consequence) {
 }
 
 void FailureDetector::seal_before(std::uint64_t key, std::uint64_t time) {
-    constexpr std::uint64_t kSpread = 5'000'000; // nanoseconds until all have it, on busy machines
+    constexpr std::uint64_t kSpreadNs =
+        5'000'000; // nanoseconds until all have it, on busy machines
     const std::uint64_t now = now_ns(), left = time > now ? time - now : 0;
     // What is told meanwhile counts: half of what is left is for that at least.
-    agent_->seal_ahead(key,
-                       now + left - std::min(left / 2, 2 * (decided_in_ + followed_in_) + kSpread));
+    agent_->seal_ahead(key, now + left -
+                                std::min(left / 2, 2 * (decided_in_ + followed_in_) + kSpreadNs));
 }
 
 // Of the agent's thread.  Who is asked before its rank has left the call before knows nothing: then
@@ -249,7 +250,7 @@ RegisteredCommunicator::~RegisteredCommunicator() {
 
 int RegisteredCommunicator::rank_of(int job_rank) const {
     const auto found = std::find(ranks_.begin(), ranks_.end(), job_rank);
-    return found == ranks_.end() ? control::kNobody : static_cast<int>(found - ranks_.begin());
+    return found == ranks_.end() ? control::kNoRank : static_cast<int>(found - ranks_.begin());
 }
 
 bool RegisteredCommunicator::renumbered() const {
@@ -261,12 +262,12 @@ bool RegisteredCommunicator::renumbered() const {
 
 void RegisteredCommunicator::fail(const control::Reason &reason) {
     std::string text = reason.text;
-    if (reason.culprit != control::kNobody) {
+    if (reason.culprit != control::kNoRank) {
         text += "; found by rank " + std::to_string(reason.origin);
         if (const int here = rank_of(reason.culprit); renumbered())
             text +=
                 " (these are ranks of the job" +
-                (here == control::kNobody ? ")"
+                (here == control::kNoRank ? ")"
                                           : "; here that is rank " + std::to_string(here) + ")");
         text += "; restart the job, or look in its output for the cause";
     }
@@ -275,7 +276,7 @@ void RegisteredCommunicator::fail(const control::Reason &reason) {
 
 void RegisteredCommunicator::lose(int rank) {
     const int here = rank_of(rank);
-    if (carrier_ != nullptr && here != control::kNobody && !segment_.here(here))
+    if (carrier_ != nullptr && here != control::kNoRank && !segment_.here(here))
         carrier_->lose(here);
 }
 

@@ -143,7 +143,7 @@ private:
     void fail(const control::Reason &reason);
     void lose(int rank);
     void carry();
-    int rank_of(int job_rank) const; // in the communicator, or kNobody
+    int rank_of(int job_rank) const; // in the communicator, or kNoRank
     bool renumbered() const;
 
     const std::shared_ptr<FailureDetector> watch_;

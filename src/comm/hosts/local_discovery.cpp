@@ -164,8 +164,8 @@ void HostMeeting::speak(Descriptor listener) {
         while (!leader_->table()) {
             leader_->progress();
             interruption_point();
-            constexpr int kMilliseconds = 2;
-            callers.hear(kMilliseconds, [this](Descriptor caller, auto greeting) {
+            constexpr int kPollMs = 2;
+            callers.hear(kPollMs, [this](Descriptor caller, auto greeting) {
                 admit(std::move(caller), greeting);
             });
             if (const int rank = heard_from(meeting_.sockets); rank >= 0)
@@ -230,8 +230,8 @@ bool HostMeeting::follow(Descriptor socket) {
 // What the rank that speaks for this host hands out: memory, and then where all ranks are.
 void HostMeeting::take_handed(int fd, Handed handed) {
     const std::string speaker = "the rank that speaks for " + net::host_name();
-    constexpr int kMilliseconds = 100;
-    for (; !readable(fd, kMilliseconds); interruption_point())
+    constexpr int kPollMs = 100;
+    for (; !readable(fd, kPollMs); interruption_point())
         if (patience_.ended_for_word())
             throw Error(Status::timeout, "rank " + std::to_string(me_.rank) +
                                              " heard nothing more of " + speaker + " within " +

@@ -20,7 +20,7 @@ namespace {
 // Connections that a rank opens at a time.  Among many ranks all at once would be P^2 / 2
 // handshakes, each of which waits for all the others' at the processors and links, and those that
 // take too long for it would begin again.
-constexpr std::size_t kAtOnce = 16;
+constexpr std::size_t kAtOnceLinks = 16;
 
 // What this rank lacks, and what it knows of why.
 Error too_late(const Identity &me, const transport::Connecting &links, const Patience &patience) {
@@ -47,7 +47,7 @@ std::string host_named(int rank) {
 Mesh connect_all(const Identity &me, const JobContext &reach, std::uint64_t epoch,
                  const transport::Placement &placement, Kinds kinds,
                  const std::function<void()> &watch, const Patience &patience) {
-    transport::Group group{me.rank, reach.ranks, placement, epoch, kAtOnce};
+    transport::Group group{me.rank, reach.ranks, placement, epoch, kAtOnceLinks};
     std::unique_ptr<ControlWeaver> control;
     if (kinds == Kinds::data_and_control) {
         group.at_once /= 2; // of each
@@ -76,8 +76,8 @@ Mesh connect_all(const Identity &me, const JobContext &reach, std::uint64_t epoc
         descriptors.clear();
         for (const transport::Connecting *each : missing)
             each->waits_for(descriptors);
-        constexpr int kMilliseconds = 5;
-        (void)poll(descriptors.data(), descriptors.size(), kMilliseconds);
+        constexpr int kPollMs = 5;
+        (void)poll(descriptors.data(), descriptors.size(), kPollMs);
     }
     if (control != nullptr)
         mesh.control = std::move(control->take().front());

@@ -53,8 +53,8 @@ void NodeLeader::failed(Status status, const std::string &why) noexcept {
     try {
         // If there is no connection yet, it is worth a moment.
         const std::uint64_t start = now_ns();
-        constexpr std::uint64_t kMoment = 2'000'000'000; // ns
-        while (!channel_ && now_ns() - start < kMoment && !patience_.ended()) {
+        constexpr std::uint64_t kReportWithinNs = 2'000'000'000; // ns
+        while (!channel_ && now_ns() - start < kReportWithinNs && !patience_.ended()) {
             call();
             usleep(1000);
         }
@@ -94,7 +94,7 @@ void NodeLeader::call() {
 // Whoever has the port of rank 0 need not answer.
 void NodeLeader::hear_of_failure() {
     const net::Address target = dialer_->target();
-    if (!aside_ && patience_.waited() > kAside && target.port() < UINT16_MAX)
+    if (!aside_ && patience_.waited() > kAsideNs && target.port() < UINT16_MAX)
         aside_.emplace(
             key_, to_rank_0(rank_),
             std::vector{target.with_port(static_cast<std::uint16_t>(target.port() + 1))});

@@ -51,7 +51,7 @@ Rendezvous::~Rendezvous() {
 void Rendezvous::turn_away(const Error &why) noexcept {
     try {
         failure_ = why;
-        stay(kStaysAside);
+        stay(kStaysAsideNs);
         for (int rounds = 0; rounds < 5; ++rounds) // what was said last
             round();
     } catch (...) { // they wait for as long as they may, then
@@ -106,7 +106,7 @@ void Rendezvous::run() {
         }
         // Ranks that call a little later are told the failure as well.
         if (failure_ && failure_->status() != Status::timeout)
-            stay(kStays);
+            stay(kStaysNs);
         // What was said last must reach them.
         const std::uint64_t start = now_ns();
         const auto unsaid = [this] {
@@ -129,7 +129,7 @@ bool Rendezvous::too_late() const {
 }
 
 void Rendezvous::round() {
-    constexpr int kMilliseconds = 20;
+    constexpr int kPollMs = 20;
     std::vector<pollfd> descriptors{{listener_.descriptor(), POLLIN, 0}};
     for (const auto &client : clients_)
         if (!client->gone)
@@ -137,7 +137,7 @@ void Rendezvous::round() {
                 {client->channel.descriptor(),
                  static_cast<short>(client->channel.wants_to_send() ? POLLIN | POLLOUT : POLLIN),
                  0});
-    (void)poll(descriptors.data(), descriptors.size(), kMilliseconds);
+    (void)poll(descriptors.data(), descriptors.size(), kPollMs);
     listener_.progress(now_ns());
     while (auto opened = listener_.take())
         clients_.push_back(std::make_unique<BootstrapClient>(std::move(*opened), me_.size));

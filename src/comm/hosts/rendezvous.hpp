@@ -19,7 +19,7 @@ namespace stretto::comm {
 
 // How long the others try before they look at the port after that of rank 0, where it says so if it
 // has none of its own; and how long it stays there.
-inline constexpr std::uint64_t kAside = 1'000'000'000, kStaysAside = 8'000'000'000; // ns
+inline constexpr std::uint64_t kAsideNs = 1'000'000'000, kStaysAsideNs = 8'000'000'000; // ns
 
 // One process speaks for each host.  When every rank has been named, all hosts are told where all
 // are; when all of them have joined, that they may begin.  Whatever goes wrong anywhere meanwhile

@@ -11,8 +11,9 @@ namespace stretto::comm {
 
 namespace {
 
-constexpr std::uint32_t kSeat = 0x53545333, kTable = 0x53545433; // and the layout's version
-constexpr std::size_t kSeatHead = 24, kTableHead = 56;
+constexpr std::uint32_t kSeatMagic = 0x53545333,
+                        kTableMagic = 0x53545433; // and the layout's version
+constexpr std::size_t kSeatHeadBytes = 24, kTableHeadBytes = 56;
 
 //     | number 1 | of each: name bytes 1 | why bytes 1 | name | why | ...
 void append_lacks(std::vector<std::byte> &to, const std::vector<Lack> &lacks) {
@@ -62,26 +63,26 @@ std::optional<std::vector<Lack>> lacks_of(std::span<const std::byte> from) {
 
 // Memory can be laid out like that.
 bool is_shape(const AddressTable &table) {
-    constexpr std::uint64_t kPage = 4096, kMost = std::uint64_t{1} << 46;
+    constexpr std::uint64_t kPageBytes = 4096, kMostBytes = std::uint64_t{1} << 46;
     const auto pages = [](std::uint64_t bytes) {
-        return bytes != 0 && bytes % kPage == 0 && bytes <= kMost;
+        return bytes != 0 && bytes % kPageBytes == 0 && bytes <= kMostBytes;
     };
     return std::has_single_bit(table.ring_bytes) && pages(table.ring_bytes) &&
-           pages(table.heap_bytes) && table.slice_bytes <= kMost;
+           pages(table.heap_bytes) && table.slice_bytes <= kMostBytes;
 }
 
 } // namespace
 
 //     | version 4 | rank 4 | size 4 | cores here 4 | launch 8 | cores | endpoints | lacks |
 std::vector<std::byte> write(const RankRecord &record) {
-    std::vector<std::byte> bytes(kSeatHead + sizeof(record.cores));
+    std::vector<std::byte> bytes(kSeatHeadBytes + sizeof(record.cores));
     const std::span<std::byte> all(bytes);
-    net::put(all, 0, kSeat);
+    net::put(all, 0, kSeatMagic);
     net::put(all, 4, static_cast<std::uint32_t>(record.rank));
     net::put(all, 8, static_cast<std::uint32_t>(record.size));
     net::put(all, 12, record.cores_here);
     net::put(all, 16, record.launch);
-    std::memcpy(bytes.data() + kSeatHead, &record.cores, sizeof(record.cores));
+    std::memcpy(bytes.data() + kSeatHeadBytes, &record.cores, sizeof(record.cores));
     append(bytes, record.endpoints);
     append_lacks(bytes, record.lacks);
     return bytes;
@@ -89,15 +90,15 @@ std::vector<std::byte> write(const RankRecord &record) {
 
 std::optional<RankRecord> parse_rank_record(std::span<const std::byte> bytes) {
     RankRecord record;
-    if (bytes.size() < kSeatHead + sizeof(record.cores) ||
-        net::get<std::uint32_t>(bytes, 0) != kSeat)
+    if (bytes.size() < kSeatHeadBytes + sizeof(record.cores) ||
+        net::get<std::uint32_t>(bytes, 0) != kSeatMagic)
         return std::nullopt;
     record.rank = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 4));
     record.size = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 8));
     record.cores_here = net::get<std::uint32_t>(bytes, 12);
     record.launch = net::get<std::uint64_t>(bytes, 16);
-    std::memcpy(&record.cores, bytes.data() + kSeatHead, sizeof(record.cores));
-    std::span<const std::byte> rest = bytes.subspan(kSeatHead + sizeof(record.cores));
+    std::memcpy(&record.cores, bytes.data() + kSeatHeadBytes, sizeof(record.cores));
+    std::span<const std::byte> rest = bytes.subspan(kSeatHeadBytes + sizeof(record.cores));
     auto endpoints = transport::take_endpoints(rest);
     auto lacks = endpoints ? lacks_of(rest) : std::nullopt;
     if (!lacks)
@@ -109,9 +110,9 @@ std::optional<RankRecord> parse_rank_record(std::span<const std::byte> bytes) {
 
 // After the head, of each rank: | host 4 | endpoints |.
 std::vector<std::byte> write(const AddressTable &table) {
-    std::vector<std::byte> bytes(kTableHead);
+    std::vector<std::byte> bytes(kTableHeadBytes);
     const std::span<std::byte> all(bytes);
-    net::put(all, 0, kTable);
+    net::put(all, 0, kTableMagic);
     net::put(all, 4, static_cast<std::uint32_t>(table.host_of.size()));
     net::put(all, 8, table.ring_bytes);
     net::put(all, 16, table.slice_bytes);
@@ -129,7 +130,7 @@ std::vector<std::byte> write(const AddressTable &table) {
 }
 
 std::optional<AddressTable> parse_table(std::span<const std::byte> bytes) {
-    if (bytes.size() < kTableHead || net::get<std::uint32_t>(bytes, 0) != kTable)
+    if (bytes.size() < kTableHeadBytes || net::get<std::uint32_t>(bytes, 0) != kTableMagic)
         return std::nullopt;
     const std::size_t ranks = net::get<std::uint32_t>(bytes, 4);
     AddressTable table;
@@ -144,7 +145,7 @@ std::optional<AddressTable> parse_table(std::span<const std::byte> bytes) {
     if (profile > 1 || ranks == 0 || table.key == 0 || table.cores == 0 || table.sockets == 0 ||
         table.sockets > kMostSockets || !is_shape(table))
         return std::nullopt;
-    std::span<const std::byte> rest = bytes.subspan(kTableHead);
+    std::span<const std::byte> rest = bytes.subspan(kTableHeadBytes);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         if (rest.size() < 4)
             return std::nullopt;

@@ -8,7 +8,7 @@
 namespace stretto::comm {
 
 // Bytes for each connection: less opens no window, and more is not needed.
-static constexpr std::size_t kMostToOne = 128u << 10, kLeastToOne = 16u << 10;
+static constexpr std::size_t kMostToOneBytes = 128u << 10, kLeastToOneBytes = 16u << 10;
 
 void TcpPrewarm::begin(std::uint64_t time, Readers to, std::size_t bytes) {
     std::vector<int> ranks = ranks_of(to);
@@ -37,9 +37,9 @@ TcpPrewarm::Due TcpPrewarm::due(std::uint64_t now) {
     const std::lock_guard lock(mutex_);
     if (now < time_ || ranks_.empty())
         return {};
-    Due due{{}, std::min(kMostToOne, bytes_ / ranks_.size())};
+    Due due{{}, std::min(kMostToOneBytes, bytes_ / ranks_.size())};
     const std::vector<int> ranks = std::exchange(ranks_, {});
-    if (due.bytes < kLeastToOne)
+    if (due.bytes < kLeastToOneBytes)
         return {};
     std::ranges::set_difference(ranks, warm_, std::back_inserter(due.ranks));
     std::vector<int> warm;

@@ -48,28 +48,28 @@ void Weaver::waits_for(std::vector<pollfd> &descriptors) const {
 // If others could not connect to this rank, which had no descriptor for them, it will not come
 // about by itself.
 void Weaver::check(bool over) {
-    constexpr std::uint64_t kLongEnough = 2'000'000'000; // ns
+    constexpr std::uint64_t kLongEnoughNs = 2'000'000'000; // ns
     if (acceptor_->refused(net::Refusal::descriptors) == 0 || awaited().empty())
         return;
     if (short_since_ == 0)
         short_since_ = now_ns();
-    if (now_ns() - short_since_ < kLongEnough && !over)
+    if (now_ns() - short_since_ < kLongEnoughNs && !over)
         return;
     errno = EMFILE;
     throw_errno(rank_here(group_.rank) + " cannot let in rank(s)" + listed(awaited()));
 }
 
 std::string Weaver::lacks() const {
-    constexpr int kMost = 3; // ranks of which the sentence speaks
+    constexpr int kMostRanks = 3; // ranks of which the sentence speaks
     std::string lacks;
     int number = 0, last = -1;
     for (const Call &call : calls_) {
-        if (call.rank != std::exchange(last, call.rank) && ++number <= kMost)
+        if (call.rank != std::exchange(last, call.rank) && ++number <= kMostRanks)
             lacks += (number > 1 ? ", " : "to rank(s) ") + std::to_string(call.rank) + " at " +
                      address(call.rank).text() + " (" + call.connector->so_far() + ")";
     }
-    if (number > kMost)
-        lacks += " and " + std::to_string(number - kMost) + " more";
+    if (number > kMostRanks)
+        lacks += " and " + std::to_string(number - kMostRanks) + " more";
     const std::vector<int> others = awaited();
     if (!others.empty())
         lacks += (lacks.empty() ? "from" : "; from") + std::string(" rank(s)") + listed(others) +

@@ -9,7 +9,7 @@ namespace stretto::transport {
 
 namespace {
 
-constexpr std::size_t kHead = 6;
+constexpr std::size_t kHeadBytes = 6;
 constexpr std::uint8_t kForData = 1;
 
 std::string_view text(std::span<const std::byte> bytes) {
@@ -34,7 +34,7 @@ void append(std::vector<std::byte> &to, const Endpoints &endpoints) {
     to.push_back(static_cast<std::byte>(endpoints.size()));
     for (const EndpointAddress &each : endpoints) {
         const std::size_t head = to.size();
-        to.resize(head + kHead);
+        to.resize(head + kHeadBytes);
         const std::span<std::byte> all(to);
         net::put(all, head, static_cast<std::uint8_t>(each.transport.size()));
         net::put(all, head + 1, each.for_data ? kForData : std::uint8_t{0});
@@ -56,24 +56,25 @@ std::optional<Endpoints> take_endpoints(std::span<const std::byte> &from) {
     Endpoints endpoints;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < number; ++i) {
-        if (rest.size() < kHead)
+        if (rest.size() < kHeadBytes)
             return std::nullopt;
         const std::size_t name = net::get<std::uint8_t>(rest, 0);
         const auto flags = net::get<std::uint8_t>(rest, 1);
         const std::size_t length = net::get<std::uint16_t>(rest, 4);
         bytes += length;
-        if (rest.size() < kHead + name + length || flags > kForData || bytes > kMostAddressBytes)
+        if (rest.size() < kHeadBytes + name + length || flags > kForData ||
+            bytes > kMostAddressBytes)
             return std::nullopt;
         EndpointAddress address;
-        address.transport = text(rest.subspan(kHead, name));
+        address.transport = text(rest.subspan(kHeadBytes, name));
         address.version = net::get<std::uint16_t>(rest, 2);
         address.for_data = flags == kForData;
-        const auto own = rest.subspan(kHead + name, length);
+        const auto own = rest.subspan(kHeadBytes + name, length);
         address.bytes.assign(own.begin(), own.end());
         if (!is_transport_name(address.transport) || find(endpoints, address.transport) != nullptr)
             return std::nullopt;
         endpoints.push_back(std::move(address));
-        rest = rest.subspan(kHead + name + length);
+        rest = rest.subspan(kHeadBytes + name + length);
     }
     from = rest;
     return endpoints;

@@ -47,7 +47,7 @@ public:
         void of(Id source, Body &&body) const {
             for (const epoll_event &event : std::span(storage_).first(count_))
                 if (event.data.u64 >> kTagBits == source)
-                    body(event.data.u64 & kMostTag,
+                    body(event.data.u64 & kTagMask,
                          (event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0,
                          (event.events & EPOLLOUT) != 0);
         }
@@ -89,7 +89,7 @@ public:
 private:
     static constexpr Id kWaker = 0;
     static constexpr unsigned kTagBits = 48;
-    static constexpr std::uint64_t kMostTag = (std::uint64_t{1} << kTagBits) - 1;
+    static constexpr std::uint64_t kTagMask = (std::uint64_t{1} << kTagBits) - 1;
 
     void wait(Ready &ready, int milliseconds) const;
 

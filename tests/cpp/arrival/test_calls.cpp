@@ -127,7 +127,7 @@ TEST_CASE("what is noted is read again") {
 }
 
 TEST_CASE("many calls take no more room, and ranks keep the same of them") {
-    constexpr std::uint64_t kPlaces = CallLog::kPlaces;
+    constexpr std::uint64_t kPlaces = CallLog::kKeptCalls;
     for (const std::uint64_t calls :
          {std::uint64_t{1}, kPlaces - 1, kPlaces, kPlaces + 1, 2 * kPlaces, 2 * kPlaces + 1,
           3 * kPlaces, 100 * kPlaces + 77}) {

@@ -30,7 +30,7 @@ TEST_CASE("who does not know when the first comes has nothing to tell") {
     Phase phase;
     std::uint64_t now = 77;
     CHECK(!phase.edge(now, 0.5)); // there is no phase
-    for (std::size_t i = 0; i < Phase::kFewest; ++i) {
+    for (std::size_t i = 0; i < Phase::kFewestCalls; ++i) {
         phase.begin(now);
         CHECK(!phase.edge(now + kMs, 0.5));
         CHECK(phase.end(now + 2 * kMs, kCall)); // but it was asked

@@ -34,8 +34,9 @@ TEST_CASE("an answer is read as it was written, or cut") {
     REQUIRE(read);
     CHECK(read->status == Status::timeout);
     CHECK(read->message == "rank 3 has not come");
-    const std::string longer(2 * kMostMessage, 'x');
-    CHECK(parse_answer(write(Status::ok, longer))->message == longer.substr(0, kMostMessage - 1));
+    const std::string longer(2 * kMostMessageBytes, 'x');
+    CHECK(parse_answer(write(Status::ok, longer))->message ==
+          longer.substr(0, kMostMessageBytes - 1));
 
     auto bytes = write(kLastStatus, "");
     CHECK(parse_answer(bytes));
@@ -45,5 +46,5 @@ TEST_CASE("an answer is read as it was written, or cut") {
     bytes = write(Status::ok, "");
     for (std::size_t i = 8; i < bytes.size(); ++i)
         bytes[i] = std::byte{'y'};
-    CHECK(parse_answer(bytes)->message.size() == kMostMessage);
+    CHECK(parse_answer(bytes)->message.size() == kMostMessageBytes);
 }

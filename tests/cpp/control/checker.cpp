@@ -211,7 +211,7 @@ const char *Checker::install(State &state, std::uint32_t number) {
     if (view.epoch > 1 && old == 0)
         return "a view follows a view";
     const RankSet members = old == 0 ? RankSet::all(ranks_) : views_[old - 1].members;
-    int stay = 0, go = 0, first = kNobody;
+    int stay = 0, go = 0, first = kNoRank;
     for (int rank = ranks_ - 1; rank >= 0; --rank)
         if (members.has(rank)) {
             ++(view.members.has(rank) ? stay : go);

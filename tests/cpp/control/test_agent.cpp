@@ -291,7 +291,7 @@ TEST_CASE("an arbiter that cannot answer yet is asked again, by the next or when
                 ++asked;
                 if (key == 7 && from != 3)
                     return Answer::not_before(now_ns() + kHour);
-                if (key == 8 && from != kNobody)
+                if (key == 8 && from != kNoRank)
                     return Answer::not_before(now_ns() + 20 * test::kMillisecond);
                 timely = key != 8 || asked == 2;
                 return Answer("asked by " + std::to_string(from));

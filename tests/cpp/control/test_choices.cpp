@@ -49,7 +49,7 @@ TEST_CASE("a choice is the same for all, and the arbiter may have a mind of its 
     }
     job[3].forget_seals(0, 9);
     CHECK_THROWS_AS(job[0].seal(9, 5, ""), Error); // there is no rank 5
-    CHECK_THROWS_AS(job[0].seal(9, 2, std::string(kMostSeal + 1, 'x')), Error);
+    CHECK_THROWS_AS(job[0].seal(9, 2, std::string(kMostSealBytes + 1, 'x')), Error);
     // An arbiter that dies does not answer any more.
     job.wires.freeze(2);
     std::thread asks([&] {
@@ -136,7 +136,7 @@ TEST_CASE("who is late is the same for all, whoever comes when and however late 
             arrival::Latecomers &roll =
                 here.try_emplace(key, std::vector{0, 1, 2, 3, 4}, 1 + key % 2, kGrace, kPatience)
                     .first->second;
-            if (from != kNobody)
+            if (from != kNoRank)
                 roll.came(from, now);
             const auto late = roll.who(now);
             if (!late)

@@ -34,7 +34,7 @@ std::vector<Message> messages() {
         {4, Accept{high}},
         {4, Decided{view(5)}},
         {4, Ask{7, "mine"}},
-        {4, Seal{7, std::string(kMostSeal, 's')}},
+        {4, Seal{7, std::string(kMostSealBytes, 's')}},
         {4, Ping{1}},
         {4, Pong{1, 2, 3}},
         {4, Offset{-5, 6}},
@@ -88,7 +88,7 @@ TEST_CASE("what makes no sense is refused, each with its reason") {
     RankSet none(kRanks);
     CHECK(refusal(Prepare{{1, kRanks}}) == "a rank that does not exist");
     CHECK(refusal(Prepare{{1, -2}}) == "a rank that does not exist");
-    CHECK(refusal(Prepare{{1, kNobody}}) == "a ballot without owner or round");
+    CHECK(refusal(Prepare{{1, kNoRank}}) == "a ballot without owner or round");
     CHECK(refusal(Prepare{{kMostRounds + 1, 0}}) == "a ballot of a round that nobody gets to");
     CHECK(refusal(Prepare{{0, 0}}) == "a ballot without owner or round");
     CHECK(refusal(Propose{{ballot, view(4)}}) == "a view of another epoch");
@@ -100,8 +100,8 @@ TEST_CASE("what makes no sense is refused, each with its reason") {
     CHECK(refusal(Revoke{{Status::ok, 0, 0, ""}}) == "a status that is no error");
     CHECK(refusal(Revoke{{static_cast<Status>(static_cast<int>(kLastStatus) + 1), 0, 0, ""}}) ==
           "a status that is no error");
-    CHECK(refusal(Revoke{{Status::peer, kNobody, 0, ""}}) == "a reason that nobody gives");
-    CHECK(refusal(Offsets{1, kNobody, std::vector<std::int64_t>(kRanks)}) ==
+    CHECK(refusal(Revoke{{Status::peer, kNoRank, 0, ""}}) == "a reason that nobody gives");
+    CHECK(refusal(Offsets{1, kNoRank, std::vector<std::int64_t>(kRanks)}) ==
           "a table of clocks without reference");
 
     auto bytes = write({4, Beat{}});
@@ -117,10 +117,10 @@ TEST_CASE("what makes no sense is refused, each with its reason") {
 }
 
 TEST_CASE("a text that is too long is cut when it is written") {
-    const std::string text(2 * kMostText, 't');
+    const std::string text(2 * kMostTextBytes, 't');
     const Parsed parsed = parse(write({0, Revoke{{Status::peer, 0, 1, text}}}), kRanks);
     REQUIRE(parsed.message);
-    CHECK(std::get<Revoke>(parsed.message->body).reason.text == text.substr(0, kMostText));
+    CHECK(std::get<Revoke>(parsed.message->body).reason.text == text.substr(0, kMostTextBytes));
 }
 
 TEST_CASE("whatever is accepted is written as it came") {

@@ -183,7 +183,7 @@ TEST_CASE("kinds of memory have numbers, and what a rank says holds them beside 
 
     for (const MemoryKind memory : {MemoryKind::host, MemoryKind::cuda})
         for (const int dtype :
-             {0, stretto::kDtypes - 1, stretto::kRecords + stretto::kLargestRecord})
+             {0, stretto::kDtypes - 1, stretto::kRecordBase + stretto::kLargestRecordBytes})
             for (const int root : {0, 5, -1}) {
                 Request asked;
                 asked.collective = Collective::alltoall;
@@ -191,7 +191,7 @@ TEST_CASE("kinds of memory have numbers, and what a rank says holds them beside 
                 asked.op = ReduceOp::user_in_order;
                 asked.memory = memory;
                 asked.root = root;
-                const std::uint64_t said = pack(asked) | stretto::comm::kAsRanksArrive;
+                const std::uint64_t said = pack(asked) | stretto::comm::kAsRanksArriveFlag;
                 CHECK(stretto::comm::memory_in(said) == memory);
                 CHECK(stretto::comm::dtype_in(said) == asked.dtype);
                 CHECK(stretto::comm::collective_in(said) == asked.collective);

@@ -38,7 +38,7 @@ struct World {
     std::size_t room = 1 << 16; // of a pipe
     std::uint64_t delay_ns = 0;
     stretto::test::Pipes::Tells tells = stretto::test::Pipes::Tells::by_descriptors;
-    std::chrono::microseconds leave = transport::TransmitThread::kLeave;
+    std::chrono::microseconds leave = transport::TransmitThread::kLeaveUs;
     bool meet = false;    // after each call, where nobody answers anybody
     std::size_t warm = 0; // bytes to each rank of another host before each call
 

@@ -14,15 +14,15 @@
 
 using namespace stretto;
 using schedule::Collective;
-using schedule::kApart;
+using schedule::kNoJoin;
 using schedule::slice_length;
 using schedule::slices_begun;
 
-static_assert(slices_begun(0, kApart, 64) == 0 && slices_begun(0, 0, 64) == 0);
+static_assert(slices_begun(0, kNoJoin, 64) == 0 && slices_begun(0, 0, 64) == 0);
 static_assert(slices_begun(20, 60, 64) == 0 && slices_begun(20, 65, 64) == 1);
-static_assert(slices_begun(64, kApart, 64) == 1 && slices_begun(65, kApart, 64) == 2);
+static_assert(slices_begun(64, kNoJoin, 64) == 1 && slices_begun(65, kNoJoin, 64) == 2);
 static_assert(slices_begun(150, 160, 64) == 3);
-static_assert(slices_begun(150, kApart, kApart) == 1); // uncut
+static_assert(slices_begun(150, kNoJoin, kNoJoin) == 1); // uncut
 static_assert(slice_length(0, 65536, 4) == 0);
 static_assert(slice_length(153600, 65536, 4) == 51200);  // 150 KiB in three
 static_assert(slice_length(153604, 65536, 4) == 51264);  // on the next cache line

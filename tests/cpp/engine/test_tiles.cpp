@@ -62,7 +62,7 @@ TEST_CASE("plans come to the result, whatever their tiles, slices and rings") {
             PlanOptions options;
             options.ring_bytes = any(2048, 4096, 1 << 15, 1 << 21);
             options.slice = any(64, 192, 1024);
-            options.tile_work = any(1, 16, 200, kTileWork);
+            options.tile_work = any(1, 16, 200, kTileOpBlocks);
             options.commutes = random() % 4 != 0;
             options.output_everywhere = random() % 2 == 0;
             options.cores = static_cast<unsigned>(any(1, 2, 64));

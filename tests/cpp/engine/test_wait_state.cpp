@@ -11,17 +11,17 @@ using stretto::transport::WaitState;
 
 TEST_CASE("a standing fits into its word") {
     for (const WaitState::Kind kind : {WaitState::step, WaitState::incoming, WaitState::outgoing})
-        for (const int awaited : {WaitState::kAnybody, 0, 1, 63, 65'535})
+        for (const int awaited : {WaitState::kAnyRank, 0, 1, 63, 65'535})
             for (const std::uint32_t at : {0u, 1u, 4'194'303u})
                 for (const std::uint32_t of : {0u, 7u, 4'194'303u}) {
                     const WaitState standing{kind, awaited, at, of};
                     CHECK(WaitState::unpacked(standing.packed()) == standing);
-                    CHECK((standing.packed() & WaitState::kAnswered) == 0);
-                    CHECK(WaitState::unpacked(standing.packed() | WaitState::kAnswered) ==
+                    CHECK((standing.packed() & WaitState::kAnsweredFlag) == 0);
+                    CHECK(WaitState::unpacked(standing.packed() | WaitState::kAnsweredFlag) ==
                           standing);
                 }
     CHECK(WaitState{}.packed() == 0);
-    CHECK(WaitState::unpacked(WaitState::kAnswered).kind == WaitState::nowhere);
+    CHECK(WaitState::unpacked(WaitState::kAnsweredFlag).kind == WaitState::nowhere);
     // More steps than it can say are many.
     CHECK(WaitState::unpacked(WaitState{WaitState::step, 3, 5'000'000, ~0u}.packed()) ==
           WaitState{WaitState::step, 3, 4'194'303, 4'194'303});
@@ -30,10 +30,10 @@ TEST_CASE("a standing fits into its word") {
 TEST_CASE("a standing in words") {
     using stretto::engine::in_words;
     CHECK(in_words({WaitState::step, 5, 3, 14}) == "rank 5 in step 3 of 14");
-    CHECK(in_words({WaitState::step, WaitState::kAnybody, 3, 14}) ==
+    CHECK(in_words({WaitState::step, WaitState::kAnyRank, 3, 14}) ==
           "another rank in step 3 of 14");
     CHECK(in_words({WaitState::incoming, 2}) == "a message from rank 2");
-    CHECK(in_words({WaitState::incoming, WaitState::kAnybody}) == "a message from another rank");
+    CHECK(in_words({WaitState::incoming, WaitState::kAnyRank}) == "a message from another rank");
     CHECK(in_words({WaitState::outgoing, 2}) == "rank 2 to take a message");
 }
 

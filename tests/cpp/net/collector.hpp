@@ -40,7 +40,8 @@ public:
         CHECK_FALSE(bytes.empty());
         CHECK(aligned(bytes.data()));
         come_ += bytes.size();
-        CHECK((come_ == frame.length || bytes.size() % stretto::net::FrameReader::kGrain == 0));
+        CHECK(
+            (come_ == frame.length || bytes.size() % stretto::net::FrameReader::kGrainBytes == 0));
         std::copy(bytes.begin(), bytes.end(),
                   payload_.begin() + static_cast<std::ptrdiff_t>(offset));
     }

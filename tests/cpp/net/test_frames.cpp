@@ -175,7 +175,7 @@ TEST_CASE("a writer tells what has gone, and keeps the rest in order") {
     REQUIRE(writer.gather(next) == 4);
     CHECK(next[0].iov_base == payload.data() + 18); // in the middle of a payload
     CHECK(next[0].iov_len == 82);
-    CHECK(next[1].iov_len == kFrameHeader);
+    CHECK(next[1].iov_len == kFrameHeaderBytes);
     CHECK(next[2].iov_base == payload.data());
     CHECK_FALSE(writer.empty());
 }
@@ -190,9 +190,9 @@ TEST_CASE("what is no frame, or too long, ends the reading") {
     };
     const auto after_a_good_one = [](const FrameHeader &header) {
         const FrameHeader good = write(Frame{});
-        Bytes wire(2 * kFrameHeader);
+        Bytes wire(2 * kFrameHeaderBytes);
         std::copy(good.begin(), good.end(), wire.begin());
-        std::copy(header.begin(), header.end(), wire.begin() + kFrameHeader);
+        std::copy(header.begin(), header.end(), wire.begin() + kFrameHeaderBytes);
         return wire;
     };
     Frame frame;

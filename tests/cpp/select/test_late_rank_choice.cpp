@@ -83,6 +83,6 @@ TEST_CASE("a trial of which nothing is learned ends") {
         player.rule.add(10'000'000, player.rule.waits());
         player.rule.took(0);
     }
-    CHECK(waited <= static_cast<int>(LateRankChoice::kPatience));
+    CHECK(waited <= static_cast<int>(LateRankChoice::kTrialCalls));
     CHECK_FALSE(player.rule.waits());
 }

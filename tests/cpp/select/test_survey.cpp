@@ -39,7 +39,7 @@ public:
             times.large.push_back(send(1, probe.large));
         }
         for (std::uint32_t i = 0; i < probe.bursts; ++i)
-            times.bursts.push_back(send(select::kBurst, 8));
+            times.bursts.push_back(send(select::kBurstMessages, 8));
         return times;
     }
     void pause(double seconds) {

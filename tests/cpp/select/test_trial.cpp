@@ -43,7 +43,7 @@ TEST_CASE("candidates take turns, and the fastest stays") {
         play(trial, candidates,
              [](const std::string &candidate, int) { return candidate == "direct" ? 0.5 : 1.0; });
     CHECK(trial.state() == State::over);
-    REQUIRE(served.size() == 3 * Trial::kTurns);
+    REQUIRE(served.size() == 3 * Trial::kTurnCalls);
     for (std::size_t i = 0; i < served.size(); ++i)
         CHECK(served[i] == candidates[i % 3]);
     CHECK(trial.serve() == "direct");
@@ -54,7 +54,7 @@ TEST_CASE("candidates take turns, and the fastest stays") {
 TEST_CASE("the first turn does not count, nor do two slow calls of seven") {
     Trial trial;
     play(trial, {"ring", "direct"}, [](const std::string &candidate, int call) {
-        const int turn = (call - static_cast<int>(Trial::kBefore)) / 2;
+        const int turn = (call - static_cast<int>(Trial::kBeforeCalls)) / 2;
         return candidate == "ring" ? 1.0 : turn == 0 || turn == 2 || turn == 5 ? 50.0 : 0.5;
     });
     CHECK(trial.serve() == "direct");

@@ -107,7 +107,7 @@ public:
     }
 
     std::uint64_t longest_nap() const override {
-        return tells_ == Tells::signals ? kSignals : 50'000;
+        return tells_ == Tells::signals ? kNoPolling : 50'000;
     }
 
     void poll() override {

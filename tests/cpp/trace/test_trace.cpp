@@ -89,7 +89,7 @@ TEST_CASE("calls, steps and waits are events") {
             sources.add(rank);
         readers.add(0);
         recorder.step_ends(begin, {7, 2, 132, 6, true, true}, sources, readers);
-        recorder.waits(7, 3, Recorder::kSomebody);
+        recorder.waits(7, 3, Recorder::kAnyRank);
         recorder.call_ends(7);
         recorder.call_begins({8, 2, 5, 20, "chain", false});
         recorder.call_ends(8);

@@ -105,7 +105,7 @@ TEST_CASE("however close they come, all say the same, and learn the same") {
                 detector.come(now_ns());
                 // Now and then nobody waits.
                 const int late = common() % 4 == 0
-                                     ? LateRankDetector::kNobody
+                                     ? LateRankDetector::kNoRank
                                      : detector.latecomer(mine() % 20'000, kLong, [] {});
                 call.arrive_and_wait();
                 lasts[static_cast<std::size_t>(turn)] =
@@ -139,7 +139,7 @@ TEST_CASE("who does not come at all, or has gone, is late for nobody") {
         test::on_threads(2, [&](int rank) {
             LateRankDetector detector(*segment, rank);
             detector.come(now_ns());
-            CHECK(detector.latecomer(0, 5'000'000, [] {}) == LateRankDetector::kNobody);
+            CHECK(detector.latecomer(0, 5'000'000, [] {}) == LateRankDetector::kNoRank);
         });
     }
     SUBCASE("two are missing, of whom one has left") {
@@ -147,7 +147,7 @@ TEST_CASE("who does not come at all, or has gone, is late for nobody") {
         test::on_threads(2, [&](int rank) {
             LateRankDetector detector(*segment, rank);
             detector.come(now_ns());
-            CHECK(detector.latecomer(0, kLong, [] {}) == LateRankDetector::kNobody);
+            CHECK(detector.latecomer(0, kLong, [] {}) == LateRankDetector::kNoRank);
         });
     }
     SUBCASE("the communicator has failed") {

@@ -59,8 +59,8 @@ TEST_CASE("a pool gives nobody what another has, and takes back everything") {
             }
             const std::size_t bytes = turn % 500 == 0 ? 3u << 20 : random() % 20000;
             std::byte *const memory = pool.take(bytes);
-            REQUIRE(reinterpret_cast<std::uintptr_t>(memory) % transport::kLine ==
-                    transport::kCellHeader);
+            REQUIRE(reinterpret_cast<std::uintptr_t>(memory) % transport::kLineBytes ==
+                    transport::kCellHeaderBytes);
             const auto mark = static_cast<std::byte>(random());
             std::fill(memory, memory + bytes, mark);
             mine.push_back({memory, bytes, mark});
@@ -115,7 +115,7 @@ TEST_CASE("what the sender writes over has been taken") {
         const std::uint64_t last = kRing - transport::extent(10'000).cells;
         (void)payloads.place(cell(last, 10'000));
         CHECK(payloads.at(0) == first);
-        (void)payloads.place(cell(last + transport::kLine, 10'000));
+        (void)payloads.place(cell(last + transport::kLineBytes, 10'000));
         CHECK(payloads.at(0) == nullptr);
         CHECK(payloads.at(last) != nullptr);
     }

@@ -116,9 +116,9 @@ TEST_CASE("long cells are dealt out evenly, all else goes by the first connectio
         const std::size_t cells = 6 / static_cast<std::size_t>(channels);
         for (std::size_t channel = 0; channel < world.others.size(); ++channel) {
             CAPTURE(channel);
-            const std::size_t words = channel == 0 ? 6 * net::kFrameHeader : 0;
+            const std::size_t words = channel == 0 ? 6 * net::kFrameHeaderBytes : 0;
             CHECK(drain(world.others[channel].get()) ==
-                  cells * (net::kFrameHeader + kLong) + words);
+                  cells * (net::kFrameHeaderBytes + kLong) + words);
         }
     }
 }
@@ -129,7 +129,7 @@ TEST_CASE("what is not pushed waits, and what has more behind it waits for that"
     const auto send = [&](std::uint64_t position, bool more) {
         world.links->send(1, {WireMessage::cell, 0, 8, position, 0, 0}, payload.data(), more);
     };
-    constexpr std::size_t kEach = net::kFrameHeader + 8;
+    constexpr std::size_t kEach = net::kFrameHeaderBytes + 8;
     send(0, false);
     send(1, false);
     CHECK(drain(world.others[0].get()) == 0);
@@ -166,7 +166,7 @@ TEST_CASE("a connection that stands still does not hold up the others' cells") {
         first += drain(world.others[0].get());
     }
     CHECK_FALSE(world.links->sent());
-    CHECK(first / (net::kFrameHeader + kLong) > kCells / 2);
+    CHECK(first / (net::kFrameHeaderBytes + kLong) > kCells / 2);
 }
 
 TEST_CASE("what comes over several connections arrives whole") {
