@@ -21,8 +21,8 @@ using schedule::Position;
 using schedule::Schedule;
 using schedule::Topology;
 
-// Parameters by name: a number each, or of a list several (group=2x3); of names the index of one
-// (inter=ring).
+// Parameters by name.  A value is a number, several numbers for a list (group=2x3), or the index of
+// a name (inter=ring).
 using Value = std::vector<std::int64_t>;
 using Values = std::map<std::string, Value>;
 std::string shown(const Value &value); // "4", "2x3"
@@ -32,9 +32,9 @@ struct Problem {
     Position ranks = 1;
     Position root = 0; // of rooted collectives
     Values parameters; // those the algorithm declares
-    // Elements that belong to each position, where a vector is cut by owners; empty: equal shares.
+    // How many elements each position owns; empty: equal shares.
     std::vector<std::uint64_t> shares;
-    Topology topology = {}; // who shares a host; flat algorithms do not look at it
+    Topology topology = {}; // which positions share a host; flat algorithms ignore it
 };
 
 struct Parameter {
@@ -42,16 +42,16 @@ struct Parameter {
     std::int64_t fallback; // value when none is given
     std::int64_t least, most;
     std::string_view meaning;
-    std::int64_t (*most_at)(Position ranks) = nullptr; // where `most` depends on it
-    bool list = false; // several numbers in these bounds; the fallback is none
-    std::span<const std::string_view> names = {}; // of its values, which are 0, 1, ...
+    std::int64_t (*most_at)(Position ranks) = nullptr; // if `most` depends on the number of ranks
+    bool list = false; // a list of numbers in these bounds; the default is an empty list
+    std::span<const std::string_view> names = {}; // names of the values 0, 1, ...
 
     std::int64_t most_for(Position ranks) const {
         return most_at == nullptr ? most : std::min(most, most_at(ranks));
     }
 };
 
-// Whether something holds: for so many ranks whatever the parameters, or for a problem.
+// Whether a property holds: for this number of ranks with any parameters, or for a problem.
 class Property {
 public:
     constexpr Property(bool (*of_ranks)(Position ranks)) : of_ranks_(of_ranks) {}
@@ -68,38 +68,39 @@ private:
 
 struct Lateness; // lateness.hpp
 
-// Properties hold for every number of ranks unless a predicate says otherwise; the verifier derives
-// them again and a test compares.
+// An algorithm and what it promises.  A property holds for every number of ranks unless a predicate
+// says otherwise.  The verifier derives the properties again, and a test compares.
 struct Algorithm {
     std::string_view name; // "ring"
     Collective collective;
     std::string_view summary; // one line
     std::string_view source;  // paper, section or textbook name
     std::vector<Parameter> parameters;
-    bool (*runs)(Position ranks); // which numbers of ranks it can run
+    bool (*runs)(Position ranks); // the numbers of ranks that it can run on
     Property order_preserving;    // operands stay in rank order
     Property consistent;          // the same bits on all ranks
     Property canonical;           // the canonical tree
     Schedule (*make)(const Problem &problem);
-    // Reduces in the order of arrival, or takes a path by it: bits may differ from run to run.
+    // Reduces in the order of arrival, or selects a path by it: bits may differ from run to run.
     bool by_arrival = false;
-    bool unequal_shares = false; // runs with Problem::shares too
-    // Why parameters that are each in their bounds do not fit together or the number of ranks; ""
-    // if they do.  Without it they always do.
+    bool unequal_shares = false; // also runs with Problem::shares
+    // Why parameters that are each in their bounds do not fit together, or do not fit the number of
+    // ranks; "" if they fit.  If it is not set, they always fit.
     std::string (*misfit)(const Problem &problem) = nullptr;
-    // Positions are ranks in the order of their arrival: not chosen for ranks of which that is not
-    // known.  The properties hold for positions: operands are in the order of arrival at best.
+    // Positions are ranks in the order of their arrival, so the algorithm is not chosen if that
+    // order is not known.  The properties hold for positions: operands are in the order of arrival
+    // at best.
     bool sorted_by_arrival = false;
-    // Serves ranks that are known to come at different times, at positions sorted by arrival, with
-    // one of these sets of parameters; none if it cannot gain anything there.
+    // For ranks that are known to arrive at different times, at positions sorted by arrival: the
+    // sets of parameters worth trying; none if the algorithm cannot gain anything there.
     std::vector<Values> (*for_arrivals)(const Lateness &expected) = nullptr;
-    bool of_hosts = false;   // looks at Problem::topology
-    bool by_request = false; // serves only callers who ask for it by name
+    bool of_hosts = false;   // uses Problem::topology
+    bool by_request = false; // runs only if the caller asks for it by name
 };
 
 // Every algorithm of the library, in the order `stretto list` shows them.
 std::span<const Algorithm> all();
-// Throws Error(argument) that lists what there is.
+// Throws Error(argument) that lists the algorithms if there is none of this name.
 const Algorithm &find(Collective collective, std::string_view name);
 
 // A name with parameters: "segmented_ring(segments=4)".
@@ -111,21 +112,22 @@ struct Choice {
 inline std::string_view name_in(std::string_view text) {
     return text.substr(0, text.find('('));
 }
-// As it is written everywhere: parameters in alphabetical order.
+// The text in its usual form: parameters in alphabetical order.
 std::string to_text(const Choice &choice);
 // Throws Error(argument) for an unknown name or parameter, or a value out of range.
 Choice parse(Collective collective, std::string_view text);
-// Whether the text names this algorithm, with parameters that it has: a name may be that of several
-// collectives' algorithms, of which not all have the same ones.
+// Whether the text names this algorithm, with parameters that it has.  Algorithms of several
+// collectives may share a name and have different parameters.
 bool names(std::string_view text, const Algorithm &algorithm);
 // Parameters that the choice does not give have their defaults.
 Problem problem_of(const Choice &choice, Position ranks, Position root = 0,
                    std::vector<std::uint64_t> shares = {}, Topology topology = {});
-// Why the choice cannot run, in words that follow its name ("cannot run on 6 ranks"); "" if it can.
+// Why the choice cannot run, in words that follow its name ("cannot run on 6 ranks"); "" if it can
+// run.
 std::string misfit(const Choice &choice, const Problem &problem);
 // Throws Error(unsupported) if the algorithm cannot run at this number of ranks, with these
 // parameters there, or with unequal shares; Error(argument) if the topology is known and of another
-// number of ranks.  The root of a collective without one means nothing.
+// number of ranks.  The root is ignored for a collective without a root.
 Schedule make(const Choice &choice, Position ranks, Position root = 0,
               std::vector<std::uint64_t> shares = {}, Topology topology = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every generator needs: from the ops of one position to a Schedule, and a little arithmetic
+// Helpers of all generators: they make a Schedule from the ops of one position, and do arithmetic
 // on positions and blocks.
 #pragma once
 
@@ -26,21 +26,21 @@ using Blocks = std::vector<Block>;
 // Appends the ops of one position.  Pure; never called for 1 rank, which has nothing to do.
 using Generator = std::function<void(Ops &ops, Position position)>;
 
-// What makes all positions alike, if anything does and all have equal shares.
+// The symmetry that makes all positions alike, if there is one and all have equal shares.
 inline constexpr std::nullopt_t asymmetric = std::nullopt;
-std::optional<Group> hypercube(Position ranks); // of a power of two; others have none
+std::optional<Group> hypercube(Position ranks); // for a power of two; otherwise there is none
 
 Schedule assemble(Collective collective, const Problem &problem, Partition partition,
                   std::optional<Group> symmetry, Generator generate);
 
-// What waits for what is the same at all positions, too: Schedule::alike.
+// The dependencies of ops are the same at all positions, too: Schedule::alike.
 Schedule alike(Schedule made, bool holds = true);
-// By numbers of blocks as seen from a position: Schedule::relative.
+// Blocks are numbered as seen from a position: Schedule::relative.
 using Relative = std::function<schedule::Block(Position, schedule::Block)>;
 Schedule alike(Schedule made, Relative relative);
-// Without a look at numbers: blocks are in the same places of the lists of all.
+// Numbers are not needed: blocks are at the same places in the lists of all positions.
 bool alike_by_place(const Schedule &made);
-// By how far the owner of a block is from a position; or there is one block.
+// A block's number is the distance of its owner from the position; or there is one block.
 Schedule alike_by_owner(Schedule made, bool holds = true);
 
 // As many blocks as positions, block b owned by position b, of the size that the problem gives it.
@@ -53,7 +53,7 @@ constexpr Position shifted(Position position, Position by, Position ranks) {
     return (position + by + ranks) % ranks;
 }
 
-// Where to put what comes from `peer` so that operands stay in the order of positions.
+// On which side to fold the contribution of `peer` so that operands stay in the order of positions.
 constexpr Side side_of(Position peer, Position position) {
     return peer < position ? Side::left : Side::right;
 }
@@ -77,7 +77,7 @@ constexpr bool power_of_two(Position ranks) {
     return std::has_single_bit(static_cast<std::uint32_t>(ranks));
 }
 
-// For the properties of an Algorithm.
+// Predicates for the properties of an Algorithm.
 constexpr bool always(Position) {
     return true;
 }

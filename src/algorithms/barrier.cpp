@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Barriers: nobody leaves before all have entered.  That is what an allreduce does: its result
-// depends on everybody.  So each is an allreduce of one element that nobody looks at, the same
-// program under another contract, proved like any other.
+// Barriers: no rank leaves before all ranks have entered.  An allreduce ensures that, as its result
+// depends on all ranks.  So each barrier is an allreduce of one element that no caller reads: the
+// same program under another contract, proved like any other.
 //
 //   linear               P steps, 2 (P - 1) messages
 //   binomial             ceil(log2 P) + floor(log2 P) steps, 2 (P - 1) messages

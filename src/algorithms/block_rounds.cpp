@@ -56,8 +56,8 @@ private:
             next(previous(e)) = next(e);
     }
 
-    // For k = 0, 1, ... a rank that has its base, e, in time to hand it on over skip k.  Each base
-    // serves once.
+    // For k = 0, 1, ...: a rank that has its base, e, in time to pass it on over skip k.  Each base
+    // is used once.
     int walk(Position at, int e, int k) {
         while (e >= 0) {
             const Position reached = at + skip(e);
@@ -70,7 +70,7 @@ private:
                 found_[static_cast<std::size_t>(k++)] = e;
                 unlink(e);
             }
-            e = next(e); // whatever was unlinked, e too, still knows it
+            e = next(e); // elements that were unlinked, e among them, still point to it
         }
         return k;
     }
@@ -79,7 +79,7 @@ private:
     int steps_, head_;
     Position wanted_, bound_;
     std::vector<Block> found_;
-    std::vector<int> next_, previous_; // of the skips that are left, in descending order
+    std::vector<int> next_, previous_; // links of the remaining skips, in descending order
 };
 
 } // namespace
@@ -114,7 +114,7 @@ std::vector<Block> BlockRounds::received(Position rank) const {
 }
 
 std::vector<Block> BlockRounds::sent(Position rank) const {
-    std::vector<std::vector<Block>> theirs; // received by whom it sends to, by k
+    std::vector<std::vector<Block>> theirs; // received by the ranks that it sends to, by k
     for (Block k = 0; k < steps(); ++k)
         theirs.push_back(received(shifted(rank, skips_[static_cast<std::size_t>(k)], ranks_)));
     std::vector<Block> found;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The broadcast of n blocks along a circulant graph, in the least number of rounds that there can
-// be: n - 1 + ceil(log2 P), for any P.  In each a rank sends one block at most and receives one.
+// be: n - 1 + ceil(log2 P), for any P.  In each round a rank sends at most one block and receives
+// at most one.
 //
 // Source: Träff, "Optimal broadcast schedules in logarithmic time with applications to broadcast,
-// all-broadcast, reduction and all-reduction", arXiv 2312.11236.  What has to hold is tested.
+// all-broadcast, reduction and all-reduction", arXiv 2312.11236.  The required properties are
+// tested.
 //
 //   q          ceil(log2 P)
 //   skips      P halved, rounding up, until 1 is left; in ascending order s[0] ... s[q] = P
@@ -19,8 +21,8 @@
 //                        rank 5     -4 -2 -3  3      base 3
 //                        rank 0     -2 -3 -1 -4      the root
 //
-// Of the first q rounds so many are left out that block n - 1 leaves the root in one with k = 0.
-// What would come after block n - 1 is block n - 1, for those who lack it.
+// Of the first q rounds so many are left out that block n - 1 leaves the root in one with k = 0. In
+// place of a block after n - 1, ranks that lack block n - 1 receive it.
 //
 // Backwards in time and direction it is a reduction to the root.
 #pragma once
@@ -33,19 +35,20 @@ namespace stretto::algorithms {
 
 class BlockRounds {
 public:
-    // One rank alone sends itself every block, by a skip of 1: of use to a root with two bodies
+    // A single rank sends itself every block, by a skip of 1; a root with two bodies needs that
     // (late_rooted.cpp).
     BlockRounds(Position ranks, Block blocks);
 
-    // One more than a broadcast takes: in it the root too would have received all blocks.
+    // One round more than a broadcast takes: after it the root, too, would have received all
+    // blocks.
     Block rounds() const { return blocks_ + steps(); }
     Position skip(Block round) const { return skips_[phase(round)]; }
     const std::vector<Position> &skips() const { return skips_; } // q + 1 of them
 
-    // What a rank would receive in round k if there were neither a first block nor a last one.
+    // The block that a rank would receive in round k if blocks had neither a first nor a last.
     std::vector<Block> table(Position rank) const;
-    // For each round the block that the rank receives or sends, or none.  A broadcast leaves out
-    // what the root receives, and with it the last round.
+    // For each round, the block that the rank receives or sends, or none.  A broadcast leaves out
+    // the blocks that the root receives, and so the last round.
     std::vector<Block> received(Position rank) const;
     std::vector<Block> sent(Position rank) const;
 

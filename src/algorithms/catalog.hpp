@@ -84,7 +84,7 @@ Algorithm direct();
 Algorithm pairwise();
 } // namespace alltoall
 
-// The allreduces of a vector that nobody sees (barrier.cpp).
+// Barriers are allreduces of a vector that no caller sees (barrier.cpp).
 namespace barrier {
 Algorithm binomial();
 Algorithm dissemination();

@@ -24,7 +24,7 @@ std::size_t at(std::int32_t index) {
     return static_cast<std::size_t>(index);
 }
 
-// Of all positions; if they do alike, the first one knows.
+// For all positions; if they are alike, the first one stands for all.
 Lane lanes_of(const Schedule &schedule) {
     Lane lanes = 0;
     for (Position p = 0; p < (schedule.symmetry ? 1 : schedule.ranks); ++p) {
@@ -55,7 +55,7 @@ void check(const Part &part, Position ranks, Block blocks) {
                 refuse("there is no block " + std::to_string(block));
 }
 
-// The stages, and where each position stands in them.
+// The stages, and the place of each position in them.
 class Composition {
 public:
     Composition(Position ranks, Block blocks, std::vector<Stage> stages)
@@ -112,7 +112,7 @@ private:
         std::int32_t groups = 0; // of the stages before
         for (const Op &op : ops)
             groups = std::max(groups, op.group);
-        // Where each op of the part is; of one that is left out, those that it is `after`.
+        // The index of each op of the part; for an op that is left out, the ops that it is `after`.
         std::vector<std::vector<std::int32_t>> places;
         for (Op &op : part.schedule->program(own).ops) {
             std::vector<std::int32_t> after;

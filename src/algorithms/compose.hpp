@@ -4,9 +4,9 @@
 //   part    a schedule of any collective, whose positions and blocks are some of the whole's
 //   stage   parts that have no position in common
 //
-// A position does what its part of the first stage says, then its part of the second, and so on.
-// There is no barrier between stages: ops of two stages are ordered where they touch the same
-// block of the same slot, as any others, so a block goes on as soon as it is complete.
+// A position runs its part of the first stage, then its part of the second, and so on.  There is no
+// barrier between stages: ops of two stages are ordered where they touch the same block of the same
+// slot, as any others, so a block goes on as soon as it is complete.
 //
 //   4 ranks on hosts 0 1 | 2 3, two blocks
 //
@@ -15,13 +15,13 @@
 //   stage 2   allgather of 0 1; of 2 3
 //
 // Blocks.  A block of a part stands for a list of blocks of the whole, in an order that both sides
-// of a message share.  One that stands for none is left out, and so are ops that are left with
-// nothing.
+// of a message share.  A block that stands for none is left out, and so are ops that have no block
+// left.
 //
 // Lanes.  Each stage has lanes of its own, so a message of one stage is never taken for another's.
 // Slots are shared: a stage that uses a slot again waits for the last reader of the same block.
 //
-// Whether the whole is right is for the verifier to say.
+// The verifier proves that the whole is right.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,8 @@ namespace stretto::algorithms {
 
 struct Part {
     std::shared_ptr<const Schedule> schedule; // without token and windows
-    std::vector<Position> positions;          // of the whole: who stands where in the part
-    std::vector<Blocks> blocks;               // of the whole: what each block stands for
+    std::vector<Position> positions;          // positions of the whole, by position of the part
+    std::vector<Blocks> blocks;               // blocks of the whole that each block stands for
 };
 using Stage = std::vector<Part>;
 

@@ -29,8 +29,7 @@ struct Cube {
 
     Position member(Position number) const { return members[static_cast<std::size_t>(number)]; }
 
-    // What member `number` works on after dimensions 0 ... level - 1: the blocks of its chunks,
-    // ascending.
+    // The blocks that member `number` works on after dimensions 0 ... level - 1, ascending.
     Blocks share(Position number, int level) const;
 };
 
@@ -43,8 +42,8 @@ Position reversed(Position number, int bits);
 // An allreduce with as many blocks as the largest cube has members.
 Schedule allreduce_along_cube(const Problem &problem, Generator generate);
 
-// Of cubes whose chunks are single blocks, where the members are all positions, or positions that
-// are equal in their lowest bits.
+// The symmetry of cubes whose chunks are single blocks, and whose members are all positions or
+// positions that are equal in their lowest bits.
 Relative relative_in_cube(int dimensions);
 
 // Vector halving: after dimensions first ... k - 1 member `number` holds its chunk reduced.  The
@@ -54,13 +53,13 @@ void append_halving(Ops &ops, const Cube &cube, Position number, int first = 0, 
 void append_doubling(Ops &ops, const Cube &cube, Position number, int last = 0, Lane lane = 0);
 
 // Vector doubling along all dimensions: partners exchange sums of all of `blocks`, where
-// append_halving exchanges halves.  In place an exchange would overwrite what is still being sent,
-// so sums alternate between `work` and a slot of scratch; they end in `work`.
+// append_halving exchanges halves.  In place, an exchange would overwrite blocks that are still
+// being sent, so sums alternate between `work` and a scratch slot; they end in `work`.
 void append_exchanges(Ops &ops, const Cube &cube, Position number, const Blocks &blocks,
                       Lane lane = 0);
 
 // Folding: P = 2^k + surplus positions as a cube of 2^k.  The first 2 x surplus positions stand in
-// pairs; the odd one gives its contribution to the even one, which takes part for both.
+// pairs; the odd one sends its contribution to the even one, which takes part for both.
 //
 //   7 positions, surplus 3:   0<-1   2<-3   4<-5   6
 //   number                    0      1      2      3

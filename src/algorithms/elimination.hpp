@@ -45,8 +45,8 @@ struct Groups {
     Position wide;  // how many of them
 };
 
-// What a triple does instead of dimension 0 of halving, with L, U the lower and the upper half of
-// the chunks:
+// A triple does this in place of dimension 0 of halving; L and U are the lower and the upper half
+// of the chunks:
 //
 //   a <-> b   a receives U and has a b;  b receives L and has a b
 //   c -> b    L, so b has (a b) c of the lower half
@@ -55,7 +55,7 @@ struct Groups {
 // two rounds of half a vector.
 void append_elimination(Ops &ops, const Cube &cube, const Groups::Seat &seat, Lane lane = 0);
 
-// And instead of dimension 0 of doubling: its mirror image.
+// And this, the mirror image, in place of dimension 0 of doubling.
 //
 //   c -> a    U
 //   b -> c    L, so c has all

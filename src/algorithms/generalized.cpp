@@ -13,7 +13,7 @@ using schedule::Slot;
 
 namespace {
 
-// The lowest slot that is none of these.
+// The lowest slot that is not one of these.
 Slot free_slot(Slot a, Slot b = kNoSlot) {
     Slot slot = kWork;
     while (slot == a || slot == b)
@@ -21,7 +21,7 @@ Slot free_slot(Slot a, Slot b = kNoSlot) {
     return slot;
 }
 
-// into = what has come op `with`.
+// into = received blocks op `with`.
 Op add(Side side, Slot come, Slot with, Blocks blocks, Slot into) {
     return side == Side::left ? schedule::reduce({come, with}, std::move(blocks), into)
                               : schedule::reduce({with, come}, std::move(blocks), into);
@@ -100,8 +100,8 @@ Blocks Generalized::cells(Position position, std::size_t factor, Position first,
 }
 
 // A whole factor of 3 takes two messages of all cells by descents, and each position would bracket
-// the three sums otherwise.  Two messages also bring the other two sums as they are, which all add
-// in the same order: so all have the same bits.
+// the three sums otherwise.  Two messages can also bring the other two sums unchanged.  Then all
+// positions add them in the same order, so all have the same bits.
 void Generalized::append_in_agreed_order(Ops &ops, Position position, std::size_t factor,
                                          bool final, Slot &held, Lane lane) const {
     const Blocks all = cells(position, factor, 0, 3);

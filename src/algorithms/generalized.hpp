@@ -3,7 +3,7 @@
 // steps from ceil(log2 P) to 2 (P - 1).
 //
 // Source: Kolmakov & Zhang, "A generalization of the allreduce operation", 2020; where its
-// equations do not hold, as docs/papers/kolmakov-zhang.md says.
+// equations do not hold, this follows docs/papers/kolmakov-zhang.md.
 //
 //   cell x of position p   block p + x (in the group): so cell 0 is the block that p owns
 //   descent (N, M)         a step of the reduction: a position holds sums of cells 0 ... N - 1 and
@@ -53,14 +53,14 @@ struct Descent {
     bool even() const { return moved() == to; } // cell 0 is added to
 };
 
-// Of a tree: the parent is the one that is nearer to the root.
+// An edge of a tree; the parent is nearer to the root.
 struct Hop {
     Position parent, child;
 };
 
 class Generalized {
 public:
-    // Of `width` cells at most in one descent; 0: no limit.  With skipped > 0 it must be 0.
+    // At most `width` cells move in one descent; 0: no limit.  With skipped > 0 it must be 0.
     Generalized(Group group, Position skipped, Position width = 0);
 
     // Descents in the order of the reduction.
@@ -69,7 +69,7 @@ public:
     bool whole(std::size_t factor) const { return kept_[factor] == group_.order(factor); }
     const Group &group() const { return group_; }
 
-    // Blocks of the vector: a number for the digits of the factors that are not whole.
+    // Blocks of the vector are numbered by the digits of the factors that are not whole.
     Block blocks() const { return static_cast<Block>(block_of_.size()); }
     // Block of cell x at position 0, by number: a permutation (the paper's h, inverted).  By
     // default digits count backwards, so that a message is as few pieces of memory as possible.
@@ -77,18 +77,18 @@ public:
     // Position p owns block p, as the contracts of collectives in parts say.
     void place_by_owner();
 
-    // What a block is as seen from a position: the number of its cell there.
+    // The number of a block as seen from a position: that of its cell there.
     Relative relative() const;
 
     void append_reduction(Ops &ops, Position position, Lane lane = 0) const;
     void append_distribution(Ops &ops, Position position, Lane lane = 0) const;
-    // What the distribution does with the block of the root alone: the hops of one position, from
+    // The part of the distribution that moves the block of the root: the hops of one position, from
     // the root to the leaves.
     std::vector<Hop> hops(Position position, Position root) const;
 
 private:
-    // Of cells first ... first + size - 1 of a factor: with them all values of the digits before,
-    // and of those behind what is kept of them.
+    // The cells first ... first + size - 1 of a factor, with all values of the digits before it and
+    // the kept values of the digits after it.
     Blocks cells(Position position, std::size_t factor, Position first, Position size) const;
     void append_in_agreed_order(Ops &ops, Position position, std::size_t factor, bool final,
                                 schedule::Slot &held, Lane lane) const;
@@ -100,9 +100,9 @@ private:
     std::vector<Block> block_of_;
 };
 
-// The parameters of the algorithms that are made of it.
+// The parameters of the algorithms that are made of this.
 extern const Parameter kGroup, kSkipped, kWidth;
-// What they give, or why they do not fit ("" if they do).
+// The group that the parameters give, or why they do not fit ("" if they do).
 Generalized generalized(const Problem &problem);
 std::string generalized_misfit(const Problem &problem);
 

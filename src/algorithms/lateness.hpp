@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an algorithm may know of ranks that come at different times when it chooses its parameters
-// for them (Algorithm::for_arrivals).  All ranks must compute with the same numbers.
+// The data by which an algorithm chooses its parameters for ranks that arrive at different times
+// (Algorithm::for_arrivals).  All ranks must compute with the same numbers.
 #pragma once
 
 #include <algorithm>
@@ -13,26 +13,28 @@
 namespace stretto::algorithms {
 
 struct Lateness {
-    std::vector<double> arrivals; // of positions, ascending: seconds of one clock
-    double spread = 0;            // seconds: how far single arrivals are from these
+    std::vector<double> arrivals; // arrivals of positions, ascending: seconds of one clock
+    double spread = 0;            // seconds: how much single arrivals differ from these
     std::size_t bytes = 0;        // of the vector
     std::size_t elements = 1;
-    double message = 0; // seconds a message takes beside its bytes
-    double byte = 0;    // seconds a byte takes to be sent
-    double reduce = 0;  // and to be reduced
+    double message = 0; // seconds that a message takes in addition to its bytes
+    double byte = 0;    // seconds to send a byte
+    double reduce = 0;  // seconds to reduce a byte
 
     Position ranks() const { return static_cast<Position>(arrivals.size()); }
-    // Seconds in which the vector goes through a port.
+    // Seconds that the vector takes through a port.
     double vector() const { return byte * static_cast<double>(bytes); }
-    // Positions that come after the longest time in which nobody comes; at least 1 of 2 or more.
+    // The number of positions that arrive after the longest gap between arrivals; at least 1 if
+    // there are 2 or more.
     //
     //   arrivals 0 1 2 9 10:  2
     Position late() const;
-    // Blocks or segments with which a pipeline of `steps` steps is fastest: at most one an element.
+    // The number of blocks or segments with which a pipeline of `steps` steps is fastest: at most
+    // one per element.
     std::int64_t pieces(double steps) const;
 };
 
-// The parameter of those that take some ranks for late.
+// The parameter of algorithms that treat some ranks as late.
 inline constexpr Parameter kLate = {
     .name = "late",
     .fallback = 1,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The phases that algorithms are composed of.  Each appends the ops of one position to its program;
-// what a phase does stands with the algorithm that consists of it alone (reduce/linear.cpp, ...).
+// The phases that algorithms are composed of.  Each appends the ops of one position to its program.
+// A phase is described at the algorithm that consists of it alone (reduce/linear.cpp, ...).
 //
-// Phases of one program that send along the same edges take different lanes.
+// Phases of one program that send along the same edges use different lanes.
 #pragma once
 
 #include "algorithms/assemble.hpp"
@@ -12,14 +12,14 @@ namespace stretto::algorithms {
 // How the n operands of a fold are bracketed, always in the order of positions.
 enum class Tree {
     chain,     // ((0 1) 2) 3 ...: one n-ary pass
-    canonical, // the tree of reproducible mode: the same bits as other algorithms that carry it
+    canonical, // the tree of reproducible mode: the same bits as in other algorithms with this tree
 };
 
-// Receives `block` of everybody and folds all into `work` (collect.cpp).
+// Receives `block` from all positions and folds all into `work` (collect.cpp).
 void append_collect(Ops &ops, Position position, Position ranks, Block block, Tree tree,
                     Lane lane = 0);
 
-// Block 0, everybody's to the root, one by one (reduce/linear.cpp), or from it
+// Block 0, from all positions to the root, one by one (reduce/linear.cpp), or from the root
 // (broadcast/linear.cpp).
 void append_linear_reduce(Ops &ops, Position position, Position ranks, Position root,
                           Lane lane = 0);
@@ -52,7 +52,7 @@ void append_chain_reduce(Ops &ops, Position position, Position ranks, Position r
                          Lane lane = 0);
 void append_chain_broadcast(Ops &ops, Position position, Position ranks, Position root,
                             Block segment, Lane lane = 0);
-// Either alone, for ranks that come at different times.
+// One of the two alone, for ranks that arrive at different times.
 std::vector<Values> chain_for_arrivals(const Lateness &expected);
 
 // As many blocks as ranks, block b owned by position b (reduce_scatter/direct.cpp,
@@ -65,7 +65,7 @@ void append_direct_allgather(Ops &ops, Position position, Position ranks, Lane l
 // (reduce_scatter/ring.cpp, allgather/ring.cpp).
 void append_ring_reduce_scatter(Ops &ops, Position position, Position ranks, Block segments = 1,
                                 Lane lane = 0);
-// Nothing is sent to a position that `holds` says has the chunk already.
+// A position that has the chunk already, as `holds` says, is not sent it.
 using Holds = std::function<bool(Position position, Position chunk)>;
 void append_ring_allgather(Ops &ops, Position position, Position ranks, Block segments = 1,
                            Lane lane = 0, const Holds &holds = {});

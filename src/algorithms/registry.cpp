@@ -109,7 +109,7 @@ const Parameter &declared(const Algorithm &algorithm, std::string_view name) {
                           listed(algorithm.parameters, [](const Parameter &p) { return p.name; })));
 }
 
-// "4", or "2x3" of a list, or a name; nothing if that is not what it is.
+// "4", "2x3" for a list, or a name; nothing if the text is none of these.
 Value numbers(const Parameter &parameter, std::string_view text) {
     if (!parameter.names.empty()) {
         const auto name = std::ranges::find(parameter.names, text);

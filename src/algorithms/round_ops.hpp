@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Appends the ops of one position round by round: those of a round wait for those of the one
-// before, as the ports of a machine would have it that has one in and one out.
+// Appends the ops of one position round by round.  The ops of a round wait for those of the round
+// before, as on a machine with one port in and one port out.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,20 @@ class RoundOps {
 public:
     explicit RoundOps(Ops &ops) : ops_(ops) {}
 
-    // A round of which nothing is awaited is none: the next one waits for the one before it.
+    // Begins a round.  A round in which no op has to be waited for does not count: the next round
+    // waits for the one before it.
     void begin_round() {
         if (!round_.empty())
             before_ = std::exchange(round_, {});
     }
-    // Has to be through before the next round begins, unless nobody waits for it.
+    // An op of this round; the next round waits for it if `awaited`.
     void add(Op op, bool awaited = true) {
         op.after = before_;
         if (awaited)
             round_.push_back(static_cast<std::int32_t>(ops_.size()));
         ops_.push_back(std::move(op));
     }
-    // Waits for nothing but its operands, and nothing for it.
+    // An op outside of the rounds: it waits only for its operands, and no round waits for it.
     void add_free(Op op) { ops_.push_back(std::move(op)); }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: the arguments of collectives, checked as far as one rank can check them alone.
+// The C API: checks the arguments of collectives, as far as one rank can check them alone.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ using schedule::Holds;
 using schedule::InPlace;
 using schedule::Layout;
 
-// All but what lies where, and how much of it.
+// Checks everything except buffers and counts.
 Request without_buffers(stretto_comm comm, Collective collective, int dtype, int op, int root,
                         const Operation *made) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
@@ -67,8 +67,8 @@ struct Sizes {
     }
 };
 
-// Checks the buffers that this rank has and says which is which.  What has no elements needs no
-// buffer.
+// Checks the buffers of this rank, and finds which of them are input and output.  Without elements
+// no buffer is needed.
 void place(Request &request, const Sizes &sizes, int rank) {
     const Layout where = schedule::layout(request.collective);
     const Buffers held = rank == request.root ? where.root : where.others;

@@ -7,7 +7,7 @@ using namespace stretto::api;
 
 namespace {
 
-// `size` is a count, or counts.
+// `size`: one count, or a count for each rank.
 template<class Size>
 stretto_status play(stretto_comm comm, Collective collective, const void *send, void *recv,
                     Size size, int dtype, int op, int root = 0) {

@@ -26,10 +26,11 @@ std::unique_ptr<stretto_comm_s> make(const stretto_comm_s &parent, const Child &
 stretto_comm join(stretto_comm parent, const Child &child) {
     try {
         return make(*parent, child).release();
-    } catch (const std::bad_alloc &) { // the other members wait for this one, or find it gone
+    } catch (const std::bad_alloc &) { // the other members find that this one has left
         parent->communicator.fail_together();
     } catch (const stretto::Error &error) {
-        // Those on other hosts cannot be told by way of the child, which is not there yet.
+        // Ranks on other hosts cannot learn of the error through the child, which does not exist
+        // yet.
         const bool only_here = error.status() == Status::memory || error.status() == Status::system;
         if (!child.origin.placement().one_host() && only_here)
             parent->communicator.fail_together();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: gatherv, scatterv and alltoallv, of which each pair of ranks alone knows the counts.
+// The C API: gatherv, scatterv and alltoallv, whose counts only the two ranks of each pair know.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -32,7 +32,7 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
                 "counts or displacements are too large for the address space");
         require(count == 0 || buffer != nullptr, "a buffer is NULL");
         next = first + count;
-        // Only parts that are received are ever written to.
+        // Only received parts are written.
         auto *const data = static_cast<std::byte *>(const_cast<void *>(buffer));
         result.push_back({rank, count == 0 ? nullptr : data + first * element, count * element});
     }
@@ -68,7 +68,7 @@ std::vector<Range> ranges(const Parts &parts) {
     return result;
 }
 
-// This rank's part, from itself to itself.
+// Copies the part that this rank sends to itself.
 void keep_own(const Exchange::Part &from, const Exchange::Part &to) {
     require(from.bytes == to.bytes,
             "what this rank sends to itself and what it expects of itself differ in count");
@@ -76,7 +76,8 @@ void keep_own(const Exchange::Part &from, const Exchange::Part &to) {
         std::memmove(to.data, from.data, from.bytes);
 }
 
-// To all others, beginning with the next rank, lest all begin with the same.
+// Messages to all others, beginning with the next rank, so that ranks do not all begin with the
+// same one.
 Parts to_others(const Parts &all, int rank) {
     Parts result;
     const std::size_t size = all.size();
@@ -159,7 +160,7 @@ Exchange alltoall(stretto_comm comm, std::vector<std::byte> &aside, const void *
     return what;
 }
 
-// Starts what `describe(request)` gives.
+// Starts the exchange that `describe(request)` gives.
 template<class Describe>
 stretto_request start(stretto_comm comm, const Describe &describe) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stands behind the handles of the C API, and how exceptions become statuses.
+// The objects behind the handles of the C API, and how exceptions become statuses.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@
 #include "stretto/stretto.h"
 
 namespace stretto::api {
-// settings.cpp: what a communicator that was just made goes by.
+// settings.cpp: the settings of a communicator that was just made.
 std::vector<SettingState> settings_of(const comm::Identity &me,
                                       const comm::Communicator &communicator);
 } // namespace stretto::api
@@ -37,15 +37,15 @@ struct stretto_comm_s {
                             const stretto::comm::ParentContext *origin = nullptr)
         : communicator(identity, origin),
           settings(stretto::api::settings_of(identity, communicator)) {}
-    const std::uint32_t process = stretto::process_mark(); // that it belongs to
+    const std::uint32_t process = stretto::process_mark(); // the communicator that it belongs to
     const int pid = getpid();
     stretto::comm::Communicator communicator;
     std::vector<stretto::SettingState> settings; // that it goes by
     std::atomic<std::uint64_t> limit_ns{0};      // of each call; 0: none
     std::set<std::string> told;                  // JSON that callers have been given
     std::vector<int> parent_ranks;           // of a communicator made of another, by its own ranks
-    bool shrunk = false;                     // another one is in its place
-    stretto_comm_s *let_go_before = nullptr; // in a child that was forked
+    bool shrunk = false;                     // a shrink has replaced it
+    stretto_comm_s *let_go_before = nullptr; // in a forked child
     std::mutex mutex;                        // of requests
     std::set<stretto_request_s *> requests;
     stretto::comm::Stats shown; // keeps the names of the last stretto_stats alive
@@ -56,18 +56,18 @@ struct stretto_request_s {
     stretto::comm::Request request = {};
     bool persistent = false;
     std::uint64_t tested_since = 0;                         // and had not ended; 0: not tested
-    stretto::engine::Queue::InFlightCall *flight = nullptr; // null when not running
+    stretto::engine::Queue::InFlightCall *flight = nullptr; // null if it is not running
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::p2p::Transfer *, 1> transfers = {};
-    std::optional<std::uint64_t> exchange = {}; // the number of the collective that they are
-    stretto_message *message = nullptr;         // where to tell what was received; may be null
-    std::vector<std::byte> aside = {}; // contributions that are overwritten while they are sent
+    std::optional<std::uint64_t> exchange = {}; // the call number of the collective that they form
+    stretto_message *message = nullptr; // where the caller wants source, tag and size; may be null
+    std::vector<std::byte> aside = {};  // copies of overwritten contributions
     std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
 };
 
 namespace stretto::api {
 
-// The message of this thread's last failure; no memory is needed to keep it.
+// The message of this thread's last failure; storing it needs no memory.
 class LastError {
 public:
     void operator=(const char *message) noexcept {
@@ -81,7 +81,8 @@ private:
 };
 inline thread_local LastError last_error;
 
-// No call ends in the middle because somebody cancels its thread: the thread ends when it leaves.
+// Defers the cancellation of this thread: if another thread cancels it inside a call, it ends when
+// it leaves the call.
 class Uncancelled {
 public:
     Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -106,7 +107,7 @@ stretto_status guarded(Body &&body) {
     } catch (const std::bad_alloc &) {
         last_error = "out of memory";
         return STRETTO_ERR_MEMORY;
-    } catch (const std::system_error &error) { // no thread, for instance
+    } catch (const std::system_error &error) { // for instance, no thread could be started
         last_error = error.what();
         return STRETTO_ERR_SYSTEM;
     } catch (const std::exception &error) {
@@ -120,14 +121,14 @@ stretto_status guarded(Body &&body) {
     }
 }
 
-// life.cpp: throws what is told in a child that was forked.
+// life.cpp: throws the error of a call in a forked child.
 [[noreturn]] void refuse_child(const stretto_comm_s &parents);
 
-// waiting.cpp: what may end the call that this thread begins.
+// waiting.cpp: the limits of the call that this thread begins.
 void enter_scope(const stretto_comm_s &comm);
 
-// The same for a function that uses `comm`, which may be NULL: in a child that was forked none does
-// anything.
+// The same for a function that uses `comm`, which may be NULL.  In a forked child such functions
+// only return an error.
 template<class Body>
 stretto_status guarded_in(stretto_comm comm, Body &&body) {
     return guarded([&] {
@@ -146,12 +147,12 @@ inline void require(bool condition, const char *message) {
 
 inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecordBytes; // in the address space
 
-// A request with everything checked that one rank can check alone.  `made`: the operation that `op`
-// is the number of, if it was created; whoever keeps the request keeps it, too.
+// A request, checked as far as one rank can check it alone.  `made`: the created operation with the
+// number `op`, if there is one; the caller keeps it as long as the request.
 comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
                       void *recv, std::size_t count, int dtype, int op, int root,
                       const reduce::Operation *made = nullptr);
-// The same of a collective without a root, with a count for each rank.
+// The same for a collective without a root that has a count for each rank.
 comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
                       void *recv, const std::size_t *counts, int dtype, int op, int root,
                       const reduce::Operation *made = nullptr);
@@ -161,7 +162,7 @@ using OperationPointer = std::shared_ptr<const reduce::Operation>;
 
 // The operation that was created as `op`; throws Error(argument) if there is none.
 OperationPointer created(int op);
-// Null for what is built in, or nothing.
+// Null if the operation is built in, or does not exist.
 inline OperationPointer created_or_null(int op) {
     return op < STRETTO_OP_CREATED ? nullptr : created(op);
 }
@@ -181,13 +182,13 @@ inline void release(stretto_request request) {
     delete request;
 }
 
-// settings.cpp: the program has set this; a child has it from its parent.
+// settings.cpp: the program has set this value; a child gets it from its parent.
 void note(stretto_comm comm, Setting setting, std::string_view value);
 void inherit_note(stretto_comm child, const stretto_comm_s &parent, Setting setting);
 
-// A request for what `start(request)` starts; nothing of it stays if that throws.  It is made
-// before: once others know of a call this rank must go on with it, so there must be no need of
-// memory then.
+// Makes a request, then starts it by `start(request)`; if that throws, the request is gone.  It is
+// made first, because once other ranks know of the call this rank must go on with it, and must not
+// need memory for that.
 template<class Start>
 stretto_request launch(stretto_comm comm, Start &&start) {
     const stretto_request made = comm->communicator.together([&] {
@@ -205,7 +206,7 @@ stretto_request launch(stretto_comm comm, Start &&start) {
     return made;
 }
 
-// Runs what may end in the failure of the communicator, outside of its calls.
+// Runs a body that may fail the communicator outside of its calls.
 template<class Body>
 void telling(stretto_comm comm, Body &&body) {
     try {
@@ -216,9 +217,9 @@ void telling(stretto_comm comm, Body &&body) {
     }
 }
 
-// messages.cpp: the end of a request of messages, which have all ended.  Releases it.
+// messages.cpp: ends and releases a request whose messages have all ended.
 void land(stretto_request request);
-// Waits until they have, and tells the caller how they ended.
+// Waits until all have ended, and returns the status.
 void finish(stretto_request request);
 
 } // namespace stretto::api

@@ -27,8 +27,8 @@ void warn_of_unknown_settings(int rank) {
         stretto::warn(unknown.sentence);
 }
 
-// Jobs that this process has joined, or one that it was forked from.  A child has its parent's
-// environment, but must not come in its place.
+// Jobs that this process, or a process that it was forked from, has joined.  A child has its
+// parent's environment, but must not join in its place.
 class Joined {
 public:
     void add(const stretto::comm::Identity &me) {
@@ -50,12 +50,13 @@ private:
 
 Joined &joined = *new Joined; // threads may outlive main()
 
-// Of a communicator that a child cannot use: what it maps is given back, all else is the parent's,
-// or private memory that may have been in use by another thread when it was copied.
+// Releases a communicator that a forked child cannot use.  Only its mappings are returned:
+// everything else belongs to the parent, or is private memory that another thread may have been
+// using at the time of the fork.
 void let_go(stretto_comm parents) {
     static std::atomic<stretto_comm> last{nullptr};
     parents->communicator.segment()->unmap_in_child();
-    parents->let_go_before = last.exchange(parents); // so that it is reachable, not lost
+    parents->let_go_before = last.exchange(parents); // keeps it reachable for leak checkers
 }
 
 stretto_comm open(const stretto::comm::Identity &me) {
@@ -72,7 +73,7 @@ stretto_comm open(const stretto::comm::Identity &me) {
     return made.release();
 }
 
-// Their errors are nobody's now.
+// No caller asks for their errors any more.
 void end(stretto_request request) {
     if (request->flight != nullptr)
         request->comm->communicator.queue().wait(*request->flight);

@@ -30,7 +30,7 @@ std::string names_of(bool (*wanted)(Isa)) {
     return names;
 }
 
-// "" if STRETTO_ISA cannot be read, of which stretto_settings tells.
+// "" if STRETTO_ISA is malformed, which stretto_settings reports.
 const char *kernels_in_use() {
     try {
         return stretto::reduce::name(stretto::reduce::best_isa()).data();

@@ -20,7 +20,7 @@ namespace {
 static_assert(STRETTO_ANY_SOURCE == stretto::p2p::kAny);
 static_assert(STRETTO_ANY_TAG == stretto::p2p::kAny);
 
-// Bytes of a message, or of the buffer for one.
+// The size in bytes of a message or of its buffer.
 std::size_t checked_bytes(stretto_comm comm, const void *buffer, std::size_t count, int dtype) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
     const Dtype type = dtype_of(dtype);
@@ -47,7 +47,7 @@ void tell(stretto_message *message, const Taken &taken) {
         *message = {taken.source, taken.tag, taken.bytes};
 }
 
-// Runs a call that is no collective.
+// Runs a call that is not a collective.
 template<class Body>
 void call(stretto_comm comm, const Body &body) {
     comm->communicator.admit();

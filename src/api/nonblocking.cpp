@@ -25,7 +25,7 @@ stretto_request start(stretto_comm comm, const Request &what, Kind kind,
     });
 }
 
-// Hands out the request that `body` makes.
+// Returns the request that `body` makes.
 template<class Body>
 stretto_status make(stretto_comm comm, stretto_request *request, Body &&body) {
     return guarded_in(comm, [&] {
@@ -35,7 +35,7 @@ stretto_status make(stretto_comm comm, stretto_request *request, Body &&body) {
     });
 }
 
-// `size` is a count, or counts.
+// `size`: one count, or a count for each rank.
 template<class Size>
 stretto_status start(stretto_comm comm, stretto_request *request, Collective collective,
                      const void *send, void *recv, Size size, int dtype, int op, int root = 0) {

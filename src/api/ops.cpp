@@ -15,8 +15,8 @@ using namespace stretto::api;
 
 namespace {
 
-// All operations of the process.  A number is never given twice, so that one which was freed is
-// known as such, and what was planned for it is never taken for another.
+// All operations of the process.  A number is never used twice.  So a freed operation is
+// recognised, and a plan that was made for it is never used for another one.
 class Operations {
 public:
     stretto_op add(Operation &&operation) {

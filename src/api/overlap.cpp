@@ -20,7 +20,7 @@ bool by_address(const Range &a, const Range &b) {
     return std::less<>()(a.first, b.first);
 }
 
-// Without those of no bytes, by address.
+// Sorts the parts by address, without empty ones.
 void sort(std::vector<Range> &ranges) {
     std::erase_if(ranges, [](const Range &range) { return range.bytes == 0; });
     std::sort(ranges.begin(), ranges.end(), by_address);
@@ -43,8 +43,8 @@ void keep_apart(std::vector<Range> send, std::vector<Range> recv) {
         if (const std::size_t shared = shared_bytes(recv[i - 1], recv[i]); shared != 0)
             refuse("the parts of two ranks in the receive buffer", shared,
                    "give each its own place");
-    // What is received is apart now: if any of it shares memory with a part that is sent, the last
-    // one before that or the first one after it does.
+    // Received parts do not overlap one another here.  So if any of them overlaps a sent part, it
+    // is the last one that begins before it or the first one that begins after.
     for (const Range &each : send) {
         const auto after = std::upper_bound(recv.begin(), recv.end(), each, by_address);
         if (after != recv.begin())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: what a call reads and what it writes share no memory.  Ranks would read what others
-// have written there already, and whether they do depends on the algorithm and on who is first.
+// The C API: checks that the buffers that a call reads and writes share no memory.  Otherwise a
+// rank might read data that another rank has already overwritten, depending on the algorithm and on
+// which rank is first.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +11,13 @@
 
 namespace stretto::api {
 
-// `bytes` at `first`; none are nowhere.
+// `bytes` bytes at `first`; an empty range overlaps nothing.
 struct Range {
     const void *first = nullptr;
     std::size_t bytes = 0;
 };
 
-// Bytes that both hold.  Addresses may be nonsense, so nothing is added to them.
+// The number of bytes that both contain.  Addresses may be invalid, so nothing is added to them.
 inline std::size_t shared_bytes(const Range &a, const Range &b) {
     const auto address = [](const Range &range) {
         return reinterpret_cast<std::uintptr_t>(range.first);
@@ -32,8 +33,8 @@ inline std::size_t shared_bytes(const Range &a, const Range &b) {
 
 // Throws Error(argument) if they share memory.
 void keep_apart(const Range &send, const Range &recv);
-// The same of buffers with a part for each rank: no part of what is sent shares memory with one
-// that is received, nor do two parts that are received.
+// The same for buffers with a part for each rank: no sent part shares memory with a received part,
+// and no two received parts share memory.
 void keep_apart(std::vector<Range> send, std::vector<Range> recv);
 
 } // namespace stretto::api

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: which algorithm serves, and what happened.
+// The C API: the selected algorithm, and statistics.
 #include <string>
 
 #include "base/spelling.hpp"
@@ -14,7 +14,7 @@ using namespace stretto::api;
 
 namespace {
 
-// A call of which only this is known.
+// A call of which only collective, count and type are known.
 Request call_of(stretto_comm comm, const char *collective, size_t count, int dtype) {
     const auto which = stretto::schedule::collective_named(collective);
     if (!which || *which == Collective::custom)
@@ -24,7 +24,7 @@ Request call_of(stretto_comm comm, const char *collective, size_t count, int dty
                         "scatter, alltoall and barrier exist");
     Request request = comm->communicator.barrier_request();
     if (*which != Collective::barrier) {
-        void *const unused = comm; // nothing is called: any buffer does
+        void *const unused = comm; // the call is not made, so any buffer will do
         request = checked(comm, Collective::allreduce, STRETTO_IN_PLACE, unused, count, dtype,
                           any_op(dtype_of(dtype)), 0);
         request.collective = *which;
@@ -32,7 +32,7 @@ Request call_of(stretto_comm comm, const char *collective, size_t count, int dty
     return request;
 }
 
-// Stays where it is as long as the communicator.
+// Keeps its address as long as the communicator lives.
 const char *kept(stretto_comm comm, std::string text) {
     const std::lock_guard lock(comm->mutex);
     return comm->told.insert(std::move(text)).first->c_str();

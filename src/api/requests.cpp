@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: what runs while the caller computes.
+// The C API: requests, which run while the caller computes.
 #include "handles.hpp"
 
 #include <utility>

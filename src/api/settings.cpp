@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: what Stretto goes by.
+// The C API: settings in force.
 #include <algorithm>
 #include <map>
 #include <unistd.h>
@@ -27,7 +27,8 @@ SettingState &state(std::vector<SettingState> &states, Setting setting) {
     return states[static_cast<std::size_t>(setting)];
 }
 
-// Who told this process its rank.  `stretto run` sets our own variables, which are read already.
+// The launcher that gave this process its rank.  `stretto run` sets Stretto's own variables, which
+// are read already.
 SettingSource told_by(const std::string &launcher) {
     if (launcher == "none")
         return SettingSource::fallback;
@@ -45,7 +46,7 @@ void identify(std::vector<SettingState> &states, const stretto::comm::Identity &
     set(Setting::job, me.job, 0);
 }
 
-// Rank 0's environment shapes the job; of a child, also the communicator that it was made of.
+// Rank 0's environment holds for the job; for a child, also that of its parent communicator.
 void shape(SettingState &state, std::uint64_t actual, int rank) {
     if (rank == 0 && state.number == actual)
         return;
@@ -55,10 +56,10 @@ void shape(SettingState &state, std::uint64_t actual, int rank) {
         state.source = SettingSource::program;
     state.value = actual == 0 ? "" : stretto::written_bytes(actual);
     state.number = actual;
-    state.error.clear(); // of this rank's own, which does not count
+    state.error.clear(); // this rank's own value, which is not used
 }
 
-// What a type or range is in words does not change.
+// The words for types and ranges never change.
 constinit stretto::Lazy<std::map<Setting, std::string>> words;
 
 const char *words_for(const SettingInfo &info) {

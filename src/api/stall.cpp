@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: hearing of a rank that does not come.
+// The C API: the stall callback.
 #include <cmath>
 
 #include "handles.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: how long calls may take, and what interrupts them.
+// The C API: time limits of calls, and interrupts.
 #include <cmath>
 
 #include "handles.hpp"
@@ -17,7 +17,7 @@ std::uint64_t checked_limit(double seconds) {
     return static_cast<std::uint64_t>(std::ceil(seconds * 1e9));
 }
 
-// The limit of this thread's calls while this lives.
+// Sets the limit of this thread's calls as long as this object lives.
 class Limited {
 public:
     explicit Limited(double seconds) { thread_limit_ns = checked_limit(seconds); }

@@ -17,8 +17,8 @@
 
 namespace stretto {
 
-// "0-3,8" as the kernel writes it: 0 1 2 3 8.  Reading stops at what is no such list, and at a
-// number above 8191.
+// "0-3,8" as the kernel writes it: 0 1 2 3 8.  Reading stops at the first character that does not
+// belong to such a list, and at a number above 8191.
 std::vector<std::size_t> processors_in(std::string_view list);
 
 class Caches {
@@ -31,8 +31,8 @@ public:
     // The last-level cache of a processor, named by the lowest processor that shares it.  If the
     // kernel names no cache, as in some virtual machines, the processors of a socket share one.
     std::optional<std::int32_t> of(std::size_t processor) const;
-    // The cache that all of these processors share; nothing if they have several, or one of them
-    // is not known.
+    // The last-level cache that all of these processors share.  Nothing if they have several
+    // caches, or if the cache of one processor is not known.
     std::optional<std::int32_t> shared_by(const std::vector<std::size_t> &processors) const;
 
 private:

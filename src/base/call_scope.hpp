@@ -11,13 +11,13 @@
 
 namespace stretto {
 
-// The rank was interrupted: somebody wants it to stop what it does.
+// The rank was interrupted: the program's interrupt function asked it to stop.
 class Interruption : public Error {
 public:
     explicit Interruption(const std::string &message) : Error(Status::interrupted, message) {}
 };
 
-// Of the call that this thread is in.
+// The limits of the call that this thread is in.
 struct CallScope {
     int rank = -1;              // for messages
     std::uint64_t limit_ns = 0; // 0: none
@@ -29,19 +29,21 @@ struct CallScope {
 };
 CallScope &call_scope();
 
-// Asks whether this thread is to stop: not 0.
+// The program's interrupt function: this thread stops if it returns anything but 0.
 struct Interrupt {
     int (*function)(void *context) = nullptr; // null: nothing interrupts it
     void *context = nullptr;
-    std::uint64_t asked = 0; // when, last
+    std::uint64_t asked = 0; // when it was asked last
 };
 Interrupt &interrupt();
 
-// Some thread has an interrupt, or some call a limit: until then nobody need look.
+// True once any thread has an interrupt function or any call a time limit.  While it is false, no
+// thread has to check.
 extern std::atomic<bool> scopes_in_use;
 
-// Throws Interruption if this thread is to stop.  Asks at most every 50 ms, so it may be called as
-// often as one likes; with no lock that the program's functions may want.
+// Throws Interruption if this thread is to stop.  Asks the program at most every 50 ms, so callers
+// may call it as often as they like.  The caller holds no lock that the program's functions may
+// need.
 void interruption_point();
 
 } // namespace stretto

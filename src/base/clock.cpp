@@ -16,7 +16,7 @@ namespace stretto {
 bool tsc_is_steady(unsigned edx, std::string_view clocksource) {
     while (!clocksource.empty() && clocksource.back() == '\n')
         clocksource.remove_suffix(1);
-    // That of Hyper-V is the counter on a scale.
+    // The clock source of Hyper-V is this counter, scaled.
     return (edx >> 8 & 1) != 0 && (clocksource.empty() || clocksource == "tsc" ||
                                    clocksource == "hyperv_clocksource_tsc_page");
 }

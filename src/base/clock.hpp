@@ -25,7 +25,7 @@ inline std::uint64_t now_ns() {
 // /sys names it; "" if it does not tell).  The kernel drops the counter where cores disagree.
 bool tsc_is_steady(unsigned edx, std::string_view clocksource);
 
-// Asked of this machine, before main.
+// Measured on this machine before main() begins.
 extern const bool kTscIsSteady;
 
 // The time-stamp counter where it is a clock, else nanoseconds.

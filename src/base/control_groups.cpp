@@ -76,8 +76,8 @@ bool lies_in(std::string_view path, std::string_view root) {
 
 void add_groups(std::vector<ControlGroup> &groups, const Mount &mount, std::string_view below,
                 int version) {
-    // The path of a process that was moved out of its container's namespace begins "/../": its
-    // group lies above what is mounted.
+    // If a process was moved out of its container's namespace, its path begins with "/../": its
+    // group lies above the mounted tree.
     if (below == "/.." || below.starts_with("/../"))
         below = {};
     while (!below.empty()) {
@@ -109,8 +109,8 @@ std::vector<ControlGroup> control_groups(std::string_view cgroup, std::string_vi
                            version);
                 found = true;
             }
-        // What is mounted bears another name: it is a group of this process all the same, if it is
-        // the only one.
+        // The mounted group has another name.  If it is the only one, it is a group of this process
+        // all the same.
         if (!found && mounts.size() == 1)
             add_groups(groups, mounts.front(), "", version);
     }
@@ -126,7 +126,8 @@ std::size_t reclaimable_of(std::string_view stat) {
             sum = *bytes > SIZE_MAX - sum ? SIZE_MAX : sum + *bytes;
         return bytes.has_value();
     };
-    // In version 1 "total_" is with the groups below, in version 2 all numbers are.
+    // In version 1, numbers that begin with "total_" include the groups below; in version 2 all
+    // numbers do.
     if (!add("total_inactive_file "))
         add("inactive_file ");
     if (!add("total_active_file "))
@@ -147,7 +148,7 @@ std::optional<std::size_t> room_of(std::string_view limit, std::string_view used
 }
 
 std::optional<unsigned> cores_of(std::string_view quota_and_period) {
-    // "max 100000" and "-1 100000" have none.
+    // "max 100000" and "-1 100000" mean that there is no quota.
     const auto quota = next_number<std::uint64_t>(quota_and_period);
     const auto period = next_number<std::uint64_t>(quota_and_period);
     if (!quota || !period || *period == 0)
@@ -180,7 +181,8 @@ std::optional<std::size_t> memory_left_by_groups(const std::string &root) {
                            stat);
         const std::string used = contents(folder + "memory.usage_in_bytes");
         const auto room = room_of(contents(folder + "memory.limit_in_bytes"), used, stat);
-        // The least limit of all groups above, also of those that a container does not see.
+        // The kernel's own answer: the least limit of all groups above, including groups that a
+        // container does not see.
         const auto above = line_after(stat, "hierarchical_memory_limit ");
         const auto under = above ? room_of(*above, used, stat) : std::nullopt;
         return room && under ? std::min(room, under) : room ? room : under;

@@ -4,8 +4,8 @@
 
 namespace stretto {
 
-// Tells the core that the thread waits: it yields to the other thread of the core, and leaves the
-// loop sooner.  Nothing where the processor has no such instruction.
+// Tells the core that this thread waits.  The core then favours its other hardware thread, and this
+// thread leaves its loop sooner.  Nothing where the processor has no such instruction.
 inline void cpu_pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

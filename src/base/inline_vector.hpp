@@ -88,8 +88,8 @@ private:
         capacity_ = static_cast<std::uint32_t>(capacity);
     }
 
-    // Those in the object.  From GCC 13 on, the compiler warns if it does not see that they fit in
-    // it.
+    // The elements that are kept in the object.  From GCC 13 on, the compiler warns if it does not
+    // see that they fit.
     void copy_few(T *to) const { std::copy(few_, few_ + std::min<std::size_t>(size_, Inline), to); }
 
     void take(InlineVector &other) {

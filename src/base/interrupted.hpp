@@ -22,11 +22,12 @@ auto uninterrupted(Call call) {
     }
 }
 
-// poll(2) for so many milliseconds, however many signals come meanwhile.
+// poll(2) for this many milliseconds, however many signals arrive meanwhile.
 int poll_for(std::span<pollfd> entries, int milliseconds);
 
-// Takes room in a file, as posix_fallocate(3), and returns an errno or 0.  It takes a piece at a
-// time: a file in memory gives back all that one call has taken when a signal comes.
+// Takes room in a file, as posix_fallocate(3) does, and returns an errno or 0.  It takes one piece
+// at a time: if a signal arrives, a file in memory gives back all that the interrupted call has
+// taken.
 int take_room(int file, std::size_t offset, std::size_t bytes);
 
 } // namespace stretto

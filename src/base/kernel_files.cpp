@@ -22,7 +22,7 @@ std::string contents(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
     std::string text;
     char part[4096];
-    // Reading that fails ends it, as the end of the file does; a lack of memory is an error.
+    // A read that fails ends the text, as the end of the file does.  Lack of memory is an error.
     while (file.read(part, sizeof(part)), file.gcount() > 0)
         text.append(part, static_cast<std::size_t>(file.gcount()));
     return text;

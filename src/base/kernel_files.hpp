@@ -17,17 +17,17 @@ namespace stretto {
 // The whole file; "" if it cannot be read.
 std::string contents(const std::string &path);
 
-// Another number in each PID namespace, whose process numbers have nothing to do with those of
-// others; 0 if it cannot be found out.
+// A number that identifies this process's PID namespace; process numbers of different namespaces
+// cannot be compared.  0 if it cannot be read.
 std::uint64_t pid_namespace();
 
-// Of /proc/meminfo: bytes that the machine has available.
+// Bytes that the machine has available, from /proc/meminfo.
 std::optional<std::size_t> available_of(std::string_view meminfo);
 
-// What stands behind `key` at the beginning of a line; nothing if no line begins so.
+// The text after `key` in the line that begins with it; nothing if no line does.
 std::optional<std::string_view> line_after(std::string_view text, std::string_view key);
 
-// The number that stands next, after spaces; what follows it stays in `text`.
+// Reads the next number, after spaces, and leaves the rest in `text`.
 template<class Number>
 std::optional<Number> next_number(std::string_view &text) {
     text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\n")));
@@ -39,14 +39,14 @@ std::optional<Number> next_number(std::string_view &text) {
     return number;
 }
 
-// Of /proc/<pid>/stat.
+// Fields of /proc/<pid>/stat.
 struct ProcessStat {
     std::string name;
     char state = '?'; // R running, S sleeping, T stopped, ...
     int parent = 0;
 };
 std::optional<ProcessStat> process_of(std::string_view stat);
-// When the process started, in ticks since the machine did; "?" if the text does not say.
+// When the process started, in ticks since boot; "?" if the text does not say.
 std::string start_of(std::string_view stat);
 
 } // namespace stretto

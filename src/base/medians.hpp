@@ -8,7 +8,7 @@
 
 namespace stretto {
 
-// Of at least one number.
+// The median of at least one number.
 template<class Numbers>
 auto median(Numbers numbers) {
     const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
@@ -16,7 +16,7 @@ auto median(Numbers numbers) {
     return *middle;
 }
 
-// Of each column of rows of numbers, as long as one another; at least one row.
+// The median of each column.  There is at least one row, and all rows are equally long.
 template<class Rows>
 std::vector<double> medians(const Rows &rows) {
     std::vector<double> found(rows.front().size()), column(rows.size());

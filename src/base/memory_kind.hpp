@@ -22,7 +22,7 @@ constexpr std::string_view words(MemoryKind kind) {
     return names[static_cast<int>(kind)];
 }
 
-// Throws Error(argument) for a number that stands for no kind.
+// Throws Error(argument) if the number is not one of a kind.
 inline MemoryKind memory_kind(std::uint64_t value) {
     if (value >= kMemoryKinds)
         throw Error(Status::argument, "memory kind " + std::to_string(value) +

@@ -17,8 +17,8 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     return x ^ (x >> 31);
 }
 
-// Of a text.  std::hash has other values in every C++ library: ranks may be built with different
-// ones, and compare what they hash.
+// The hash of a text.  The values of std::hash differ between C++ libraries; ranks may be built
+// with different ones, and they compare hashes.
 constexpr std::uint64_t mix(std::string_view text) {
     std::uint64_t result = text.size(), word = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {

@@ -14,10 +14,11 @@ namespace stretto {
 
 namespace {
 
-// A bit for each descriptor; those beyond are closed by exec only.  Most pages are never touched.
+// One bit for each descriptor.  Descriptors beyond the last bit are closed by exec only.  Most
+// pages are never touched.
 constexpr std::size_t kDescriptors = std::size_t{1} << 20;
 std::array<std::atomic<std::uint64_t>, kDescriptors / 64> kept;
-std::atomic<std::size_t> kept_words{0}; // all bits lie in so many
+std::atomic<std::size_t> kept_words{0}; // words that hold all bits
 
 constexpr std::size_t kMostLocks = 16;
 std::array<std::mutex *, kMostLocks> held;
@@ -25,7 +26,7 @@ std::atomic<std::size_t> held_count{0}, held_ready{0};
 
 std::atomic<std::uint32_t> last_mark{0};
 
-// The child has the parent's, and goes on from there.
+// A child begins with its parent's number and counts on from there.
 std::atomic<std::uint32_t> spare_mark{0};
 
 thread_local std::size_t locked = 0; // by the thread that forks
@@ -41,7 +42,7 @@ void after_fork() {
         held[i]->unlock();
 }
 
-// By the one thread of the child.  Only what a signal handler may call.
+// Runs in the only thread of the child, and calls only functions that a signal handler may call.
 void in_child() {
     const int error = errno;
     for (std::size_t word = 0; word < kept_words.load(std::memory_order_relaxed); ++word)
@@ -53,7 +54,8 @@ void in_child() {
     errno = error;
 }
 
-// The kernel empties this page in a child, also in one that no handler of fork() sees.
+// The kernel clears this page in every child, also in a child that was made without the handlers of
+// fork().
 std::atomic<std::uint32_t> *mark_page() {
     const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void *const page =

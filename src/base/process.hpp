@@ -19,23 +19,25 @@ extern std::atomic<std::uint32_t> *const mark; // 0 in a child that has not aske
 std::uint32_t new_mark() noexcept;
 } // namespace process_detail
 
-// Of this process: another one in every child that it forks, in whatever way.  Costs two loads.
+// The generation of this process: a number that is different in every child, however it was forked.
+// Costs two loads.
 inline std::uint32_t process_mark() noexcept {
     const std::uint32_t mark = process_detail::mark->load(std::memory_order_relaxed);
     return mark != 0 ? mark : process_detail::new_mark();
 }
 
-// What a child is told that uses what its parent has made.  `parent`: "rank 3 of job 'x'".
+// The error of a forked child that uses a communicator of its parent.  `parent`: "rank 3 of job
+// 'x'".
 Error used_in_child(const std::string &parent, int parent_process);
 
-// A descriptor that fork() closes in the child: a socket that stays open there would hide the end
-// of the parent.  Also between these two calls, by whichever thread.
+// From now on fork() closes this descriptor in the child, whichever thread forks: a socket that
+// stays open there would hide the end of the parent.
 void close_in_children(int descriptor) noexcept;
-// The caller closes it now.  False in a child that has closed it already.
+// The caller closes the descriptor now.  False in a child, where it is closed already.
 bool forget_descriptor(int descriptor) noexcept;
 
-// From now on fork() waits until nobody holds this lock, so that it is free in the child.  For
-// locks that are held shortly, and live as long as the process.
+// From now on fork() waits until no thread holds this lock, so that it is free in the child.  For
+// locks that threads hold for a short time and that live as long as the process.
 void hold_at_fork(std::mutex &mutex) noexcept;
 
 // A lock of the whole process, which is free in a child.  Not for other kinds of lock: a rwlock

@@ -79,7 +79,8 @@ RankFile::RankFile(const RankFileUse &use, const std::string &folder, std::strin
         [&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); }));
     if (!file.open())
         refuse(path_, "cannot make the file");
-    // Room now: a file system that is full later would be a signal.
+    // The file takes its room now: if the file system were full later, a write would raise a
+    // signal.
     errno = take_room(file.get(), 0, bytes_);
     if (errno != 0) {
         const int code = errno;

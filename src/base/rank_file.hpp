@@ -20,24 +20,24 @@ struct RankIdentity {
     int rank = 0, ranks = 1;
 };
 
-// What such files are of, for errors.
+// What the file is and which settings made it, for errors.
 struct RankFileUse {
     const char *what;   // "a trace"
     const char *remedy; // "STRETTO_TRACE names a folder for traces"
     const char *size;   // the setting that says how long it is, in brackets; "" if none does
 };
 
-// How it begins: who wrote it.
+// The head of the file: which rank wrote it.
 struct RankFileHeader {
-    std::uint64_t magic; // what comes behind; stored when the file can be read
+    std::uint64_t magic; // bytes after the head; stored when the file can be read
     std::uint64_t job_id;
     std::int32_t rank, ranks, pid;
     std::array<char, 256> host, job;
-    // Whose nanoseconds are in it: ranks with the same words share a clock.
+    // Names the clock of the file's times: ranks with the same words share a clock.
     std::array<char, 128> clock;
 };
 
-// All but the magic number.
+// Fills in everything but the magic number.
 RankFileHeader header_of(const RankIdentity &me);
 
 class RankFile {
@@ -63,7 +63,7 @@ private:
     std::byte *memory_ = nullptr;
 };
 
-// The text of such an array, which may not have an end.
+// The text in an array that may lack the final zero.
 std::string text_of(const char *text, std::size_t most);
 template<std::size_t N>
 std::string text_of(const std::array<char, N> &text) {
@@ -76,8 +76,8 @@ void put_text(std::array<char, N> &to, std::string_view text) {
     text.copy(to.data(), N - 1);
 }
 
-// A whole file, as words for their alignment; what is behind the last of them is left out.  Throws
-// Error(system): "cannot read the trace PATH: ...", where `what` is "the trace".
+// A whole file as 64-bit words, so that it is aligned; bytes after the last whole word are left
+// out.  Throws Error(system): "cannot read the trace PATH: ...", where `what` is "the trace".
 std::vector<std::uint64_t> read_words(const std::string &path, const char *what);
 
 } // namespace stretto

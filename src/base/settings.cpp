@@ -13,13 +13,13 @@ namespace stretto {
 
 namespace {
 
-// Null if it is not set, or to nothing.
+// Null if the variable is not set or empty.
 const char *set_to(const SettingInfo &entry, const Environment &environment) {
     const char *value = environment(entry.variable.data()); // literals end with a zero
     return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-// Of a variable that is none of ours, whether its value had better not be shown: STRETTO_SECRT,
+// Whether the value of an unknown variable may be a secret, which is not shown: STRETTO_SECRT,
 // STRETTO_SECRET_KEY.
 bool may_be_secret(std::string_view variable, std::string_view nearest) {
     return std::any_of(kSettings.begin(), kSettings.end(), [&](const SettingInfo &entry) {

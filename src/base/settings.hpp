@@ -62,7 +62,7 @@ enum class Setting {
 
 enum class SettingKind { bytes, duration, count, boolean, choice, text };
 
-// Who sets it.
+// Who sets it: a user or a launcher.
 enum class SettingGroup { user, launcher };
 
 struct SettingInfo {
@@ -73,19 +73,20 @@ struct SettingInfo {
     std::string_view meaning;
     // bytes, count: the range; duration: in nanoseconds.
     std::uint64_t least = 0, most = UINT64_MAX;
-    std::string_view unit = "";  // duration: of a number without one
-    std::string_view words = ""; // choice: what it takes, by spaces; count: the word for 0
+    std::string_view unit = "";  // duration: the unit of a number without one
+    std::string_view words = ""; // choice: the values, separated by spaces; count: the word for 0
     SettingGroup group = SettingGroup::user;
-    bool secret = false; // its value is told to nobody: kSet is
+    bool secret = false; // a secret: messages show kSet in place of the value
 };
 
-// What is told of a secret that is set.
+// Shown in place of the value of a secret.
 inline constexpr std::string_view kSet = "set";
 
 std::span<const SettingInfo> settings();
 const SettingInfo &info(Setting setting);
 std::string_view name(SettingKind kind);
-// What a value may be, in words: "bytes, for instance 65536, 64K or 2M; at least 4096".
+// Describes the values that the setting takes: "bytes, for instance 65536, 64K or 2M; at least
+// 4096".
 std::string takes(const SettingInfo &info);
 
 struct SettingValue {
@@ -94,10 +95,10 @@ struct SettingValue {
 };
 // As a setting is written: "64K", "2M", "1000".
 std::string written_bytes(std::uint64_t bytes);
-// And read: "64K", "64 KiB", "1000"; nothing if it is none.
+// Reads "64K", "64 KiB" or "1000"; nothing if the text is no size.
 std::optional<std::uint64_t> bytes_in(std::string_view text);
-// Throws Error(argument) that names the variable, the value and what would do.  "" is a value of
-// text settings only.
+// Throws Error(argument) that names the variable, the value and the values that it takes.  "" is a
+// value of text settings only.
 SettingValue parse(const SettingInfo &info, std::string_view text);
 
 // Where variables come from; null: not set.
@@ -114,17 +115,17 @@ bool enabled(Setting setting);
 std::string text(Setting setting); // text or choice
 bool given(Setting setting);       // by the environment
 
-// Where a value comes from.  Numbers are those of stretto_source in info.h.
+// Where a value comes from.  The numbers are those of stretto_source in info.h.
 enum class SettingSource {
     fallback,    // the default
     environment, // of this process
     program,     // a call of the program
     launcher,    // a launcher's own variables, as torchrun's
-    rank_0,      // rank 0, whose environment is the one that counts
+    rank_0,      // rank 0, whose environment holds for all ranks
 };
 std::string_view name(SettingSource source);
 
-// All that can be said of one.
+// Everything that `stretto info` shows of a setting.
 struct SettingState {
     const SettingInfo *info;
     std::string value; // as it was written, or the default; of a secret kSet
@@ -136,11 +137,12 @@ std::vector<SettingState> settings_in_force(const Environment &environment = fro
 // Throws Error(argument) for the first malformed one.
 void check_settings(const Environment &environment = from_process);
 
-// What begins with STRETTO_ in an environment (a list as of environ(7)) and is none of ours.
+// Variables of an environment (a list as in environ(7)) that begin with STRETTO_ and are no
+// settings.
 struct UnknownSetting {
     std::string variable;
     std::string value;    // kSet, if it may be meant to be a secret
-    std::string sentence; // that says so, and names the nearest real one
+    std::string sentence; // says that there is no such setting, and names the nearest real one
 };
 std::vector<UnknownSetting> unknown_settings(const char *const *environment);
 

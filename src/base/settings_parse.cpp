@@ -19,7 +19,7 @@ struct Unit {
     std::uint64_t factor;
 };
 
-// Powers of 1024, with or without "B" or "iB" behind.
+// Powers of 1024; "B" or "iB" may follow.
 constexpr std::array kBytes{Unit{"T", 1ull << 40}, Unit{"G", 1ull << 30}, Unit{"M", 1ull << 20},
                             Unit{"K", 1ull << 10}, Unit{"", 1}};
 constexpr std::array kTimes{Unit{"ns", 1}, Unit{"us", 1000}, Unit{"ms", 1'000'000},
@@ -65,7 +65,7 @@ bool read_bytes(std::string_view text, std::uint64_t &result) {
     return false;
 }
 
-// "600", "0.5", "30 ms", "2min"; a number alone is in `standard`.
+// "600", "0.5", "30 ms", "2min"; a number without a unit is in `standard`.
 bool read_duration(std::string_view text, std::string_view standard, std::uint64_t &result) {
     double number = 0;
     std::string_view rest;
@@ -76,11 +76,11 @@ bool read_duration(std::string_view text, std::string_view standard, std::uint64
     for (const Unit &unit : kTimes)
         if (same_word(rest, unit.name)) {
             const double nanoseconds = std::round(number * static_cast<double>(unit.factor));
-            // What a 64-bit number holds; infinite and not a number fail here too.
+            // Whether 64 bits hold the value; infinity and NaN fail here too.
             if (!(nanoseconds >= 0 && nanoseconds < 18e18))
                 return false;
             result = static_cast<std::uint64_t>(nanoseconds);
-            // The shortest time that is not "for ever" or "not at all".
+            // The shortest time: 0 means "for ever" or "not at all".
             if (result == 0 && number > 0)
                 result = 1;
             return true;

@@ -11,7 +11,7 @@
 namespace stretto {
 
 inline constexpr std::uint64_t kLongestNs =
-    1'000'000'000'000'000'000; // ns: 31 years; leaves room for sums
+    1'000'000'000'000'000'000; // 31 years; sums of such times still fit
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46; // of address space
 inline constexpr std::uint64_t kMostRanks = 65536;
 
@@ -89,7 +89,7 @@ inline constexpr std::array kSettings{
                 .fallback = "",
                 .meaning = "each of the two rings of a rank in shared memory, a power of two; by "
                            "default 512K to 2M by number of ranks, 512K to 8M between hosts",
-                .least = 8192, // the least in which the largest record has room
+                .least = 8192, // the least size that holds the largest record
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::slice_bytes,
                 .variable = "STRETTO_SLICE_BYTES",

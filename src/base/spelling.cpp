@@ -7,7 +7,8 @@
 
 namespace stretto {
 
-// Row by row, three rows kept: distance(i, j) of the first i characters of a and j of b.
+// Computes distance(i, j), of the first i characters of a and the first j of b, row by row; three
+// rows are kept.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j)
@@ -28,7 +29,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view nearest_word(std::string_view wrong, std::span<const std::string_view> words) {
     constexpr std::size_t kLongestBytes =
-        128; // a longer one is like no word; and time is its square
+        128; // a longer text is like no word, and the time grows with the square
     wrong = wrong.substr(0, kLongestBytes);
     std::string_view nearest;
     std::size_t least = SIZE_MAX;

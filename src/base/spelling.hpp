@@ -9,15 +9,15 @@
 
 namespace stretto {
 
-// Insertions, deletions, replacements and exchanges of neighbours that turn one into the other, no
-// part of the word being changed twice.
+// The number of insertions, deletions, replacements and exchanges of neighbours that turn one word
+// into the other, where no part of the word is changed twice.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The word that is nearest, the first of several; "" if there are none.
+// The nearest word (of several, the first); "" if there are no words.
 std::string_view nearest_word(std::string_view wrong, std::span<const std::string_view> words);
 
-// Text from outside, fit to be shown in a message: what cannot be printed becomes "?", and beyond
-// 80 characters it is cut.
+// Text from outside, made fit for a message: characters that cannot be printed become "?", and
+// after 80 characters the text is cut.
 std::string shown(std::string_view text);
 
 // Without the spaces around it.

@@ -11,8 +11,8 @@
 
 namespace stretto {
 
-// Values are those of stretto.h.  From kRecordBase on: elements of as many bytes as the value is
-// beyond it, which operations of the caller's own understand alone.
+// Values are those of stretto.h.  kRecordBase + n stands for elements of n bytes, which only the
+// caller's own operations can reduce.
 enum class Dtype : std::uint32_t {
     i8,
     i16,
@@ -31,7 +31,7 @@ enum class Dtype : std::uint32_t {
     boolean,
 };
 
-// Up to avg, values are those of stretto.h; the others can be created.
+// Up to avg, values are those of stretto.h; the caller creates the others.
 enum class ReduceOp : std::uint8_t {
     sum,
     prod,
@@ -63,7 +63,7 @@ constexpr bool is_record(Dtype dtype) {
     return static_cast<int>(dtype) >= kRecordBase;
 }
 
-// Whether a number stands for a type.
+// Whether a number is the value of a type.
 constexpr bool is_dtype(std::uint64_t value) {
     return value < kDtypes || (value > kRecordBase && value <= kRecordBase + kLargestRecordBytes);
 }
@@ -116,9 +116,9 @@ constexpr std::string_view name(ReduceOp op) {
     return names[static_cast<int>(op)];
 }
 
-// The table of what can be reduced how; docs/data.md gives the reasons.  Integers wrap and have no
-// average; floating-point numbers have no bits; complex numbers have no order either; and what the
-// sum of truth values is, libraries do not agree on.
+// Which operations reduce which types; docs/data.md gives the reasons.  Integers wrap and have no
+// average; floating-point numbers have no bitwise operations; complex numbers have no order either;
+// and libraries do not agree on the sum of truth values.
 constexpr bool supports(Dtype dtype, ReduceOp op) {
     using enum ReduceOp;
     const auto any_of = [op](auto... ops) { return ((op == ops) || ...); };
@@ -134,7 +134,7 @@ constexpr bool supports(Dtype dtype, ReduceOp op) {
     return false;
 }
 
-// The same at one look: bit `op` of the type's.
+// The same as a bit set: bit `op` of the type's entry.
 inline constexpr auto kSupportedOps = [] {
     std::array<std::uint32_t, kDtypes> bits{};
     for (int dtype = 0; dtype < kDtypes; ++dtype)
@@ -150,7 +150,7 @@ constexpr std::uint32_t supported_ops(Dtype dtype) {
     return kSupportedOps[static_cast<std::size_t>(dtype)];
 }
 
-// Whether the order of operands makes no difference to a bit of the result: integers wrap.
+// Whether every order of the operands gives the same bits: true for integers, which wrap.
 constexpr bool exact(Dtype dtype, ReduceOp op) {
     return !is_user_defined(op) &&
            (family(dtype) == Family::integer || family(dtype) == Family::boolean);

@@ -12,7 +12,7 @@ void warn(std::string_view sentence) noexcept {
         if (enabled(Setting::warn))
             std::fprintf(stderr, "stretto: %.*s (STRETTO_WARN=0 silences this)\n",
                          static_cast<int>(sentence.size()), sentence.data());
-    } catch (...) { // a setting that makes no sense has been told elsewhere
+    } catch (...) { // a malformed setting is reported elsewhere
     }
 }
 

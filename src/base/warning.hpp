@@ -10,7 +10,7 @@ namespace stretto {
 // One line on standard error, unless STRETTO_WARN=0.
 void warn(std::string_view sentence) noexcept;
 
-// One line on standard error.  Whether STRETTO_LOG asks for it is the caller's affair.
+// One line on standard error.  The caller checks whether STRETTO_LOG asks for it.
 void log(std::string_view sentence) noexcept;
 
 } // namespace stretto

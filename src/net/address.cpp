@@ -67,18 +67,19 @@ std::optional<Address> Address::numeric(std::string_view host, std::uint16_t por
     const std::string text(host);
     if (text.find('\0') != std::string::npos)
         return std::nullopt;
-    // Not by getaddrinfo: for that "10.1" is an address, too.
+    // getaddrinfo is not used: it takes "10.1" for an address, too.
     sockaddr_in v4{};
     if (inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
         v4.sin_family = AF_INET;
         return Address(reinterpret_cast<sockaddr *>(&v4), sizeof(v4)).with_port(port);
     }
-    int error = 0; // it knows the scope behind '%'
+    int error = 0; // it understands the scope after '%'
     const Found found = look_up(text, AF_INET6, AI_NUMERICHOST, error);
     if (found == nullptr)
         return std::nullopt;
     const Address address(found->ai_addr, found->ai_addrlen);
-    // It takes a scope for others, too, where it means nothing and cannot be read back.
+    // It accepts a scope for other addresses too, where the scope has no meaning and cannot be read
+    // back.
     if (address.family() == AF_INET6 && address.raw_.v6.sin6_scope_id != 0 &&
         !address.is_link_local())
         return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Addresses: as people write them, and as the kernel takes them.
+// Addresses, as text and in the kernel's form.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace stretto::net {
 class Address {
 public:
     Address() = default;
-    // As the kernel gives it; none, if it is of another family.  An IPv4 address that comes as an
-    // IPv6 one (::ffff:10.0.0.1, from a socket that takes both) is the IPv4 address.
+    // From the kernel's form; no address, if it is of another family.  An IPv4 address that comes
+    // as an IPv6 one (::ffff:10.0.0.1, from a socket that takes both) is the IPv4 address.
     Address(const sockaddr *address, socklen_t size);
-    // "10.0.0.1", "::1", "fe80::1%eth0"; nothing for names, and for what is no address.
+    // Reads "10.0.0.1", "::1", "fe80::1%eth0"; nothing for a name or any other text.
     static std::optional<Address> numeric(std::string_view host, std::uint16_t port);
     // Every address of this host.
     static Address any(int family, std::uint16_t port);
@@ -30,8 +30,8 @@ public:
     std::uint16_t port() const;
     Address with_port(std::uint16_t port) const;
     bool is_loopback() const;
-    bool is_link_local() const;                 // means something together with an interface only
-    bool same_host(const Address &other) const; // whatever the ports
+    bool is_link_local() const;                 // valid only together with an interface
+    bool same_host(const Address &other) const; // ports are ignored
     // Whether the first `bits` bits of both are the same.
     bool same_network(const Address &other, unsigned bits) const;
 
@@ -59,22 +59,22 @@ struct Endpoint {
     std::uint16_t port = 0;
 };
 
-// Not whether it exists.
+// Checks the form, not whether the host exists.
 bool can_name_host(std::string_view text);
 
-// "node7:29400", "10.0.0.1:29400", "[::1]:29400".  Throws Error(argument) that names `variable`,
-// where the text is from, and says what it takes.
+// Reads "node7:29400", "10.0.0.1:29400", "[::1]:29400".  Throws Error(argument) that names
+// `variable`, the source of the text, and describes its values.
 Endpoint parse_endpoint(std::string_view variable, std::string_view text);
 
-// Looks an endpoint up again and again, since a name may come into being only when its host starts.
-// Name servers may take long to answer: a thread asks them, which is left to itself if nobody waits
-// for it any more.
+// Looks up an endpoint again and again, since a name may become known only when its host starts.  A
+// thread asks the name servers, which may take long to answer.  If the caller stops waiting, the
+// thread ends by itself.
 class Resolving {
 public:
     explicit Resolving(Endpoint endpoint);
     // The addresses, once they are known.  Never waits.
     std::optional<std::vector<Address>> progress(std::uint64_t now);
-    // How the last look-up ended, for errors.
+    // The result of the last look-up, for errors.
     const std::string &last() const { return last_; }
 
 private:
@@ -82,7 +82,7 @@ private:
     void start();
 
     Endpoint endpoint_;
-    std::shared_ptr<LookUp> look_up_; // that is under way; null: none is
+    std::shared_ptr<LookUp> look_up_; // the look-up that is running; null: none
     std::uint64_t next_ = 0, pause_ns_ = 100'000'000;
     std::string last_ = "no name server has answered";
 };

@@ -5,10 +5,10 @@
 
 namespace stretto::net {
 
-// Throws Error(argument) if STRETTO_CONGESTION names none that this machine allows.
+// Throws Error(argument) if STRETTO_CONGESTION names an algorithm that this machine does not allow.
 void check_congestion();
 
-// Gives it to the socket; one that is no TCP socket, as those of tests, stays as it is.
+// Sets it for the socket.  A socket that is not TCP, as in tests, is left unchanged.
 void choose_congestion(int socket);
 
 } // namespace stretto::net

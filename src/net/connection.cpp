@@ -16,11 +16,11 @@ namespace stretto::net {
 
 namespace {
 
-// A call takes up to 1,024 pieces.  That many small frames are more than are ever joined, and the
+// The kernel takes up to 1,024 pieces in a call.  So many small frames never wait together, and the
 // list has to be made for each call.
 constexpr std::size_t kMostPieces = 128;
 
-// System calls after which other connections have their turn.
+// After this many system calls other connections get their turn.
 constexpr int kTurnSyscalls = 16;
 
 std::size_t bytes_in(std::span<const iovec> pieces) {
@@ -34,7 +34,7 @@ bool nothing_now() {
     return errno == EAGAIN || errno == EWOULDBLOCK;
 }
 
-// What an errno means to those who wait for the peer.
+// What an errno says about the peer, for errors.
 std::string in_words(int error) {
     switch (error) {
     case ECONNRESET:
@@ -93,7 +93,7 @@ bool Connection::flush() {
         traffic_.bytes_sent += static_cast<std::uint64_t>(taken);
         writer_.written(static_cast<std::size_t>(taken));
         if (static_cast<std::size_t>(taken) < asked)
-            break; // the kernel is full
+            break; // the kernel's buffer is full
     }
     return !mute_ && !failure_;
 }
@@ -129,7 +129,7 @@ Connection::Received Connection::receive(FrameReceiver &receiver) {
             return Received::broken;
         }
         if (static_cast<std::size_t>(come) < asked)
-            return Received::all; // asking again would find nothing, or little
+            return Received::all; // another call would find little or nothing
     }
     return Received::some;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A connection that is open: frames in both directions, without blocking.  A small frame takes one
-// system call on either side; payloads are sent from where they are and, if their user has a place
-// for them, received right there.
+// An open connection: frames in both directions, without blocking.  A small frame takes one system
+// call on either side.  Payloads are sent from where they are, and received directly into the
+// receiver's buffer if it provides one.
 //
-// Not for several threads at a time.
+// Only one thread may use a connection at a time.
 #pragma once
 
 #include <cstddef>
@@ -34,14 +34,15 @@ std::string in_words(const Peer &peer);
 std::string place(const Peer &peer);
 
 struct ConnectionLimits {
-    std::size_t payload = std::size_t{16} << 20; // the longest; what is longer ends the connection
-    std::size_t buffer = std::size_t{64} << 10;  // for what comes in
+    std::size_t payload = std::size_t{16}
+                          << 20; // the longest payload; a longer one ends the connection
+    std::size_t buffer = std::size_t{64} << 10; // of the receive buffer
 };
 
 // What a connection has done so far.
 struct Traffic {
-    std::uint64_t send_calls = 0, receive_calls = 0; // of the system, that moved something
-    std::uint64_t vain_sends = 0, vain_receives = 0; // that did not
+    std::uint64_t send_calls = 0, receive_calls = 0; // system calls that moved data
+    std::uint64_t vain_sends = 0, vain_receives = 0; // system calls that moved none
     std::uint64_t bytes_sent = 0, bytes_received = 0;
     std::uint64_t frames_sent = 0, frames_received = 0;
 };
@@ -53,30 +54,31 @@ public:
     int descriptor() const { return socket_.get(); }
     const Peer &peer() const { return peer_; }
 
-    // Queues a frame, to go with the next flush().  Gives its number: what the pieces of its
-    // payload lie in must stay as it is until frames_sent() has reached that.  The frame's own
-    // length is not looked at, only that of the pieces.
+    // Queues a frame for the next flush() and returns its number.  The memory of its payload's
+    // pieces must not change until frames_sent() has reached that number.  The frame's own length
+    // is ignored: that of the pieces counts.
     std::uint64_t queue(const Frame &frame, std::span<const iovec> payload = {}) {
         return writer_.queue(frame, payload);
     }
     std::uint64_t frames_sent() const { return writer_.frames_sent(); }
     std::size_t queued_bytes() const { return writer_.queued_bytes(); }
 
-    // Sends what the kernel takes.  False: nothing can be sent any more.  What the peer has sent
-    // before is still to be received, and then that the connection is broken.
+    // Sends as much as the kernel takes.  False: the connection cannot send any more.  The caller
+    // can still receive what the peer sent before; after that, receive() reports the broken
+    // connection.
     bool flush();
-    // Whether something is left, for which the socket must become writable.
+    // Whether data is left to send, so that the socket must become writable.
     bool wants_to_send() const { return !writer_.empty() && !mute_ && !failure_; }
 
     enum class Received {
-        all,    // there is nothing more now
-        some,   // there may be more: others first, then call again
-        broken, // nothing will come any more
+        all,    // no more data now
+        some,   // there may be more: serve other connections first, then call again
+        broken, // no more data will arrive
     };
-    // Takes in what has come.  What the receiver throws leaves the connection unusable.
+    // Receives the data that has arrived.  If the receiver throws, the connection is unusable.
     Received receive(FrameReceiver &receiver);
 
-    // Why it is broken; it says who the peer is.
+    // Why it is broken; the text names the peer.
     const std::optional<Error> &failure() const { return failure_; }
     const std::string &why() const { return why_; } // the same without the peer
     Traffic traffic() const;
@@ -90,7 +92,7 @@ private:
     FrameReader reader_;
     Traffic traffic_;
     std::string mute_reason_, why_;
-    bool mute_ = false; // nothing can be sent any more
+    bool mute_ = false; // sending is no longer possible
     std::optional<Error> failure_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What two ranks agree on when a connection is opened, and why one is refused.
+// The role of a connection, on which its two ranks agree when they open it, and the reasons for
+// refusing one.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,11 @@
 
 namespace stretto::net {
 
-// Of everything that travels over a connection after it is opened.  How connections are opened does
-// not depend on it, so that two versions can tell each other that they are two.
+// The version of the protocol that is spoken after a connection is opened.  Opening a connection
+// does not depend on it, so that two versions can report their mismatch.
 inline constexpr std::uint16_t kProtocol = 1;
 
-// Numbers are those on the wire.
+// The numbers are those on the wire.
 enum class ConnectionKind : std::uint8_t { rendezvous = 1, data = 2, control = 3 };
 std::string_view name(ConnectionKind kind);
 
@@ -31,20 +32,20 @@ struct ConnectionRole {
 // "data connection 2 of rank 3 to rank 0".
 std::string in_words(const ConnectionRole &purpose);
 
-// What both sides hold when a connection is opened.
+// What both sides know once a connection is open.
 struct Agreement {
     ConnectionRole purpose;
     Key key; // of this connection alone
 };
 
-// The answer of the rank that listens.  Numbers are those on the wire.
+// The answer of the rank that listens.  The numbers are those on the wire.
 enum class Verdict : std::uint8_t {
     welcome = 1,
-    secret = 2,   // the other side does not know it; all that it is told
+    secret = 2,   // the other side does not know the secret, and learns only that
     protocol = 3, // another version
-    rank = 4,     // not this rank is wanted, or no rank of this job wants it
+    rank = 4,     // the wrong rank, or a rank of another job
     epoch = 5,    // not the one that the listener is in
-    unwanted = 6, // by those who use the connection: there is one already, ...
+    unwanted = 6, // by the user of the connection: for instance, there is one already
 };
 
 // Why a connection has not come about.
@@ -58,24 +59,24 @@ enum class Refusal : std::uint8_t {
     unwanted,
     late,        // it did not answer in time
     closed,      // it closed the connection, or broke it off
-    crowded,     // it had to make room for others
+    crowded,     // it was closed to make room for others
     descriptors, // this process has no descriptors left
-    unreachable, // nobody could be reached at the address
+    unreachable, // the address could not be reached
 };
 inline constexpr std::size_t kRefusals = 12;
 std::string_view name(Refusal refusal);
 
-// What is known of the other side.  Only what a verdict says, and what is said with the proof of
-// the secret, is true; all else is a stranger's word.
+// What is known of the other side.  A verdict, and anything that comes with the proof of the
+// secret, is authentic.  Everything else may be false.
 struct Other {
     ConnectionRole purpose;     // as it was asked for
     std::uint16_t protocol = 0; // of the listener
     std::uint32_t rank = 0;     // of the listener
     std::uint64_t epoch = 0;    // of the listener
-    std::string first_bytes;    // of a stranger, fit to be shown
+    std::string first_bytes;    // the first bytes of an unknown peer, made printable
 };
 
-// The end of a sentence that begins with who it is: "speaks version 2 of the protocol, ...".
+// The end of a sentence whose subject is the peer: "speaks version 2 of the protocol, ...".
 std::string told_to_initiator(Refusal refusal, const Other &other);
 std::string told_to_responder(Refusal refusal, const Other &other);
 

@@ -14,7 +14,7 @@ namespace stretto::net {
 
 namespace {
 
-// Whether another try may have another outcome.
+// Whether another attempt may succeed.
 bool passes(Refusal refusal, const Other &other) {
     switch (refusal) {
     case Refusal::late:
@@ -22,7 +22,8 @@ bool passes(Refusal refusal, const Other &other) {
     case Refusal::crowded:
     case Refusal::descriptors:
     case Refusal::unreachable: return true;
-    case Refusal::epoch: return other.epoch < other.purpose.epoch; // it will follow
+    case Refusal::epoch:
+        return other.epoch < other.purpose.epoch; // the job's change of epoch will reach it
     default: return false;
     }
 }
@@ -102,7 +103,7 @@ void Connector::finish() {
     fail(status_of(refusal), ": it " + told_to_initiator(refusal, handshake_->other()));
 }
 
-// Another address at once; after all of them a pause.
+// Tries the next address at once, and pauses after the last one.
 void Connector::again(Refusal why, int error, std::uint64_t now) {
     const Other other = handshake_ ? handshake_->other() : Other{};
     last_ = "the last time " + target().text() + " " + told_to_initiator(why, other) +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Opens a connection to a rank that listens, or will: it tries until it succeeds, is turned down
-// for good, or the time is over.
+// Opens a connection to a rank that listens, or will listen.  It tries until it succeeds, the other
+// rank refuses it for good, or the time is over.
 //
-// Without a thread: whoever owns it waits for its descriptor and calls progress().
+// It has no thread: its owner waits for its descriptor and calls progress().
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ namespace stretto::net {
 struct DialOptions {
     std::uint64_t deadline = UINT64_MAX; // of now_ns()
     Address from = {};                   // the address of this host to connect from, or none
-    // How long it may take to connect, and then to prove itself; who proves itself too late is
-    // given twice as long each time, up to the most: all ranks of a job knock at once, perhaps over
-    // slow links or on few processors.  And how long to wait between two tries: at first, and at
+    // The time to connect, and then to complete the proof.  If the proof is too late, the next
+    // attempt gets twice as long, up to the maximum, since all ranks of a job may connect at once
+    // over slow links or on few processors.  And the pause between two attempts: at first, and at
     // most.
     std::uint64_t try_ns = 5'000'000'000, most_try_ns = 60'000'000'000;
     std::uint64_t least_pause_ns = 10'000'000, most_pause_ns = 500'000'000;
@@ -31,28 +31,30 @@ struct DialOptions {
 
 class Connector {
 public:
-    // `addresses`: of the rank `purpose.to`; they are tried in turn.
+    // `addresses`: those of the rank `purpose.to`, which are tried in turn.
     Connector(const Key &job, const ConnectionRole &purpose, std::vector<Address> addresses,
               DialOptions options = {});
 
     enum class State { trying, open, failed };
     State state() const { return state_; }
-    // Goes on as far as it can without waiting.
+    // Progresses as far as it can without waiting.
     State progress(std::uint64_t now);
-    // Whether a try is being made; else it rests between two.
+    // Whether an attempt is running; otherwise it pauses between two.
     bool tries_now() const { return connecting_ || handshake_; }
-    // For what to wait before the next call; the descriptor is -1 while it waits for time alone.
+    // What the owner waits for before the next call; the descriptor is -1 while only time has to
+    // pass.
     pollfd waits_for() const;
     std::uint64_t wake_at() const; // of now_ns(), at the latest
 
-    // The address that it tries, or was the last one.
+    // The address of this attempt, or of the last one.
     const Address &target() const { return addresses_[tries_ % addresses_.size()]; }
-    // While it tries, for errors: how often, and how the last try ended.
+    // For errors while it tries: the number of attempts, and how the last one failed the last one
+    // ended.
     std::string so_far() const;
     std::uint64_t failed_tries() const { return tries_; }
-    // Once, when it is open.
+    // Called once, when it is open.
     Opened take();
-    // When it failed: who, whom, where, why, and what to do.
+    // After a failure: the two ranks, the address, the reason and the remedy.
     const Error &failure() const { return *failure_; }
 
 private:
@@ -73,13 +75,13 @@ private:
     std::optional<Initiator> handshake_;   // over it
     std::uint64_t try_ends_ = 0;           // of the try that is being made
     std::uint64_t next_try_ = 0, pause_ns_;
-    std::uint64_t proof_ns_;  // how long the next may take, once connected
-    std::uint64_t tries_ = 0; // that have failed
+    std::uint64_t proof_ns_;  // time for the next proof
+    std::uint64_t tries_ = 0; // failed attempts
     std::string last_;        // how
     std::optional<Error> failure_;
 };
 
-// Waits for it.  Throws its failure.
+// Waits until it is open.  Throws its failure.
 Opened wait_for(Connector &connector);
 
 } // namespace stretto::net

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the proofs are made of: keys, random numbers, keyed hashes.  All of it is BLAKE2b with 32
-// bytes, as Monocypher has it (third_party/monocypher).
+// The cryptography of the proofs: keys, random numbers, keyed hashes.  All of it is BLAKE2b with 32
+// bytes, from Monocypher (third_party/monocypher).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace stretto::net {
 
 using Bytes32 = std::array<std::byte, 32>;
 
-// A key that is wiped out of memory with its owner.
+// A key whose memory is wiped when its owner ends.
 class Key {
 public:
     Key() = default;
@@ -28,12 +28,12 @@ private:
     Bytes32 bytes_{};
 };
 
-// A hash of all that is added, which only those can compute who know the key.  Hashes with
-// different labels have nothing to do with each other.
+// A hash of all added data, which only a holder of the key can compute.  Hashes with different
+// labels are independent.
 class KeyedHash {
 public:
     KeyedHash(const Key &key, std::string_view label);
-    // Of secrets that are no key yet, of any length.
+    // Makes a key from a secret of any length.
     explicit KeyedHash(std::string_view label);
     ~KeyedHash();
     KeyedHash(const KeyedHash &) = delete;
@@ -50,13 +50,13 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// In a time that does not tell where they differ.
+// Compares in constant time.
 bool same(const Bytes32 &a, const Bytes32 &b);
 
-// Overwrites, even if nobody reads it again.
+// Overwrites memory; the compiler cannot drop the stores.
 void wipe(std::span<std::byte> memory);
 
-// From the kernel.  Throws Error(system) if it gives none.
+// Random bytes from the kernel.  Throws Error(system) if it gives none.
 Bytes32 random_bytes();
 
 } // namespace stretto::net

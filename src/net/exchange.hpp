@@ -8,7 +8,7 @@
 
 namespace stretto::net {
 
-// What both sides get out of it.
+// The result for either side.
 struct Opened {
     Descriptor socket;
     Agreement agreement;
@@ -16,8 +16,8 @@ struct Opened {
 };
 
 enum class Progress { waiting, over, closed };
-// Sends and receives what the socket lets it; does not block.  closed: the other side has gone
-// before the handshake was over.
+// Sends and receives as much as the socket allows, without blocking.  closed: the other side closed
+// the connection before the handshake was over.
 Progress exchange(int socket, Handshake &handshake);
 
 } // namespace stretto::net

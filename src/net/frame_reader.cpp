@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t kShownAlignBytes = 16; // bytes by which payloads in the buffer are aligned
 
-// Behind a large payload only what fits into this is read with it: most likely a header, and if
-// another large payload follows that, all of it but this can be read right to its place.
+// After a large payload, at most this much is read together with it: most likely a header.  If
+// another large payload follows, all of it except these bytes can be received directly into its
+// place.
 constexpr std::size_t kBehindBytes = 4096;
 
 } // namespace
@@ -29,15 +30,16 @@ FrameReader::FrameReader(std::size_t most, std::size_t buffer)
 
 std::span<const iovec> FrameReader::room() {
     if (inside_ && landing_.how == Landing::How::memory) {
-        // All that had come is in its place, so the buffer is empty.
+        // All received data is in its place, so the buffer is empty.
         room_[0] = {landing_.memory + done_, rest()};
         room_[1] = {buffer_.get(), kBehindBytes};
         return room_;
     }
-    // A payload that is to be shown whole must fit behind its beginning.
+    // The buffer must have room for the whole payload if it is shown in one piece.
     if (begin_ == end_ || capacity_ - end_ < capacity_ / 2)
         move_to(0);
-    // Behind a large one another is likely: only its header shall come here.
+    // After a large payload another large one is likely: only its header should come into the
+    // buffer.
     const std::size_t most = begin_ == end_ && after_large_ ? kBehindBytes : capacity_ - end_;
     room_[0] = {buffer_.get() + end_, most};
     return std::span(room_).first(1);
@@ -83,7 +85,7 @@ std::string FrameReader::start_frame(FrameReceiver &receiver) {
     if (frame->length > most_)
         return "sent a frame of " + std::to_string(frame->length) + " bytes, where at most " +
                std::to_string(most_) + " are agreed on";
-    landing_ = receiver.begin(*frame); // if this throws, the header is still there
+    landing_ = receiver.begin(*frame); // if this throws, the header stays in the buffer
     begin_ += kFrameHeaderBytes;
     frame_ = *frame;
     done_ = 0;
@@ -91,13 +93,13 @@ std::string FrameReader::start_frame(FrameReceiver &receiver) {
     if (landing_.how == Landing::How::whole && frame_.length > capacity_)
         throw Error(Status::internal,
                     "a frame of " + std::to_string(frame_.length) + " bytes is to be shown whole");
-    // There is room: the header was there.
+    // There is room, where the header was.
     if (landing_.how != Landing::How::memory)
         move_to(begin_ - begin_ % kShownAlignBytes);
     return "";
 }
 
-// Of the frame that has begun, what has come; whether that is all of it.
+// Gives out the received part of the current frame; true if that completes it.
 bool FrameReader::give(FrameReceiver &receiver) {
     const std::span<const std::byte> here(buffer_.get() + begin_, end_ - begin_);
     std::size_t take = std::min(here.size(), rest());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames on their way in.  Small ones come together, as many as there are, into a buffer of the
-// connection; the payload of a large one goes right to where its user wants it.
+// Reads frames.  Small frames come together into a buffer of the connection, as many as have
+// arrived.  The payload of a large frame is received directly into the memory that the receiver
+// names.
 #pragma once
 
 #include <array>
@@ -16,27 +17,28 @@
 
 namespace stretto::net {
 
-// Where a payload goes.
+// The destination of a payload.
 struct Landing {
     enum class How {
-        whole,  // it is shown in one piece where it lies in the buffer; at most as long as that
-        pieces, // it is shown piece by piece, as it comes
-        memory, // it is put at `memory`, which has room for all of it
+        whole,  // shown in one piece in the buffer, which must be large enough
+        pieces, // shown piece by piece, as it arrives
+        memory, // received into `memory`, which has room for all of it
     };
     How how = How::whole;
     std::byte *memory = nullptr;
 };
 
-// Who gets the frames of a connection.  What is shown is there only during the call, and begins at
-// a multiple of 16 bytes in memory.
+// The receiver of a connection's frames.  Data that it is shown is valid only during the call, and
+// is aligned to 16 bytes.
 class FrameReceiver {
 public:
     virtual ~FrameReceiver() = default;
-    // A frame begins.  Asked again for the same one only if it throws.
+    // A frame begins.  Called again for the same frame only after it has thrown.
     virtual Landing begin(const Frame &frame) = 0;
-    // The bytes from `offset` on; but for the last, pieces are multiples of 64 bytes.
+    // The bytes from `offset` on.  All pieces except the last are multiples of 64 bytes.
     virtual void piece(const Frame &frame, std::size_t offset, std::span<const std::byte> bytes);
-    // All of it is there.  `payload`: if it was to be shown whole, or lies in memory; else empty.
+    // The frame is complete.  `payload`: the payload if it is shown in one piece or was received
+    // into memory; otherwise empty.
     virtual void end(const Frame &frame, std::span<const std::byte> payload) = 0;
 };
 
@@ -44,13 +46,13 @@ class FrameReader {
 public:
     static constexpr std::size_t kGrainBytes = 64;
 
-    // Longer payloads than `most` are refused.
+    // Payloads longer than `most` are refused.
     FrameReader(std::size_t most, std::size_t buffer);
 
-    // Where what comes next is to be read to, in this order; never without room.
+    // The memory into which the next data is to be read, in this order; never empty.
     std::span<const iovec> room();
-    // So many bytes of that have come.  Gives frames to the receiver.  "", or what is wrong with
-    // them; then no more may follow.  Throws what the receiver throws, and can go on.
+    // This many bytes were read.  Passes frames to the receiver.  Returns "" or what is wrong with
+    // them; then no more may follow.  Throws what the receiver throws, and can be called again.
     std::string arrived(std::size_t bytes, FrameReceiver &receiver);
 
     bool between_frames() const { return !inside_ && begin_ == end_; }
@@ -72,10 +74,10 @@ private:
 
     std::size_t most_, capacity_;
     std::unique_ptr<std::byte[], Free> buffer_;
-    std::size_t begin_ = 0, end_ = 0; // of what has come and is not given out yet
+    std::size_t begin_ = 0, end_ = 0; // of data that has arrived and is not passed on yet
     std::array<iovec, 2> room_{};
 
-    bool inside_ = false; // of this frame, of whose payload `done_` bytes are given out:
+    bool inside_ = false; // of the current frame, of whose payload `done_` bytes are passed on:
     Frame frame_;
     Landing landing_;
     std::size_t done_ = 0;

@@ -43,7 +43,7 @@ std::size_t FrameWriter::gather(std::span<iovec> pieces) const {
         }
         if (count == pieces.size())
             return false;
-        // sendmsg(2) takes what it only reads by a pointer that is not to const.
+        // sendmsg(2) only reads the data, but its pointer is not to const.
         auto *const from = static_cast<std::byte *>(const_cast<void *>(data));
         pieces[count++] = {from + skip, size - skip};
         skip = 0;

@@ -58,7 +58,7 @@ Bytes32 bytes32(std::span<const std::byte> bytes) {
     return result;
 }
 
-// How a stranger introduces itself: "SSH-2.0-OpenSSH_9.2", "GET / HTTP/1.1".
+// The first bytes of an unknown peer, as text: "SSH-2.0-OpenSSH_9.2", "GET / HTTP/1.1".
 std::string first_line(std::span<const std::byte> bytes) {
     constexpr std::size_t kEnoughBytes = 24;
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()),
@@ -110,7 +110,7 @@ void Handshake::want(std::size_t bytes, std::uint64_t opening) {
     arrived_ = 0;
 }
 
-// The one before it has gone: the two sides take turns.
+// The packet before it is sent, since the two sides take turns.
 void Handshake::send(std::span<const std::byte> packet) {
     std::copy(packet.begin(), packet.end(), out_.begin());
     end_ = packet.size();
@@ -127,12 +127,12 @@ void Handshake::refuse(Refusal refusal) {
     state_ = State::refused;
 }
 
-// Of all that both sides have said so far.
+// The hash of all packets so far.
 Bytes32 Handshake::hash(const char *label, std::span<const std::byte> more) const {
     return KeyedHash(job_, label).add(greeting_).add(challenge_).add(more).finish();
 }
 
-// ---- who connects
+// ---- the side that connects
 
 Initiator::Initiator(const Key &job, const ConnectionRole &purpose, const Bytes32 &nonce)
     : Handshake(job) {
@@ -162,8 +162,8 @@ void Initiator::take_challenge() {
 void Initiator::take_verdict() {
     const std::span<const std::byte> head = packet().first(kVerdictHeadBytes);
     const auto verdict = static_cast<Verdict>(get<std::uint8_t>(head, 0));
-    // This one comes without a proof: who does not share our secret cannot give one.  That it can
-    // be forged does not matter; whoever can do that can just as well cut the line.
+    // This verdict comes without a proof: a peer that does not know our secret cannot give one.  It
+    // can be forged, but an attacker who can do that can also cut the connection.
     if (verdict == Verdict::secret ||
         !same(hash(kResponderProves, head), bytes32(packet().subspan(kVerdictHeadBytes))))
         return refuse(Refusal::secret);
@@ -173,11 +173,11 @@ void Initiator::take_verdict() {
     if (const auto refusal = refusal_of(verdict))
         return refuse(*refusal);
     if (verdict != Verdict::welcome)
-        return refuse(Refusal::unwanted); // by a reason that only a later version knows
+        return refuse(Refusal::unwanted); // for a reason that only a later version knows
     agree(other_.purpose, head);
 }
 
-// ---- who listens
+// ---- the side that listens
 
 Responder::Responder(const Key &job, const LocalIdentity &station, const Bytes32 &nonce,
                      Judge judge)
@@ -211,14 +211,14 @@ void Responder::take_proof() {
     answer(judge(other_.purpose));
 }
 
-// What the initiator says is true now.  Versions first: in another one, all else may mean another
-// thing.
+// From here on the initiator's words are authentic.  Versions are compared first: in another
+// version, everything else may have another meaning.
 Verdict Responder::judge(const ConnectionRole &purpose) const {
     if (purpose.protocol != station_.protocol)
         return Verdict::protocol;
     if (!is_kind(purpose.kind))
         return Verdict::unwanted;
-    // Where a job meets, rank 0 speaks for its host as others do for theirs.
+    // During bootstrap, rank 0 acts for its host as the other node leaders do for theirs.
     const bool to_itself =
         purpose.from == station_.rank && purpose.kind != ConnectionKind::rendezvous;
     if (purpose.to != station_.rank || to_itself || purpose.from >= station_.size)

@@ -8,14 +8,14 @@
 //     proof      32 bytes                  ->
 //                                          <-   verdict    48 bytes: answer, proof
 //
-// A proof is a hash of greeting and challenge, and so of both nonces, under the job's key: one that
-// was recorded proves nothing, as the nonces are others.  The proofs of the two sides have
-// different labels, so that none can be sent back as the other.  The initiator, who has connected,
-// proves first: strangers learn from a listener nothing but that it is one.  Packets have fixed
-// sizes and this form in every version of the protocol; which version is spoken afterwards is part
-// of the purpose.
+// A proof is a hash of greeting and challenge, and so of both nonces, under the job's key.  A
+// recorded proof is useless, as the nonces of another handshake differ.  The proofs of the two
+// sides have different labels, so that one cannot be sent back as the other.  The initiator, which
+// has connected, proves first: a stranger learns nothing from a listener except that it listens.
+// Packets have fixed sizes and this form in every version of the protocol; which version is spoken
+// afterwards is part of the purpose.
 //
-// No socket and no clock: bytes in, bytes out.
+// This code has no socket and no clock: bytes in, bytes out.
 #pragma once
 
 #include <array>
@@ -38,18 +38,18 @@ public:
     enum class State { running, agreed, refused };
     virtual ~Handshake() = default;
 
-    // Over when there is a verdict and what is to be sent is sent.
+    // It is over when there is a verdict and everything is sent.
     bool over() const { return state_ != State::running && outgoing().empty(); }
     State state() const { return state_; }
     const Agreement &agreement() const { return agreement_; } // if agreed
     Refusal refusal() const { return refusal_; }              // if refused
     const Other &other() const { return other_; }
 
-    // Where the other side's next bytes go; empty if none are expected.  Never more than the packet
-    // that is due, so that what follows the handshake stays in the socket.
+    // The memory for the other side's next bytes; empty if none are expected.  It never exceeds the
+    // packet that is due, so that data after the handshake stays in the socket.
     std::span<std::byte> wanted();
     void arrived(std::size_t bytes);
-    // What is to be sent; empty if nothing is.
+    // The bytes to send; empty if there are none.
     std::span<const std::byte> outgoing() const {
         return std::span(out_).first(end_).subspan(sent_);
     }
@@ -59,8 +59,8 @@ protected:
     explicit Handshake(const Key &job) : job_(job) {}
     virtual void take_packet() = 0; // the wanted one is there
     void send(std::span<const std::byte> packet);
-    // `opening`: the packet's first eight bytes; 0: any.  A stranger is known by them, however
-    // little it has to say.
+    // `opening`: the packet's first eight bytes; 0: any.  They show whether the peer speaks this
+    // protocol, however little it sends.
     void want(std::size_t bytes, std::uint64_t opening = 0);
     std::span<const std::byte> packet() const { return std::span(in_).first(wanted_); }
     void agree(const ConnectionRole &purpose, std::span<const std::byte> verdict);
@@ -99,19 +99,19 @@ private:
     bool proved_ = false;
 };
 
-// Who listens.
+// The rank that listens.
 struct LocalIdentity {
     std::uint32_t rank = 0;
     std::uint32_t size = 1; // ranks of the job
     std::uint64_t epoch = 0;
     std::uint16_t protocol = kProtocol;
-    bool every_epoch = false; // is let in: whoever takes the connection tells them apart
+    bool every_epoch = false; // accepted: the user of the connection checks the epoch
 };
 
 // The side that listens.
 class Responder : public Handshake {
 public:
-    // Asked once about each initiator that has proved itself: whether such a connection is wanted.
+    // Called once for each initiator that has proved itself: whether such a connection is wanted.
     using Judge = std::function<bool(const ConnectionRole &)>;
     Responder(const Key &job, const LocalIdentity &station, const Bytes32 &nonce, Judge judge = {});
 

@@ -20,7 +20,7 @@ namespace {
 
 std::optional<unsigned> number_in(const std::string &file) {
     const std::string text = contents(file);
-    unsigned number = 0; // a driver that does not know says -1, or refuses to be read
+    unsigned number = 0; // a driver that does not know gives -1 or cannot be read
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     return error == std::errc() && number > 0 ? std::optional(number) : std::nullopt;
 }
@@ -32,7 +32,8 @@ unsigned ones(std::span<const std::uint8_t> bytes) {
     return count;
 }
 
-// Of a netmask; not by way of Address, in which ::ffff:0:0 would become an IPv4 address.
+// The length of a netmask.  Address is not used, since it would turn ::ffff:0:0 into an IPv4
+// address.
 unsigned prefix_of(const sockaddr *mask) {
     if (mask == nullptr)
         return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network interfaces of this host, and which of them a peer is to be reached by.
+// The network interfaces of this host, and the choice of the one by which to reach a peer.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,11 @@ struct Interface {
     bool up = false; // switched on, and with a carrier
     bool loopback = false;
     unsigned mtu = 0;                 // bytes; 0: not known
-    std::optional<unsigned> megabits; // per second, where the driver tells
+    std::optional<unsigned> megabits; // per second, if the driver reports it
     std::vector<Assigned> addresses;
 };
 
-// As they are now, in the kernel's order.
+// The interfaces as they are now, in the kernel's order.
 std::vector<Interface> interfaces();
 // For messages: "eth0 10.0.0.3/24, eth1 (down), lo 127.0.0.1/8".
 std::string in_words(std::span<const Interface> all);
@@ -46,12 +46,13 @@ private:
     std::vector<std::string> words_;
     bool excludes_ = false, whole_ = false;
 };
-// Of the setting in force.  Throws Error(argument) if it makes no sense.
+// The filter of the setting in force.  Throws Error(argument) if the setting is malformed.
 void check_interface_filter();
-// All interfaces if it makes no sense: this rank still has to tell the others why it does not come.
+// As above, but all interfaces if the setting is malformed: this rank still has to tell the others
+// why it fails.
 InterfaceFilter interface_filter();
 
-// Where a peer is, as far as one knows.
+// What is known of a peer's location.
 enum class Place { anywhere, other_host };
 
 struct LocalAddress {
@@ -60,13 +61,13 @@ struct LocalAddress {
 };
 
 // The address from which the kernel sends to `peer`: nothing is sent.  Throws Error(system) if
-// there is no way, naming the peer and the interfaces of this host.
+// there is no route; the error names the peer and the interfaces of this host.
 Address source_toward(const Address &peer);
 
 // The address of this host at which `peer` reaches it: `source`, from where the kernel would send,
 // if the filter takes its interface; else that of an interface which the filter does take, best one
 // in the peer's own network.  Throws Error(argument) if there is none, and for a loopback address
-// when the peer is on another host; says what there is and what to set.
+// if the peer is on another host.  The error lists the interfaces and names the setting to change.
 LocalAddress choose_local(const Address &peer, Place place, const Address &source,
                           const InterfaceFilter &filter, std::span<const Interface> all);
 // The same, of this host as it is now and with the settings in force.

@@ -15,7 +15,8 @@ namespace stretto::net {
 
 namespace {
 
-// After the kernel has run out of something, and nothing that we hold would help.
+// The pause after the kernel has run out of a resource and closing a connection of ours would not
+// help.
 constexpr std::uint64_t kRestNs = 100'000'000; // ns
 
 Descriptor open_spare() {
@@ -73,7 +74,7 @@ void Listener::progress(std::uint64_t now) {
             knocks = true;
     }
     drop_late(now);
-    // Last: who makes room for others must not be among the events.
+    // Runs last: a peer that makes room for others must not be among the events.
     if (knocks)
         accept_all(now);
     std::erase_if(strangers_, [](const auto &each) { return each->gone; });
@@ -103,8 +104,8 @@ void Listener::turn_away(UnauthenticatedPeer &stranger, Refusal why) {
     forget(stranger);
 }
 
-// To close a socket is not enough: in a child that this process has forked it may still be open,
-// and then go on to be watched.
+// Closing a socket is not enough: it may still be open in a forked child, and epoll would go on
+// watching it.
 void Listener::forget(UnauthenticatedPeer &stranger) {
     epoll_ctl(poll_.get(), EPOLL_CTL_DEL, stranger.socket.get(), nullptr);
     stranger.socket = Descriptor();
@@ -117,7 +118,7 @@ void Listener::drop_late(std::uint64_t now) {
             turn_away(*stranger, Refusal::late);
 }
 
-// Whether one more may be let in; else accepting rests until there is.
+// Whether there is room for one more handshake; otherwise accepting pauses until there is.
 bool Listener::has_room(std::uint64_t now) {
     std::erase_if(strangers_, [](const auto &each) { return each->gone; });
     if (strangers_.size() < options_.strangers)
@@ -145,7 +146,7 @@ void Listener::go_on() {
 }
 
 void Listener::accept_all(std::uint64_t now) {
-    // No more at a time than there are places: those who are inside have their turn, too.
+    // Accepts at most as many as there are places, so that running handshakes get their turn, too.
     for (std::size_t i = 0; i < options_.strangers; ++i) {
         if (!has_room(now))
             return;
@@ -171,7 +172,7 @@ Listener::Accepted Listener::accept_one(std::uint64_t now) {
         case EINVAL:
         case ENOTSOCK:
         case EOPNOTSUPP: throw_errno("cannot accept connections at " + address_.text());
-        default: return Accepted::one; // it has gone again, or its way here has
+        default: return Accepted::one; // the peer or its route has gone again
         }
     }
     const Address peer = remote_address(socket.get());
@@ -179,7 +180,8 @@ Listener::Accepted Listener::accept_one(std::uint64_t now) {
     strangers_.push_back(std::make_unique<UnauthenticatedPeer>(UnauthenticatedPeer{
         std::move(socket), peer, now, Responder(job_, station_, random_bytes(), options_.judge)}));
     UnauthenticatedPeer &stranger = *strangers_.back();
-    // Told once for each news: everything that is there is taken, and all is sent that can be.
+    // The event set reports each change once, so this receives everything that has arrived and
+    // sends everything that it can.
     if (!watch(poll_.get(), EPOLL_CTL_ADD, stranger.socket.get(), EPOLLIN | EPOLLOUT | EPOLLET,
                &stranger)) {
         turn_away(stranger, Refusal::descriptors);
@@ -189,8 +191,9 @@ Listener::Accepted Listener::accept_one(std::uint64_t now) {
     return Accepted::one;
 }
 
-// Without descriptors a connection can be neither taken nor refused: it stays in the queue, and the
-// listener ready, for ever.  So one descriptor is kept to be given up for that.
+// Without a free descriptor a connection can be neither accepted nor refused: it stays in the
+// queue, and the listener stays ready for ever.  So one spare descriptor is kept open, to be closed
+// in that case.
 Listener::Accepted Listener::turn_one_away() {
     spare_ = Descriptor();
     sockaddr_storage from{};
@@ -199,7 +202,9 @@ Listener::Accepted Listener::turn_one_away() {
     const bool turned = Descriptor(uninterrupted([&] {
                             return accept4(socket_.get(), raw, &size, SOCK_CLOEXEC);
                         })).open();
-    const bool nobody = !turned && errno == EAGAIN; // who has no descriptor left is not told before
+    const bool nobody =
+        !turned &&
+        errno == EAGAIN; // no refusal is reported earlier if this process has no descriptor left
     spare_ = open_spare();
     if (turned)
         refuse(Refusal::descriptors, {}, Address(raw, size));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lets in the connections of a job's own ranks, and nobody else.  Everybody on the network may
-// knock, as often and as long as they like: they cost a bounded number of descriptors and a little
-// time, and never keep a rank out.
+// Accepts connections of the job's own ranks, and of no other process.  Any process of the network
+// may connect, as often and as long as it likes: all of them together cost a bounded number of
+// descriptors and little time, and never keep a rank out.
 //
-// Without a thread: whoever owns it waits for its descriptor and calls progress().
+// A listener has no thread: its owner waits for its descriptor and calls progress().
 #pragma once
 
 #include <array>
@@ -24,19 +24,20 @@
 namespace stretto::net {
 
 struct ListenerOptions {
-    // Who is being let in at a time; each costs a descriptor, of which a process often has 1,024.
-    // Others wait in the kernel's queue.
+    // Handshakes at a time.  Each costs a descriptor, of which a process often has 1,024.  Other
+    // connections wait in the kernel's queue.
     std::size_t strangers = 128;
-    // How long proving itself may take: as long as the most patient initiator waits
-    // (connector.hpp). Who only stays costs others nothing: the next rule takes its place away.
+    // The time for a proof: as long as the most patient initiator waits (connector.hpp).  A peer
+    // that just stays connected harms no other: the next rule takes its place away.
     std::uint64_t patience_ns = 60'000'000'000;
-    // When all places are taken, the oldest makes room, but not before it had so much time: a proof
-    // takes two round trips, and a thousand ranks that come at once must not drive one another out.
-    // Longer, and fewer strangers would do to fill the queue: these are 6,400 a second.
+    // When all places are taken, the oldest handshake is dropped, but not before it has had this
+    // time: a proof takes two round trips, and a thousand ranks that connect at once must not
+    // displace one another.  With a longer time fewer strangers could fill the queue; with this one
+    // it takes 6,400 a second.
     std::uint64_t grace_ns = 20'000'000;
-    // Whether such a connection is wanted, asked of ranks that have proved themselves.
+    // Called for ranks that have proved themselves: whether such a connection is wanted.
     Responder::Judge judge = {};
-    // Is told of the first refusal of each kind, in a sentence.
+    // Called with a sentence for the first refusal of each kind.
     std::function<void(Refusal, const std::string &)> report = {};
 };
 
@@ -49,7 +50,7 @@ public:
     Listener(const Listener &) = delete;
     Listener &operator=(const Listener &) = delete;
 
-    // What it listens at; the port is the one to tell others.
+    // The address that it listens at, with the port that peers connect to.
     const Address &address() const { return address_; }
 
     // Readable when progress() has something to do; at wake_at() (of now_ns(); UINT64_MAX: never)
@@ -61,7 +62,8 @@ public:
     // The next connection that is agreed on.
     std::optional<Opened> take();
 
-    // The job goes on in another epoch.  Who is being let in into the old one has to come again.
+    // The job continues in another epoch.  A peer whose handshake names the old one has to connect
+    // again.
     void set_epoch(std::uint64_t epoch);
 
     std::size_t strangers() const { return strangers_.size(); }
@@ -85,7 +87,7 @@ private:
     void go_on();
 
     Descriptor socket_, poll_;
-    Descriptor spare_; // to be given up for a moment when there are no others
+    Descriptor spare_; // the spare descriptor, closed for a moment when there are no others
     Key job_;
     LocalIdentity station_;
     ListenerOptions options_;
@@ -95,7 +97,7 @@ private:
     std::deque<Opened> opened_;
     std::array<std::uint64_t, kRefusals> refused_{};
     std::uint64_t rests_until_ = 0; // does not accept; 0: it does
-    bool full_ = false;             // for want of places; else of descriptors or memory
+    bool full_ = false; // all places are taken, or else no descriptors or memory are left
 };
 
 } // namespace stretto::net

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Listening in a range of ports, which a firewall lets through.
+// Listens in a range of ports, which a firewall lets through.
 #include <algorithm>
 #include <charconv>
 

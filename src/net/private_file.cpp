@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading a file that nobody else may read, nor put another in place of.
+// Reads a file that no other user may read or replace.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -51,8 +51,8 @@ bool of_user_or_root(const struct stat &status) {
     return status.st_uid == geteuid() || status.st_uid == 0;
 }
 
-// Whoever may write into a folder may put another file in place of ours.  Where only owners may
-// rename (the sticky bit, as /tmp has it), that is not so.
+// A user who may write into a folder may replace a file in it, unless the folder has the sticky bit
+// (as /tmp), by which only owners may rename.
 void check_folders(const std::string &path, std::string folder) {
     for (;; folder = folder_of(folder)) {
         struct stat status{};
@@ -73,11 +73,12 @@ void check_folders(const std::string &path, std::string folder) {
 } // namespace
 
 std::string private_text(const std::string &path) {
-    // Both where the name leads and where it is: a link is as safe as the folder that it lies in.
+    // Checks the folder of the target and the folder of the name: a link is as safe as the folder
+    // that holds it.
     const std::string real = real_path(path);
     check_folders(path, real_path(folder_of(path)));
     check_folders(path, folder_of(real));
-    // Not blocking: a pipe would have us wait for its writer.
+    // Opens without blocking: a pipe would make this process wait for its writer.
     const Descriptor file(uninterrupted(
         [&] { return open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }));
     struct stat status{};
@@ -90,7 +91,7 @@ std::string private_text(const std::string &path) {
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         refuse(path, "others may read or write it",
                "chmod 600 '" + shown(path) + "', and make a new one if somebody may have read it");
-    // One character more than a secret may have shows that there are more.
+    // Reads one character more than a secret may have, to see whether the text is too long.
     std::string text(Secret::kMostBytes + sizeof("\r\n"), '\0');
     std::size_t size = 0;
     while (size < text.size()) {

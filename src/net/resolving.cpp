@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names that may not be known yet.
+// Looks up names that may not be known yet.
 #include <algorithm>
 #include <atomic>
 #include <system_error>
@@ -38,7 +38,8 @@ void Resolving::start() {
         return look_up_->ask();
     try {
         named_thread("stretto-resolve", [asked = look_up_] { asked->ask(); }).detach();
-    } catch (const std::system_error &) { // no thread: then it may take long
+    } catch (const std::system_error
+                 &) { // no thread could be started: asks in this one, which may take long
         look_up_->ask();
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which address of this host a peer reaches it at.
+// Finds the address at which a peer reaches this host.
 #include <cerrno>
 #include <cstring>
 
@@ -21,7 +21,7 @@ std::string family_name(const Address &address) {
     return address.family() == AF_INET6 ? "IPv6" : "IPv4";
 }
 
-// "" if no interface has it: an address may be this host's by its routes alone.
+// "" if no interface has it: an address may belong to this host by its routes alone.
 std::string interface_of(const Address &address, std::span<const Interface> all) {
     for (const Interface &interface : all)
         for (const Interface::Assigned &assigned : interface.addresses)
@@ -33,7 +33,7 @@ std::string interface_of(const Address &address, std::span<const Interface> all)
 } // namespace
 
 Address source_toward(const Address &peer) {
-    // A datagram socket that is connected sends nothing, but has been given its way.
+    // Connecting a datagram socket sends nothing, but selects the route.
     const Descriptor socket(::socket(peer.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!socket.open())
         throw_errno("cannot open a datagram socket to find the way to " + peer.host());
@@ -54,7 +54,7 @@ LocalAddress choose_local(const Address &peer, Place place, const Address &sourc
     LocalAddress chosen{interface_of(source, all), source};
     if (!filter.takes(chosen.interface)) {
         chosen.address = Address();
-        bool neighbours = false; // in one network with the peer
+        bool neighbours = false; // in the peer's network
         for (const Interface &interface : all)
             for (const Interface::Assigned &assigned : interface.addresses) {
                 const Address &address = assigned.address;

@@ -55,7 +55,7 @@ std::string secret_file(const Environment &environment) {
     if (std::string file = value_of(Setting::secret_file, environment); !file.empty())
         return file;
     const char *const config = environment("XDG_CONFIG_HOME");
-    if (config != nullptr && *config == '/') // a relative one counts as not set
+    if (config != nullptr && *config == '/') // a relative path counts as not set
         return std::string(config) + "/stretto/secret";
     const char *const home = environment("HOME");
     return home != nullptr && *home == '/' ? std::string(home) + "/.config/stretto/secret" : "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The secret that all ranks of a job know and nobody else.  It is never printed, copied into
-// messages or sent: connections prove that both sides know it (net/handshake.hpp).
+// The secret that only the ranks of a job know.  It is never printed, copied into messages or sent:
+// connections prove that both sides know it (net/handshake.hpp).
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,13 @@
 
 namespace stretto::net {
 
-// Where it is looked for, in this order.
+// The places where it is looked for, in this order.
 enum class SecretSource { setting, file };
 
 class Secret {
 public:
-    // 32 hexadecimal digits are 128 bits, which nobody guesses, whatever has been recorded.
+    // Characters.  32 hexadecimal digits are 128 bits, which cannot be guessed, even by an attacker
+    // who has recorded connections.
     static constexpr std::size_t kLeastBytes = 32, kMostBytes = 4096; // characters
 
     // White space around the value does not count: files end with a new line.  `origin`, for
@@ -32,7 +33,7 @@ public:
     SecretSource source() const { return source_; }
     const std::string &origin() const { return origin_; }
 
-    // The key of one job: what is recorded of one is worth nothing to another.
+    // The key of one job: data recorded from one job is useless against another.
     Key job_key(std::string_view job, std::uint64_t size) const;
 
 private:
@@ -41,7 +42,7 @@ private:
     std::string origin_;
 };
 
-// The file that is read without STRETTO_SECRET: STRETTO_SECRET_FILE, else stretto/secret in
+// The file that is read if STRETTO_SECRET is not set: STRETTO_SECRET_FILE, else stretto/secret in
 // $XDG_CONFIG_HOME, else in ~/.config; "" if there is no home either.
 std::string secret_file(const Environment &environment = from_process);
 
@@ -49,7 +50,7 @@ std::string secret_file(const Environment &environment = from_process);
 // the file, or the folder, and the remedy; Error(system) if it cannot be read.
 std::string private_text(const std::string &path);
 
-// Throws Error(argument) that says how to make one if there is none.
+// Throws Error(argument) that says how to make a secret if there is none.
 Secret load_secret(const Environment &environment = from_process);
 
 } // namespace stretto::net

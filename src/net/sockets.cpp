@@ -47,9 +47,10 @@ Address address_by(int (*ask)(int, sockaddr *, socklen_t *), int socket) {
     return ask(socket, raw, &size) == 0 ? Address(raw, size) : Address();
 }
 
-// Whether it listens; else errno says why not.
+// Whether it listens; if not, errno says why.
 bool listens(const Descriptor &socket, const Address &at) {
-    // A job that starts right after another must not wait for that one's last packets to expire.
+    // A job that starts right after another must not wait until the last packets of that one have
+    // expired.
     enable(socket.get(), SOL_SOCKET, SO_REUSEADDR);
     return bind(socket.get(), at.raw(), at.size()) == 0 && listen(socket.get(), SOMAXCONN) == 0;
 }
@@ -111,7 +112,7 @@ bool connected_to_itself(int socket) {
 Connecting::Connecting(const Address &to, const Address &from) : socket_(open_socket(to.family())) {
     send_without_delay(socket_.get());
     if (from.known()) {
-        // Which of its ports is decided when the peer is known: more connections fit.
+        // The kernel chooses the port when the peer is known, so more connections fit.
         enable(socket_.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT);
         const Address any_port = from.with_port(0);
         if (bind(socket_.get(), any_port.raw(), any_port.size()) != 0)
@@ -154,7 +155,7 @@ Descriptor connect_until(std::uint64_t deadline, const Address &to, const Addres
 }
 
 void send_without_delay(int socket) {
-    enable(socket, IPPROTO_TCP, TCP_NODELAY); // refused by what is no TCP socket, as those of tests
+    enable(socket, IPPROTO_TCP, TCP_NODELAY); // fails for sockets that are not TCP, as in tests
 }
 
 const std::string &host_name() {

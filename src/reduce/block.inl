@@ -56,7 +56,7 @@ private:
     std::uint32_t bits_ = 0;
 };
 
-// Asks for the `Bytes` from `from` on.
+// Prefetches the `Bytes` bytes from `from` on.
 template<std::size_t Bytes>
 [[gnu::always_inline]] inline void fetch(const std::byte *from) {
     for (std::size_t byte = 0; byte < Bytes; byte += kLineBytes)
@@ -64,7 +64,7 @@ template<std::size_t Bytes>
 }
 
 // `Count` vectors of `Bytes` bytes, `stride` apart.  All are read before any is written.  With
-// `Fetch`, as many bytes at `ahead` are asked for, of each operand as it is read.
+// `Fetch`, as many bytes at `ahead` of each operand are prefetched as it is read.
 template<class Element, class Operation, std::size_t Bytes, std::size_t Count, bool Fetch = false,
          int Ins, int Outs>
 [[gnu::always_inline]] inline void block(const Sources<Ins> &in, const Sinks<Outs> &out,

@@ -25,7 +25,7 @@ std::string_view name(Isa isa) {
 }
 
 #if defined(STRETTO_WIDE_KERNELS)
-// Conversion of 16-bit floats; not every compiler's __builtin_cpu_supports knows it.
+// F16C, the conversion of 16-bit floats: not every compiler's __builtin_cpu_supports knows it.
 static bool has_f16c() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;

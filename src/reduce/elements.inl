@@ -13,11 +13,11 @@
 namespace stretto::reduce {
 namespace {
 
-// kHoistedOperands: up to how many operands passes are compiled for each number of them.  1 is for
-// elements so short, or so slow to enter and leave, that arithmetic limits a reduction rather than
-// memory.
+// kHoistedOperands: passes are compiled separately for each number of operands up to this.  It is 1
+// where arithmetic limits a reduction rather than memory: for elements that are short or slow to
+// convert.
 
-// As they lie in memory.
+// Elements that lanes hold as they lie in memory.
 template<class T>
 struct Plain {
     using Stored = T;
@@ -38,14 +38,14 @@ struct Plain {
     }
 };
 
-// Two numbers, which operations must not take apart.
+// Complex numbers: two numbers that operations must keep together.
 template<class T>
 struct Complex : Plain<T> {
     static constexpr std::size_t kBytes = 2 * sizeof(T);
     static constexpr int kHoistedOperands = 1;
 };
 
-// Truth values: any bit means true.  Held as all bits or none, and given back as 1 or 0.
+// Truth values: any set bit means true.  Lanes hold all bits or none; memory gets 1 or 0.
 template<std::size_t Bytes>
 struct Truth : Plain<Unsigned<Bytes>> {
     static constexpr int kHoistedOperands = 1;
@@ -64,8 +64,9 @@ struct Pair {
     V first, second;
 };
 
-// 16-bit floating-point numbers are held as float32, of which each has more than twice the digits:
-// sums and products of two that are rounded to float32 and then to 16 bits are rounded correctly.
+// 16-bit floating-point numbers are held as float32, which has more than twice the digits.  So a
+// sum or a product of two of them that is rounded to float32 and then to 16 bits is rounded
+// correctly.
 template<class Format>
 struct Short {
     using Stored = std::uint16_t;
@@ -75,7 +76,7 @@ struct Short {
     template<class V>
     using Held = Pair<Vector<float, sizeof(V)>>;
 
-    // Unless the format knows better: of each 32 bits the lower half and the upper.
+    // The default: the lower and the upper half of each 32 bits.
     template<class V>
     static Held<V> enter(V value) {
         if constexpr (requires { Format::enter(value); }) {
@@ -85,7 +86,7 @@ struct Short {
             return {Format::widen(both & 0xffff), Format::widen(both >> 16)};
         }
     }
-    // Of NaN, only the one that operations give.
+    // The only NaN that operations return.
     template<class VF>
     static auto leave(Pair<VF> value) {
         using V = Vector<std::uint16_t, sizeof(VF)>;
@@ -100,8 +101,8 @@ struct Short {
     }
 };
 
-// float32 without its lower half.  The processor's own conversion (AVX512-BF16) is no use: it takes
-// denormals for zeros.
+// float32 without its lower half.  The processor's own conversion (AVX512-BF16) treats denormals as
+// zeros, so it is not used.
 struct Bfloat16 {
     static constexpr bool kQuick = true;
 
@@ -160,7 +161,7 @@ struct Float16 {
 struct Float16 {
     static constexpr bool kQuick = false;
 
-    // Of float32 and of float16, whose fraction is 13 bits shorter.
+    // The formats of float32 and of float16, whose fraction is 13 bits shorter.
     static constexpr std::int32_t kBias = (127 - 15) << 23; // between the exponents
     static constexpr std::int32_t kInfinityPattern = 0x7f800000, kShortInfinityPattern = 0x7c00;
 

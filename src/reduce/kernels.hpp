@@ -20,16 +20,17 @@ namespace stretto::reduce {
 // other overlap is undefined.  No alignment is required.
 //
 // Bit j of `streaming` asks that out[j] be written past the caches (non-temporal stores, followed
-// by a store fence before the call returns).  It is granted, on x86-64, to the whole cache lines of
-// the first such output and of those that lie alike modulo 64 bytes; the rest is stored plainly,
-// and so is everything where elements straddle cache lines.
+// by a store fence before the call returns).  On x86-64 this is done for the whole cache lines of
+// the first such output, and of the others that have the same address modulo 64 bytes.  The rest is
+// stored plainly, and so is everything if elements straddle cache lines.
 //
-// Results have the same bits on every instruction set; what they are for NaN, zeros, overflow and
-// truth values is said in operations.inl.
+// Results have the same bits on every instruction set; operations.inl defines them for NaN, zeros,
+// overflow and truth values.
 using Pass = void (*)(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
                       std::uint32_t streaming);
 
-// For `streaming`: the first `outs` outputs.  Those beyond its bits are never streamed.
+// A value of `streaming` that asks for the first `outs` outputs.  Outputs beyond its bits are never
+// streamed.
 constexpr std::uint32_t first_outputs(int outs) {
     return outs < 32 ? (std::uint32_t{1} << outs) - 1 : ~std::uint32_t{0};
 }
@@ -42,12 +43,12 @@ enum class Mapping : std::uint8_t {
     truth,    // 1 if not 0; no constant
 };
 
-// One instruction set, as the CPU offers it.  All give the same bits for the same operands.
+// An instruction set.  All of them give the same bits for the same operands.
 enum class Isa : std::uint8_t { baseline = 0, avx2 = 1, avx512 = 2 };
 
 // When 16-bit floating-point numbers, which are reduced as float32, are rounded to 16 bits: at the
-// end of a pass; or after each pair of operands, so that the bits of a result do not depend on how
-// operands were put together into passes.
+// end of a pass, or after each pair of operands.  In the second case the bits of a result do not
+// depend on how operands were grouped into passes.
 enum class Rounding : std::uint8_t { once = 0, each = 1 };
 
 std::string_view name(Isa isa);
@@ -62,12 +63,13 @@ Isa widest_isa(std::string_view limit);
 // The widest set that this CPU and STRETTO_ISA, read once, allow.
 Isa best_isa();
 
-// An average and a sum of multiples are sums, between maps.  Null where the type does not support
-// the operation, for operations of the user's own, and where the isa is not available.
+// The pass that reduces by an operation.  An average and a premultiplied sum use the sum's pass,
+// with maps before or after it.  Null if the type does not support the operation, for user-defined
+// operations, and if the isa is not available.
 Pass pass(Dtype dtype, ReduceOp op, Rounding rounding = Rounding::once, Isa isa = best_isa());
-// Bytes: count is bytes; ins must be 1.
+// The pass that copies bytes: count is bytes; ins must be 1.
 Pass copy_pass(Isa isa = best_isa());
-// Null where the type has no such thing, or the isa is not available.
+// Null if the type has no such map, or if the isa is not available.
 Map map(Mapping mapping, Dtype dtype, Isa isa = best_isa());
 
 } // namespace stretto::reduce

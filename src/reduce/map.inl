@@ -10,7 +10,7 @@
 namespace stretto::reduce {
 namespace {
 
-// `Element::kBytes` bytes, again and again.
+// `Element::kBytes` bytes, repeated.
 template<class Element, class V>
 V repeated(const std::byte *constant) {
     using Stored = typename Element::Stored;
@@ -39,7 +39,7 @@ private:
     std::byte constant_[Element::kBytes];
 };
 
-// By a double, which the lanes may hold better than 16 bits would.
+// By a double: the lanes may hold it more precisely than 16 bits would.
 template<class Element, class Operation>
 struct ByDouble {
     using Lane = typename Element::Lane;
@@ -84,7 +84,7 @@ template<std::size_t Bytes, class Element, class Function>
     store<Bytes>(out, function(load<V, Bytes>(in)));
 }
 
-// Less than 2 * Bytes: 13 elements of 4 bytes are [0, 32), [32, 48) and [48, 52).
+// Fewer than 2 * Bytes bytes: 13 elements of 4 bytes are [0, 32), [32, 48) and [48, 52).
 template<std::size_t Bytes, class Element, class Function>
 [[gnu::always_inline]] inline void map_rest(std::byte *out, const std::byte *in, std::size_t size,
                                             const Function &function) {

@@ -10,9 +10,9 @@ namespace stretto::reduce {
 
 namespace {
 
-// Operands are neither written nor, if they lie badly, given to the function: it works on copies, a
-// piece after the other, which stay in a private cache.
-constexpr std::size_t kPieceBytes = 65536; // bytes, or as many as make whole elements
+// The user's function works on copies of the operands if it would overwrite them or if they are not
+// aligned.  The copies are made piece by piece, so that they stay in a private cache.
+constexpr std::size_t kPieceBytes = 65536; // or fewer, so that elements are whole
 
 struct alignas(64) Line {
     std::byte bytes[64];
@@ -32,7 +32,7 @@ void fold(const Operation &operation, Dtype dtype, void *const *out, int outs,
           const void *const *in, int ins, std::size_t count) {
     const std::size_t element = size_of(dtype), all = count * element;
     const std::size_t most = kPieceBytes / element * element, room = std::min(all, most);
-    // What an element of this size can have been aligned to.
+    // The largest alignment that an element of this size can have.
     const std::size_t alignment = std::min(element & (~element + 1), kLargestElementBytes);
     if (room == 0)
         return;

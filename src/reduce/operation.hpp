@@ -10,14 +10,14 @@
 
 namespace stretto::reduce {
 
-inline constexpr std::size_t kLargestElementBytes = 16; // but for records
+inline constexpr std::size_t kLargestElementBytes = 16; // except records
 
 struct Operation {
     ReduceOp kind = ReduceOp::user; // premul_sum, user or user_in_order
-    // User-defined: inout[i] = in[i] op inout[i], both aligned to the size of an
-    // element, of a record to the largest power of two in it, up to 16.
+    // User-defined: inout[i] = in[i] op inout[i].  Both are aligned to the size of an element, or
+    // for a record to the largest power of two that divides its size, up to 16.
     std::function<void(const void *in, void *inout, std::size_t count, Dtype dtype)> function;
-    // Premultiplied sum: of which type, and the factor.
+    // Premultiplied sum: the type and the factor.
     Dtype dtype = Dtype::i8;
     alignas(kLargestElementBytes) std::array<std::byte, kLargestElementBytes> factor{};
 };

@@ -34,11 +34,11 @@ V nan() {
     return as<V>(Bits<Lane, V>{} + static_cast<Unsigned<sizeof(Lane)>>(quiet));
 }
 
-// An operation has apply(), for vectors of a pair of operands, and finish(), before a result is
-// rounded or stored; and kHoistedOperands, as elements have it: more for what is done to many
-// elements.
+// An operation has apply(), for vectors of a pair of operands, and finish(), which runs before a
+// result is rounded or stored.  Its kHoistedOperands is as that of elements: larger for operations
+// that programs use on long vectors.
 
-// Which operand's NaN an addition passes on depends on how it was compiled, so all become one.
+// It depends on the compiler which operand's NaN an addition passes on, so all NaN become one.
 struct Arithmetic {
     static constexpr int kHoistedOperands = 1;
     template<class Lane, class V>
@@ -101,9 +101,9 @@ struct Selection {
     }
 };
 
-// Asked both ways round, the comparison selects the same value twice, with two exceptions: of zeros
-// it selects either, so that their signs can be combined; of NaN and a number it selects either, so
-// that the selected differ.
+// The comparison is made both ways round.  Usually both select the same value.  There are two
+// exceptions: of two zeros each is selected once, so their signs can be combined; of a NaN and a
+// number each is selected once, so the selected values differ.
 struct Minimum : Selection {
     template<class Lane, class V>
     static V apply(V a, V b) {
@@ -161,13 +161,13 @@ struct Only : Bitwise {
     }
 };
 
-// By ReduceOp; and what it comes to on truth values.
+// The operation of each ReduceOp, and the operation that does the same on truth values.
 using Operations = std::tuple<Sum, Product, Minimum, Maximum, And, Or, Xor, And, Or, Xor>;
 using OnTruth = std::tuple<void, void, And, Or, And, Or, Xor, And, Or, Xor>;
 template<ReduceOp O, class List = Operations>
 using OperationOf = std::tuple_element_t<static_cast<std::size_t>(O), List>;
 
-// On all vectors of what is held.
+// Applies an operation to all vectors of the held elements.
 template<class Element, class Operation, class Held>
 [[gnu::always_inline]] inline Held combine(Held a, Held b) {
     using Lane = typename Element::Lane;

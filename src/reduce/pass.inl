@@ -25,8 +25,8 @@
 namespace stretto::reduce {
 namespace {
 
-// Bytes ahead of the loads.  Processors look ahead themselves, but not beyond a page: cells that
-// come from another core's cache are read up to a fifth faster.
+// How far ahead of the loads a pass prefetches.  Processors prefetch by themselves, but not beyond
+// a page.  With this, cells that come from another core's cache are read up to a fifth faster.
 constexpr std::size_t kAheadBytes = 4096;
 constexpr std::size_t kAlignFromBytes = 1024; // bytes from which aligned stores repay the edge
 
@@ -35,9 +35,9 @@ struct Layout {
     std::uint32_t streamed;
 };
 
-// Aligns the first streamed output, or else the first output.  Only outputs that lie alike within
-// their cache lines can be streamed together; the others are written plainly.  So are all whose
-// elements straddle cache lines.
+// Aligns the first streamed output, or else the first output.  Outputs can be streamed together
+// only if they have the same offset within their cache lines; the others are written plainly, and
+// so are outputs whose elements straddle cache lines.
 [[gnu::noinline]] Layout align(void *const *out, int outs, std::size_t element, std::size_t size,
                                std::uint32_t streaming) {
     const auto within_line = [&](int j) {
@@ -57,13 +57,13 @@ struct Layout {
     return {begin, size - (size - begin) % kLineBytes, streamed};
 }
 
-// Up to how many operands there is a middle for each number of them.  Middles take most of the time
-// that the library takes to compile, so they are for what is reduced in bulk.  A loop over any
-// number of operands takes half as long again for 2 from the first-level cache, a tenth more for 5;
-// and as long where memory limits.
+// There is a middle of its own for each number of operands up to this.  Middles take most of the
+// library's compile time, so only types and operations that programs reduce in bulk have them.  The
+// loop over any number of operands takes 1.5 times as long for 2 operands in the first-level cache,
+// 1.1 times for 5, and equally long where memory is the limit.
 template<class Element, class Operation>
 constexpr int most_hoisted() {
-#if defined(STRETTO_WIDE_KERNELS) // few processors are left for the narrow ones
+#if defined(STRETTO_WIDE_KERNELS) // few processors still need the narrow ones
     if (kVectorBytes == kLeastVectorBytes &&
         !(std::is_floating_point_v<typename Element::Stored> && std::is_same_v<Operation, Sum>))
         return 1;
@@ -75,22 +75,23 @@ template<class Element, class Operation>
 struct Kernel {
     static constexpr std::size_t kElementBytes = Element::kBytes;
     static constexpr bool kCopies = std::is_same_v<Operation, Only>;
-    // Up to so many operands, their number is compiled in.
+    // The number of operands is compiled in up to this.
     static constexpr int kMostHoistedOperands = most_hoisted<Element, Operation>();
     using Stored = Vector<typename Element::Stored, kVectorBytes>;
-    static constexpr std::size_t kUnrollVectors = // four vectors in flight, as they are held
+    static constexpr std::size_t kUnrollVectors = // four vectors in flight
         4 * kVectorBytes / sizeof(Element::enter(Stored{}));
     static constexpr std::size_t kBlockBytes = kUnrollVectors * kVectorBytes;
 
-    // Ins, Outs: how many there are, or 0 if that is known only now.  `end` - `at` is a multiple of
-    // kVectorBytes.
+    // Ins, Outs: the number of operands and of results, or 0 if it is known only at run time.
+    // `end` - `at` is a multiple of kVectorBytes.
     template<int Ins, int Outs>
     static void middle(void *const *out, int outs, const void *const *in, int ins, std::size_t at,
                        std::size_t end, std::uint32_t streamed) {
         const Sources<Ins> sources(in, ins);
         const Sinks<Outs> sinks(out, outs);
         const StreamMask mask(streamed);
-        // The first bytes all at once, or each would wait for the one before.
+        // Loads the first bytes of all at once: otherwise each load would wait for the one before
+        // it.
         if (end - at >= 2 * kBlockBytes)
             for (std::size_t first = at; first < std::min(at + kAheadBytes, end - kBlockBytes);
                  first += kBlockBytes)
@@ -135,8 +136,8 @@ struct Kernel {
         rest<kVectorBytes / 2>(sources, sinks, at, end - at);
     }
 
-    // Less than 2 * Bytes, as two vectors that overlap: 13 elements of 4 bytes are [0, 32) and
-    // [20, 52).
+    // Fewer than 2 * Bytes bytes, as two vectors that overlap: 13 elements of 4 bytes are [0, 32)
+    // and [20, 52).
     template<std::size_t Bytes>
     [[gnu::always_inline]] static void rest(const Sources<0> &in, const Sinks<0> &out,
                                             std::size_t at, std::size_t size) {
@@ -163,7 +164,7 @@ struct Kernel {
             stream_fence();
     }
 
-    // `Bytes` of what the caller counts.
+    // `Bytes`: the size of what the caller counts.
     template<std::size_t Bytes>
     static void pass(void *const *out, int outs, const void *const *in, int ins, std::size_t count,
                      std::uint32_t streaming) {
@@ -177,7 +178,8 @@ struct Kernel {
     }
 };
 
-// Signs do not matter to sums and products that wrap, nor sizes to bits.
+// Sums and products that wrap are the same for signed and unsigned types, and bitwise operations
+// for all sizes.
 template<Dtype D, ReduceOp O, Rounding R>
 constexpr Pass pass_for() {
     using Element = ElementOf<D>;

@@ -18,7 +18,7 @@ namespace stretto::reduce {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
-constexpr std::size_t kBlockBytes = 16384; // bytes that stay in the cache until they are copied
+constexpr std::size_t kBlockBytes = 16384; // stays in the cache until it is copied
 
 #if defined(STRETTO_STRINGS)
 bool has_fast_strings() {
@@ -40,7 +40,7 @@ void move_string(void *out, const void *in, std::size_t bytes) {
 }
 #endif
 
-// Whole lines of the output, as far as possible.
+// Begins at a cache line of the output if possible.
 void copy_string(void *out, const void *in, std::size_t bytes) {
     const std::size_t lead = std::min(bytes, -reinterpret_cast<std::uintptr_t>(out) % kLineBytes);
     std::memcpy(out, in, lead);
@@ -76,7 +76,7 @@ void pass_to_string(Pass pass, std::size_t element, void **out, int outs, const 
     std::byte *shared = static_cast<std::byte *>(out[--outs]);
     for (std::size_t left = count * element; left > 0;) {
         const std::size_t bytes = std::min(kBlockBytes, left);
-        void *alone = aside; // where the values are wanted nowhere else
+        void *alone = aside; // if no other output needs the values
         void *const *const to = outs == 0 ? &alone : out;
         pass(to, std::max(outs, 1), in, ins, bytes / element, 0);
         copy_string(shared, to[0], bytes);

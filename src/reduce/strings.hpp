@@ -12,17 +12,18 @@
 
 namespace stretto::reduce {
 
-// Whether this processor's string instruction is a fast one, and STRETTO_REP_MOVSB, read once,
-// allows it.  Never under sanitizers, which do not see what it reads and writes.
+// Whether this processor's string instruction is fast and STRETTO_REP_MOVSB, which is read once,
+// allows it.  False under sanitizers, which do not see what the instruction reads and writes.
 bool string_copies();
 
-// The copy pass, by strings unless something is to be streamed.  Only if string_copies().
+// The copy pass by the string instruction, unless an output is to be streamed.  Only if
+// string_copies().
 void copy_by_strings(void *const *out, int outs, const void *const *in, int ins, std::size_t bytes,
                      std::uint32_t streaming);
 
-// As pass(out, outs, in, ins, count, 0), where others have read what the last output held:
-// that one gets its values by strings, from a block of them that is still in the cache.  The
-// pointers are advanced.  Only if string_copies().
+// As pass(out, outs, in, ins, count, 0), for a last output whose old contents other ranks have
+// read: it gets its values by the string instruction, block by block, while each block is still in
+// the cache.  The pointers are advanced.  Only if string_copies().
 void pass_to_string(Pass pass, std::size_t element, void **out, int outs, const void **in, int ins,
                     std::size_t count);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kLineBytes = 64;                     // bytes of a cache line
 constexpr std::size_t kVectorBytes = STRETTO_VECTOR_BYTES; // bytes of the widest vector
-constexpr std::size_t kLeastVectorBytes = 16;              // what every processor with vectors has
+constexpr std::size_t kLeastVectorBytes = 16; // every processor with vectors has this width
 
 template<class T, std::size_t Bytes>
 struct VectorOf {
@@ -64,7 +64,8 @@ template<std::size_t Bytes, class V>
     }
 }
 
-// A vector to an address that is a multiple of its size, past the caches where there is a way.
+// Stores a vector to an address that is a multiple of its size, past the caches if the instruction
+// set can.
 template<class V>
 [[gnu::always_inline]] inline void stream(std::byte *to, V value) {
 #if defined(__x86_64__)
@@ -79,7 +80,7 @@ template<class V>
 #endif
 }
 
-// What was streamed becomes visible before any later store.
+// Streamed stores become visible before any later store.
 inline void stream_fence() {
 #if defined(__x86_64__)
     _mm_sfence();

@@ -28,12 +28,12 @@ inline const std::vector<Block> &targets_of(const Op &op) {
     return op.targets.empty() ? op.blocks : op.targets;
 }
 
-// A receive that reduces into the slot that it reduces with.
+// A receive that reduces in place: the slot is operand and result.
 inline bool reduces_in_place(const Op &op) {
     return op.kind == OpKind::recv && op.from == op.into;
 }
 
-// Calls visit(Access) for every cell of the op, once even if it is read and written.
+// Calls visit(Access) once for every cell of the op, also for a cell that the op reads and writes.
 template<class Visit>
 void each_access(const Op &op, Visit &&visit) {
     switch (op.kind) {

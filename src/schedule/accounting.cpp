@@ -29,7 +29,7 @@ Extent extent(const std::vector<Block> &blocks, const Sizes &sizes) {
     return sum;
 }
 
-// Every field of Cost, so that no sum or maximum forgets one.
+// All fields of Cost, so that no sum or maximum omits one.
 template<class Fold>
 void fold(Cost &into, const Cost &cost, Fold &&apply) {
     apply(into.sends, cost.sends);

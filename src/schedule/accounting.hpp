@@ -10,7 +10,7 @@
 
 namespace stretto::schedule {
 
-// Of one position.  A message all of whose blocks are empty is not sent and not counted.
+// The cost of one position.  A message whose blocks are all empty is not sent and not counted.
 struct Cost {
     std::int64_t sends = 0;
     std::int64_t recvs = 0;
@@ -32,10 +32,10 @@ struct Accounting {
     Cost total; // field by field the sum
 };
 
-// For a vector of `count` elements of `element` bytes.
+// The cost for a vector of `count` elements of `element` bytes.
 Accounting account(const Schedule &schedule, std::size_t count, std::size_t element,
                    std::int32_t token_value = 0);
-// Symbolic: every block is taken as one element of one byte.
+// The symbolic cost: every block counts as one element of one byte.
 Accounting account(const Schedule &schedule, std::int32_t token_value = 0);
 
 } // namespace stretto::schedule

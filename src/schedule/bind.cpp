@@ -10,7 +10,8 @@ namespace stretto::schedule {
 
 namespace {
 
-// Who stands at each position, who so owns as many blocks as that does; 0: nobody owns any.
+// The rank at each position, repeated once for each block that the position owns; 0: no position
+// owns blocks.
 struct Names {
     std::vector<Position> rank_at;
     Block owned;
@@ -55,7 +56,7 @@ Schedule bind(Schedule schedule, std::vector<Position> order) {
                                           schedule.name + "'");
     if (schedule.token && schedule.token->arbiter >= 0)
         schedule.token->arbiter = order[static_cast<std::size_t>(schedule.token->arbiter)];
-    schedule.symmetry.reset(); // it was of positions
+    schedule.symmetry.reset(); // the hash was of positions
     schedule.topology = schedule.topology.ordered(position_of);
     if (rooted(collective))
         schedule.contract = contract(order[static_cast<std::size_t>(root)]);

@@ -8,9 +8,9 @@
 
 namespace stretto::schedule {
 
-// The schedule in which `order[p]` does what position p does, and owns what that owns.  So one that
-// is made for positions sorted by arrival serves whatever order ranks come in, and is proved once
-// for all of them.  Who stands where the root is, is the root.
+// The schedule in which rank `order[p]` does what position p does and owns what it owns.  So a
+// schedule that is made for positions sorted by arrival runs for any order of arrival, and is
+// proved once for all orders.  The rank at the root's position is the root.
 //
 // Throws Error(argument) if `order` is no permutation of the positions, or all of them differ
 // (Contract::custom).

@@ -16,7 +16,7 @@ namespace stretto::schedule {
 
 namespace {
 
-// Throws with the parts put together, which costs nothing while all is well.
+// Throws if the condition is false.  The message is put together only then.
 template<class... Parts>
 void require(bool holds, const Parts &...parts) {
     if (holds)
@@ -26,7 +26,7 @@ void require(bool holds, const Parts &...parts) {
     throw Error(Status::argument, text.str());
 }
 
-// One op at its place; each check throws if it fails.
+// The checks of one op; each throws if it fails.
 class OpCheck {
 public:
     OpCheck(const Schedule &schedule, Position position, std::size_t index, const Op &op)
@@ -137,7 +137,7 @@ private:
     const Op &op_;
 };
 
-// What ops look like from their position.
+// Ops as seen from their position.
 bool alike(const std::vector<Op> &ops, Position position, const std::vector<Op> &of_first,
            const Symmetry &group) {
     const auto shape = [&](const Op &op, Position from) {

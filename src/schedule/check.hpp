@@ -7,16 +7,17 @@
 
 namespace stretto::schedule {
 
-// Ranks, partition, contract and token fit one another.  Throws Error(argument).
+// Checks that ranks, partition, contract and token fit one another.  Throws Error(argument).
 void check_frame(const Schedule &schedule);
 
-// Every index of the program is in range, every op has the fields of its kind and no others, the
-// suffixes are as many as the token has values.  Throws Error(argument) that names the op.
+// Checks that every index of the program is in range, that every op has exactly the fields of its
+// kind, and that there is one suffix for each value of the token.  Throws Error(argument) that
+// names the op.
 void check_program(const Schedule &schedule, Position position, const Program &program);
 
-// Does it look the same from every position, as it says?  Each must do what the first one does, but
-// for the labels of blocks and slots: the same ops on as many blocks, with peers moved as far as it
-// is away from the first.
+// Checks the claim that the schedule looks the same from every position.  Each position must do
+// what the first does, up to the labels of blocks and slots: the same ops on as many blocks, with
+// peers shifted by its distance from the first.
 bool is_symmetric(const Schedule &schedule);
 
 } // namespace stretto::schedule

@@ -27,11 +27,11 @@ enum class Collective : std::uint8_t {
 std::string_view name(Collective collective);
 std::optional<Collective> collective_named(std::string_view name);
 
-// An operation combines what ranks contribute (a barrier's is nobody's business).
+// Whether an operation combines the contributions of ranks.  (No caller sees that of a barrier.)
 bool reduces(Collective collective);
-// One rank gives, or gets, all.
+// Whether one rank, the root, gives or gets everything.
 bool rooted(Collective collective);
-// Blocks have owners: what a rank begins or ends with is its part of a vector.
+// Whether blocks have owners: a rank begins or ends with its own part of the vector.
 bool in_parts(Collective collective);
 
 // A contribution: what position `from` held in its input block `block`.
@@ -41,8 +41,8 @@ struct Atom {
     bool operator==(const Atom &) const = default;
 };
 
-// What a block must be at the end: the reduction of all contributions to input block `block`, each
-// exactly once, or (`from` set) the one contribution of that position.
+// What a block must hold at the end: the reduction of all contributions to input block `block`,
+// each exactly once, or, if `from` is set, the contribution of that position alone.
 struct Goal {
     Block block;
     std::optional<Position> from;
@@ -56,7 +56,7 @@ struct Goal {
 //   broadcast       only the root starts with something
 //   reduce_scatter  position p ends with the blocks it owns, reduced
 //   allgather       position p starts with the blocks it owns
-//   barrier         as allreduce (of a vector nobody sees)
+//   barrier         as allreduce (of a vector that no caller sees)
 //   gather, scatter owned blocks to and from the root
 //   alltoall        block b of position p ends as block p of position b (blocks = ranks x k:
 //                   the k pieces keep their places); sizes agree under equal(ranks).refine(k)

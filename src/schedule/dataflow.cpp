@@ -39,7 +39,7 @@ void Dataflow::Observer::local(OpRef) {}
 
 Dataflow::Dataflow(const Schedule &schedule, std::int32_t token_value) {
     check_frame(schedule);
-    constexpr std::size_t most_waits = 1u << 27; // of all positions: half a gibibyte
+    constexpr std::size_t most_waits = 1u << 27; // bytes for all positions
     std::size_t waits = 0;
     std::vector<Program> programs;
     for (Position p = 0; p < schedule.ranks; ++p) {
@@ -122,7 +122,7 @@ private:
         return {flow_.op(ref).peer, flow_.partner_[at(ref.position)][at(ref.index)]};
     }
 
-    // All that the op waits for is complete.
+    // Everything that the op waits for is complete.
     void start(OpRef ref) {
         state(ref).started = true;
         const Op &op = flow_.op(ref);
@@ -169,7 +169,7 @@ private:
             start(ref);
     }
 
-    // What a stuck op waits for; nothing if it is the token.
+    // The event that a stuck op waits for; nothing if it waits for the token.
     std::optional<OpRef> blocker(OpRef ref) {
         if (state(ref).started)
             return partner(ref);
@@ -187,7 +187,7 @@ private:
         return {};
     }
 
-    // Follows the waits until they close a circle or end at the token.
+    // Follows the waits until they close a cycle or end at the token.
     std::string deadlock() {
         std::vector<OpRef> chain = {first_stuck()};
         std::unordered_map<std::uint64_t, std::size_t> places; // in the chain

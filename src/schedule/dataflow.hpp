@@ -13,9 +13,10 @@ namespace stretto::schedule {
 
 // All positions at one value of the token: programs, waits and pairs of messages.
 //
-// Playing goes by levels: on level 0 stand the ops that wait for no message; a message stands one
-// level above the highest thing that its send or its receive waits for; a local op on the level of
-// what it waits for.  So the number of levels is the length of the longest dependent chain.
+// Ops are played level by level.  Level 0 has the ops that wait for no message.  A message is one
+// level above everything that its send and its receive wait for.  A local op is on the highest
+// level of the things that it waits for.  So the number of levels is the length of the longest
+// dependent chain.
 class Dataflow {
 public:
     // Throws Error(argument) if the schedule is not well formed or its messages do not pair.
@@ -23,14 +24,15 @@ public:
 
     struct Observer {
         virtual ~Observer() = default;
-        // A message without bytes does not travel: its ops end on their own level.
+        // A message without bytes is not sent: its ops end on their own level.
         virtual bool travels(const Op &send) const;
         virtual void message(OpRef send, OpRef recv);
         virtual void local(OpRef op);
     };
 
-    // Tells the observer of all events, each after all that it waits for; the number of levels
-    // (of messages).  Throws Error(argument) at a deadlock, naming the ops that wait in a circle.
+    // Reports all events to the observer, each after everything that it waits for, and returns the
+    // number of levels (of messages).  Throws Error(argument) at a deadlock, naming the ops that
+    // wait for one another.
     std::int64_t play(Observer &observer) const;
 
     Position ranks() const { return static_cast<Position>(paths_.size()); }

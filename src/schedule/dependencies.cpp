@@ -16,7 +16,7 @@ namespace {
 
 using Ops = std::vector<std::int32_t>;
 
-// Many ops that read what many have written wait in as many pairs as the product of both.
+// If many ops read what many ops have written, there is a wait for each pair.
 constexpr std::size_t kMostWaits = 1u << 24;
 constexpr std::size_t kLooksPerWait = 1024;
 
@@ -63,8 +63,8 @@ private:
         return found;
     }
 
-    // Without what another of them waits for directly, as far as it can be found in reasonable
-    // time.
+    // Drops predecessors that another predecessor waits for directly, as far as they can be found
+    // in reasonable time.
     void drop_implied(Ops &found) const {
         if (found.size() < 2)
             return;

@@ -11,7 +11,7 @@ namespace stretto::schedule {
 
 namespace {
 
-constexpr std::size_t kMostWords = 1u << 29; // of all sets of positions
+constexpr std::size_t kMostWords = 1u << 29; // the sets of positions of all trees
 
 enum Seed : std::uint64_t { leaf_seed = 1, pair_seed = 2, unordered_seed = 3 };
 

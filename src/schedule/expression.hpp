@@ -17,8 +17,8 @@ namespace stretto::schedule {
 //   leaf        what a position contributed to an input block
 //   pair        left op right
 //   unordered   operands folded in the order of their arrival, which may differ from run to run and
-//               is the same for two blocks only if one is a copy of the other: so the place where
-//               it was folded is part of the tree
+//               is the same for two blocks only if one is a copy of the other: so the place of
+//               the fold is part of the tree
 //
 // With every tree stands the set of positions that contributed to it.
 class Expressions {
@@ -34,14 +34,14 @@ public:
 
     // The input block that the leaves belong to.
     Block block(Node node) const { return at(node).block; }
-    // The leaves stand in ascending order of positions, in every run.
+    // Whether the leaves are in ascending order of positions, in every run.
     bool ascending(Node node) const { return at(node).ascending; }
-    // Equal for two trees that differ only by exchanging the two sides of pairs (which gives the
-    // same bits for every operation that commutes).
+    // A number that is equal for two trees if they differ only by exchanging the two sides of
+    // pairs.  Such trees give the same bits for every operation that commutes.
     Node commuted(Node node) const { return at(node).commuted; }
-    // Depends on the tree alone.
+    // A hash that depends on the tree alone.
     std::uint64_t hash(Node node) const { return at(node).hash; }
-    // The first of these positions that did not contribute, or -1.
+    // The first of these positions that the tree does not contain, or -1.
     Position first_missing(Node node, const std::vector<Position> &positions) const;
 
 private:

@@ -21,8 +21,8 @@ namespace stretto::schedule {
 template<class List>
 class Hazards {
 public:
-    // Calls wait(earlier) for every access that `reader` comes after.  Accesses are added in the
-    // order of the program.
+    // Calls wait(earlier) for every access that `reader` has to wait for.  Accesses are added in
+    // the order of the program.
     template<class Id, class Wait>
     void read(Id reader, Wait &&wait) {
         each(writers_, reader, wait);
@@ -30,13 +30,13 @@ public:
             readers_.push_back(reader);
     }
 
-    // The same for a writer, which may read the piece as well.  Writers of one group (not 0)
-    // without a read between them wait for the same accesses, and not for one another.
+    // The same for a writer, which may read the piece as well.  Writers of one group (not 0) that
+    // have no read between them wait for the same accesses, and not for one another.
     template<class Id, class Wait>
     void write(Id writer, std::int32_t group, Wait &&wait) {
         const bool joins = group > 0 && group == group_ && readers_.empty();
         if (!joins) {
-            // Readers wait for the writers, so to wait for the readers is enough.
+            // The readers wait for the writers, so it is enough to wait for the readers.
             base_ = std::move(readers_.empty() ? writers_ : readers_);
             writers_.clear();
             readers_.clear();
@@ -66,11 +66,11 @@ private:
 
     List writers_;           // the last that wrote it, or all so far of the last group
     List readers_;           // since then
-    List base_;              // what each of the writers waited for
+    List base_;              // the accesses that each of the writers waited for
     std::int32_t group_ = 0; // of the writers
 };
 
-// Receive i comes after receive i - window, send j after send j - window.
+// Windows: receive i waits for receive i - window, send j for send j - window.
 class OpenOps {
 public:
     explicit OpenOps(Window open = {}) : open_(open) {}

@@ -10,11 +10,11 @@
 namespace stretto::schedule {
 
 std::string to_json(const Schedule &schedule);
-// Throws Error(argument) with the place and the remedy; anything accepted is well formed (every
-// index in range), not yet proved.
+// Reads a schedule.  Throws Error(argument) that names the place and the remedy.  An accepted
+// schedule is well formed (every index is in range), but not yet proved.
 Schedule from_json(std::string_view text);
 
-// One op a line, for people.
+// Writes a schedule for human readers, one op on each line.
 std::string to_text(const Schedule &schedule);
 std::string to_text(const Op &op);
 

@@ -22,9 +22,9 @@ constexpr std::int64_t kMostBlocks = 1'000'000;
 constexpr std::int64_t kMostCells = 10'000'000; // ranks x blocks
 constexpr std::int64_t kMostOps = 10'000'000;
 constexpr std::int64_t kMostValues = 4096; // of a token
-// A schedule names each block that it moves, so a short text describes few of them; what is more
-// would cost the proof hours that the text did not cost its author.  The most generous text known,
-// a gather of 1,024 ranks, has 9 cells a byte.
+// A schedule names each block that it moves, so a short text describes few cells.  A short text
+// with many cells would cost the proof hours, so it is refused.  The densest text known, a gather
+// of 1,024 ranks, has 9 cells per byte.
 constexpr std::int64_t kAnyTextCells = 65'536;
 constexpr std::int64_t kCellsPerByte = 32;
 constexpr std::int64_t kMostInt32 = std::numeric_limits<std::int32_t>::max();
@@ -109,7 +109,8 @@ Token read_token(const Value &json, Position ranks) {
     return token;
 }
 
-// Reads ops; that their fields fit their kind and their indices the schedule is for check_program.
+// Reads ops.  check_program checks that their fields fit their kind, and their indices the
+// schedule.
 class OpReader {
 public:
     explicit OpReader(const Schedule &schedule) : schedule_(schedule) {}
@@ -263,7 +264,7 @@ Schedule from_json(std::string_view text) {
     schedule.contract = read_contract(root["contract"], schedule.ranks, schedule.blocks());
     if (root.has("token")) {
         schedule.token = read_token(root["token"], schedule.ranks);
-        // Each value is a proof of its own.
+        // Each value of the token is proved separately.
         if (cells > most_cells / schedule.token->values)
             root["token"].fail(std::to_string(schedule.token->values) + " values x " +
                                std::to_string(cells) + " ranks x blocks; at most " +
@@ -283,7 +284,7 @@ Schedule from_json(std::string_view text) {
     check_frame(schedule);
     for (Position p = 0; p < schedule.ranks; ++p)
         check_program(schedule, p, (*programs)[static_cast<std::size_t>(p)]);
-    // Who edits the programs of a file need not know of the line.
+    // A user who edits the programs of a file need not change this line.
     if (!is_symmetric(schedule))
         schedule.symmetry.reset();
     return schedule;

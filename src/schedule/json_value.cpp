@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kMostValues = 100'000'000;
-constexpr int kMostLevels = 8; // a label of an op of a suffix stands 7 deep
+constexpr int kMostLevels = 8; // a label of an op of a suffix is 7 levels deep
 
 [[noreturn]] void refuse(const char *kind, const std::string &place, const std::string &what) {
     throw Error(Status::argument, std::string(kind) + ": " + place + ": " + what);
@@ -108,7 +108,8 @@ std::size_t Value::array(std::int64_t most) const {
 }
 
 std::int32_t Value::integer(std::int64_t least, std::int64_t most) const {
-    // The parser keeps what is not negative as unsigned, which may pass the signed range.
+    // The parser keeps numbers that are not negative as unsigned, which may exceed the signed
+    // range.
     const bool readable =
         json_.is_number_unsigned()
             ? json_.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}

@@ -13,9 +13,9 @@
 
 namespace stretto::schedule {
 
-// A value and where it stands.  The place is spelled out, as "programs[3].ops[5].peer", only when
-// something is refused: every function throws Error(argument) that names it.  A Value refers to the
-// one it was taken from.
+// A value and its place.  Every function throws Error(argument) that names the place, as
+// "programs[3].ops[5].peer"; the name is put together only for an error.  A Value refers to the one
+// that it was taken from.
 class Value {
 public:
     // `kind`: of the document, as errors begin: "schedule JSON".
@@ -27,7 +27,8 @@ public:
     bool null() const { return json_.is_null(); }
     [[noreturn]] void fail(const std::string &what) const;
 
-    // Checks: an object with all of `required`, perhaps some of `optional`, and no other keys.
+    // Checks that this is an object with all keys of `required`, perhaps some of `optional`, and no
+    // others.
     void object(std::initializer_list<const char *> required,
                 std::initializer_list<const char *> optional = {}) const;
     // The length of an array of at most `most` elements.
@@ -50,8 +51,8 @@ private:
     std::size_t index_ = 0;
 };
 
-// A parsed text.  Refuses while it reads what is nested too deep, has too many values or a key
-// twice in one object.
+// A parsed text.  While it reads, it refuses a text that is nested too deep, has too many values,
+// or has the same key twice in one object.
 class Document {
 public:
     explicit Document(std::string_view text, const char *kind = "schedule JSON");

@@ -14,7 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json write_level(const Partition &partition, std::size_t level) {
-    // equal() cuts the levels whose blocks, counted down to here, divide the quantum.
+    // The levels that equal() cuts are those whose blocks, counted from the outermost level to this
+    // one, divide the quantum.
     std::size_t through = 1;
     for (std::size_t l = 0; l <= level; ++l)
         through *= partition.levels()[l].size();
@@ -87,12 +88,12 @@ Json write_op(const Op &op) {
     return json;
 }
 
-// Names come from anywhere; what is not UTF-8 in them is replaced.
+// Names come from outside: bytes that are not UTF-8 are replaced.
 std::string write_name(const std::string &name) {
     return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// An array with one element a line, so that schedules can be read and compared line by line.
+// An array with one element on each line, so that schedules can be read and compared line by line.
 template<class Items, class Write>
 std::string lines(const Items &items, const std::string &indent, Write &&write) {
     std::string text = "[";

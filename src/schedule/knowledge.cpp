@@ -17,11 +17,11 @@ bool suffixes_differ(const Program &program) {
         [&](const std::vector<Op> &suffix) { return suffix != program.suffixes[0]; });
 }
 
-// Which ops wait, directly or not, for every one of the first `prefix` ops.
+// The ops that wait, directly or not, for every one of the first `prefix` ops.
 std::vector<char> after_all(const std::vector<std::vector<std::int32_t>> &before,
                             std::int32_t prefix) {
     const auto size = static_cast<std::size_t>(prefix);
-    // It is enough to wait for those of them that no other of them waits for.
+    // It is enough to wait for the last of them: the ops that no other of them waits for.
     std::vector<char> last(size, 1);
     for (std::size_t i = 0; i < size; ++i)
         for (const std::int32_t earlier : before[i])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who surely knows the token, and from when on.
+// Which positions certainly know the token, and from when on.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ struct OpRef {
     bool operator==(const OpRef &) const = default;
 };
 
-// For each position, for each op, the ops of the same position that it waits for.
+// For each op of each position: the ops of the same position that it waits for.
 using Waits = std::vector<std::vector<std::vector<std::int32_t>>>;
 
-// A message surely carries the token only if its send cannot be issued before the sender knows: by
-// its dependencies, not by luck.  Follows the spread of this sure knowledge while ops complete.
+// Follows how the token spreads while ops complete.  A message certainly carries the token only if
+// the dependencies of its send guarantee that the sender knows it by then.
 //
-// Without a token, or with an elected one, nobody waits and nothing is carried.
+// Without a token, or with an elected one, no position waits and no message carries it.
 class Knowledge {
 public:
     Knowledge() = default;
     Knowledge(const Schedule &schedule, const std::vector<Program> &programs, const Waits &before);
 
-    // True if the op belongs to a suffix that its position may start only when it knows.
+    // True if the op belongs to a suffix that its position may start only when it knows the token.
     bool gated(OpRef op) const;
     bool knows(Position position) const { return known_.empty() || known_[at(position)] != 0; }
 
@@ -36,7 +36,7 @@ public:
     // An op is complete; `carried`: the token came with it.
     void complete(OpRef op, bool carried, const Waits &before);
 
-    // The first op of the suffix; meaningful where gated() holds for some op.
+    // The first op of the suffix; meaningful if gated() holds for some op.
     std::int32_t gate(Position position) const { return gates_[at(position)]; }
 
 private:
@@ -44,13 +44,15 @@ private:
     bool inherits(OpRef op, const Waits &before) const;
 
     // All empty unless a token has an arbiter.
-    std::vector<char> known_;                 // per position
-    std::vector<std::int32_t> gates_;         // per position: the first gated op
-    std::vector<std::vector<char>> informed_; // per op: complete means that its position knows
+    std::vector<char> known_;         // per position
+    std::vector<std::int32_t> gates_; // per position: the first gated op
+    std::vector<std::vector<char>>
+        informed_; // per op: when it is complete, its position knows the token
     Position arbiter_ = -1;
     std::int32_t issued_after_ = 0;
-    std::int32_t missing_ = 0;      // ops that the arbiter completes before it issues
-    std::vector<char> after_issue_; // the arbiter's ops that cannot start before it
+    std::int32_t missing_ = 0; // ops that the arbiter completes before it issues the token
+    std::vector<char>
+        after_issue_; // ops of the arbiter that cannot start before the token is issued
 };
 
 } // namespace stretto::schedule

@@ -18,7 +18,7 @@ std::size_t at(std::int32_t index) {
     return static_cast<std::size_t>(index);
 }
 
-// Runs act; if it fails, says at which op.
+// Runs `act`; if it fails, the error names the op.
 template<class Act>
 auto located(const Dataflow &flow, OpRef ref, Act &&act) {
     try {
@@ -77,7 +77,8 @@ void Machine::arrive(OpRef recv, Block block, Node incoming) {
               left ? combine(recv, incoming, held) : combine(recv, held, incoming));
         return;
     }
-    // The accumulator keeps its first value until all have come: nothing else touches it.
+    // The accumulator keeps its first value until all contributions have arrived: no other op
+    // touches it.
     std::vector<Node> &operands = pending_[at(recv.position)][cell_key(op.into, block)];
     if (operands.empty())
         operands.push_back(held);

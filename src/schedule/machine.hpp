@@ -14,8 +14,8 @@ namespace stretto::schedule {
 
 inline constexpr Expressions::Node kUndefined = -1;
 
-// Throws Error(argument) that names the op when one reads what was never written, mixes input
-// blocks or counts a contribution twice, or when an unordered group is not one.
+// Throws Error(argument) that names the op if an op reads a block that was never written, mixes
+// input blocks or counts a contribution twice, or if an unordered group is not valid.
 class Machine : public Dataflow::Observer {
 public:
     // All three outlive the machine.
@@ -24,7 +24,7 @@ public:
     void message(OpRef send, OpRef recv) override;
     void local(OpRef ref) override;
 
-    // What a block of the work slot holds, or kUndefined.
+    // The tree that a block of the work slot holds, or kUndefined.
     Expressions::Node result(Position position, Block block) const;
 
 private:

@@ -57,7 +57,7 @@ public:
         std::size_t s = 0, r = 0;
         while (s < ends_.sends.size() && r < ends_.recvs.size()) {
             if (ends_.sends[s].channel() != ends_.recvs[r].channel())
-                break; // the one that comes first is alone
+                break; // the lower of the two has no partner
             pair(ends_.sends[s++], ends_.recvs[r++]);
         }
         const bool send_left = s < ends_.sends.size(), recv_left = r < ends_.recvs.size();

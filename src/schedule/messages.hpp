@@ -9,9 +9,10 @@
 
 namespace stretto::schedule {
 
-// For op i of position p (paths[p][i]): the index at its peer of the op it meets, or -1 if it is no
-// message.  Throws Error(argument) that names a message without a partner, or one whose two sides
-// differ in the number of blocks or, for some count, in the size of one.
+// For op i of position p (paths[p][i]): the index of its partner, the op of the peer that it is
+// matched with, or -1 if the op is no message.  Throws Error(argument) that names a message without
+// a partner, or a message whose two sides differ in the number of blocks or, for some count, in the
+// size of a block.
 std::vector<std::vector<std::int32_t>> match(const std::vector<std::vector<Op>> &paths,
                                              const Partition &partition);
 

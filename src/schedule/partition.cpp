@@ -84,7 +84,7 @@ Partition Partition::refine(const Partition &inner) const {
                " blocks do not fit 31 bits");
     made.levels_.insert(made.levels_.end(), inner.levels_.begin(), inner.levels_.end());
     if (inner.quantum_ > 1) {
-        // Pieces of unequal shares have no common divisor that a count could promise.
+        // Pieces of unequal weights have no common divisor for which a count could be a multiple.
         if (!std::all_of(levels_.begin(), levels_.end(), is_even))
             refuse("equal pieces inside unequal weights hold for no count; use even pieces");
         made.quantum_ = static_cast<std::size_t>(blocks_) * inner.quantum_;

@@ -21,18 +21,18 @@ class Partition {
 public:
     Partition() : levels_{{1}} {}
     static Partition even(Block blocks);
-    // As even(), for counts that are multiples of `blocks` only: so all blocks are equal.
+    // As even(), but only for counts that are multiples of `blocks`, so that all blocks are equal.
     static Partition equal(Block blocks);
     static Partition weighted(std::vector<std::uint64_t> weights); // sum > 0
 
-    // Each block of this cut by `inner`: block b becomes blocks b*k ... b*k + k - 1.
+    // This partition with each block cut by `inner`: block b becomes blocks b*k ... b*k + k - 1.
     Partition refine(const Partition &inner) const;
     Partition refine(Block pieces) const { return refine(even(pieces)); }
 
     Block blocks() const { return blocks_; }
-    // Counts that this partition is for are multiples of it; 1 unless made by equal().
+    // The partition is for counts that are multiples of this; 1 unless made by equal().
     std::size_t quantum() const { return quantum_; }
-    // The least count from `count` on that this partition is for.
+    // The least count that is at least `count` and that this partition is for.
     std::size_t fitting(std::size_t count) const {
         return (count + quantum_ - 1) / quantum_ * quantum_;
     }

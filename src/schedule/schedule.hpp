@@ -32,13 +32,15 @@ namespace stretto::schedule {
 using Slot = std::int32_t;
 using Lane = std::int32_t;
 
-// The slot that begins as the contribution and ends as the result; 1, 2, ... are scratch.
+// The slot that holds the contribution at the beginning and the result at the end; slots 1, 2, ...
+// are scratch.
 inline constexpr Slot kWork = 0;
 inline constexpr Slot kNoSlot = -1;
 
 enum class OpKind : std::uint8_t { send, recv, reduce, copy };
 
-// Where the incoming operand of a reducing receive stands: incoming op slot, or slot op incoming.
+// The side of the incoming operand of a receive that reduces: incoming op slot, or slot op
+// incoming.
 enum class Side : std::uint8_t { left, right };
 
 struct Op {
@@ -58,7 +60,7 @@ struct Op {
 };
 
 Op send(Position to, std::vector<Block> blocks, Slot from = kWork, Lane lane = 0);
-// Replaces `into` by what arrives.
+// A receive that replaces `into` by the incoming blocks.
 Op recv(Position source, std::vector<Block> blocks, Slot into = kWork, Lane lane = 0);
 // into = incoming op with (side left) or with op incoming (side right).
 Op recv_reduce(Position source, std::vector<Block> blocks, Side side, Slot with = kWork,
@@ -67,8 +69,8 @@ Op recv_reduce(Position source, std::vector<Block> blocks, Side side, Slot with 
 Op reduce(std::vector<Slot> sources, std::vector<Block> blocks, Slot into = kWork);
 Op copy(std::vector<Block> blocks, Slot from, Slot into);
 
-// Receive i is granted only when receive i - recv is complete, send j issues only when send
-// j - send is complete, both over the whole program in its order.  0: no limit.
+// Receive i starts only when receive i - recv is complete, and send j only when send j - send is
+// complete, both counted over the whole program in its order.  0: no limit.
 struct Window {
     std::int32_t recv = 0;
     std::int32_t send = 0;
@@ -83,15 +85,16 @@ struct Program {
     bool operator==(const Program &) const = default;
 };
 
-// A choice that one arbiter makes while the schedule runs.
+// A choice that is made while the schedule runs.
 //
-// `arbiter` issues the token when its first `issued_after` ops are complete; from there on every
-// message that a position sends which already knows the token carries it.  With arbiter -1 the last
-// position to arrive is elected by a counter all can see (shared memory), so all know the token
-// when they reach the choice.
+// Position `arbiter` issues the token when its first `issued_after` ops are complete.  From then
+// on, every message of a position that knows the token carries it.  With arbiter -1, a counter in
+// shared memory finds the last position to arrive, so all positions know the token when they reach
+// the choice.
 //
-// A position whose suffixes differ starts none of them before it knows.  Since any message may be
-// the one that tells it, a schedule with an arbiter sends messages without bytes too.
+// If the suffixes of a position differ, it starts none of them before it knows the token.  Any
+// message may be the one that carries the token, so a schedule with an arbiter also sends messages
+// without bytes.
 struct Token {
     std::int32_t values = 1;
     Position arbiter = -1;
@@ -106,14 +109,14 @@ struct Schedule {
     Contract contract;
     std::optional<Token> token;
     std::optional<Symmetry> symmetry; // it looks the same from every position
-    // So it does in which ops wait for which too.  Either blocks are in the same places of the
-    // lists of all positions, or `relative` says of each block which it is as seen from a position:
-    // with such numbers the lists of all have the same blocks, in whatever order.  `relative` is
-    // given only where messages have the same blocks at both ends and nothing is copied to another
-    // block.
+    // Then it also looks the same in which ops wait for which.  Either blocks are at the same
+    // places in the lists of all positions, or `relative` gives the number of each block as seen
+    // from a position: by these numbers, the lists of all positions have the same blocks, in any
+    // order.  `relative` is given only if messages have the same blocks at both ends and no op
+    // copies to another block.
     bool alike = false;
     std::function<Block(Position, Block)> relative;
-    Topology topology; // what it was made for, if for some hosts; it is right on any
+    Topology topology; // the hosts that it was made for; it is correct on all others too
     std::function<Program(Position)> program; // lazy and pure
 
     Block blocks() const { return partition.blocks(); }

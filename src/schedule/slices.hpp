@@ -16,18 +16,19 @@
 
 namespace stretto::schedule {
 
-// Of a block that cannot travel in the slice before it: there is none, or not a neighbour's.
+// The value of `together` for a block that cannot join the slice before it: there is none, or the
+// two are no neighbours.
 inline constexpr std::size_t kNoJoin = std::numeric_limits<std::size_t>::max();
 
-// How many slices begin with a block of `length` bytes.  0: it is empty, or it travels in the slice
+// How many slices begin in a block of `length` bytes.  0: the block is empty, or it joins the slice
 // before it, which then has `together` bytes.
 constexpr std::size_t slices_begun(std::size_t length, std::size_t together, std::size_t most) {
     const bool joins = together != kNoJoin && together <= most;
     return length == 0 || joins ? 0 : (length - 1) / most + 1;
 }
 
-// Bytes of each slice of a block but the last: whole cache lines, or whole elements where those do
-// not fill cache lines evenly.
+// The size of each slice of a block except the last: whole cache lines, or whole elements if
+// elements do not fill cache lines evenly.
 constexpr std::size_t slice_length(std::size_t length, std::size_t most, std::size_t element) {
     constexpr std::size_t kCacheLineBytes = 64;
     const std::size_t slices = slices_begun(length, kNoJoin, most);

@@ -25,7 +25,7 @@ class Symmetry {
 public:
     explicit Symmetry(std::vector<Position> orders); // each at least 2; none: of one position
 
-    // Of so many positions in a circle.
+    // The symmetry of this many positions in a circle.
     static Symmetry cyclic(Position ranks);
 
     Position size() const;
@@ -45,7 +45,7 @@ public:
 
 private:
     std::vector<Position> orders_;
-    std::vector<Position> strides_; // what one more in a digit is worth
+    std::vector<Position> strides_; // the value of each digit's unit
 };
 
 } // namespace stretto::schedule

@@ -18,7 +18,7 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-constexpr std::int32_t kMostRanks = 1 << 20; // what a text may ask for
+constexpr std::int32_t kMostRanks = 1 << 20; // in a text
 constexpr std::string_view kCyclic = "cyclic:", kMap = "map:";
 
 [[noreturn]] void refuse(const std::string &what) {
@@ -65,8 +65,8 @@ std::optional<Numbers> list_in(std::string_view text, std::int32_t least) {
     }
 }
 
-// So many ranks on so many hosts, as evenly as they can be: neighbours share one, or they are dealt
-// out in turn.
+// Distributes ranks to hosts as evenly as possible: neighbours share a host, or ranks go to the
+// hosts in turn.
 //
 //   8 on 3    0 1 2 | 3 4 5 | 6 7    or    0 3 6 | 1 4 7 | 2 5
 Numbers even_sizes(std::int64_t hosts, std::int64_t ranks, bool dealt) {
@@ -78,7 +78,7 @@ Numbers even_sizes(std::int64_t hosts, std::int64_t ranks, bool dealt) {
     return sizes;
 }
 
-// How many ranks each host has: "8x4", "3,1,2", or "4" of so many ranks.
+// The number of ranks of each host: "8x4", "3,1,2", or "4" hosts for the given number of ranks.
 Numbers sizes_in(std::string_view whole, std::string_view text, Position ranks, bool dealt) {
     if (const std::size_t times = text.find('x'); times != std::string_view::npos) {
         const auto hosts = number_in(text.substr(0, times), 1);
@@ -124,7 +124,7 @@ Numbers cyclic(Numbers room) {
     return host_of;
 }
 
-// Of each host so many neighbours share a cache.
+// On each host, this many neighbours share a cache.
 Numbers caches(const Numbers &host_of, std::int32_t size) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> number;
     std::map<std::int32_t, std::int32_t> before; // of each host
@@ -230,7 +230,7 @@ std::string Topology::text() const {
     Numbers sizes(static_cast<std::size_t>(hosts_), 0);
     for (const std::int32_t host : host_of_)
         ++sizes[static_cast<std::size_t>(host)];
-    // A list of one would be a number of hosts.
+    // A list with one entry would be read as a number of hosts.
     std::string found = host_of_ == blocked(sizes)  ? written(sizes)
                         : host_of_ == cyclic(sizes) ? std::string(kCyclic) + written(sizes)
                                                     : std::string(kMap) + joined(host_of_);

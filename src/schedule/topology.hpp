@@ -31,12 +31,12 @@ public:
     // The positions of each group, ascending; the groups in the order of their lowest positions.
     using Groups = std::vector<std::vector<Position>>;
 
-    Topology() = default; // nothing is known: all share one host
+    Topology() = default; // nothing is known: all ranks share one host
     // By position, any numbers that are not negative.  Without caches, nothing is known of them.
     // Throws Error(argument) if a number is negative, or if a cache is on two hosts.
     explicit Topology(std::span<const std::int32_t> host_of,
                       std::span<const std::int32_t> cache_of = {});
-    // As the table above says.  `ranks`: how many there are, or 0 if the text alone says it.
+    // Reads a text as in the table above.  `ranks`: their number, or 0 if the text alone gives it.
     // Throws Error(argument) with what is wrong and how a topology is written.
     static Topology parse(std::string_view text, Position ranks = 0);
 
@@ -46,11 +46,12 @@ public:
     const std::vector<std::int32_t> &host_of() const { return host_of_; }
     const std::vector<std::int32_t> &cache_of() const { return cache_of_; } // empty: not known
 
-    // Of so many positions; of caches that are not known, hosts.
+    // For this many positions; if caches are not known, the hosts stand for them.
     Groups groups(Level level, Position ranks) const;
-    // Position p takes the place of `order[p]`; as it is if there is no order.
+    // The topology in which position p takes the place of rank `order[p]`; unchanged if there is no
+    // order.
     Topology ordered(std::span<const Position> order) const;
-    // As short as `parse` reads it.
+    // The shortest text that parse() reads.
     std::string text() const;
 
     bool operator==(const Topology &) const = default;

@@ -32,7 +32,7 @@ struct End {
     Node node;
 };
 
-// The contract, block by block, on what a play has left behind.
+// Checks the contract, block by block, at the end of a play.
 class Judge {
 public:
     Judge(const Schedule &schedule, Expressions &trees)
@@ -49,7 +49,7 @@ public:
         }
     }
 
-    // Throws Error(argument) that names the first block that is not what it must be.
+    // Throws Error(argument) that names the first block that breaks the contract.
     std::vector<End> ends(const Machine &machine) const {
         std::vector<End> found;
         for (Position p = 0; p < schedule_.ranks; ++p)
@@ -118,7 +118,7 @@ std::int32_t values_of(const Schedule &schedule) {
     return schedule.token ? schedule.token->values : 1;
 }
 
-// Adds to the verdict what the ends of one path show.
+// Adds the properties of one path's results to the verdict.
 void derive(const std::vector<End> &ends, const Judge &judge, const Expressions &trees,
             Verdict &verdict) {
     std::map<Block, Node> canonical, bits; // per input block that is reduced

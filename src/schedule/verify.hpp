@@ -21,7 +21,7 @@ struct Verdict {
     bool ok = false;
     std::string failure; // empty if ok; names position, op, peer, block
 
-    // Derived, meaningful if ok.  With a token: of all paths together.
+    // Derived properties, meaningful if ok.  With a token: of all paths together.
     bool order_preserving = false; // operands in order of positions: fit for non-commutative ops
     bool consistent = false;       // all positions end with the same bits
     bool canonical = false;        // every block is the canonical tree of reproducible mode `full`
@@ -31,7 +31,7 @@ struct Verdict {
 
 Verdict verify(const Schedule &schedule);
 
-// True if the two compute the same expression tree for every (position, block) of the end.
+// True if both compute the same expression tree for every block of every position at the end.
 bool equivalent(const Schedule &a, const Schedule &b);
 
 } // namespace stretto::schedule

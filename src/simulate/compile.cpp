@@ -24,7 +24,7 @@ using schedule::Position;
 using schedule::Program;
 using schedule::Schedule;
 
-// For each op of a program, the earlier ones that it is ordered after.
+// For each op of a program, the earlier ops that it is ordered after.
 using Before = std::vector<std::vector<std::int32_t>>;
 
 constexpr std::uint32_t kMostCosts = 1u << 31;
@@ -34,7 +34,7 @@ bool all_equal(const std::vector<T> &values) {
     return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
 }
 
-// One position may be played for all, as the header says.
+// One position may stand for all, as the header says.
 bool alike(const Schedule &schedule, const Problem &problem) {
     if (!schedule.symmetry || schedule.ranks == 1 || schedule.token || problem.sharing.any() ||
         problem.mode == Mode::ordered || problem.watch || !all_equal(problem.arrivals))
@@ -86,8 +86,8 @@ private:
             add_order(schedule::dependencies(ops, program.open));
     }
 
-    // For all positions, if they have as many ops as those so far.  Growing by halves would take
-    // half as much again, twice while it moves.
+    // Reserves room for all positions, assuming that they have as many ops as those so far.
+    // Growing step by step would take half as much memory again, and twice while it moves.
     void reserve(std::size_t ops) {
         const std::size_t all = model_.tasks.size() + ops;
         if (all > model_.tasks.capacity())
@@ -110,12 +110,12 @@ private:
             model_.blocks.push_back(op.blocks.empty() ? 0 : op.blocks.front());
     }
 
-    // Of one position for all, what it would have to be sent to by the first one to come here.
+    // If one position stands for all: its receives match its own sends.
     Position source_of(const Op &recv) const {
         return model_.one_for_all ? schedule_.symmetry->difference(0, recv.peer) : recv.peer;
     }
 
-    // Of each byte.
+    // For each byte.
     static std::size_t reductions_of(const Op &op) {
         if (op.kind == OpKind::reduce)
             return op.sources.size() - 1;
@@ -149,7 +149,7 @@ private:
         return last = found->second;
     }
 
-    // Turns the lists round.
+    // Reverses the lists.
     //
     //   before      op 0: -   op 1: 0   op 2: 0 1
     //   dependents  op 0: 1 2   op 1: 2   op 2: -       edges 1 2 2, from 0 2 3 3
@@ -188,8 +188,8 @@ private:
     Model model_;
     Pairing pairing_;
     std::vector<Pairing::End> sends_, recvs_; // of one position
-    // Costs by reductions and bytes; those of the last op that reduces nothing and of one that
-    // does.
+    // Costs by reductions and bytes; kept are those of the last op that reduces nothing and of the
+    // last that does.
     std::unordered_map<std::size_t, std::unordered_map<std::size_t, std::uint32_t>> of_bytes_;
     std::array<std::uint32_t, 2> last_ = {kNone, kNone};
 };
@@ -202,7 +202,7 @@ Model compile(const Schedule &schedule, const Problem &problem) {
         try {
             return Compiler(schedule, problem, true).run();
         } catch (const Error &) {
-            // With all positions there is a better word for what is wrong.
+            // If all positions are played, the error is more precise.
         }
     }
     return Compiler(schedule, problem, false).run();

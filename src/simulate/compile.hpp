@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A schedule at one count, one network and one mode, as flat tables of what takes time.
+// A schedule at one count, one network and one mode, as flat tables of everything that takes time.
 //
-// A ring of 4096 is 67 million ops: what is kept for each op and message is counted in bytes.
+// A ring of 4096 has 67 million ops, so each op and message takes only a few bytes.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ using TaskId = std::uint32_t;
 using MessageId = std::uint32_t;
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// What ops of one size take.  There are few different ones.
+// The times of ops of one size.  There are few different sizes.
 struct Cost {
     std::size_t bytes;
     std::size_t reductions; // of each byte
@@ -40,7 +40,7 @@ struct Message {
     TaskId send, recv;
 };
 
-// Which tasks of a position wait for which, in the language's order (mode ordered).
+// The dependencies between the tasks of a position, in the language's order (mode ordered).
 struct Order {
     std::vector<std::uint32_t> waits; // per task: how many earlier ones it is ordered after
     std::vector<TaskId> edges;        // the dependents of task 0, then of task 1, ...
@@ -58,8 +58,8 @@ struct Model {
     std::vector<schedule::Block> blocks; // per task: the first one; for events only
     Order order;
 
-    // All positions do alike at the same time, and only the first is here: what it sends is what it
-    // receives.
+    // All positions do the same at the same time, and only the first is here: it receives what it
+    // sends.
     bool one_for_all = false;
 
     std::size_t positions() const { return gate.size(); }
@@ -78,12 +78,12 @@ struct Model {
 
 // Programs are made one at a time and dropped, as those of a thousand positions fill the memory.
 //
-// A schedule that looks the same from all positions is played by the first of them alone if they
-// come together, nobody shares a link, all blocks have the same size and each position walks: then
-// nothing tells two positions apart.  (Ports take messages that could start at once in the order of
-// programs, and those at one place of it are of different senders to different receivers.  In mode
-// ordered a processor takes what becomes possible at one moment in an order that does depend on
-// positions.)
+// If a schedule looks the same from all positions, the first position stands for all, provided that
+// ranks arrive together, no link is shared, all blocks have the same size and each position walks:
+// then all positions do the same at the same time.  (Ports take messages that could start at once
+// in the order of programs, and those at one place of it are of different senders to different
+// receivers.  In mode ordered a processor takes what becomes possible at one moment in an order
+// that does depend on positions.)
 Model compile(const schedule::Schedule &schedule, const Problem &problem);
 
 } // namespace stretto::simulate

@@ -11,7 +11,8 @@ namespace stretto::simulate {
 
 namespace {
 
-// Rounds until a rank knows what rank 0 does, if all who know tell one more in every round.
+// Rounds until a rank has the data of rank 0, if every rank that has it sends it to one more in
+// each round.
 //
 //   rank     0   1   2 3   4 5 6 7
 //   rounds   0   1   2 2   3 3 3 3

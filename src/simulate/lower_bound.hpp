@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What no allreduce can beat in the model of simulate.hpp, whatever its schedule.
+// A lower bound for every allreduce in the model of simulate.hpp, whatever its schedule.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ struct LowerBound {
     double last_finish;  // seconds since time 0: of the last finish
 };
 
-// For a vector of `bytes` and arrivals in seconds, one for each of P >= 1 ranks.  Reductions count
-// as free.  Holds where a rank receives nothing before it arrives: all modes but eager.
+// For a vector of `bytes` and arrivals in seconds, one for each of P >= 1 ranks.  Reductions cost
+// nothing here.  Holds where a rank receives nothing before it arrives: all modes but eager.
 //
 // Two arguments.  With beta m the time of one whole vector through a port:
 //

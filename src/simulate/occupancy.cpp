@@ -37,7 +37,7 @@ void Occupancy::add(const Event &event) {
     Shares &shares = event.from == event.to ? reducing_ : event.reduces ? to_reduce_ : as_it_is_;
     float *const cells = &shares[row * columns_];
     const double begin = event.start / column_, end = event.end / column_;
-    // The last moment may come out a little behind the last column.
+    // Rounding may put the last moment a little behind the last column.
     const std::size_t first = std::min(static_cast<std::size_t>(begin), columns_ - 1);
     for (std::size_t at = first; at < columns_ && static_cast<double>(at) < end; ++at) {
         const auto left = static_cast<double>(at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ports and processors do over time, for pictures of more messages than can be shown one by
-// one: a grid of rows, a position or several each, and columns, equal parts of the time.
+// The use of ports and processors over time, for pictures of too many messages to show one by one.
+// A grid: each row is one position or several, each column an equal part of the time.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,11 @@ public:
 
     void add(const Event &event);
 
-    const Shares &to_reduce() const { return to_reduce_; } // in-ports, of what is reduced then
-    const Shares &as_it_is() const { return as_it_is_; }   // in-ports, of all else
-    const Shares &reducing() const { return reducing_; }   // processors
+    const Shares &to_reduce() const {
+        return to_reduce_;
+    } // in-ports, receiving messages that are reduced
+    const Shares &as_it_is() const { return as_it_is_; } // in-ports, receiving all others
+    const Shares &reducing() const { return reducing_; } // processors
 
 private:
     std::vector<std::uint32_t> row_of_;

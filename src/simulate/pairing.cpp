@@ -66,7 +66,7 @@ std::size_t Pairing::Side::find(Position position, Position peer, Lane lane) con
                : kNoChannel;
 }
 
-// A message has the number of its receive among those of all channels.
+// A message gets the number of its receive among the receives of all channels.
 void Pairing::pair(Model &model) const {
     model.messages.resize(recvs_.tasks.size());
     std::vector<bool> met(recvs_.channels.size(), false);

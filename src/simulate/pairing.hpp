@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which send meets which receive: message i of a channel and lane is its i-th send and its i-th
+// Matches sends and receives: message i of a channel and lane is its i-th send and its i-th
 // receive.
 #pragma once
 
@@ -25,10 +25,11 @@ public:
         }
     };
 
-    // Those of the next position, position 0 first, in the order of its program.  Sorts them.
+    // Adds the messages of the next position (position 0 first), in the order of its program.
+    // Sorts them.
     void add(std::vector<End> &sends, std::vector<End> &recvs);
-    // Makes the messages, and tells the tasks.  Throws Error(argument) that names one without a
-    // partner, or one whose sides differ in size.
+    // Makes the messages and enters their numbers in the tasks.  Throws Error(argument) that names
+    // a message without a partner, or one whose sides differ in size.
     void pair(Model &model) const;
 
 private:
@@ -50,7 +51,7 @@ private:
         void add(std::vector<End> &ends);
         std::size_t end_of(std::size_t position) const; // of its channels
         std::span<const TaskId> of(std::size_t channel) const;
-        // Which channel that is, or kNoChannel.
+        // The channel of such messages, or kNoChannel.
         std::size_t find(schedule::Position position, schedule::Position peer,
                          schedule::Lane lane) const;
     };

@@ -13,7 +13,7 @@ using schedule::Position;
 
 namespace {
 
-// A heap's first one is the least.
+// The first of a heap is the smallest.
 constexpr auto kLater = [](const auto &a, const auto &b) { return a.first > b.first; };
 
 std::size_t number_of(const std::vector<std::uint32_t> &places) {
@@ -26,7 +26,7 @@ void check_places(const std::vector<std::uint32_t> &places, std::size_t expected
         throw Error(Status::argument, "simulate: " + std::to_string(places.size()) + " " + where +
                                           " for " + std::to_string(expected) + " " + of +
                                           "; give one for each, or none");
-    // As many as there are of those who have one, so that a wild number costs no memory.
+    // Counts the hosts or racks that have members, so that a wild number costs no memory.
     if (number_of(places) > expected)
         throw Error(Status::argument, "simulate: there is a number " +
                                           std::to_string(number_of(places) - 1) + " among the " +
@@ -106,7 +106,7 @@ const std::vector<MessageId> &Ports::start() {
         heads_.pop_back();
         Port &port = ports_[here];
         if (port.room == 0 || port.queue.empty() || port.queue.top().message != head.message)
-            continue; // offered twice, or others have started meanwhile
+            continue; // queued twice, or others have started meanwhile
         port.queue.pop();
         const Way way = this->way(head.from, head.to);
         const PortId *full = std::find_if(way.begin(), way.end(),

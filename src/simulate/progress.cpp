@@ -10,7 +10,7 @@ Progress::Progress(const Model &model, bool ordered)
       held_(model.positions(), kNone) {
     if (!ordered)
         return;
-    // Every task waits for its position to arrive, and those behind the gate for the token.
+    // Every task waits for its position to arrive, and tasks behind the gate wait for the token.
     waits_ = model.order.waits;
     for (std::size_t p = 0; p < model.positions(); ++p)
         for (TaskId task = model.first[p]; task < model.first[p + 1]; ++task)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which tasks may be reached: whose position has arrived, whose earlier ones are complete, and that
-// do not wait for the token.
+// Finds the tasks that may start: their position has arrived, the tasks before them are complete,
+// and they do not wait for the token.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ namespace stretto::simulate {
 
 class Progress {
 public:
-    // `model` outlives this.  In the language's order, or else each position walks its program.
+    // `model` outlives this.  `ordered`: in the language's order; otherwise each position walks its
+    // program.
     Progress(const Model &model, bool ordered);
 
-    // What has happened; each tells what may be reached now by appending it to `ready`.
+    // Events.  Each appends the tasks that may start now to `ready`.
     void arrive(schedule::Position position, std::vector<TaskId> &ready);
     void learn_token(schedule::Position position, std::vector<TaskId> &ready);
     void complete(TaskId task, std::vector<TaskId> &ready);
@@ -32,9 +33,9 @@ private:
     const Model &model_;
     bool ordered_;
     std::vector<bool> knows_token_;
-    // Of walks, per position: it stands at this task, which waits for the token, or kNone.
+    // For walks, per position: the task at which it waits for the token, or kNone.
     std::vector<TaskId> held_;
-    // In the language's order, per task: how many things it waits for.
+    // In the language's order, per task: the number of events that it waits for.
     std::vector<std::uint32_t> waits_;
 };
 

@@ -13,9 +13,9 @@
 //   between racks      also one of the uplinks of the one rack, and one of those down to the other
 //
 // Ports of positions and hosts have room for one message, a rack's way up for `uplinks`, and its
-// way down for as many.  A message takes as long as if it were alone: links that share do not slow
-// each other down, they take turns.  So n equal messages through one port are all there when they
-// would be if it was divided fairly among them, and the first of them earlier.
+// way down for as many.  A message takes as long as if it were alone: messages that share a link
+// take turns.  So n equal messages through one port are all delivered at the time at which fair
+// sharing would deliver them, and the first ones earlier.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,8 @@ namespace {
 using schedule::Position;
 using schedule::Schedule;
 
-// Something that happens at a time.  At the same time: in the order in which it was foreseen.
+// Something that happens at a time.  Events of the same time happen in the order in which they were
+// scheduled.
 struct Moment {
     enum class Kind : std::uint8_t { arrival, transfer_end, work_end };
 
@@ -68,7 +69,7 @@ private:
         bool issued : 1 = false;  // by the sender
         bool awaited : 1 = false; // the receiver may take it
         bool delivered : 1 = false;
-        bool has_token : 1 = false; // on the way since its sender knew the token
+        bool has_token : 1 = false; // sent after its sender knew the token
     };
 
     static std::vector<Ticks> arrivals_of(const Schedule &schedule, const Problem &problem) {
@@ -129,7 +130,7 @@ private:
                 progress_.learn_token(static_cast<Position>(p), ready_);
     }
 
-    // All that the task waits for before its own message has happened.
+    // Everything that the task waits for, apart from its own message, has happened.
     void reach(TaskId task) {
         reached_[task] = true;
         const Task &here = model_.tasks[task];
@@ -179,7 +180,7 @@ private:
             work(recv);
     }
 
-    // Whatever the processor has to do for a task, behind what it has to do already.
+    // Queues the processor's work for a task behind its earlier work.
     void work(TaskId task) {
         const Ticks busy = model_.cost(task).work;
         if (busy == 0) {

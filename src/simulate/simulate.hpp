@@ -9,7 +9,7 @@
 //
 // A message that is reduced then occupies its receiver's processor for gamma*m, a `reduce` of n
 // sources for (n - 1)*gamma*m.  A processor does one at a time, in the order in which they become
-// possible; ports go on meanwhile.  Copies cost nothing.  Messages without bytes are not sent
+// possible; ports continue meanwhile.  Copies cost nothing.  Messages without bytes are not sent
 // (unless the schedule has an arbiter: then they carry its token and cost alpha).
 #pragma once
 
@@ -30,15 +30,16 @@ struct Network {
     double gamma = 2e-10;
 };
 
-// When a message may start, besides both ports being free and its send having been issued.
+// When a message may start, in addition to both ports being free and its send being issued.
 //
-// The first three are how message-passing programs behave: a position arrives and walks its
-// program.  A send is issued where the walk passes it, from a copy, and never holds the walk up.
-// A receive holds the walk up until its message has come and is reduced.
+// The first three modes are those of message-passing programs: a position arrives and walks its
+// program.  A send is issued when the walk reaches it, from a copy, and never stops the walk.  A
+// receive stops the walk until its message has arrived and is reduced.
 //
-// In the last, the program is no walk: an op is issued when the ops that it is ordered after
-// (schedule/dependencies.hpp, windows included) are complete.  Nothing is copied, so a send is
-// complete when its message has been received, and a schedule that is free of deadlock is so here.
+// In the last mode a position does not walk: an op is issued when the ops that it is ordered after
+// (schedule/dependencies.hpp, windows included) are complete.  Sends are not copied, so a send is
+// complete when its message has been received.  A schedule that is free of deadlock is so in this
+// mode.
 enum class Mode {
     posted,  // the walk of the receiver stands at exactly this receive: one open receive
     arrived, // the receiver has arrived: it posts all its receives then
@@ -49,10 +50,11 @@ enum class Mode {
 // For drawings.  A message (from != to), or the work of a processor (from == to).
 struct Event {
     schedule::Position from, to;
-    std::int32_t from_op, to_op; // which ops of the paths: the send and the receive, or the work's
-    schedule::Block block;       // the first one
-    double start, end;           // seconds since time 0
-    bool reduces;                // the message is reduced at its receiver; true for work
+    std::int32_t from_op,
+        to_op; // indices in the paths: of the send and the receive, or of the op that works
+    schedule::Block block; // the first one
+    double start, end;     // seconds since time 0
+    bool reduces;          // the message is reduced at its receiver; true for work
 };
 
 struct Timeline {
@@ -70,15 +72,16 @@ struct Problem {
     Network network;
     Sharing sharing;
     Mode mode = Mode::posted;
-    // Is told each event when it ends; of all positions, as none is played for others then.
+    // Called for each event when it ends.  If it is set, every position is played.
     std::function<void(const Event &)> watch;
-    // The path to take, of a schedule with a token.  An arbiter's spreads with the messages; an
+    // The path of a schedule with a token.  An arbiter's token spreads with the messages; an
     // elected one is known when the last position has arrived.
     std::int32_t token_value = 0;
 };
 
-// Exact to the picosecond, and the same on every machine.  A ring of P = 1024 (2 million messages)
-// takes 0.7 s and 85 MB, one of 4096 23 s and 1.3 GB; nothing if all arrive together (compile.hpp).
+// Times are exact to the picosecond, and the same on every machine.  A ring of P = 1024 (2 million
+// messages) takes 0.7 s and 85 MB, one of 4096 23 s and 1.3 GB; nothing if all arrive together
+// (compile.hpp).
 //
 // Throws Error(argument) if the schedule is not well formed or its messages do not pair, if the
 // number of arrivals is not that of positions, if places to share do not fit, if a time is negative

@@ -10,7 +10,7 @@
 
 namespace stretto::simulate {
 
-// Picoseconds.  Integers, so that what ends at the same moment compares equal however its time was
+// Picoseconds.  Integers, so that events of the same moment compare equal however their times were
 // summed up.
 using Ticks = std::int64_t;
 

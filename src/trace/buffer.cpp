@@ -20,7 +20,7 @@ namespace {
 constexpr RankFileUse kUse{"a trace", "STRETTO_TRACE names a folder for traces",
                            " (STRETTO_TRACE_BYTES)"};
 
-// Places for records, a power of two.
+// The number of records that fit, a power of two.
 std::size_t records_of(std::size_t bytes) {
     return std::bit_floor(bytes / sizeof(Slot));
 }
@@ -38,7 +38,7 @@ Buffer::Buffer(const std::string &folder, std::size_t bytes, const Identity &me)
     : raw_(kUse, folder, ".raw", kHeaderBytes + kNameBytes + records_of(bytes) * sizeof(Slot), me),
       json_path_(RankFile::path(folder, ".json", me)) {
     std::byte *const memory = raw_.memory();
-    std::memset(memory, 0, raw_.bytes()); // pages are there before they are needed
+    std::memset(memory, 0, raw_.bytes()); // touches the pages before they are needed
     header_ = new (memory) Header{};
     header_->who = header_of(me);
     names_ = reinterpret_cast<char *>(memory + kHeaderBytes);
@@ -67,7 +67,7 @@ void Buffer::add(const Record &record) {
     const auto words = std::bit_cast<std::array<std::uint64_t, kWords>>(record);
     slot.stamp.store(0, std::memory_order_release);
     for (std::size_t i = 0; i < kWords; ++i)
-        slot.words[i].store(words[i], std::memory_order_release); // not before the zero
+        slot.words[i].store(words[i], std::memory_order_release); // stored after the zero
     slot.stamp.store(index + 1, std::memory_order_release);
 }
 
@@ -78,7 +78,7 @@ std::uint32_t Buffer::name(std::string_view text) {
     const std::uint64_t at = header_->name_bytes.load(std::memory_order_relaxed);
     if (at + text.size() + 1 > kNameBytes)
         return 0;
-    text.copy(names_ + at, text.size()); // a zero is behind it
+    text.copy(names_ + at, text.size()); // a zero follows it
     header_->name_bytes.store(at + text.size() + 1, std::memory_order_release);
     return known_.emplace(text, static_cast<std::uint32_t>(at)).first->second;
 }
@@ -86,7 +86,7 @@ std::uint32_t Buffer::name(std::string_view text) {
 std::uint16_t Buffer::add_communicator(int rank, int size, std::string_view name_) {
     const std::uint32_t number = header_->communicators.fetch_add(1, std::memory_order_relaxed);
     if (number >= kCommunicators)
-        return kCommunicators - 1; // the last ones are not told apart
+        return kCommunicators - 1; // communicators beyond the limit share one line
     CommunicatorLine &line = header_->lines[number];
     line.name.store(name(name_), std::memory_order_relaxed);
     line.rank.store(rank, std::memory_order_relaxed);
@@ -104,7 +104,7 @@ void Buffer::write_json() {
     const std::uint64_t head = header_->head.load(std::memory_order_acquire);
     if (written_ == head + 1)
         return;
-    const std::string fresh = json_path_ + ".new"; // nobody finds half a file
+    const std::string fresh = json_path_ + ".new"; // a reader never finds half a file
     write_events(read_log({raw_.memory(), raw_.bytes()}, raw_.path()), fresh);
     if (rename(fresh.c_str(), json_path_.c_str()) != 0)
         throw_errno("cannot write a trace: cannot rename the new " + json_path_);

@@ -23,22 +23,23 @@ using Identity = RankIdentity;
 
 class Buffer {
 public:
-    // As STRETTO_TRACE and STRETTO_TRACE_BYTES say; null if no trace is wanted.  Throws Error if
-    // its file cannot be made, or has no room.
+    // Makes the trace that STRETTO_TRACE and STRETTO_TRACE_BYTES ask for; null if they ask for
+    // none.  Throws Error if its file cannot be made or has no room.
     static std::shared_ptr<Buffer> open(const Identity &me);
 
     Buffer(const std::string &folder, std::size_t bytes, const Identity &me);
-    // Writes the JSON file, if anything is new, and removes the other.
+    // Writes the JSON file if there are new records, and removes the binary file.
     ~Buffer();
     Buffer(const Buffer &) = delete;
     Buffer &operator=(const Buffer &) = delete;
 
     void add(const Record &record);
-    // The number of a text that records name; 0, which is "", if there is no more room.
+    // The number by which records refer to a text; 0, which stands for "", if there is no more
+    // room.
     std::uint32_t name(std::string_view text);
-    // The number by which records name a communicator.
+    // The number by which records refer to a communicator.
     std::uint16_t add_communicator(int rank, int size, std::string_view name);
-    // What to add to this clock to get that of the job's first rank.
+    // Nanoseconds to add to this rank's clock to get the clock of the job's first rank.
     void set_offset(std::int64_t nanoseconds);
 
     // Throws Error.

@@ -48,7 +48,7 @@ std::string quoted(std::string_view text) {
         std::array<char, 8> escape{};
         if (letter == '"' || letter == '\\')
             result += {'\\', letter};
-        else if (code < 0x20 || code >= 0x7f) { // not all that names hold is UTF-8
+        else if (code < 0x20 || code >= 0x7f) { // names may hold bytes that are not UTF-8
             std::snprintf(escape.data(), escape.size(), "\\u%04x", code);
             result += escape.data();
         } else
@@ -87,7 +87,7 @@ private:
     std::string text_;
 };
 
-// Ranks of which the first four are in a word.
+// A list of ranks; a word of the record holds the first four.
 std::string list(std::uint64_t word, std::uint64_t count) {
     std::string text;
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(4, count); ++i)
@@ -115,7 +115,7 @@ public:
 private:
     using Place = std::pair<std::uint16_t, std::uint64_t>; // communicator, number of the call
 
-    // Two for each communicator: what it does, and what its links carry.
+    // Two tracks for each communicator: its calls, and the bytes on its links.
     static std::uint64_t track(const Record &record) { return 2 * record.communicator + 1ull; }
     static std::uint64_t links(const Record &record) { return track(record) + 1; }
 
@@ -170,8 +170,8 @@ private:
         }
     }
 
-    // Finds the end of each call, and of each wait that is told of while it lasts; and who has
-    // links.
+    // Finds the end of each call and of each wait that was recorded before its end, and the
+    // communicators that have links.
     void pair() {
         std::map<Place, const Record *> begun;
         for (const Record &record : log_.records) {
@@ -321,7 +321,7 @@ private:
     const Log &log_;
     File file_;
     bool first_ = true;
-    std::uint64_t last_ = 0;       // what is not over lasts until then, at least
+    std::uint64_t last_ = 0;       // calls that are not over last until then, at least
     std::set<std::size_t> linked_; // communicators with ranks on other hosts
     std::map<const Record *, std::uint64_t> ends_;
     std::map<Place, const Record *> unfinished_;

@@ -14,8 +14,8 @@
 namespace stretto::trace {
 
 inline constexpr std::uint64_t kMagic = 0x3145434152545453; // "STTRACE1"
-inline constexpr std::size_t kNameBytes = 65536;            // names are told by their place in them
-inline constexpr std::size_t kCommunicators = 128;          // that are told apart
+inline constexpr std::size_t kNameBytes = 65536;            // a name is its offset in them
+inline constexpr std::size_t kCommunicators = 128;          // with a line of their own
 
 enum class Kind : std::uint8_t {
     call_begins = 1, // a: collective | algorithm << 16, names; then its number, count, bytes, and
@@ -23,23 +23,23 @@ enum class Kind : std::uint8_t {
     call_ends,       // its number
     step,            // a: bytes; then call << 32 | step, sources | readers << 16 | operands << 32,
                      // and the first four of both, 16 bits each
-    wait,            // a: 1 + the rank that is waited for, 0: some rank; then call << 32 | step
-    waits,           // the same, of a wait that is long and not over
+    wait,            // a: 1 + the rank that this one waits for, 0: any rank; then call << 32 | step
+    waits,           // the same, for a long wait that is not over
     sent,            // to another host; a: bytes; then the rank, and all bytes so far
-    received,        // from there
+    received,        // from another host
     failure,         // a: its message, a name
 };
 
-// Of a step, in Record::flags.
+// Flags of a step, in Record::flags.
 inline constexpr std::uint8_t kStores = 1;    // has a result in this rank's memory
-inline constexpr std::uint8_t kPublishes = 2; // has one that other ranks read
-// Of a call.
+inline constexpr std::uint8_t kPublishes = 2; // has a result that other ranks read
+// Flags of a call.
 inline constexpr std::uint8_t kNonblocking = 1;
-inline constexpr std::uint8_t kSynchronizing = 2; // nobody leaves before all have entered
-inline constexpr std::uint8_t kByPairs = 4;       // gatherv and its like
+inline constexpr std::uint8_t kSynchronizing = 2; // no rank leaves before all ranks have entered
+inline constexpr std::uint8_t kByPairs = 4;       // gatherv, scatterv, alltoallv
 inline constexpr std::uint8_t kReduces = 8, kHasData = 16;
 
-// As words, each of which is written and read by itself: readers may look at any time.
+// A record as atomic words: a reader may look at any time.
 struct Record {
     std::uint64_t begin = 0, end = 0; // nanoseconds of CLOCK_MONOTONIC
     Kind kind{};
@@ -63,11 +63,12 @@ struct CommunicatorLine {
 
 struct Header {
     RankFileHeader who;
-    std::uint64_t records;                 // places for them, a power of two
+    std::uint64_t records;                 // how many fit, a power of two
     std::atomic<std::uint64_t> head;       // records so far
     std::atomic<std::uint64_t> name_bytes; // so far
     std::atomic<std::uint32_t> communicators;
-    // What to add to this clock to get that of the job's first rank, once the ranks have found out.
+    // Nanoseconds to add to this rank's clock to get the clock of the job's first rank, once it is
+    // measured.
     std::atomic<std::uint32_t> offset_known;
     std::atomic<std::int64_t> offset_ns;
     std::array<CommunicatorLine, kCommunicators> lines;

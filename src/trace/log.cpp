@@ -12,7 +12,7 @@ namespace {
 
 std::optional<Record> record_of(const Slot &slot, std::uint64_t index) {
     if (slot.stamp.load(std::memory_order_acquire) != index + 1)
-        return std::nullopt; // being written, or by a rank that died meanwhile
+        return std::nullopt; // being written, or never completed because the rank died
     std::array<std::uint64_t, kWords> words;
     for (std::size_t i = 0; i < kWords; ++i)
         words[i] = slot.words[i].load(std::memory_order_acquire); // before the second look

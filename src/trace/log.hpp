@@ -31,7 +31,7 @@ struct Log {
     std::string name(std::uint64_t number) const;
 };
 
-// Throws Error(argument), with `path` in it, if this is no trace, or not all of it.
+// Throws Error(argument) that names `path` if the file is no trace, or only part of one.
 Log read_log(std::span<const std::byte> bytes, const std::string &path);
 Log read_log(const std::string &path);
 

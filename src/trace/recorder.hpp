@@ -18,7 +18,7 @@
 
 namespace stretto::trace {
 
-// A call in words that others understand.
+// A call, in the terms of the trace.
 struct CallWords {
     std::string_view collective;
     Dtype dtype = Dtype::i8;
@@ -32,12 +32,12 @@ class Recorder {
 public:
     static constexpr int kAnyRank = -1;
 
-    // What a rank says of its call, as the communicator packs it.
+    // The packed description of the call, as the communicator makes it.
     using Translate = std::function<CallWords(std::uint64_t what)>;
 
     Recorder(std::shared_ptr<Buffer> buffer, int rank, int size, std::string_view name,
              Translate translate);
-    // What is not over has ended with the communicator.
+    // Ends all calls that are still open: the communicator has ended.
     ~Recorder();
     Recorder(const Recorder &) = delete;
     Recorder &operator=(const Recorder &) = delete;
@@ -55,7 +55,7 @@ public:
         std::uint32_t step, bytes, operands;
         bool stores, publishes;
     };
-    // How many they are, and the first four of them.
+    // The number of ranks, and the first four of them.
     struct Ranks {
         std::uint64_t count = 0, word = 0;
         void add(int rank) {
@@ -69,16 +69,17 @@ public:
     void step_ends(std::uint64_t begin, const Step &step, const Ranks &sources,
                    const Ranks &readers);
 
-    // The call cannot go on before `rank` has done something.  Said again and again while it waits;
-    // the next step, or the end of the call, ends it.
+    // The call waits for `rank`.  The engine reports this again and again while the call waits; the
+    // next step, or the end of the call, ends the wait.
     void waits(std::uint64_t call, std::uint32_t step, int rank) {
         if (wait_.begin == 0 || wait_.call != call || wait_.step != step || wait_.rank != rank)
             wait_begins(call, step, rank);
     }
-    // It is long: what a killed rank was waiting for is to be seen.
+    // The wait is long: it is recorded now, so that the trace of a killed rank shows what it waited
+    // for.
     void waits_long();
 
-    // To and from other hosts; `total`: all so far.
+    // Bytes to and from other hosts; `total`: all so far.
     void sent(int rank, std::uint32_t bytes, std::uint64_t total);
     void received(int rank, std::uint32_t bytes, std::uint64_t total);
     void failed(std::string_view message);
@@ -108,7 +109,7 @@ private:
     const std::uint16_t communicator_;
     const Translate translate_;
     Wait wait_;
-    // The names of the last call, which the next is likely to have again.
+    // The names of the last call, which the next call is likely to use again.
     Name collective_, algorithm_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allgather for late ranks: nothing of what the early ones have to tell goes by a late one.
+// Allgather for late ranks: no block of an early position travels through a late one.
 //
 // Source: this library's; ring as in allgather/ring.cpp, chain as in broadcast/chain.cpp.
 //
@@ -61,7 +61,7 @@ public:
 private:
     Blocks chunk(Position owner) const { return consecutive(owner * segments_, segments_); }
     Block segment(Position owner, Block k) const { return owner * segments_ + k; }
-    // Of a late position's chain.
+    // The ops of a late position's chain.
     Position first(Position late) const { return (late - early_) % early_; }
 
     void append_ring() {
@@ -109,7 +109,7 @@ constexpr Parameter kSegments = {.name = "segments",
 
 std::vector<Values> for_arrivals(const Lateness &expected) {
     const Position late = expected.late();
-    // Of one block, along the early ones.
+    // The ops of one block, along the early positions.
     const double steps = static_cast<double>(expected.ranks() - late) / expected.ranks();
     return {{{"late", {late}}, {"segments", {expected.pieces(steps)}}}};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dissemination: what a position has heard of doubles with every step, for any number of ranks.
+// Dissemination: the positions whose contributions a position knows double with every step, for any
+// number of ranks.
 //
 // Source: Hensgen, Finkel & Manber, "Two algorithms for barrier synchronization", 1988; with every
 // position counted once for any P: Bar-Noy, Kipnis & Schieber, "An optimal algorithm for computing
@@ -43,7 +44,7 @@ static void append(Ops &ops, Position position, Position ranks) {
         };
         ops.push_back(schedule::send(shifted(position, skip, ranks), {0}, with ? kWith : kBehind));
         ops.push_back(schedule::recv(source, {0}, kHeard));
-        // `behind` is kept up as long as a step to come will send it.
+        // `behind` is computed as long as a later step sends it.
         const std::uint32_t to_come = (1u << bit) - 1;
         if ((digits & to_come) != to_come) {
             if (known == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Early direct: direct.cpp, where early positions alone own blocks.  Each adds up what comes as it
-// comes, and sends the result to everybody.
+// Early direct: direct.cpp in which only early positions own blocks.  An owner adds up
+// contributions in the order of their arrival and sends the result to everybody.
 //
 // Source: this library, over direct (direct.cpp).
 //
@@ -11,15 +11,15 @@
 //   4 ranks, 2 owners:   all send block 0 to 0, block 1 to 1, then blocks 2 and 3 alike
 //                        0 and 1 send the sum of a block to all as soon as all have come for it
 //
-// Everybody begins with another owner, so that those who come together do not meet.  Results of a
-// segment are under way while owners still wait for the next one.
+// Each position begins with a different owner, so that positions that arrive together do not send
+// to the same one.  Results of a segment are under way while owners still wait for the next one.
 //
 // Steps     2
 // Messages  2 O S (P - 1) of m / (O S) bytes.  From the last arrival on a late position sends m and
 //           receives m; with k of them an owner receives 1 + (k - 1) / O vectors and sends
 //           (P - 1) / O.  About m / S bytes and S (P - 1) messages' latency come to that, so
 //           S = sqrt(beta m / ((P - 1) alpha)) is the best
-// Good for long vectors where few of many come late, in whatever order.  Commutative operations
+// Good for long vectors if few of many positions arrive late, in any order.  Commutative operations
 // only.  All ranks have the same bits, but the next call may have others.  No scratch.
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,7 @@ namespace {
 
 constexpr Lane kOwn = 0, kResults = 1;
 
-// Owners, the next one after the position first.
+// The owners, beginning with the next one after the position.
 Blocks owners_from(Position position, Position owners) {
     Blocks found;
     for (Position step = 0; step < owners; ++step)
@@ -44,7 +44,7 @@ Blocks owners_from(Position position, Position owners) {
     return found;
 }
 
-// Who sends to an owner, in the order in which their turns come.
+// The positions that send to an owner, in the order of their turns.
 Blocks senders_to(Position owner, Position ranks, Position owners) {
     Blocks found;
     for (Position step = 0; step < owners; ++step)

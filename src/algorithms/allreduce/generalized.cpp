@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The generalized allreduce (generalized.hpp): of all steps between ceil(log2 P) and 2 (P - 1) as
-// many as a vector is worth.
+// The generalized allreduce (generalized.hpp): any number of steps from ceil(log2 P) to 2 (P - 1),
+// chosen to suit the size of the vector.
 //
 // Source: Kolmakov & Zhang, "A generalization of the allreduce operation", 2020, sections 7 to 9.
 //

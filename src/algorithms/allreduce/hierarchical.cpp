@@ -72,7 +72,7 @@ constexpr Parameter named(std::string_view name, std::span<const std::string_vie
             .names = names};
 }
 
-// What the parameters and the topology make of it.
+// The structure that the parameters and the topology give.
 struct Hierarchy {
     explicit Hierarchy(const Problem &problem)
         : groups(problem.topology.groups(
@@ -89,7 +89,8 @@ struct Hierarchy {
 
     Position hosts() const { return static_cast<Position>(groups.size()); }
 
-    // The two halves inside a host of so many ranks, of which only the leaders own something.
+    // The two halves of an allreduce inside a host of this many ranks, of which only the leaders
+    // own blocks.
     std::vector<std::uint64_t> shares(Position size) const {
         if (leaders == size)
             return {};
@@ -103,7 +104,7 @@ struct Hierarchy {
             return {&find(Collective::allgather, "direct"), {}};
         if (intra != "recursive_halving")
             return {&find(Collective::allgather, intra), {}};
-        // Doubling is the distribution over a group of twos; nobody needs to be folded for it.
+        // Doubling is the distribution over a group of twos; no position needs to be folded.
         if (!power_of_two(size) || size == 1)
             return {&find(Collective::allgather, "circulant"), {}};
         const Value twos(static_cast<std::size_t>(log2_floor(size)), 2);
@@ -122,7 +123,7 @@ struct Hierarchy {
     Position size_of(std::size_t group) const {
         return static_cast<Position>(groups[group].size());
     }
-    // Whether rank i of group g is the one that `number` says.
+    // Whether `number` gives rank i of group g.
     template<class Number>
     bool numbered(Number number) const {
         for (std::size_t g = 0; g < groups.size(); ++g)
@@ -143,7 +144,8 @@ struct Hierarchy {
     Position leaders = 1;
 };
 
-// Of the whole, if hosts are alike: what a group of each host and one of hosts make together.
+// The group of all positions, if hosts are alike: the product of a group inside each host and a
+// group of hosts.
 //
 //   hosts 0 1 | 2 3 | 4 5, neighbours share one   digits host, rank   3 x 2
 //   hosts 0 3 | 1 4 | 2 5, dealt out in turn      digits rank, host   2 x 3
@@ -170,8 +172,8 @@ Shared shared(const Choice &choice, Position ranks, std::vector<std::uint64_t> s
     return std::make_shared<const Schedule>(make(choice, ranks, 0, std::move(shares)));
 }
 
-// Part j of the vector, cut by `inter`: where it is seen from a host, so that a block that one host
-// uses first stands as far in front there as that of another host does there.
+// Part j of the vector, cut by `inter`, numbered as seen from a host: so each host finds the block
+// that it uses first at the same place.
 Blocks blocks_of_part(Position part, const Schedule &inter, Position host, bool turned) {
     const Block cut = inter.blocks(), chunks = turned ? inter.ranks : 1, piece = cut / chunks;
     Blocks found;
@@ -238,7 +240,7 @@ std::string misfit(const Problem &problem) {
     return "";
 }
 
-// Whether each host's part of it has a property, and that of the hosts.
+// Whether the part inside each host and the part between hosts have a property.
 template<Property Algorithm::*property>
 bool have(const Hierarchy &of) {
     for (std::size_t g = 0; g < of.groups.size(); ++g)
@@ -258,8 +260,8 @@ bool consistent(const Problem &problem) {
 }
 
 // The canonical tree cuts a range of ranks at the largest power of two below its size.  If all
-// hosts but the last have 2^k ranks, and that no more, every cut of more than 2^k ranks lies
-// between two hosts.
+// hosts except the last have 2^k ranks, and the last has at most 2^k, every cut of more than 2^k
+// ranks lies between two hosts.
 bool canonical(const Problem &problem) {
     const Hierarchy of(problem);
     const Position size = of.size_of(0);

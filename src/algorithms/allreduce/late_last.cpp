@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Late last: direct.cpp among the early positions, who alone own blocks; what the late ones
-// contribute is folded in when they come.
+// Late last: direct.cpp among the early positions, which alone own blocks; they fold in the
+// contributions of late positions as those arrive.
 //
 // Source: this library, over direct (direct.cpp).
 //
@@ -13,12 +13,12 @@
 //                        0, 1, 2 send the result to everybody
 //
 // Two folds, and not one of P operands: the second moves three streams of memory where direct moves
-// P + 1, and nothing else is left to do when the last one comes but what all must read.
+// P + 1.  When the last position arrives, only this fold and the reading of the results are left.
 //
 // Steps     3
 // Messages  2 (P - 1) E S of m / (E S) bytes; a late position sends m and receives m
-// Good in shared memory, when it is known who comes last before that one is there: the others have
-// to be in the call for as long as direct takes.  Early ones move m more over memory, early.
+// Good in shared memory if the last position is known before it arrives: the others have to be in
+// the call for as long as direct takes.  Early ones move m more over memory, early.
 // Scratch: E - 1 or `late` blocks, which an engine that reads the peers' memory does not need.
 #include <algorithm>
 #include <utility>
@@ -51,7 +51,8 @@ public:
                 ops_.push_back(schedule::send(owner, {first + owner}, kWork, kOwn));
     }
 
-    // Of the own block: contributions of `from` ... `to` - 1 behind what is there, or around it.
+    // Folds contributions of `from` ... `to` - 1 into the own block, after the present value or
+    // around it.
     void append_fold(Block first, Position from, Position to) {
         const Block own = first + position_;
         std::vector<Slot> sources;
@@ -121,7 +122,7 @@ Algorithm allreduce::late_last() {
                 [](const Problem &problem) {
                     const auto late = static_cast<Position>(parameter(problem, "late"));
                     const Block segments = parameter(problem, "segments");
-                    // One rank has nothing to do, and nobody is late.
+                    // One rank has nothing to do, and no rank is late.
                     const Position early = std::max<Position>(problem.ranks - late, 1);
                     return assemble(Collective::allreduce, problem,
                                     Partition::even(early * segments), asymmetric,

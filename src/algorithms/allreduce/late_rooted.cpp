@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Late-rooted pipeline (LRP): when the last position comes, the others have reduced all that they
-// have.  Block by block it adds its own and sends the result, which spreads as fast as ports allow.
+// Late-rooted pipeline (LRP): when the last position arrives, the others have already reduced all
+// their contributions.  Block by block it adds its own and sends the result, which spreads as fast
+// as the ports allow.
 //
 // Source: this library, over the broadcast of block_rounds.hpp (Träff, arXiv 2312.11236).
 //
@@ -10,7 +11,7 @@
 //              round; it is the chain's first
 //   chain      the last c positions: a block goes from one to the next as soon as it is complete
 //   results    from L to all others: a broadcast whose root has two bodies.  L sends what the root
-//              sends; what others would send to the root, H receives
+//              sends; H receives what others would send to the root
 //
 //   5 ranks, c = 2:   reduction   0 1 2 among themselves and to 3 = H
 //                     chain       3 to 4 = L
@@ -20,9 +21,9 @@
 // is n for each of P ports.  A position that gave L all blocks and sent results on would send 2 n.
 //
 // A position begins the next round when its messages of this one are through; else rounds overtake
-// one another, and ports are late with what others need first.  Nobody waits for what it sent to
-// the chain's first in the reduction, as that may be late itself.  L receives without waiting for
-// what it sent.  Those who are done first with the reduction get results first (one broadcast
+// one another, and ports are late with what others need first.  No position waits for its sends to
+// the chain's first in the reduction, as that one may be late itself.  L receives without waiting
+// for its sends.  The positions that finish the reduction first get results first (one broadcast
 // numbers positions in reverse), so that both are under way together if L is not late.
 //
 // Rounds    from L's arrival to the end, with one port each way: n + ceil(log2(P - 1)) + 1 of m / n
@@ -30,8 +31,8 @@
 // Messages  2 (P - 1) n; one position sends at most 2 n + ceil(log2(P - 1))
 // Good for vectors of beta m >> alpha if one position comes later than all others by more than the
 // reduction takes: then little more than m bytes are to be moved once it is there, where a ring
-// moves 2 m.  For several late ones it is not made, and without any others are faster.  Commutative
-// operations only, unless c >= P - 2.  No scratch.
+// moves 2 m.  It is not made for several late positions; without late ones other algorithms are
+// faster.  Commutative operations only, unless c >= P - 2.  No scratch.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -140,7 +141,7 @@ constexpr Parameter kChain = {
     .meaning = "last positions that a block passes one by one, in the order of arrival",
     .most_at = [](Position ranks) { return std::max<std::int64_t>(ranks, 2); }};
 
-// Two others at most meet the chain's first: whoever comes, there is no third between them.
+// At most two positions send to the chain's first, so no third can come between them.
 bool mostly_chain(const Problem &problem) {
     return parameter(problem, "chain") >= problem.ranks - 2;
 }

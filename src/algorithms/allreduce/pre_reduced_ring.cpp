@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pre-reduced ring (PRR): a ring in which those who come early begin to reduce before the others
-// are there.
+// Pre-reduced ring (PRR): a ring in which early positions begin to reduce before the others arrive.
 //
 // Source: Proficz, "Improving all-reduce collective operations for imbalanced process arrival
 // patterns", J. Supercomput. 2018, figure 7, corrected as docs/papers/proficz.md says.
@@ -71,7 +70,7 @@ void append(Ops &ops, Position position, const Steps &ahead, const Steps &begins
         const Position first = begins[static_cast<std::size_t>(chunk)];
         if (first != position)
             ops.push_back(schedule::recv_reduce(previous, {chunk}, side));
-        // Who completes it sends the first copy of the result.
+        // The position that completes a chunk sends the first copy of the result.
         ops.push_back(schedule::send(next, {chunk}, kWork, next == first ? kOverride : kReduce));
     }
     for (Position step = 0; step < ranks; ++step, chunk = shifted(chunk, -1, ranks)) {

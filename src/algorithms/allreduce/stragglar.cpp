@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // StragglAR: the early positions reduce-scatter among themselves while late ones are away; then the
-// last one gives its blocks to those who own them, and results spread while it still sends.
+// last position gives its blocks to their owners, and results spread while it still sends.
 //
 // Source: Devraj et al., "Efficient AllReduce with stragglers", arXiv 2505.23523, of one late rank
 // and any number of blocks; the spread here is the broadcast of block_rounds.hpp (Träff, arXiv
@@ -73,17 +73,17 @@ private:
     Position position_of(Position rank) const { return rank == 0 ? last_ : rank - 1; }
     Block final_block() const { return blocks_ - 1; }
 
-    // Who adds up all contributions to a block.
+    // The position that adds up all contributions to a block.
     Position owner(Block block) const {
         if (block == final_block())
             return last_;
         const auto found = std::find(from_root_.begin(), from_root_.end(), block);
         return rounds_.skip(static_cast<Block>(found - from_root_.begin())) - 1;
     }
-    // Who sends the result to a late position that is not L.
+    // The position that sends the result to a late position that is not L.
     Position giver(Block block, Position late) const { return (block + late) % early_; }
 
-    // Those with the same owner in reverse order.
+    // Blocks of the same owner in reverse order.
     Block backwards(Block block) const {
         if (block == final_block())
             return block;
@@ -113,7 +113,7 @@ private:
         }
     }
 
-    // What L puts together.
+    // The block that L puts together.
     void append_parts() {
         for (Position late = last_; late-- > early_;)
             ops_.add_free(reduced(late, final_block(), kOwn));

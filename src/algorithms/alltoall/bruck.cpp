@@ -26,8 +26,7 @@ namespace stretto::algorithms {
 
 using schedule::Slot;
 
-// What lies at the places 1 ... P - 1 of a position, `direction` 1: in the beginning, -1: at the
-// end.
+// The blocks at places 1 ... P - 1 of a position; `direction` 1: at the beginning, -1: at the end.
 static Blocks blocks_at_places(Position position, Position direction, Position ranks) {
     Blocks blocks;
     for (Position j = 1; j < ranks; ++j)

@@ -14,7 +14,7 @@
 // twice, as it takes the block right from the cell.
 //
 // `pairwise` has one send and one receive open at a time: in round i p sends to p + i and receives
-// from p - i.  Nobody is sent to by two at once.
+// from p - i.  No position receives from two senders at once.
 //
 // Steps     1; pairwise P - 1
 // Messages  P (P - 1); everybody sends and receives (P - 1) / P m bytes, the least possible

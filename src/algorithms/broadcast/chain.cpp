@@ -9,8 +9,8 @@
 //
 // Steps     P - 1 for each segment; with one port each way P - 2 + segments rounds of m / segments
 // Messages  P - 1 for each segment; everybody but the last sends m bytes
-// Good for long vectors; of ranks that come at different times the last ones delay nobody else if
-// they come last in the chain.  No restrictions, no scratch.
+// Good for long vectors; if ranks arrive at different times, the last ones delay no other rank if
+// they are last in the chain.  No restrictions, no scratch.
 #include "algorithms/catalog.hpp"
 #include "algorithms/parts.hpp"
 

@@ -7,7 +7,7 @@
 //   block b   belongs to position b; the head of a range of positions receives all their blocks
 //
 //   5 ranks, root 0:   0 -> 4: block 4;  0 -> 2: blocks 2 3;  0 -> 1: 1,  2 -> 3: 3
-//                      then p sends block p - s in step s = 0 ... 3 to p + 1, unless that has it:
+//                      then p sends block p - s in step s = 0 ... 3 to p + 1, unless p + 1 has it:
 //                      step 0: 1 -> 2: block 1, 3 -> 4: 3, 4 -> 0: nothing, as 0 has all, ...
 //
 // So everybody receives every block exactly once, where the plain ring would send again what the
@@ -22,7 +22,8 @@
 
 namespace stretto::algorithms {
 
-// What the scatter leaves at a position: at the root everything, elsewhere what came down.
+// The blocks at a position after the scatter: all of them at the root, elsewhere those that came
+// down the tree.
 static Range scattered(Position position, Position ranks, Position root) {
     return position == root ? Range{0, ranks} : edges(position, ranks, root).front().below;
 }

@@ -9,8 +9,8 @@
 //
 // Steps     1
 // Messages  P - 1 of a block each, all into the root's port
-// Good in shared memory, where the root reads the blocks where they lie, and for long blocks
-// anywhere.  No restrictions, no scratch.
+// Good in shared memory, where the root reads the blocks in place, and for long blocks anywhere.
+// No restrictions, no scratch.
 #include "algorithms/catalog.hpp"
 #include "algorithms/parts.hpp"
 

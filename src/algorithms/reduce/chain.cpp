@@ -13,8 +13,8 @@
 //           segment; with one port each way about that many + segments - 1 rounds of m / segments
 // Messages  P - 1 for each segment; everybody sends m bytes
 // Good for long vectors on links that allow no more than m bytes per port.  An inner root receives
-// 2 m.  Of ranks that come at different times those that come last delay nobody else if they are
-// next to the root.  No restrictions, no scratch.
+// 2 m.  If ranks arrive at different times, the last ones delay no other rank if they are next to
+// the root.  No restrictions, no scratch.
 #include "algorithms/catalog.hpp"
 #include "algorithms/lateness.hpp"
 #include "algorithms/parts.hpp"

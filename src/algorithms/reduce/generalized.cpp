@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduce by permutations: what the reduction of the generalized allreduce (generalized.hpp)
-// does with the block of the root, here the whole vector.
+// Reduce by permutations: the reduction of the generalized allreduce (generalized.hpp), restricted
+// to the block of the root, which is here the whole vector.
 //
 // Source: Kolmakov & Zhang, "A generalization of the allreduce operation", 2020, section 7.
 //
@@ -11,8 +11,9 @@
 //
 // Steps     ceil(log2 P), more with `width`: 1 is a chain
 // Messages  P - 1 of m bytes; the root receives one in each step
-// Good over a network, where a group says who is near: 4x8 is a tree over 4 hosts, then one over 8
-// ranks of each (which go first).  Commutative operations only (P > 2).  No scratch.
+// Good over a network.  The group describes which ranks are near one another: 4x8 is a tree over 4
+// hosts, then one over the 8 ranks of each (which go first).  Commutative operations only (P > 2).
+// No scratch.
 #include <ranges>
 
 #include "algorithms/catalog.hpp"

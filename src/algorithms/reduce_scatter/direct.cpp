@@ -16,8 +16,8 @@
 //
 // Steps     1
 // Messages  P (P - 1); everybody sends and receives (P - 1) / P m bytes, the least possible
-// Good in shared memory, for long vectors, and when ranks are late: what the others contribute is
-// on its way meanwhile.  Any P.  Scratch: P - 1 blocks, which an engine that reads the peers'
+// Good in shared memory, for long vectors, and when ranks are late: the contributions of the others
+// are on their way meanwhile.  Any P.  Scratch: P - 1 blocks, which an engine that reads the peers'
 // memory does not need.
 #include "algorithms/catalog.hpp"
 #include "algorithms/parts.hpp"

@@ -15,7 +15,7 @@
 
 namespace stretto::algorithms {
 
-// Sums are of consecutive ranges of positions, and halves of what the canonical tree splits.
+// Sums are of consecutive ranges of positions: the halves into which the canonical tree splits.
 static bool of_twos(const Problem &problem) {
     const Group group = generalized(problem).group();
     for (std::size_t f = 0; f < group.factors(); ++f)

@@ -5,7 +5,7 @@
 // MPICH", 2005; with nearest partners first, so that operands stay in the order of positions.
 //
 //   member   a position that takes part in the exchanges (cube.hpp); surplus positions are folded
-//   chunk    the blocks of one member and of whom it stands for
+//   chunk    the blocks of one member and of the position that it stands for
 //
 //   5 ranks: members 0 (which stands for 1), 2, 3, 4; ">" sends, "<" receives and reduces
 //
