@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a carrier does with what comes from other hosts: all of it with the lock.
+// The receive path of a carrier.  All functions need the lock.
 #include <algorithm>
 
 #include "transport/carrier.hpp"
@@ -69,7 +69,7 @@ void Carrier::arrived(int from, const WireMessage &packet) {
     switch (packet.kind) {
     case WireMessage::cell: take_cell(from, packet); break;
     case WireMessage::want:
-        // If there are too many, the sender asks.
+        // If there are too many marks, the sender asks.
         if (const auto free = std::find(sender.marks.begin(), sender.marks.end(), 0);
             free != sender.marks.end())
             *free = packet.position;
@@ -104,7 +104,7 @@ void Carrier::take_cell(int from, const WireMessage &packet) {
     const std::uint64_t mask = segment_.ring_bytes() - 1;
     if (packet.position % kLineBytes != 0)
         return;
-    if (packet.length == 0) // nobody has asked for a place
+    if (packet.length == 0) // no place was requested for this payload
         segment_.open_mirror(from, packet.position & mask, kCellHeaderBytes);
     auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (packet.position & mask));
     const std::byte *const payload = payloads_[static_cast<std::size_t>(from)].at(packet.position);

@@ -17,13 +17,13 @@ namespace stretto::transport {
 
 namespace {
 
-// ns after which a reader is asked of whom we should have heard by a mark.
+// If a reader has not reported a marked cell after this time, the writer asks it.
 constexpr std::uint64_t kAskAfterNs = 10'000'000;
-// Bytes of a cell up to which it waits for others to go along.
+// Cells up to this size wait, so that several go together.
 constexpr std::size_t kShortBytes = 8192;
 
-// Where the bell of a rank is: a datagram socket of the abstract namespace.  The job's random key
-// is part of the name.  Takes no memory: a rank is woken in the midst of calls.
+// The address of a rank's bell, a datagram socket of the abstract namespace.  The job's random key
+// is part of the name.  Takes no memory, since ranks are woken in the middle of calls.
 socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
     address = {};
     address.sun_family = AF_UNIX;
@@ -33,11 +33,11 @@ socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
                                   static_cast<std::size_t>(length));
 }
 
-// 2 ms, as on one host, are what half a slice takes.  Who asks for signs of life less often,
-// because the network is slow, asks less often why nobody comes as well: with many ranks the
-// questions would be all that it carries.
+// 2 ms, as on one host, would be the time of half a slice.  If the heartbeat is long because the
+// network is slow, waits are investigated later as well: with many ranks, the questions would fill
+// the network.
 std::uint64_t suspicious() {
-    constexpr std::uint64_t kLeastNs = 20'000'000, kLooks = 25; // for each sign of life
+    constexpr std::uint64_t kLeastNs = 20'000'000, kLooks = 25; // investigations per heartbeat
     return std::max(kLeastNs, nanoseconds(Setting::heartbeat) / kLooks);
 }
 
@@ -66,9 +66,9 @@ Carrier::~Carrier() {
     segment_.set_bridge(nullptr);
 }
 
-// Runs `body` with the lock.  Each rank tells all others of a failure that is posted on its host,
-// once and before anything that it does because of it.  If `body` throws, whoever catches posts the
-// failure, and the next that has the lock tells of it.
+// Runs `body` with the lock.  If a failure is posted on its host, each rank reports it to all
+// others once, before it does anything because of it.  If `body` throws, the rank that catches the
+// exception posts the failure, and the next thread that has the lock reports it.
 template<class Body>
 void Carrier::locked(Body &&body, Then then) {
     const std::lock_guard lock(mutex_);
@@ -111,7 +111,7 @@ void Carrier::observe(Traffic &traffic) {
     });
 }
 
-// A packet without payload.
+// Sends a packet without payload.
 void Carrier::send(int rank, WireMessage::Kind kind, std::uint64_t position, std::uint64_t flag) {
     send(rank, WireMessage{kind, 0, 0, position, flag, 0}, nullptr);
 }
@@ -122,8 +122,8 @@ void Carrier::ship(int rank, const CellSend &cell) {
         [&] {
             Peer &to = peer(rank);
             const bool bulk = static_cast<Where>(cell.where & 3) == Where::bulk;
-            // The reader tells when it is here, while the rest is on its way: a stream does not
-            // stand still for want of an answer.
+            // The reader reports when it has taken this cell, while later ones are on their way, so
+            // that the stream never stops for an answer.
             if (cell.mark) {
                 to.mark = cell.taken;
                 send(rank, WireMessage::want, cell.taken);
@@ -149,9 +149,9 @@ void Carrier::push_parts() {
         locked([] {}, Then::push_parts);
 }
 
-// Question and answer for every cell would cost a fifth of the time of long streams.  So what lies
-// before a mark is left to that, but not for ever: the reader may need of us what we have no room
-// for, before it gets there.
+// A question and an answer for every cell would cost a fifth of the time of long streams.  So cells
+// before a mark wait for the mark, but not for ever: before the reader gets there, it may need data
+// from this rank, which has no room for it.
 void Carrier::ask(int rank, std::uint64_t progress) {
     locked([&] {
         Peer &to = peer(rank);
@@ -188,7 +188,7 @@ void Carrier::inquire(int rank) {
     });
 }
 
-// What this rank is at.  Calls that begin or end meanwhile may be missing.
+// The state of this rank's calls.  Calls that begin or end meanwhile may be missing.
 void Carrier::answer(int rank) {
     Account &account = peer(rank).ours;
     const LineBlock &mine = segment_.lines(rank_);
@@ -201,7 +201,7 @@ void Carrier::answer(int rank) {
          reinterpret_cast<const std::byte *>(&account));
 }
 
-// It is no traffic of the job's: nothing counts it.
+// These bytes are not data of the job, so they are not counted.
 void Carrier::warm(int rank, std::size_t bytes) {
     static const std::array<std::byte, kPaddingBytes> nothing{};
     locked([&] {
@@ -227,8 +227,8 @@ void Carrier::ring(int rank) {
     });
 }
 
-// Our progress, if `rank` waits to hear of it.  What it writes on hearing may come by another
-// thread of this rank than the one that has read what was there before.
+// Reports this rank's progress if `rank` has asked for it.  The data that `rank` then writes may be
+// received by another thread of this rank than the one that has read the data before.
 void Carrier::tell(int rank) {
     Peer &to = peer(rank);
     const std::uint64_t now = reached();
@@ -250,7 +250,7 @@ bool Carrier::carry(Caller caller) {
     return carry(caller, 0, 0);
 }
 
-// False: something has come, or may have.
+// False: data has arrived, or may have.
 bool Carrier::arm() {
     if (!events_->arms())
         return true;
@@ -258,7 +258,7 @@ bool Carrier::arm() {
     return events_->arm();
 }
 
-// Waits so long for something to do, without the lock.
+// Waits at most this long for something to do, without the lock.
 bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns) {
     push();
     EventSet::Ready ready;
@@ -270,7 +270,7 @@ bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns
     locked([&] {
         moved = links_->progress(*this, ready);
         transmit_thread_.carried();
-        // This look may have taken the event that would have woken the thread that sleeps.
+        // This look may have consumed the event that would have woken the sleeping thread.
         if (events_->arms() && caller == Caller::awake && asleep_.load(std::memory_order_relaxed))
             missed = !events_->arm();
     });
@@ -286,7 +286,7 @@ bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns
     return moved;
 }
 
-// The transmit thread's: true when there is nothing more to send.
+// One round of the transmit thread: true when nothing is left to send.
 bool Carrier::round() {
     constexpr std::uint64_t kMostNs = 5'000'000; // ns
     (void)carry(Caller::awake, kMostNs, 0);
@@ -295,7 +295,7 @@ bool Carrier::round() {
 }
 
 bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
-    // What is left of a message may need what its first parts let others do.
+    // The rest of a message may depend on work of other ranks that its first parts enable.
     push_parts();
     const std::unique_lock sleeping(sleeping_, std::try_to_lock);
     if (!sleeping.owns_lock())
@@ -313,7 +313,7 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     const std::uint64_t start = now_ns();
     const bool patient = patient_.exchange(false, std::memory_order_relaxed);
     const std::uint64_t end = start + (patient ? std::min(timeout_ns, kAskAfterNs) : timeout_ns);
-    // Parts of a packet are no reason to look at anything.
+    // An incomplete packet is no reason to look.
     for (std::uint64_t now = start;;) {
         if (carry(Caller::announced, rung() ? 0 : end - now, now - start))
             break;
@@ -327,14 +327,15 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
 void Carrier::wake(int rank) {
     sockaddr_un address;
     const socklen_t length = bell_address(segment_.header().key, rank, address);
-    // If its queue is full it has been rung; if there is none, nobody sleeps there.
+    // If its queue is full, it has been rung already; if there is no socket, no thread sleeps
+    // there.
     (void)sendto(bell_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
                  reinterpret_cast<sockaddr *>(&address), length);
 }
 
 void Carrier::failed() noexcept {
     if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id())
-        return; // told when this thread has done what it is at
+        return; // reported when this thread is done with its present work
     try {
         locked([] {});
     } catch (...) { // they will miss this rank

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bridge over links: keeps the mirror of what ranks of other hosts write.
+// Implements the bridge over links, and keeps the mirror of the memory that ranks of other hosts
+// write.
 #pragma once
 
 #include <array>
@@ -26,7 +27,8 @@ namespace stretto::transport {
 
 class Carrier final : public Bridge, private Links::Receiver {
 public:
-    // `segment` is this rank's own, whose bridge this becomes.  `leave`: the transmit thread's.
+    // `segment`: this rank's own; this object becomes its bridge.  `leave`: that of the transmit
+    // thread.
     Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
             std::unique_ptr<Links> links,
             std::chrono::microseconds leave = TransmitThread::kLeaveUs);
@@ -47,26 +49,27 @@ public:
     void open_mailbox(int rank) override;
     void failed() noexcept override;
 
-    // Sends so many bytes that nobody needs: a connection that has been idle sends little at first,
-    // and what comes soon after these need not wait for it.
+    // Sends this many bytes of padding: a connection that was idle sends slowly at first, and data
+    // that follows the padding does not have to.
     void warm(int rank, std::size_t bytes);
-    // Is told of what is sent and received, of what was so far at once; outlives this.
+    // `traffic` is called for all bytes sent and received, at once for those so far; it outlives
+    // this object.
     void observe(Traffic &traffic);
-    // Is told of the failure of the communicator, once, when other hosts are; with a lock held, so
-    // it must not wait.  Once this returns, nobody else is.
+    // Called once when the failure of the communicator is reported to other hosts.  A lock is held,
+    // so the function must not wait.  After this returns, an earlier function is no longer called.
     void on_failure(std::function<void(const Error &)> told);
-    // `rank`, of another host, has died or counts as dead: nothing is taken from it any more.
+    // `rank`, on another host, has died or counts as dead: nothing more is received from it.
     void lose(int rank);
-    // Tells the others that this rank takes part no more, and waits until they can know, at most
-    // `timeout_ns`.
+    // Reports to the others that this rank leaves, and waits at most `timeout_ns` until the report
+    // can have reached them.
     void leave(std::uint64_t timeout_ns) noexcept;
 
 private:
     static constexpr std::size_t kPaddingBytes = 16384; // bytes of a packet of it
-    // Of a writer, that a reader keeps in mind: more than lie in a ring (engine/plan.cpp).
+    // How many marks of a writer a reader remembers: more than fit into a ring (engine/plan.cpp).
     static constexpr std::size_t kMarks = 16;
 
-    // The entries of a rank, and where it stands, as they travel.
+    // The entries of a rank and its wait state, as they are sent.
     struct Account {
         struct Said {
             std::uint64_t sequence, signature, count, what;
@@ -76,14 +79,15 @@ private:
         std::uint64_t standing;
     };
     struct Peer {
-        // Of the peer's progress: our last mark, what we asked for last, and what we need, since
-        // when.
+        // Values of the peer's progress: at this rank's last mark, in its last question, and the
+        // one that it needs, with the time since when.
         std::uint64_t mark = 0, asked = 0, needed = 0, needed_since = 0;
-        // What the peer wants to hear of our progress, 0 if nothing: for the room that it waits
-        // for, and for that which it will need.
+        // Values of this rank's progress that the peer wants reported, 0 if none: for the room that
+        // it waits for, and for room that it will need.
         std::uint64_t awaited = 0;
         std::array<std::uint64_t, kMarks> marks{};
-        // Of the peer's stream: the end of what has come, and of what it knows that we took.
+        // Positions of the peer's stream: the end of the received cells, and the end of those that
+        // it knows this rank has taken.
         std::uint64_t come = 0, told = 0;
         std::uint64_t mailed = 0; // bytes of our mailbox
         std::uint64_t told_read = 0, told_released = 0;
@@ -91,7 +95,7 @@ private:
         MailboxHead *out = nullptr, *in = nullptr; // the mailboxes, once they are used
         std::string failure;                       // while it comes
         bool inquired = false;                     // and not answered yet
-        Account account, ours;                     // what comes, and what we answer
+        Account account, ours;                     // received calls, and this rank's answer
     };
 
     // Our progress.
@@ -134,17 +138,17 @@ private:
     std::vector<Peer> peers_;
     Pool pool_;
     std::vector<RemotePayloads> payloads_; // of each rank's cells
-    std::string failure_;                  // what we tell
+    std::string failure_;                  // this rank's own, as sent
     bool told_failure_ = false;
     std::function<void(const Error &)> on_failure_;
     Traffic *traffic_ = nullptr;
-    std::vector<std::byte> padding_; // of others, once any has come: nobody reads it
-    // There is something for push() and push_parts().
+    std::vector<std::byte> padding_; // padding of others, which is not read
+    // push() and push_parts() have something to send.
     std::atomic<bool> holds_{false}, holds_parts_{false};
-    std::atomic<bool> patient_{false}; // something is needed of which a mark should tell
+    std::atomic<bool> patient_{false}; // this rank waits for room that a mark should report
     std::mutex sleeping_;              // held by the thread that sleeps on the event set
-    std::atomic<bool> asleep_{false};  // there is one
-    TransmitThread transmit_thread_;   // last: its thread uses all of the above
+    std::atomic<bool> asleep_{false};  // a thread sleeps
+    TransmitThread transmit_thread_;   // the last member: its thread uses all of the above
 };
 
 } // namespace stretto::transport

@@ -2,12 +2,12 @@
 // A cell of a publish stream: how one rank hands bytes to others.
 //
 // A cell starts on a cache line with 16 bytes {flag, where}; a short payload follows.  A long one,
-// *bulk*, lies in a ring of its own, so that it takes no room where it need not be stored: readers
-// may take it where it lies in the shared heap, or find it in their output.  The flag of the
-// cell at position x of a call with signature s is s + x.  Both sides compute it from what they
-// know alike, so data of another call, of another operation or of an older lap of the ring is never
-// taken for it: signatures are hashes under a random key, so old payload looks like a flag with
-// probability 2^-64 a look.
+// *bulk*, lies in a ring of its own, so that it takes no room if it need not be stored: readers may
+// read it in place in the shared heap, or find it in their output.  The flag of the cell at
+// position x of a call with signature s is s + x.  Both sides compute it from the same data.  So a
+// reader never mistakes bytes of another call, another operation or an older lap of the ring for
+// it: signatures are hashes under a random key, so old payload looks like a flag with probability
+// 2^-64 per look.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ constexpr std::int64_t offset_of(std::uint64_t where) {
 // 50 ns, which is 7 % of a call of 16 KiB.
 inline constexpr std::size_t kLeastBulkBytes = 131072;
 
-// Bytes of, or places in, the two rings of a rank.
+// Sizes of, or offsets in, the two rings of a rank.
 struct Extent {
     std::uint64_t cells = 0, bulk = 0;
     Extent operator+(const Extent &other) const { return {cells + other.cells, bulk + other.bulk}; }
@@ -61,8 +61,8 @@ struct Extent {
     bool operator==(const Extent &) const = default;
 };
 
-// What a payload takes.  Bulk begins as far behind a line as a payload in its cell, and as large
-// blocks of common allocators: copies between them have their lines in step.
+// The room that a payload takes.  Bulk has the same offset from a cache line as a payload in its
+// cell, and as large blocks of common allocators, so that copies between them are aligned alike.
 constexpr Extent extent(std::size_t payload) {
     const std::size_t bytes = round_up(payload + kCellHeaderBytes, kLineBytes);
     return payload < kLeastBulkBytes ? Extent{bytes, 0} : Extent{kLineBytes, bytes};
@@ -72,11 +72,10 @@ inline void publish(Cell &cell, std::uint64_t flag) {
     cell.flag.store(flag, std::memory_order_release);
 }
 
-// Whether the cell is published; if so, its payload may be read.
-//
-// Who looks early reads a word that may be payload of an older lap, or be just being written as
-// such.  That is meant, and only the look that finds the flag counts: ThreadSanitizer is told of
-// that one alone, so that it still finds payload which is read too early or overwritten too soon.
+// Whether the cell is published; if so, its payload may be read.  A reader that looks too early
+// reads a word that may be payload of an older lap, even one that is just being written.  This is
+// intended: only the look that finds the flag counts.  Only that one is annotated for
+// ThreadSanitizer, so that it still finds payload that is read too early or overwritten too soon.
 #if defined(__SANITIZE_THREAD__)
 __attribute__((no_sanitize("thread"), noinline)) inline bool published(Cell &cell,
                                                                        std::uint64_t flag) {

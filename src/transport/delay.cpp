@@ -23,7 +23,7 @@ void Delay::send(int to, const WireMessage &packet, const std::byte *payload, bo
         set_timer();
 }
 
-// What is still delayed goes by the same word when it is due.
+// Packets that are still delayed go the same way when they are due.
 void Delay::push(Which which) {
     if (which == Which::all)
         for (Waiting &each : waiting_)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links on which everything takes longer: for experiments on networks that one does not have.
+// Links with an added delay, for experiments with networks that are not at hand.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ private:
         bool more;
     };
 
-    // By its timer: the links have descriptors of their own, or do without.
+    // Events of the timer; the wrapped links have event sources of their own.
     Tells tells() const override { return Tells::by_descriptors; }
     void set_timer();
 

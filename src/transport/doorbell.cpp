@@ -26,8 +26,8 @@ bool register_for_barrier() {
     return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 }
 
-// The word: how many sleep, whether they have been rung since the last of them announced itself,
-// and a number that grows with each ring, so that a word never comes back.
+// The word has three fields: the number of sleepers, whether they have been rung since the last one
+// announced itself, and a number that grows with each ring, so that a word never repeats.
 static constexpr std::uint32_t kSleeperIncrement = 1, kSleepersMask = 0x3ff;
 static constexpr std::uint32_t kRungFlag = 0x400, kRingIncrement = 0x800;
 
@@ -66,7 +66,7 @@ void Doorbell::ring(std::uint32_t known) {
     std::uint32_t word = asleep.load(std::memory_order_relaxed);
     do
         if ((word & kSleepersMask) <= known || (word & kRungFlag) != 0)
-            return; // awake, or about to be
+            return; // awake, or about to wake
     while (!asleep.compare_exchange_weak(word, (word + kRingIncrement) | kRungFlag,
                                          std::memory_order_acq_rel));
     futex(asleep, FUTEX_WAKE, INT_MAX, nullptr);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a rank sleeps until another has something for it.
-//
-// The race between "I look, then sleep" and "I publish, then look for sleepers" needs a store-load
-// fence on both sides.  Publishing must cost nothing, so the sleeper pays for both: it issues the
-// kernel's asymmetric barrier (membarrier), which acts as a fence on every core that runs a rank.
+// How a rank sleeps until another rank has data for it.  The race between "look, then sleep" and
+// "publish, then look for sleepers" needs a store-load fence on both sides.  Publishing must cost
+// nothing, so the sleeper pays for both: it issues the kernel's asymmetric barrier (membarrier),
+// which acts as a fence on every core that runs a rank.
 #pragma once
 
 #include <atomic>
@@ -13,20 +12,20 @@
 
 namespace stretto::transport {
 
-// Several threads of a rank may sleep at once: each waits for another value of the rank's word,
-// which counts the sleepers, and the rings that found one.
+// Several threads of a rank may sleep at once.  Each waits for a different value of the rank's
+// word, which counts the sleepers, and the rings that found one.
 class Doorbell {
 public:
     Doorbell(Segment &segment, int rank) : segment_(segment), rank_(rank) {}
 
-    // Between announce() and sleep() the caller looks once more for what it waits for; it calls
-    // sleep() if there is nothing, and always withdraw().
+    // Between announce() and sleep() the caller checks once more for the event that it waits for.
+    // It calls sleep() if there is none, and withdraw() in any case.
     void announce();
-    void sleep(std::uint64_t timeout_ns); // or until rung
+    void sleep(std::uint64_t timeout_ns); // or until the bell rings
     void withdraw();
 
-    // Wakes those threads of the rank that sleep, if there are more than `known`; a rank on another
-    // host is told what has changed.
+    // Wakes the sleeping threads of `rank` if there are more than `known`.  If the rank is on
+    // another host, it is sent what has changed.
     void ring(std::uint32_t known = 0);
 
 private:
@@ -35,7 +34,7 @@ private:
     std::uint32_t ticket_ = 0; // the word as announce() left it
 };
 
-// True if anybody sleeps; to be asked after publishing.  One cached load when nobody does.
+// True if a rank sleeps; called after publishing.  It costs one cached load if none does.
 inline bool anybody_sleeps(const Signals &signals) {
     if (signals.fences.load(std::memory_order_relaxed) != 0) [[unlikely]]
         std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank says of a call when it enters.
-//
-// A rank has kEntries of them, and with nonblocking calls more calls than that in flight: it may
-// write its next call into an entry while another rank reads it.  So the number of the call is
-// taken away first and set last, and a reader looks at it before and after.  Every store of the
-// writer is a release and every load of the reader an acquire: a reader that has seen anything of
-// the next call sees that the number has gone.
+// What a rank publishes about a call when it enters.  A rank has kEntries entries, and with
+// nonblocking calls it may have more calls in flight: it may write its next call into an entry
+// while another rank reads it.  So the writer clears the call's number first and sets it last, and
+// a reader checks the number before and after.  Every store of the writer is a release and every
+// load of the reader an acquire: a reader that has seen any field of the next call also sees that
+// the number has changed.
 #pragma once
 
 #include <array>
@@ -24,7 +23,7 @@ using Letters = std::array<std::uint64_t, 2>;
 struct alignas(kLineBytes) Entry {
     std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used, or being written
     std::atomic<std::uint64_t> signature;
-    std::atomic<std::uint64_t> count; // below the code of the algorithm, as engine/run.hpp says
+    std::atomic<std::uint64_t> count; // the algorithm's code in the high bits (engine/run.hpp)
     std::atomic<std::uint64_t> what;  // packed by the engine's owner: collective, dtype, op, root
     std::atomic<std::uint64_t> output_heap;               // as the engine's Call says
     std::array<std::atomic<std::uint64_t>, 2> parameters; // of the algorithm, for messages
@@ -33,7 +32,7 @@ struct alignas(kLineBytes) Entry {
 static_assert(sizeof(Entry) == kLineBytes);
 inline constexpr std::size_t kEntries = 8;
 
-// The same, as read in one piece.
+// The same, read consistently.
 struct Entered {
     std::uint64_t sequence = 0; // as above
     std::uint64_t signature = 0, count = 0, what = 0;
@@ -42,7 +41,7 @@ struct Entered {
     bool in_place = false;
 };
 
-// By the rank that the entry is of.
+// Called by the rank that owns the entry.
 inline void enter(Entry &entry, const Entered &call) {
     entry.sequence.store(0, std::memory_order_relaxed);
     entry.signature.store(call.signature, std::memory_order_release);
@@ -55,8 +54,8 @@ inline void enter(Entry &entry, const Entered &call) {
     entry.sequence.store(call.sequence, std::memory_order_release);
 }
 
-// What the entry says of the call that it is of now; nothing if that changes meanwhile, or if there
-// is none.  Tests use `between` to change it after the first look.
+// The call of the entry; nothing if there is none, or if the entry changes meanwhile.  Tests use
+// `between` to change it after the first look.
 template<class Between>
 std::optional<Entered> entered(const Entry &entry, Between &&between) {
     Entered call;

@@ -16,8 +16,8 @@ class Heap {
 public:
     Heap(std::shared_ptr<Segment> segment, int rank);
 
-    // Page-granular, zeroed.  Throws Error(memory) when the window or the machine is full: pages
-    // are taken here, so that touching them later cannot fault.
+    // Whole pages, zeroed.  Throws Error(memory) if the window or the machine is full.  Pages are
+    // taken here, so that touching them later cannot fault.
     void *allocate(std::size_t bytes);
     // Throws Error(argument) for a pointer that allocate() did not give.
     void free(void *memory);
@@ -27,7 +27,7 @@ public:
     std::uint64_t offer(const void *memory, std::size_t bytes) const {
         return place_in(offered_.load(std::memory_order_relaxed), memory, bytes);
     }
-    // The same, whoever can read it; by the thread that has allocated it.
+    // The same, even if not all ranks can read it; called by the thread that has allocated it.
     std::uint64_t locate(const void *memory, std::size_t bytes) const {
         return place_in(base_, memory, bytes);
     }

@@ -13,7 +13,8 @@ IdleCallback &idle_callback() {
 }
 
 void IdleTurns::take_turn(std::uint64_t now) {
-    // Looking and finding nothing takes a tenth of a microsecond or some, with a system call.
+    // A call of the function that finds nothing takes a tenth of a microsecond, or a few
+    // microseconds with a system call.
     constexpr std::uint64_t kLeastNs = 4'000; // ns
     static thread_local std::uint64_t shortest = kSeldomNs;
     callback_.function(callback_.context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a thread does besides while it waits: whoever hosts it has work of its own that nobody else
-// does, as an MPI library has whose messages move only in its calls.
+// The idle callback: the work of a host library that a thread does while it waits in Stretto, such
+// as an MPI library whose messages move only in its calls.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ struct IdleCallback {
     void *context = nullptr;
 };
 
-// Of this thread.
+// The idle callback of this thread.
 IdleCallback &idle_callback();
 
-// The turns of the idle_callback in one wait: the first soon, then ever more seldom, since it has a
-// price and there may be nothing to do; soon again after one that took long, which got something
-// done.
+// The turns of the idle callback in one wait.  The first comes soon; then they become ever rarer,
+// since a turn has a price and there may be nothing to do.  After a turn that took long, and so did
+// some work, the next comes soon again.
 class IdleTurns {
 public:
     explicit IdleTurns(std::uint64_t now)
@@ -28,11 +28,11 @@ public:
         if (wanted() && now >= next_)
             take_turn(now);
     }
-    // How long a sleep may last.
+    // The longest sleep before the next turn.
     std::uint64_t at_most(std::uint64_t ns) const { return wanted() && pause_ < ns ? pause_ : ns; }
 
 private:
-    // ns.  Most waits are over before the first turn.
+    // Most waits are over before the first turn.
     static constexpr std::uint64_t kFirstNs = 50'000, kSeldomNs = 1'000'000, kAgainNs = 5'000;
 
     void take_turn(std::uint64_t now);

@@ -12,9 +12,9 @@ namespace stretto::transport {
 namespace {
 
 constexpr int kSumShift = 32;  // of ArrivalCounter::come
-constexpr int kTurnShift = 24; // of ArrivalCounter::verdict: below it 1 + who is late, 0 for nobody
+constexpr int kTurnShift = 24; // of ArrivalCounter::verdict; below: 1 + late rank, or 0
 constexpr std::uint64_t kRankMask = (1u << kTurnShift) - 1;
-// More than any sum of times that are known, and no sum of these runs over.
+// Larger than any sum of known times; sums of it do not overflow.
 constexpr std::uint64_t kUnknown = std::uint64_t{1} << 48;
 
 std::uint64_t ranks_in(std::uint64_t come) {
@@ -45,8 +45,8 @@ void LateRankDetector::come(std::uint64_t now) {
     if (!last_)
         return;
     times().last.store(now, std::memory_order_relaxed);
-    // Nobody comes to the next turn before this one ends, which it does not without this rank; and
-    // all have read what was said of the one before.
+    // No rank enters the next turn before this one ends, which needs this rank.  And all ranks have
+    // read the result of the turn before.
     all.times[(turn_ + 1) & 1].took.store(0, std::memory_order_relaxed);
     all.come.store(0, std::memory_order_release);
 }
@@ -120,7 +120,7 @@ public:
 private:
     LateRankDetector &late_rank_detector_;
     const std::uint64_t due_;
-    const int missing_; // the last but one knows
+    const int missing_; // the last but one decides
     const std::uint64_t patience_;
     const std::function<void()> &meanwhile_;
 };

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What lies in the memory that the ranks of one host share, and where.
+// The layout of the memory that the ranks of one host share.
 //
 //     | header | line block of rank 0 | ... | news of rank 0 | ... | roll of rank 0 | ...
 //     | cells, bulk of the first rank here | cells, bulk of the second | ...
 //     | mailbox 0 -> 0 | 0 -> 1 | ... | P-1 -> P-1 |
 //
-// It has a place for every rank of the job, and what ranks of other hosts write there is brought by
-// a bridge (bridge.hpp).  Only the rings of those are not in it (mirror.hpp).
+// It has a place for every rank of the job.  A bridge (bridge.hpp) copies to it what ranks of other
+// hosts write.  Only the rings of those ranks are elsewhere (mirror.hpp).
 //
 // A *ring* holds the publish stream of one rank: it alone writes, all others read.  Each rank has
-// two, for its cells and for payloads too long to lie in a cell.  Positions in a stream grow for
-// ever; the byte at position x lies at x modulo the ring's size.
+// two: for its cells, and for payloads that are too long for a cell.  Positions in a stream grow
+// for ever; the byte at position x lies at x modulo the ring's size.
 //
-// Mailboxes carry messages from one rank to another (mailbox.hpp).  There are P^2 of them, so they
-// are address space until a pair of ranks uses its own.
+// Mailboxes carry messages from one rank to another (mailbox.hpp).  There are P^2 of them; each is
+// only address space until its pair of ranks uses it.
 #pragma once
 
 #include <atomic>
@@ -25,45 +25,49 @@
 
 namespace stretto::transport {
 
-// What a rank says when the roll is called (shrink_agreement.hpp).
+// What a rank publishes in the shrink agreement (shrink_agreement.hpp).
 struct alignas(kLineBytes) Roll {
-    std::atomic<std::uint32_t> come;      // the round to which it has come
+    std::atomic<std::uint32_t> come;      // the round that it has entered
     std::atomic<std::uint32_t> listed;    // the round of its list of members; 0: while it writes
     std::atomic<std::uint64_t> completed; // its calls
-    std::atomic<std::uint64_t> least;     // completed calls of all who are on its list
+    std::atomic<std::uint64_t> least;     // completed calls of all ranks on its list
 };
 
-// What is a rank's own, each line written by that rank.
+// The lines of one rank, written by that rank.
 struct LineBlock {
-    // Call number << 24 | steps of it that are complete, without a gap.
+    // Call number << 24 | complete steps of that call, counted without a gap.
     alignas(kLineBytes) std::atomic<std::uint64_t> progress;
     // The doorbell (doorbell.hpp).
     alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
     alignas(kLineBytes) std::atomic<std::int32_t> pid; // in its PID namespace
     std::atomic<std::uint32_t> joined;
     std::atomic<std::uint32_t> left;
-    // 1 + its last-level cache; 0: not known.  The founder writes it before any other rank maps
-    // the segment.
+    // 1 + its last-level cache; 0: not known.  The founder, the rank that creates the segment,
+    // writes it before any other rank maps the segment.
     std::atomic<std::int32_t> cache;
-    std::atomic<std::uint32_t> lost; // of another host, and nothing comes from there any more
+    std::atomic<std::uint32_t>
+        lost; // it is on another host, and nothing more can arrive from there
     std::atomic<std::uint64_t> pid_namespace; // 0: unknown
-    std::atomic<std::uint64_t> standing; // where it has waited long (wait_state.hpp); 0: nowhere
+    std::atomic<std::uint64_t>
+        standing; // where it waits, if it waits long (wait_state.hpp); 0: it does not
     Entry entries[kEntries];
     Roll roll;
 };
 
-// What everybody looks at in every call, in one line.
+// What every rank reads in every call, in one cache line.
 struct alignas(kLineBytes) Signals {
-    std::atomic<std::uint32_t> failed;   // 0: no; 1: the failure is being posted; 2: it is posted
-    std::atomic<std::uint32_t> sleepers; // ranks that must be told, because they sleep or are far
-    std::atomic<std::uint32_t> fences;   // 1: some rank has no asymmetric barrier, publishers fence
+    std::atomic<std::uint32_t> failed; // 0: no; 1: the failure is being posted; 2: it is posted
+    std::atomic<std::uint32_t>
+        sleepers; // ranks that must be notified, because they sleep or are on other hosts
+    std::atomic<std::uint32_t>
+        fences; // 1: some rank has no asymmetric barrier, so publishers use fences
 };
 
-// Who has come to the calls of a late-rank detector (late_rank_detector.hpp).
+// The arrivals that a late-rank detector counts (late_rank_detector.hpp).
 struct alignas(kLineBytes) ArrivalCounter {
     std::atomic<std::uint64_t> come;    // ranks, and the sum of their numbers, each one more
-    std::atomic<std::uint64_t> verdict; // the turn, and who is late
-    // Of a turn, by whether its number is odd, in nanoseconds.
+    std::atomic<std::uint64_t> verdict; // the turn, and the late rank
+    // Times of a turn in nanoseconds, for odd and even turns.
     struct Times {
         std::atomic<std::uint64_t> others; // the last but one came, by now_ns()
         std::atomic<std::uint64_t> last;   // the last one came
@@ -85,13 +89,14 @@ inline constexpr std::size_t kMailboxBytes = 65536;
 struct SegmentHeader {
     std::uint64_t magic;
     std::uint32_t ranks; // of the job
-    std::uint32_t here;  // of them, those that share this memory
-    std::uint32_t cores; // of rank 0, as its affinity and cgroup allow: the same for all
+    std::uint32_t here;  // the ranks among them that share this memory
+    std::uint32_t cores; // of rank 0, as its affinity and cgroup allow; all ranks use this number
     std::uint64_t ring_bytes;
     std::uint64_t slice_bytes; // 0: by size
     std::uint64_t heap_bytes;  // window of each rank
-    std::uint64_t profile;     // 1: rank 0 names one (comm/network.cpp), which it tells all
-    std::uint64_t key;         // random: part of every signature
+    std::uint64_t
+        profile;       // 1: rank 0 names a file (comm/network.cpp), whose contents it sends to all
+    std::uint64_t key; // random: part of every signature
     Signals signals;
     std::atomic<std::uint64_t> verdict; // of the shrink agreement
     ArrivalCounter arrival_counter;

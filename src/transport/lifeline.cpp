@@ -53,11 +53,11 @@ void Lifeline::release(int rank) noexcept {
     const std::lock_guard lock(mutex_);
     held_here_[static_cast<std::size_t>(rank)].store(false, std::memory_order_release);
     struct flock life = byte_of(rank, F_UNLCK);
-    // At the latest it goes with the process.
+    // The kernel drops the lock with the process at the latest.
     (void)(own_.open() ? fcntl(own_.get(), F_OFD_SETLK, &life) : fcntl(file_, F_SETLK, &life));
 }
 
-// F_GETLK sees the locks of all descriptions, but not those that this process has without one.
+// F_GETLK sees the locks of all file descriptions, but not this process's own locks without one.
 bool Lifeline::held(int rank) const {
     if (held_here_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire))
         return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How ranks of one host see whether a rank's process still runs.
+// Shows ranks of one host whether a rank's process still runs.
 //
 // A rank locks byte `rank` of the memory's file, and the kernel drops the lock when the process
 // ends, however it ends.  The lock belongs to an open file description that this process alone has
-// (F_OFD_SETLK).  So nothing else that the process opens or closes drops it, and neither locking
-// nor looking needs a process number, which two PID namespaces can both have.
+// (F_OFD_SETLK).  So no other open or close in the process drops it, and neither locking nor
+// checking needs a process number, which can be the same in two PID namespaces.
 #pragma once
 
 #include <atomic>
@@ -24,11 +24,11 @@ public:
     // From now on other processes see that `rank` is alive.  Throws Error(system).
     void hold(int rank);
     void release(int rank) noexcept;
-    // Whether a process holds this rank: this one or another one.
+    // Whether any process, this one included, holds this rank's lock.
     bool held(int rank) const;
 
 private:
-    // Opens the file once more, for locks that are this object's own.  Not open if /proc is
+    // Opens the file once more, so that this object has locks of its own.  Not open if /proc is
     // missing.
     Descriptor open_again() const;
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a carrier does with mailboxes: all of it with the lock.
+// The mailbox path of a carrier.  All functions need the lock.
 #include <algorithm>
 
 #include "transport/carrier.hpp"
 
 namespace stretto::transport {
 
-// Bytes of a mailbox that its writer hears of together.
+// A reader reports to the writer after it has read this much of a mailbox.
 static constexpr std::uint64_t kReportReadBytes = kMailRingBytes / 4;
 
-// What we have put into our mailbox to `rank`, each lap of its ring by itself.
+// Sends the new bytes of this rank's mailbox to `rank`, each lap of its ring by itself.
 void Carrier::post_mail(int rank) {
     Peer &to = peer(rank);
     if (to.out == nullptr)
@@ -26,7 +26,7 @@ void Carrier::post_mail(int rank) {
     }
 }
 
-// How far we have read what `rank` has mailed, when it may matter to its writer.
+// Reports how far this rank has read the mailbox of `rank`, when the writer may need it.
 void Carrier::tell_read(int rank) {
     Peer &from = peer(rank);
     if (from.in == nullptr)

@@ -4,9 +4,9 @@
 //     | writer's line | reader's line | ring of 1,022 lines |
 //
 // Positions grow for ever; the byte at position x lies at x modulo the ring's size.  A frame begins
-// on a line, so its header is never cut; its payload may be, where the ring ends.  What a frame
-// holds is written before `written` says so, and read before `read` says so: that is all the order
-// there is, and all that is needed.
+// on a line, so its header is never cut; its payload may be cut at the end of the ring.  The writer
+// writes a frame before it advances `written`, and the reader reads it before it advances `read`.
+// No other order is needed.
 #pragma once
 
 #include <algorithm>
@@ -23,18 +23,18 @@ namespace stretto::transport {
 
 struct Frame {
     enum Kind : std::uint32_t {
-        message, // a message, and all it says
-        request, // a message that waits at the sender
-        grant,   // the receiver wants `bytes` of message `id`, as data for `where`
-        data,    // a piece of a granted message, for `id`
-        taken,   // the receiver has, or does not want, all of message `id`
+        message, // a whole message
+        request, // RTS: RTS: a message that waits at the sender
+        grant,   // CTS: CTS: the receiver wants `bytes` of message `id`, as data for `where`
+        data,    // a piece of a message that has its CTS, for `id`
+        taken,   // FIN: FIN: the receiver has, or does not want, all of message `id`
     };
     std::uint32_t kind = message;
     std::uint32_t context = 0;
     std::int32_t tag = 0;
     std::uint32_t payload = 0; // bytes that follow
-    std::uint64_t bytes = 0;   // of the message, all in all; grant: wanted of it
-    std::uint64_t id = 0;      // by it the one who is answered knows what is meant; 0: no answer
+    std::uint64_t bytes = 0;   // of the whole message; grant: wanted bytes
+    std::uint64_t id = 0;      // identifies the request in the answer; 0: no answer
     std::uint64_t where = 0;   // request: 1 + offset in the sender's heap window, or 0
 };
 static_assert(sizeof(Frame) == 40);
@@ -43,13 +43,13 @@ struct MailboxHead {
     alignas(kLineBytes) std::atomic<std::uint64_t> written;
     std::atomic<std::uint32_t> full; // the writer waits for room
     alignas(kLineBytes) std::atomic<std::uint64_t> read;
-    std::atomic<std::uint64_t> released; // bytes of frames whose payload the reader holds no more
+    std::atomic<std::uint64_t> released; // bytes of frames whose payload the reader has released
 };
 
 inline constexpr std::size_t kMailRingBytes = kMailboxBytes - sizeof(MailboxHead);
 static_assert(kMailRingBytes % kLineBytes == 0);
 
-// What a frame takes of the ring.
+// The room of a frame in the ring.
 constexpr std::size_t frame_bytes(std::size_t payload) {
     return round_up(sizeof(Frame) + payload, kLineBytes);
 }
@@ -69,7 +69,7 @@ public:
     bool is_open() const { return head_ != nullptr; }
 
     // `payload` may be null if there is none.  False if there is no room now; then the writer is
-    // woken when there is.
+    // woken when there is room.
     bool put(const Frame &frame, const std::byte *payload) {
         const std::size_t size = frame_bytes(frame.payload);
         if (room() < size) {
@@ -90,14 +90,14 @@ public:
         }
         written_ += size;
         head_->written.store(written_, std::memory_order_release);
-        // The reader takes the bit first and then looks for frames, so none is overlooked.
+        // The reader clears the bit first and then looks for frames, so it overlooks none.
         news_->fetch_or(bit_, std::memory_order_seq_cst);
         return true;
     }
 
     // Bytes that frames can take now.
     std::size_t room() {
-        if (written_ - read_ > kMailRingBytes / 2) // an old answer will not do
+        if (written_ - read_ > kMailRingBytes / 2) // an old answer is not enough
             read_ = head_->read.load(std::memory_order_acquire);
         return kMailRingBytes - static_cast<std::size_t>(written_ - read_);
     }
@@ -112,7 +112,7 @@ private:
     bool full_ = false;
 };
 
-// A payload as it lies in the ring: in one piece, or two.
+// A payload in the ring: one piece, or two.
 struct Payload {
     const std::byte *first = nullptr, *second = nullptr;
     std::size_t first_bytes = 0, second_bytes = 0;
@@ -127,7 +127,7 @@ struct Payload {
     }
 };
 
-// The side of the reader.  Only to be opened when the writer has: until then there is no memory.
+// The side of the reader.  The writer opens the mailbox first: before that there is no memory.
 class Inbox {
 public:
     void open(Segment &segment, int from, int to) {
@@ -137,7 +137,7 @@ public:
     }
     bool is_open() const { return head_ != nullptr; }
 
-    // The oldest frame that was not taken; false if there is none.
+    // The oldest frame that was not taken yet; false if there is none.
     bool look(Frame &frame, Payload &payload) {
         if (read_ == written_) {
             written_ = head_->written.load(std::memory_order_acquire);
@@ -153,14 +153,14 @@ public:
         payload.second_bytes = frame.payload - payload.first_bytes;
         return true;
     }
-    // The frame is done with; its room is the writer's again.
+    // The reader is done with the frame; the writer may use its room again.
     void take(const Frame &frame) {
         read_ += frame_bytes(frame.payload);
         head_->read.store(read_, std::memory_order_release);
     }
-    // Whether the writer waits for room; to be asked after take(), of a writer who may sleep.
+    // Whether the writer waits for room; called after take(), as the writer may sleep.
     bool awaited() const { return head_->full.load(std::memory_order_relaxed) != 0; }
-    // So many bytes of payload frames are held no more.
+    // The reader has released this many bytes of payload frames.
     void release(std::size_t bytes) {
         released_ += bytes;
         head_->released.store(released_, std::memory_order_release);

@@ -39,7 +39,8 @@ static std::size_t mail_bytes(std::size_t ranks) {
 }
 
 Descriptor anonymous_file(const char *name, std::size_t bytes) {
-    // Beyond the limit of file sizes the kernel does not refuse: it sends a signal that kills.
+    // Beyond the limit of file sizes the kernel sends a signal that kills the process, so the limit
+    // is checked first.
     struct rlimit limit{};
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         bytes > limit.rlim_cur)
@@ -88,7 +89,7 @@ std::shared_ptr<Mapping> Mapping::create(const SegmentHeader &shape) {
     Descriptor file = anonymous_file("stretto", bytes + mail_bytes(shape.ranks));
     Descriptor heap = anonymous_file("stretto-heap", shape.heap_bytes * shape.ranks);
     std::shared_ptr<Mapping> mapping(new Mapping(std::move(file), std::move(heap)));
-    // Room is taken now: later a full memory would be a SIGBUS in the middle of a collective.
+    // Takes the room now: later, a lack of memory would be a SIGBUS in the middle of a collective.
     if (take_room(mapping->fd(), 0, bytes) != 0)
         throw no_room();
     mapping->map(shape);
@@ -162,7 +163,7 @@ Mapping::~Mapping() {
 }
 
 void Mapping::unmap() noexcept {
-    // Perhaps half made, if there was no room for the rest.
+    // May be incomplete, if there was no room for the rest.
     for (std::size_t rank = 0; rank < ranks_ && heaps_ != nullptr; ++rank)
         if (std::byte *heap = heaps_[rank].load(); heap != nullptr)
             munmap(heap, heap_bytes_);
@@ -213,12 +214,12 @@ std::byte *Mapping::heap(int rank) {
     return static_cast<std::byte *>(view);
 }
 
-// In the file, of the mailboxes.
+// The offset of the mailboxes in the file.
 std::size_t Mapping::mail_offset() const {
     return head_bytes(ranks_) + 2 * ring_bytes_ * here_;
 }
 
-// Of one, among them.
+// The offset of one mailbox among them.
 std::size_t Mapping::offset_of(int from, int to) const {
     return kMailboxBytes * (static_cast<std::size_t>(from) * ranks_ + static_cast<std::size_t>(to));
 }

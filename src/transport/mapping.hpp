@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory that the ranks of one host share, as a process has mapped it.
 //
-// Made by descriptor, so that no name can be left behind: the kernel frees it with the last
-// process, however that dies.
+// It is a file without a name, so that nothing can be left behind: the kernel frees it with the
+// last process, however that ends.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,15 @@ namespace stretto::transport {
 // A file of memory without a name, which processes share by its descriptor.  Throws Error.
 Descriptor anonymous_file(const char *name, std::size_t bytes);
 
-// Threads of one process that are ranks have one mapping: a thread sanitizer knows memory by its
-// address.
+// If several ranks are threads of one process, they share one mapping, since a thread sanitizer
+// identifies memory by its address.
 class Mapping {
 public:
-    // By the rank that founds the job.  Throws Error(memory) if there is no room, before use.
+    // Called by the founder, the rank that creates the memory.  Throws Error(memory) if there is no
+    // room, before anything uses it.
     static std::shared_ptr<Mapping> create(const SegmentHeader &shape);
-    // By the others, from the two descriptors of the founder (both become the mapping's).
+    // Called by the other ranks, with the two descriptors of the founder; the mapping owns both
+    // from then on.
     static std::shared_ptr<Mapping> attach(Descriptor fd, Descriptor heap_fd);
     ~Mapping();
     Mapping(const Mapping &) = delete;
@@ -38,22 +40,23 @@ public:
     int heap_fd() const { return heap_fd_.get(); }
     SegmentHeader &header() const { return *header_; }
     LineBlock *lines() const { return lines_; }
-    // Of each rank: a bit for each other, in whole lines; then the same again, of the roll.
+    // For each rank, a bit for every other rank, in whole lines: first of the pending bitmaps, then
+    // of the shrink agreement.
     std::atomic<std::uint64_t> *news() const { return news_; }
     std::size_t news_words() const { return news_words_; }
-    // Of the ranks here, in their order.
+    // The rings of the ranks here, in rank order.
     const Rings &rings() const { return *rings_; }
 
     Lifeline &lifeline() const { return *lifeline_; }
 
-    // The mailbox of a pair; all are mapped on the first use of one.
+    // The mailbox of a pair.  The first use of one maps all of them.
     std::byte *mailbox(int from, int to);
     // Takes the memory of a mailbox before the first write.  Throws Error(memory).
     void open_mailbox(int from, int to);
     // The heap window of a rank, mapped on first use, at the boundary of a huge page.
     std::byte *heap(int rank);
 
-    // Nothing else may be done any more.  Writes nothing.
+    // Unmaps everything without writing.  The object cannot be used after this.
     void unmap() noexcept;
 
 private:
@@ -63,12 +66,13 @@ private:
     std::size_t offset_of(int from, int to) const;
 
     Descriptor fd_, heap_fd_;
-    std::vector<Descriptor> duplicates_; // where /proc is missing, a close would drop the locks
+    std::vector<Descriptor>
+        duplicates_; // kept open: without /proc, closing it would drop the locks
     SegmentHeader *header_ = nullptr;
     LineBlock *lines_ = nullptr;
     std::atomic<std::uint64_t> *news_ = nullptr;
     std::size_t news_words_ = 0;
-    // As the header said when it was mapped.
+    // The values of the header at the time of mapping.
     std::size_t ranks_ = 0, here_ = 0, ring_bytes_ = 0, heap_bytes_ = 0;
     std::unique_ptr<Rings> rings_;
     std::unique_ptr<Lifeline> lifeline_;

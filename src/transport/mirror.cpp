@@ -18,13 +18,14 @@ Mirror::Mirror(std::size_t ring_bytes, std::size_t ranks)
 }
 
 bool Mirror::open(std::size_t place, std::size_t first, std::size_t bytes) {
-    constexpr std::size_t kGrantBytes = 256u << 10; // as to ask what there is takes long
+    constexpr std::size_t kGrantBytes = 256u
+                                        << 10; // asking the kernel for each cell takes too long
     std::vector<bool> &taken = taken_[place];
     const std::size_t pages = ring_bytes_ / page_;
     if (taken.empty())
         taken.resize(pages);
     for (std::size_t next = first / page_; next * page_ < first + bytes; ++next) {
-        const std::size_t page = next % pages; // perhaps over the end
+        const std::size_t page = next % pages; // may wrap around the end
         if (taken[page])
             continue;
         if (granted_ == 0 && has_room(kGrantBytes))

@@ -7,7 +7,7 @@
 
 namespace stretto::transport {
 
-// Whether the sender has written over it, in the one ring or in the other.
+// Whether the sender has overwritten it, in either ring.
 bool RemotePayloads::is_over(const Live &live, const WireMessage &packet) const {
     const bool is_bulk = (packet.flags & WireMessage::kBulk) != 0;
     const std::uint64_t end =
@@ -25,7 +25,7 @@ std::byte *RemotePayloads::place(const WireMessage &packet) {
         pool_->give(live_.front().memory);
         live_.pop_front();
     }
-    // Nearly always the last: on several connections some overtake others.
+    // Nearly always the last one; payloads on several connections may overtake one another.
     auto next = live_.end();
     while (next != live_.begin() && std::prev(next)->position >= packet.position)
         --next;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where payloads lie that have come from one rank of another host.
-//
-// Their places in the rings of that rank say which of them are over: a rank writes no place again
-// before all who read it have said that they took what was there.  But who keeps a copy of rings
-// that are walked through in turn touches all of their memory for a small part of it at a time; of
-// as many rings as there are ranks that it has heard of.  So long payloads lie in a pool, for as
-// long as they have to, and only their cells in the mirror.
+// The payloads that have arrived from one rank of another host.  Their places in the rings of that
+// rank show which ones are no longer needed: a rank does not write a place again before all readers
+// have reported that they took what was there.  A full copy of the rings would touch all of their
+// memory, though only a small part is in use at a time, and for as many rings as the rank has heard
+// of.  So long payloads are kept in a pool, for as long as they are needed, and only cells in the
+// mirror.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +18,18 @@ namespace stretto::transport {
 
 class RemotePayloads {
 public:
-    // Bytes from which it is worth it: of less, the cell's page is much of what is touched.
+    // Payloads of at least this size go to the pool.  For shorter ones, the page of the cell would
+    // be touched anyway.
     static constexpr std::size_t kLeastBytes = 8192;
 
     // Both outlive this.
     RemotePayloads(Pool &pool, std::size_t ring_bytes) : pool_(&pool), ring_bytes_(ring_bytes) {}
 
-    // For that of a cell, the same each time it is asked for.  Gives back what the sender would not
-    // have written over unless it had been taken.  Throws Error(memory).
+    // The memory for the payload of a cell; the same at each call for that cell.  Frees payloads
+    // whose places the sender has overwritten, since all readers have taken them.  Throws
+    // Error(memory).
     std::byte *place(const WireMessage &packet);
-    // That of the cell at a position of the sender's stream; null if it lies in the ring.
+    // The payload of the cell at a position of the sender's stream; null if it is in the ring.
     std::byte *at(std::uint64_t position) const;
     // Everything before that position has been taken.
     void taken(std::uint64_t position);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ranks share memory.
+// The ranks that share memory with this one.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace stretto::transport {
 
-// Ranks on one host share memory, by evidence and not by name (comm/bootstrap.hpp).  Seen from one
-// of them.
+// The placement of ranks, as seen from one of them.  Ranks count as on one host if they can share
+// memory; the names of hosts do not matter (comm/bootstrap.hpp).
 class Placement {
 public:
-    Placement() = default; // one host: everybody is here
+    Placement() = default; // one host: all ranks are here
     Placement(std::vector<std::int32_t> host_of, std::int32_t host)
         : host_of_(std::move(host_of)), host_(host) {}
 
@@ -31,7 +31,7 @@ public:
     int hosts() const {
         return host_of_.empty() ? 1 : 1 + *std::max_element(host_of_.begin(), host_of_.end());
     }
-    // Ranks below `rank` that are on its side: here, or elsewhere.
+    // The number of ranks below `rank` that are, like it, here or elsewhere.
     int place(int rank) const {
         if (host_of_.empty())
             return rank;
@@ -49,7 +49,7 @@ public:
 
 private:
     std::vector<std::int32_t> host_of_; // of each rank; empty: one host
-    std::int32_t host_ = 0;             // this one
+    std::int32_t host_ = 0;             // of this rank
 };
 
 } // namespace stretto::transport

@@ -13,7 +13,7 @@
 
 namespace stretto::transport {
 
-static constexpr std::size_t kPageBytes = 2u << 20; // pages of which tables are short
+static constexpr std::size_t kPageBytes = 2u << 20; // huge pages, which need few page tables
 
 Pool::~Pool() {
     for (const auto &[begin, bytes] : maps_)
@@ -27,7 +27,7 @@ std::byte *Pool::take(std::size_t bytes) {
     if (found == free_.end())
         found = grow(bytes);
     std::byte *const begin = found->first;
-    used_.emplace(begin, bytes); // all that may throw
+    used_.emplace(begin, bytes); // everything that may throw comes first
     Extents::node_type rest = free_.extract(found);
     if (rest.mapped() > bytes) {
         rest.key() += bytes;
@@ -44,7 +44,7 @@ void Pool::give(std::byte *payload) noexcept {
     add_free(std::move(extent));
 }
 
-// One with its neighbours.
+// Merges an extent with its neighbours.
 Pool::Extents::iterator Pool::add_free(Extents::node_type extent) noexcept {
     auto next = free_.lower_bound(extent.key());
     if (next != free_.begin())

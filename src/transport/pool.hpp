@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of one rank for payloads, taken and given back in any order.
 //
-// Memory that a process touches for the first time is cleared by the kernel, which takes longer
-// than to fill it from a connection.  So what was given back is taken again before anything new is,
-// from the lowest address on: the pool is as large as what was in use at one time.
+// The kernel clears memory that a process touches for the first time, which takes longer than
+// filling it from a connection.  So returned memory is used again before new memory, from the
+// lowest address on: the pool grows only to the largest amount in use at one time.
 //
-// Source: a pool of buffers in place of ever new ones, as in Ueno & Fukuda, section IV.
+// Source: buffers are reused from a pool, as in Ueno & Fukuda, section IV.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,13 @@ public:
     Pool(const Pool &) = delete;
     Pool &operator=(const Pool &) = delete;
 
-    // As far behind a line as payloads are in rings (cell.hpp).  Throws Error(memory).
+    // The memory has the same offset from a cache line as payloads in rings (cell.hpp).  Throws
+    // Error(memory).
     std::byte *take(std::size_t bytes);
-    // What take() gave.
+    // `memory`: a result of take().
     void give(std::byte *payload) noexcept;
 
-    // From the system, and of these in use, with what extents are rounded up by.
+    // Bytes taken from the system, and bytes in use, both rounded up to whole extents.
     std::size_t bytes() const { return bytes_; }
     std::size_t used() const { return used_bytes_; }
 

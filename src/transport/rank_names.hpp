@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank of a communicator is called in messages.
+// The name of a rank of a communicator in messages.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace stretto::transport {
 
-// People know the ranks of the job: those that their launcher started and whose output they read.
-// A communicator that was made of another may number them otherwise; both numbers are told then.
+// Users know ranks by their numbers in the job, which their launcher assigned.  If a communicator
+// numbers its ranks differently, messages give both numbers.
 class RankNames {
 public:
     RankNames() = default; // its ranks are numbered as the job's
-    // The rank in the job, by rank of the communicator.
+    // `in_job`: ranks in the job, by rank of the communicator.
     explicit RankNames(std::vector<int> in_job);
 
     // "rank 3", or "rank 3 of the job (rank 0 of this communicator)".

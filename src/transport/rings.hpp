@@ -2,7 +2,7 @@
 // Address space for the rings of several ranks.
 //
 // Each rank has two rings, for its cells and for payloads too long to lie in a cell; each is mapped
-// twice in a row, so that nothing in it wraps.
+// twice in a row, so that no cell in it wraps.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace stretto::transport {
 
 class Rings {
 public:
-    // Nothing is mapped there yet.  Throws Error if there is no space.
+    // Reserves the address space and maps nothing.  Throws Error if there is none.
     Rings(std::size_t ring_bytes, std::size_t ranks);
     ~Rings();
     Rings(const Rings &) = delete;

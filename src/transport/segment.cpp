@@ -44,8 +44,9 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     const auto mapping = Mapping::create(header);
     if (!shape.placement.one_host()) {
         Signals &signals = mapping->header().signals;
-        signals.sleepers.store(1, std::memory_order_relaxed); // ranks that are far
-        // Few publish so often here that a fence costs more than the barrier's interrupts.
+        signals.sleepers.store(1, std::memory_order_relaxed); // ranks on other hosts
+        // Few ranks publish here often enough for fences to cost more than the barrier's
+        // interrupts.
         signals.fences.store(1, std::memory_order_relaxed);
     }
     return std::shared_ptr<Segment>(new Segment(mapping, shape.placement));
@@ -135,7 +136,7 @@ void Segment::fail(Status status, std::string_view message) {
     const std::size_t length = std::min(message.size(), sizeof(board.message) - 1);
     std::memcpy(board.message, message.data(), length);
     board.message[length] = '\0';
-    failed.store(2, std::memory_order_seq_cst); // before we look who sleeps
+    failed.store(2, std::memory_order_seq_cst); // before the look for sleepers
     for (int rank = 0; rank < ranks(); ++rank)
         if (here(rank))
             Doorbell(*this, rank).ring();
@@ -146,7 +147,8 @@ void Segment::fail(Status status, std::string_view message) {
 Error Segment::failure() const {
     const FailureRecord &board = header_->board;
     const std::atomic<std::uint32_t> &failed = header_->signals.failed;
-    // The poster needs microseconds between 1 and 2; should it die there, the message is lost.
+    // The posting rank goes from 1 to 2 within microseconds; if it dies in between, the message is
+    // lost.
     for (int tries = 0; failed.load(std::memory_order_acquire) == 1 && tries < 1000; ++tries)
         usleep(100);
     if (failed.load(std::memory_order_acquire) != 2)

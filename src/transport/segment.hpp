@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory that a rank shares with the others, as it sees it.
-//
-// One for each communicator on each host: what the ranks of a host share is mapped once in a
-// process (mapping.hpp), and beside it each rank has of those on other hosts a mirror of its own.
+// One rank's view of the memory that it shares with the other ranks of a communicator.  The memory
+// of its own host is mapped once in a process (mapping.hpp).  For ranks on other hosts, each rank
+// has a mirror of its own.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +26,7 @@
 
 namespace stretto::transport {
 
-// Whether a rank still takes part.
+// Whether a rank still takes part in calls.
 enum class Presence { here, left, dead };
 const char *words(Presence presence); // "has died"
 
@@ -37,7 +36,8 @@ struct SegmentShape {
     std::size_t ring_bytes = 0; // a power of two, a multiple of the page size
     std::size_t slice_bytes = 0;
     std::size_t heap_bytes = 0;
-    bool profile = false;  // rank 0 names one, which it tells all when they have joined
+    bool profile = false;  // rank 0 names a tuning file, whose contents it sends to all ranks when
+                           // they have joined
     std::uint64_t key = 0; // 0: a random one
     Placement placement;
 };
@@ -46,9 +46,11 @@ class Bridge;
 
 class Segment {
 public:
-    // By the rank that founds the job.  Throws Error(memory) if there is no room, before use.
+    // Called by the founder, the rank that creates the memory.  Throws Error(memory) if there is no
+    // room, before anything uses it.
     static std::shared_ptr<Segment> create(const SegmentShape &shape);
-    // By the others, from the two descriptors of the founder (both become this object's).
+    // Called by the other ranks, with the two descriptors of the founder; this object owns both
+    // from then on.
     static std::shared_ptr<Segment> attach(Descriptor fd, Descriptor heap_fd,
                                            const Placement &placement = {});
     Segment(const Segment &) = delete;
@@ -58,16 +60,16 @@ public:
     // Whether a rank shares this memory.
     bool here(int rank) const { return placement_.here(rank); }
     const Placement &placement() const { return placement_; }
-    // To the ranks of other hosts; null if there are none.
+    // The way to the ranks of other hosts; null if there are none.
     Bridge *bridge() const { return bridge_; }
     void set_bridge(Bridge *bridge) { bridge_ = bridge; }
-    // What people are told of a call: the ranks of several hosts make some before their callers do.
-    // Set before any other thread uses this.
+    // The number of the first call of the program.  The ranks of several hosts make some calls
+    // before it, and messages do not count those.  Set before any other thread uses this object.
     void number_from(std::uint64_t sequence) { first_call_ = sequence; }
     std::uint64_t number_of(std::uint64_t sequence) const {
         return sequence - std::min(first_call_, sequence);
     }
-    // For messages.  Set before any other thread uses this.
+    // For messages.  Set before any other thread uses this object.
     void set_names(RankNames names) { names_ = std::move(names); }
     const RankNames &names() const { return names_; }
     // For messages: " (node7, 10.0.0.7)" of a rank of another host, else "".
@@ -83,9 +85,9 @@ public:
     // Takes the memory for bytes of the cells of a rank on another host, as Mirror::open does.
     // Throws Error(memory).
     void open_mirror(int rank, std::size_t first, std::size_t bytes);
-    // Maps the beginning of the rings of a rank of this host into this process now, if the kernel
-    // can.  All other pages are when they are first touched: without this the first small calls
-    // take up to twice as long.
+    // Maps the beginning of a local rank's rings into this process now, if the kernel can.  Other
+    // pages are mapped when they are first touched.  Without this the first small calls take up to
+    // twice as long.
     void populate(int rank);
 
     // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
@@ -98,12 +100,12 @@ public:
         return news(ranks()) + news_words_ * static_cast<std::size_t>(rank);
     }
 
-    // As Mapping's.
+    // As in Mapping.
     std::byte *mailbox(int from, int to) { return mapping_->mailbox(from, to); }
     void open_mailbox(int from, int to);
     std::byte *heap(int rank) { return mapping_->heap(rank); }
 
-    // In a child that was forked, which shares this memory as well: gives back what is mapped.
+    // In a forked child, which shares this memory as well: unmaps it.
     void unmap_in_child() noexcept {
         if (mapping_.use_count() == 1)
             mapping_->unmap();
@@ -111,17 +113,17 @@ public:
 
     // Marks `rank`, which is here, as alive until its process ends or leaves.
     void hold_life(int rank);
-    // The rank takes part no more; whoever waits for it learns that.
+    // This rank leaves; ranks that wait for it learn that.
     void leave(int rank) noexcept;
     bool alive(int rank) const;
-    // The number that its process has here, or 0 if it has none or another PID namespace.
+    // The process number of a rank, or 0 if it has none or is in another PID namespace.
     int process(int rank) const;
     Presence presence(int rank) const;
 
-    // Posts the first failure; later ones are dropped.  Wakes everybody.
+    // Posts the first failure and wakes all ranks; later failures are dropped.
     void fail(Status status, std::string_view message);
     bool failed() const { return header_->signals.failed.load(std::memory_order_acquire) != 0; }
-    // What was posted.  Only after failed().
+    // The posted failure.  Only after failed().
     Error failure() const;
 
 private:
@@ -129,11 +131,11 @@ private:
 
     const std::shared_ptr<Mapping> mapping_;
     const Placement placement_;
-    std::unique_ptr<Mirror> mirror_; // null if everybody is here
+    std::unique_ptr<Mirror> mirror_; // null if all ranks are here
     std::uint64_t first_call_ = 0;
     RankNames names_;
     Bridge *bridge_ = nullptr;
-    // Where things are, for those who look often.
+    // Addresses of parts that are read often.
     SegmentHeader *const header_;
     LineBlock *const lines_;
     std::atomic<std::uint64_t> *const news_;

@@ -13,7 +13,7 @@ namespace stretto::transport {
 
 namespace {
 
-constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max(); // comes to no round
+constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max(); // no further round
 
 } // namespace
 

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shrink agreement: ranks that share memory agree on who of them goes on after a failure.
+// The shrink agreement: ranks that share memory agree on which of them continue after a failure.
 //
-// In each round those who want to go on come, say how many calls they have completed, and wait for
-// the others. When everybody has come, is gone or is too late, any of them may list those who came
-// and propose the list: one word of the header, the *verdict*, goes from the round before to this
-// round and the proposer, by compare and swap.  So one list wins, whoever saw what; who is not on
-// it is excluded for good, and finds that out when it looks.  The list is complete before it is
-// proposed: a proposer that dies harms nobody, and there is no lock that it could hold.
+// A rank that wants to continue enters the round, publishes how many calls it has completed, and
+// waits for the others.  When every rank has entered, has gone or is too late, any rank may write
+// the list of those that entered and propose it: one word of the header, the *decision word*, is
+// changed from the round before to this round and the proposer, by compare and swap.  So exactly
+// one list wins.  A rank that is not on it is excluded for good, and learns that when it looks.
+// The list is complete before it is proposed, so a proposer that dies harms no other rank, and
+// there is no lock that it could hold.
 //
-// Then the members do together what they came for, and whoever sees it done confirms the round. If
-// one of them dies first, whoever notices gives it up, and there is another round, without the
-// dead. The verdict holds this too, so all see the same end:
+// Then the members do their common work, and a member that sees it done confirms the round.  If a
+// member dies before that, a member that notices gives the round up, and there is another round
+// without the dead rank.  The decision word holds this too, so all ranks see the same end:
 //
 //     round k-1 given up  --> round k open --> confirmed
 //                                         \--> given up --> round k+1 open ...
 //
-// A list is not written again before those who are on it have come to the next round; who is too
-// late for that may find another list in its place, or half of one, and knows by the list's round.
+// A list is not overwritten before the ranks on it have entered the next round.  A rank that is too
+// late for that may find another list in its place, or an incomplete one; the list's round shows
+// it.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +38,20 @@ public:
         std::uint64_t completed = 0; // the least of theirs
     };
 
-    // `segment` outlives it.  `completed`: calls of this rank.
+    // `segment` outlives this object.  `completed`: completed calls of this rank.
     ShrinkAgreement(Segment &segment, int rank, std::uint64_t completed);
-    // Unless the round was confirmed, the others need not wait for this rank in any other.
+    // Unless the round was confirmed, the others need not wait for this rank in further rounds.
     ~ShrinkAgreement();
     ShrinkAgreement(const ShrinkAgreement &) = delete;
     ShrinkAgreement &operator=(const ShrinkAgreement &) = delete;
 
-    // The next round: waits until every member of the last has come, is gone, or has not come for
-    // `patience_ns` (0: for ever).  Throws Error(excluded) if the others went on without this rank.
+    // Enters the next round: waits until every member of the last one has entered, has gone, or has
+    // not entered for `patience_ns` (0: for ever).  Throws Error(excluded) if the others went on
+    // without this rank.
     List hold(std::uint64_t patience_ns);
-    // What the members came for is done.  False if somebody has given up.
+    // The members' common work is done.  False if a member has given the round up.
     bool confirm();
-    // It cannot be done.  False if somebody has confirmed it.
+    // The work cannot be done.  False if a member has confirmed the round.
     bool give_up();
     bool given_up() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who wants to know what goes over the links to other hosts.
+// An observer of the bytes on the links to other hosts.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@ namespace stretto::transport {
 class Traffic {
 public:
     virtual ~Traffic() = default;
-    // Bytes of payload that were handed to the link to `rank`, and all that were so far.  With a
+    // `bytes` of payload were handed to the link to `rank`; `total`: all so far.  Called with a
     // lock held, by any thread.
     virtual void sent(int rank, std::uint32_t bytes, std::uint64_t total) = 0;
-    // The same of those that have come from there.
+    // The same for bytes that have arrived from there.
     virtual void received(int rank, std::uint32_t bytes, std::uint64_t total) = 0;
 };
 

@@ -35,14 +35,14 @@ void TransmitThread::run() {
         if (stop_)
             return;
         if (rounds != rounds_.load(std::memory_order_relaxed))
-            continue; // somebody else is at it
+            continue; // another thread does it
         lock.unlock();
-        // Whatever is left unsent after this look says so anew.
+        // A thread that leaves data unsent after this look sets the flag again.
         busy_.store(false, std::memory_order_release);
         bool again = true;
         try {
             again = !round_();
-        } catch (...) { // the failure is posted, or those who wait for this rank will find it
+        } catch (...) { // the failure is posted, or ranks that wait for this one will find it
             again = false;
         }
         lock.lock();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread that carries on what a rank has left unsent when it went to compute.
+// A thread that sends data which a rank left unsent when it went to compute.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,13 @@
 
 namespace stretto::transport {
 
-// Whoever waits for other ranks carries, so this thread has nothing to do until nobody has carried
-// for a while; until something is unsent, there is no thread.
+// A rank that waits sends by itself, so this thread has work only if the rank has not waited for a
+// while.  The thread is started when data is left unsent for the first time.
 class TransmitThread {
 public:
     static constexpr std::chrono::microseconds kLeaveUs{1000};
 
-    // `round` carries once and tells whether all is sent; `leave` is the while.
+    // `round` sends as much as possible and returns whether all is sent; `leave` is the while.
     TransmitThread(std::function<bool()> round, std::chrono::microseconds leave)
         : round_(std::move(round)), leave_(leave) {}
     ~TransmitThread() { stop(); }
@@ -34,8 +34,8 @@ private:
 
     const std::function<bool()> round_;
     const std::chrono::microseconds leave_;
-    std::atomic<std::uint64_t> rounds_{0}; // that anybody made
-    std::atomic<bool> busy_{false};        // the thread knows that something is unsent
+    std::atomic<std::uint64_t> rounds_{0}; // of any thread
+    std::atomic<bool> busy_{false};        // the thread knows that data is unsent
     std::mutex mutex_;
     std::condition_variable changed_;
     bool stop_ = false;

@@ -15,7 +15,7 @@ namespace stretto::transport {
 
 namespace {
 
-constexpr std::uint64_t kNapNs = 20'000'000; // ns; sleepers look around this often
+constexpr std::uint64_t kNapNs = 20'000'000; // sleepers check the communicator this often
 
 } // namespace
 
@@ -28,7 +28,7 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
             (void)bridge->carry(Bridge::Caller::awake);
         return waitable.attempt();
     };
-    // 1. Spin, while there is a core for everybody and it is likely to pay.
+    // 1. Spin, while every rank has a core and the wait is likely to be short.
     for (std::uint64_t now = start; now - start < policy.spin_ns; now = now_ns()) {
         idling.turn(now);
         for (int i = 0; i < 32; ++i) {
@@ -46,7 +46,7 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
         if (idling.wanted())
             idling.turn(now_ns());
     }
-    // 3. Sleep until somebody rings.
+    // 3. Sleep until the doorbell rings.
     const std::uint64_t suspicious = bridged ? segment.bridge()->suspicious_ns() : kSuspiciousNs;
     const std::uint64_t first = std::min(suspicious, kNapNs);
     for (std::uint64_t looked = 0;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting: one ladder for everything that waits.
+// Waiting: spin, then yield, then sleep, for everything that waits.
 #pragma once
 
 #include <cstddef>
@@ -9,41 +9,41 @@
 
 namespace stretto::transport {
 
-// What somebody waits for.
+// The condition that a thread waits for.
 class Waitable {
 public:
     virtual ~Waitable() = default;
-    // Gets done what can be done now; true if that was anything, which ends the wait.
+    // Does the work that is possible now; true if there was any, which ends the wait.
     virtual bool attempt() = 0;
-    // Nothing has happened for `waited_ns`: why does nobody come?  Throws if there is a reason, and
-    // has ended the communicator by then.
+    // Nothing has happened for `waited_ns`: looks for the cause.  If there is one, it fails the
+    // communicator and throws.
     virtual void diagnose(std::uint64_t waited_ns) = 0;
-    // How long a sleep may last, in nanoseconds, where something ends of which nobody rings.
+    // The longest sleep in nanoseconds, if the event that ends the wait rings no doorbell.
     virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
 };
 
-inline constexpr std::uint64_t kSuspiciousNs = 2'000'000; // ns after which a wait is looked into
+inline constexpr std::uint64_t kSuspiciousNs = 2'000'000; // ns after which a wait is investigated
 
 // How long a waiter stays awake.
 struct WaitPolicy {
     std::uint64_t spin_ns = 0;  // with the core to itself
-    int yields = 0;             // then it gives way to whoever wants the core, so often
-    std::uint64_t looks_ns = 0; // or so long between hosts, where each look is a system call
+    int yields = 0;             // then it yields the core this many times
+    std::uint64_t looks_ns = 0; // or for this long between hosts, where each look is a system call
 };
 
-// Of callers, who have nothing else to do.  To be woken takes longer than to be passed over in the
-// queue for the core, above all where more ranks than cores wait for each other in turn.  Between
-// hosts that is worth less: what moves many bytes needs the core for moving them, and whoever has
-// waited for longer than a short call takes, for one that needs its core.
+// The policy of callers, which have nothing else to do.  Waking a thread takes longer than letting
+// it yield, above all if more ranks than cores wait for each other in turn.  Between hosts yielding
+// gains less: a long call needs the core to move its bytes, and a wait that is longer than a short
+// call is probably for a rank that needs this core.
 inline constexpr WaitPolicy caller(std::uint64_t spin_ns, std::size_t bytes = 0) {
     constexpr std::size_t kShortBytes = std::size_t{64} << 10, kLongBytes = std::size_t{1} << 20;
     return {spin_ns, 1000, bytes <= kShortBytes ? 200'000u : bytes <= kLongBytes ? 20'000u : 0u};
 }
-// Of threads beside their callers, whose core is wanted for the program's own work.
+// The policy of helper threads, whose core the program needs for its own work.
 inline constexpr WaitPolicy kHelper = {0, 64, 0};
 
-// Stays awake as `policy` says, then sleeps until `rank` is rung; looks for what is wrong every now
-// and then, and takes turns of this thread's idle_callback (idle.hpp).  Throws the communicator's
+// Stays awake as `policy` says, then sleeps until the doorbell of `rank` rings.  Now and then it
+// looks for failures and calls this thread's idle callback (idle.hpp).  Throws the communicator's
 // failure if it has failed.
 void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a rank stands that has waited long, in one word of its lines: for those who are to say why
-// nobody comes.
-//
-// Only who has waited for milliseconds says so, and takes it back when the wait is over.  So the
-// word costs nothing where time matters, and a rank that does not wait, or not long, has none.
+// The wait state of a rank, in one word of its lines: where it waits and for which rank.  Other
+// ranks read it to report why a call makes no progress.  A rank writes the word only after it has
+// waited for milliseconds, and clears it when the wait is over.  So it costs nothing in short
+// calls.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +12,14 @@ namespace stretto::transport {
 
 struct WaitState {
     enum Kind : std::uint8_t {
-        nowhere,  // waits for nothing, or not long
-        step,     // in a step of a collective, for what another rank has to do
+        nowhere,  // does not wait, or not long
+        step,     // in a step of a collective, for another rank
         incoming, // for a message from another rank
         outgoing, // for another rank to take a message
     };
     static constexpr int kAnyRank = -1;
     static constexpr int kItselfRank =
-        0x1fffe; // a step: its own copy or reduction, which is issued
+        0x1fffe; // waits for its own copy or reduction, which an executor performs
 
     Kind kind = nowhere;
     int awaited = kAnyRank;       // rank
@@ -39,7 +38,7 @@ struct WaitState {
     }
     friend bool operator==(const WaitState &, const WaitState &) = default;
 
-    // In the mirror of a rank on another host: it has been asked, and this is its answer.
+    // In the mirror of a rank on another host: this is its answer to a question.
     static constexpr std::uint64_t kAnsweredFlag = std::uint64_t{1} << 63;
 
 private:

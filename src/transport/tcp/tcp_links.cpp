@@ -57,7 +57,7 @@ TcpLinks::TcpLinks(EventSet &events,
                 events_.watch(source_, connection->descriptor(), tag(rank, channel));
                 links_[rank].channels.push_back({std::move(connection)});
             }
-    given_.reserve(channels.size() * links_.size()); // to send takes no memory
+    given_.reserve(channels.size() * links_.size()); // sending takes no memory
 }
 
 TcpLinks::~TcpLinks() {
@@ -178,7 +178,8 @@ bool TcpLinks::tell_broken(std::size_t rank, std::size_t culprit, Receiver &rece
     if (!give_up(rank))
         return false;
     const Link &link = links_[rank];
-    // What has come by the others counts: the word that the rank leaves, perhaps.
+    // Data that has arrived on the other connections still counts: it may report that the rank
+    // leaves.
     for (const Channel &channel : link.channels) {
         Incoming incoming(static_cast<int>(rank), receiver);
         while (!incoming.refused() &&

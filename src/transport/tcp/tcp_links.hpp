@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links over TCP: one or several connections to each rank of another host.
 //
-// What is pushed goes out at once, the headers and payloads of all packets to a rank in one system
-// call, right from where they lie; what the kernel does not take waits, by reference, until the
-// socket can be written.  What comes
-// is put where the receiver wants it: a short payload by way of the connection's buffer, in which
-// it came together with its header, a long one by the kernel itself.
+// push() sends the headers and payloads of all packets to a rank in one system call, directly from
+// where they are.  Data that the kernel does not take waits, by reference, until the socket becomes
+// writable.  Received payloads go to the memory that the receiver names: a short one through the
+// connection's buffer, into which it came together with its header; a long one directly from the
+// kernel.
 //
 // Of several connections the first takes everything but long cells, which go by the one that has
-// the least to send, or had so far.  That breaks no order that matters: whoever reads a cell waits
-// for its own flag, and its place is written again only when its reader has taken it.
+// the least to send, or had so far.  This keeps the order that is needed: a reader waits for the
+// cell's own flag, and a place is written again only when its reader has taken the cell.
 #pragma once
 
 #include <cstdint>
@@ -42,20 +42,20 @@ public:
 private:
     struct Channel {
         std::unique_ptr<net::Connection> connection;
-        std::uint64_t bytes = 0; // of all that it was given
+        std::uint64_t bytes = 0; // of all packets that it was given
         bool writing = false;    // it waits for room
-        // What it was given since the last push(): nothing, only what has more behind it, or more.
+        // Packets since the last push(): none, only packets that wait for a later one, or others.
         enum class Given : std::uint8_t { nothing, part, ready } given = Given::nothing;
     };
     struct Link {
         std::vector<Channel> channels; // none: no link
-        bool broken = false;           // the receiver has been told, or shall not be
+        bool broken = false;           // the receiver knows, or need not know
     };
     class Incoming;
 
     Tells tells() const override { return Tells::by_descriptors; }
     std::size_t channel_for(const Link &link, const WireMessage &packet) const;
-    // What the events of a connection are known by.
+    // The tag of a connection's events.
     std::uint64_t tag(std::size_t rank, std::size_t channel) const {
         return channel * links_.size() + rank;
     }
@@ -68,7 +68,7 @@ private:
     std::vector<Link> links_; // by rank
     int unsent_ = 0;          // connections that wait for room
     std::vector<std::pair<std::size_t, std::size_t>>
-        given_; // rank and channel of what push() sends
+        given_; // rank and channel of connections with data for push()
 };
 
 } // namespace stretto::transport

@@ -50,7 +50,7 @@ void EventSet::set_writing(Id source, int fd, std::uint64_t tag, bool writing) {
 }
 
 bool EventSet::arm() const {
-    // All of them: one that has events need not be asked again before the others have told.
+    // Asks all sources, so that none with events is asked again before the others.
     bool all = true;
     for (EventSource *each : armed_)
         all = each->arm() && all;

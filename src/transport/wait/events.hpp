@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a rank learns that something has come from other hosts, or that there is room to send again.
-//
-// Links, their delay and the rank's doorbell are event sources of one event set.  A rank looks at
+// The event set: by it a rank learns that data has arrived from other hosts, or that there is room
+// to send again.  Links, their delay and the rank's doorbell are its event sources.  A rank polls
 // the set while it is awake, and sleeps on it.
 #pragma once
 
@@ -18,19 +17,19 @@ namespace stretto::transport {
 
 class EventSource {
 public:
-    // How a rank learns that the source has events.
+    // How a source reports events.
     enum class Tells : std::uint8_t {
         by_descriptors, // one of its descriptors is ready: sockets, timers
-        when_armed,     // it looks at the source; by a descriptor once arm() has returned true:
+        when_armed,     // the rank polls the source; by a descriptor once arm() has returned true:
                         // completion queues
-        in_memory,      // it looks at the source, and nothing wakes a rank that sleeps
+        in_memory,      // the rank polls the source, and nothing wakes it if it sleeps
     };
 
     virtual ~EventSource() = default;
     virtual Tells tells() const = 0;
-    // Tells::when_armed: the next event makes a descriptor of the source ready.  False: an event is
-    // there already, or may be, so the rank looks again before it sleeps.  With the lock that
-    // guards the source.
+    // For when_armed: makes the next event raise a descriptor of the source.  False: there may be
+    // an event already, so the rank polls again before it sleeps.  Called with the lock that guards
+    // the source.
     virtual bool arm() { return true; }
 };
 
@@ -38,7 +37,7 @@ class EventSet {
 public:
     using Id = std::uint32_t; // of a source
 
-    // Descriptors that are ready.  What does not fit is ready in the next look.
+    // Descriptors that are ready.  If there are too many, the rest is found at the next look.
     class Ready {
     public:
         // body(tag, readable, writable) for each of this source; a descriptor that is broken is
@@ -65,24 +64,25 @@ public:
     };
 
     EventSet();
-    // Once a source is gone, nobody looks at the set, sleeps on it or arms it.
+    // Once a source is gone, no thread may poll the set, sleep on it or arm it.
     Id add(EventSource &source);
-    // A descriptor that ends sleeps and does nothing else, so that looks need not see it.
+    // A descriptor that only ends sleeps, so that polling need not report it.
     void wake_by(int fd) { watch(kWaker, fd); }
-    // A descriptor of a source, which is told by `tag` that it is readable.
+    // Adds a descriptor of a source; `tag` identifies it in events.
     void watch(Id source, int fd, std::uint64_t tag = 0);
     void unwatch(int fd);
-    // Whether the source is told of room to write as well.
+    // Whether the source also gets events when the descriptor is writable.
     void set_writing(Id source, int fd, std::uint64_t tag, bool writing);
 
     // Whether any source has to be armed before a sleep.
     bool arms() const { return !armed_.empty(); }
-    // Arms them all, with the lock that guards them.  False: a rank looks again before it sleeps.
+    // Arms all of them, with the lock that guards them.  False: the rank polls again before it
+    // sleeps.
     bool arm() const;
 
-    // What is ready now, and within so many nanoseconds at most.  By any number of threads. Sources
-    // that tell in memory are not in it; whoever sleeps looks at them after each nap, whose length
-    // is chosen by how long it has slept so far.
+    // Events that are ready now, or within at most this many nanoseconds.  Any number of threads
+    // may call it.  Sources that report in memory are not included: a rank that sleeps polls them
+    // after each nap, whose length depends on how long it has slept so far.
     void look(Ready &ready) const;
     void sleep(Ready &ready, std::uint64_t most_ns, std::uint64_t slept_ns) const;
 
@@ -95,7 +95,7 @@ private:
 
     Descriptor poll_;
     Id next_ = kWaker + 1;
-    int by_descriptors_ = 0, in_memory_ = 0; // sources that tell so
+    int by_descriptors_ = 0, in_memory_ = 0; // sources of this kind
     std::vector<EventSource *> armed_;       // Tells::when_armed
 };
 
