@@ -8,9 +8,9 @@
 
 namespace stretto::engine {
 
-// The ops of a position, with the blocks of each in the same order at all positions: that of their
-// numbers as seen from it, and where they come from another, as seen from there, since the two
-// sides of a message pair by place.
+// The ops of a position, with the blocks of each op in the same order at all positions: ascending
+// by their numbers as seen from the position or, for a receive, as seen from the sender, since the
+// two sides of a message pair blocks by place.
 std::vector<schedule::Op> path_alike(const schedule::Schedule &schedule,
                                      schedule::Position position);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the blocks of a vector lie, in bytes; and of a long vector the piece of every block that a
+// The byte offsets of the blocks of a vector, and for a long vector the piece of every block that a
 // plan covers.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace stretto::engine {
 
-// Bytes of each block, as far as it has them.
+// A range of bytes of each block, cut at the block's end.
 struct Piece {
     std::size_t first = 0;
     std::size_t length = std::numeric_limits<std::size_t>::max();

@@ -18,13 +18,13 @@ namespace stretto::engine {
 
 namespace {
 
-// Inputs and outputs of all ranks this large are gone from the shared cache before they are used
-// again: results are better written past it.
+// If the inputs and outputs of all ranks together are this large, they leave the shared cache
+// before they are used again, so results are better written past it.
 constexpr std::size_t kStreamedOutputBytes = 64u << 20;
 
-// An n-ary pass needs a slice from every rank at once: where the rings cannot hold that, slices
-// must be thinner.  As thin as lets a layer of new data into half a ring, and half as thick at
-// most.
+// An n-ary pass needs a slice from every rank at once.  If the rings cannot hold that, slices must
+// be smaller: at most half the normal size, and small enough for a layer of new data to fit into
+// half a ring.
 constexpr std::size_t kThinnestBytes = 4096;
 
 std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_bytes) {
@@ -44,12 +44,12 @@ std::size_t thinner(const Lowered &lowered, std::size_t slice, std::size_t ring_
         std::min(0.5, static_cast<double>(ring_bytes) / 2.0 / static_cast<double>(widest));
     const auto thin =
         static_cast<std::size_t>(static_cast<double>(std::min(slice, longest)) * fits) / 64 * 64;
-    constexpr std::size_t kHeaderBytes = 2 * transport::kLineBytes; // and what rounding up may add
+    constexpr std::size_t kHeaderBytes = 2 * transport::kLineBytes; // plus the largest rounding
     return std::max(kThinnestBytes + kHeaderBytes, thin) - kHeaderBytes;
 }
 
-// Steps have 16 bits for these numbers, more than any algorithm needs; but a schedule may be
-// anybody's.  Looks at all positions, so that all refuse alike.
+// Steps have 16 bits for these numbers: more than any algorithm of the library needs, but a
+// schedule may come from a user.  Checks all positions, so that all ranks refuse the schedule.
 void check_numbers(const Lowered &lowered, const std::string &name) {
     constexpr std::size_t kMostInputs = std::numeric_limits<std::uint16_t>::max();
     std::size_t most = 0;
@@ -101,19 +101,19 @@ private:
         std::unique_ptr<Plan> plan;
         std::uint64_t span = 0;                // steps of the rank that has the most
         std::vector<transport::Extent> totals; // by rank: of its streams
-        std::size_t slice = 0;                 // how thick slices are
-        std::uint64_t how = 0;                 // it was lowered
+        std::size_t slice = 0;                 // bytes of a slice
+        std::uint64_t how = 0;                 // the slice size with which it was lowered
     };
 
     Blocks blocks(const Piece &piece) const {
         return {schedule_.partition, options_.count, options_.element, piece};
     }
-    // A ring must hold a few slices, or ranks would move in lock step.
+    // A ring must hold a few slices; otherwise ranks would wait for one another after every slice.
     std::size_t slice() const {
         return std::max<std::size_t>(64,
                                      std::min(options_.slice, options_.ring_bytes / 8) / 64 * 64);
     }
-    // Makes the programs of all positions where one does not stand for all, so it does so once.
+    // If one position does not stand for all, this makes the programs of all positions, once.
     std::size_t layer() {
         if (layer_ == 0)
             layer_ = std::max<std::size_t>(
@@ -139,7 +139,8 @@ private:
         lowering.slice = slice;
         OrderOptions ordering;
         ordering.ring_bytes = options_.ring_bytes;
-        // With several ranks on a core, a cell that another publishes comes only after a switch.
+        // If several ranks share a core, a cell of another rank arrives only after a context
+        // switch.
         ordering.latency =
             static_cast<std::int32_t>(2 * ((ranks + options_.cores - 1) / options_.cores));
 
@@ -155,8 +156,8 @@ private:
         while (!attempt() && lowering.slice >= 2 * kThinnestBytes)
             lowering.slice = thinner(lowered, lowering.slice, options_.ring_bytes);
         if (!sequence) {
-            // Take messages one by one, each only when its reader is ready.  That is how the
-            // schedule was proved, so it cannot get stuck.
+            // Sends messages one by one, each only when its reader is ready.  The schedule was
+            // proved this way, so it cannot deadlock.
             lowering.fuse = false;
             ordering.granted = true;
             attempt();
@@ -172,7 +173,7 @@ private:
         made.plan->element = static_cast<std::uint32_t>(options_.element);
         made.plan->vector_bytes = options_.count * options_.element;
         made.plan->streams_output = ranks * 2 * made.plan->vector_bytes >= kStreamedOutputBytes;
-        if (lowering.piece.first == 0) // of a last tile it does not matter: the first one tells
+        if (lowering.piece.first == 0) // not used of a last tile: the first one reports
             made.plan->synchronizing = synchronizes(lowered, *sequence);
         for (const std::vector<std::int32_t> &each : sequence->sequence)
             made.span = std::max<std::uint64_t>(made.span, each.size());
@@ -218,7 +219,7 @@ private:
         return each;
     }
 
-    // A rank tells its progress in a number of limited size.
+    // A rank publishes its progress as a number of limited size.
     void check_steps(std::uint64_t steps) const {
         if (steps < kMostSteps)
             return;
@@ -230,7 +231,7 @@ private:
                         "several calls");
     }
 
-    // What both ends of a message must agree on.
+    // The data on which both ends of a message must agree.
     std::uint64_t identity(const Made &made) const {
         std::uint64_t all = mix(mix(schedule_.name), options_.count);
         all = mix(all, options_.element);

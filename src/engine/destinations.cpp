@@ -13,8 +13,8 @@ std::size_t Destinations::offset(const Reader &reader) {
         lowered_.passes[lowered_.index(reader.position)][static_cast<std::size_t>(reader.pass)];
     if (!lowered_.symmetry)
         return pass.result->offset;
-    // Where a message has the same blocks at both ends, what is sent says where it is wanted; or
-    // else the reader's program does.
+    // If a message has the same blocks at both ends, the sent blocks give the destination;
+    // otherwise the reader's program gives it.
     const bool same = schedule_.relative != nullptr &&
                       labels(lowered_.standing).receives[static_cast<std::size_t>(pass.op)];
     const Labels &list = labels(same ? lowered_.standing : reader.position);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where in its output a rank wants what it takes of others: a publisher may store it right there.
+// The destinations in a reader's output: a publisher may store a result directly there (zero-copy
+// write).
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,12 @@ public:
     Destinations(const schedule::Schedule &schedule, const Lowered &lowered, const Blocks &blocks)
         : schedule_(schedule), lowered_(lowered), blocks_(blocks) {}
 
-    // Bytes before it in the vector.  The reader's pass does nothing but copy to its output.
+    // The offset in the vector.  The reader's pass only copies to its output.
     std::size_t offset(const Reader &reader);
 
 private:
-    // What the ops of a position write, or send: blocks, and by op where its own begin.
+    // The blocks that the ops of a position write or send, and for each op the index of its first
+    // one.
     struct Labels {
         std::vector<schedule::Block> blocks;
         std::vector<std::uint32_t> first;
@@ -33,7 +35,7 @@ private:
     const schedule::Schedule &schedule_;
     const Lowered &lowered_;
     const Blocks &blocks_;
-    // Where one position stands for all, and so knows not where the others' blocks lie.
+    // Used if one position stands for all, so that the offsets of the others' blocks are not known.
     std::unordered_map<Position, Labels> labels_;
 };
 

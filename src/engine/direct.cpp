@@ -30,9 +30,9 @@ DirectAccess::DirectAccess(const Lowered &lowered, Position position)
                     static_cast<std::int32_t>(later));
 }
 
-// In place a contribution is overwritten later: that must not have to wait for a reader which
-// itself waits for this position (two ranks that exchange would wait for each other).  It need not,
-// if what overwrites it is what its only reader has made of it.
+// In place, a contribution is overwritten later.  The overwriting pass must not have to wait for a
+// reader that itself waits for this position, or two ranks that exchange would wait for each other.
+// It need not wait if it writes the result that the only reader has made from the contribution.
 Direct DirectAccess::lendable(std::int32_t index) const {
     const Pass &pass = lowered_.passes[p_][static_cast<std::size_t>(index)];
     if (!publishes_input(pass) || pass.length < kLeastDirectBytes)
@@ -48,9 +48,8 @@ Direct DirectAccess::lendable(std::int32_t index) const {
     return Direct::always;
 }
 
-// The reader must do nothing but copy the cell there, and nothing of its own may still need what
-// lies there: in place that is its contribution, which only the publishing pass itself may be
-// reading.
+// The reader must only copy the cell there, and no pass of its own may still need the old contents.
+// In place these are its contribution, which only the publishing pass itself may still be reading.
 Direct DirectAccess::pushable(std::int32_t publisher, const Reader &reader) const {
     const std::size_t q = lowered_.index(reader.position);
     const std::vector<Pass> &passes = lowered_.passes[q];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which payloads need not be stored when buffers lie in the shared heap.
+// Finds the payloads that need not be stored in cells if buffers are in the shared heap.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@
 
 namespace stretto::engine {
 
-// What the passes of one position allow; whether the buffers of a call do is known when it is made.
+// What the passes of one position allow.  Whether the buffers of a call allow it is known only when
+// the call is made.
 class DirectAccess {
 public:
     DirectAccess(const Lowered &lowered, Position position);
 
-    // Whether the readers of a published pass may take the contribution where it lies.
+    // Zero-copy read: whether the readers of a published pass may read the contribution in place.
     Direct lendable(std::int32_t pass) const;
 
-    // Whether a published pass may store its result into the output of a reader, which does nothing
-    // but copy it there.
+    // Zero-copy write: whether a published pass may store its result into the output of a reader
+    // that only copies it there.
     Direct pushable(std::int32_t pass, const Reader &reader) const;
 
 private:
@@ -31,7 +32,8 @@ private:
     const Lowered &lowered_;
     const Position position_;
     const std::size_t p_;
-    std::vector<std::vector<std::int32_t>> followers_; // by pass: who names it in `after`
+    std::vector<std::vector<std::int32_t>>
+        followers_; // by pass: the passes that name it in `after`
 };
 
 } // namespace stretto::engine

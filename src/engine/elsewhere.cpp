@@ -8,7 +8,7 @@
 
 namespace stretto::engine {
 
-// What a run needs for it, made before the call is announced.
+// Room that a run needs for its executor, made before the call is announced.
 void Engine::expect_executor(Run &run) {
     if (bell_ == nullptr)
         bell_ = std::make_shared<Bell>(segment_, rank_);
@@ -19,8 +19,8 @@ void Engine::expect_executor(Run &run) {
         expect_executor(*run.following);
 }
 
-// Hands what a step does to the executor; true if that is done by then.  Operations of the caller's
-// own are the CPU's.
+// Gives the pass of a step to the executor; true if it is complete on return.  The CPU runs the
+// caller's own operations.
 bool Engine::issue(Run &run, const Step &step, int outs, std::uint64_t where) {
     if (step.operands > 1 && run.call->reduce == nullptr) {
         reduce_by_user(run, step, outs);
@@ -47,7 +47,7 @@ bool Engine::issue(Run &run, const Step &step, int outs, std::uint64_t where) {
     return true;
 }
 
-// An issued step that does not pend any more.
+// An issued step that has ended.
 void Engine::forget_issued(Run &run, std::uint32_t step) {
     run.issued->remove(step);
     if (--issued_ == 0)
@@ -78,7 +78,7 @@ void Engine::collect(Run &run) {
     });
 }
 
-// The call does not go on: when this returns, no executor touches its memory.
+// The call is abandoned: when this returns, no executor touches its memory.
 void Engine::drain(Run &run) {
     if (run.tiles_left != 0)
         drain(*run.following);

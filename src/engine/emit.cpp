@@ -12,8 +12,8 @@ namespace stretto::engine {
 
 namespace {
 
-// Small calls are over before anybody could use the news that a step is done; but a call that needs
-// its ring more than once must tell.
+// A small call is over before any rank could use a report of its steps.  But a call that needs its
+// ring more than once must report.
 constexpr std::size_t kLeastReportBytes = 2048;
 
 class Emitter {
@@ -95,8 +95,9 @@ private:
         step.readers = static_cast<std::uint16_t>(what.readers.size());
         step.push = Direct::always;
         step.lend = direct_.lendable(index);
-        // Cells leave for other hosts in the order of the sends.  By rank, all who send to all
-        // would send to the first rank at once, while nobody sends to the last.
+        // Cells are sent to other hosts in the order of the sends.  In the order of ranks, an
+        // exchange among all ranks would send everything to the first rank at once, and nothing to
+        // the last.
         Readers readers = what.readers;
         std::sort(readers.begin(), readers.end(), [](const Reader &a, const Reader &b) {
             return std::pair(a.send, a.pass) < std::pair(b.send, b.pass);
@@ -114,7 +115,7 @@ private:
                                 static_cast<std::uint32_t>(lists_.steps.size())});
     }
 
-    // Between hosts the cells of a short message go together.
+    // Between hosts, the cells of a short message are sent together.
     void number_messages() {
         constexpr std::size_t kShortBytes = 65536; // bytes of the vector
         if (tiled_ || vector_bytes_ > kShortBytes)
@@ -134,9 +135,9 @@ private:
         return found == messages_.end() ? 0 : found->second;
     }
 
-    // Where the stream of this rank goes round its ring while the call lasts, whoever reads it
-    // tells how far it is before that is asked: of each of its cells at the latest when one that
-    // lies an eighth of the ring further on is taken, and of its last.
+    // If this rank's stream goes round its ring during the call, readers report how far they are
+    // without being asked: for each cell at the latest when they have taken a cell that is an
+    // eighth of the ring further on, and for their last cell.
     void mark() {
         constexpr std::uint64_t kParts = 8;
         const transport::Extent &total = order_.total[p_];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was lowered and ordered, written down as a plan.
+// Writes lowered and ordered passes as a plan.
 #pragma once
 
 #include <memory>

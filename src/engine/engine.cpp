@@ -15,8 +15,9 @@ using transport::Cell;
 
 namespace {
 
-// Nanoseconds that a rank with a core of its own waits for the step whose turn it is before it runs
-// later ones: disorder costs cache, so ranks that are merely out of phase should not pay it.
+// A rank with a core of its own waits this long for the next step before it runs later ones.
+// Running steps out of order costs cache misses, which ranks that are only slightly out of phase
+// should not pay.
 constexpr double kPatienceNs = 20'000;
 
 inline void fetch_to_write(const void *line) {
@@ -53,8 +54,9 @@ template<Engine::Mode mode>
     begin(own_, call, tally);
     if constexpr (mode == Mode::traced)
         trace_begin(own_);
-    // Whoever waits for our first cells need not wait for our bookkeeping, which is done while
-    // theirs are on the way; but a rank that stores into our output must know before where that is.
+    // Other ranks that wait for this rank's first cells need not wait for its bookkeeping, which it
+    // does while their cells are on the way.  But a rank that stores into this rank's output must
+    // know its address before.
     if (call.output_heap == 0)
         proceed<mode>(own_, call.plan->leading);
     announce(own_);
@@ -110,7 +112,7 @@ void Engine::launch(Run &run, const Call &call, const Tally &tally) {
     pass_by(*call.plan);
 }
 
-// The streams go on behind the call, which keeps its own bases until the next has its place.
+// The streams continue after the call, which keeps its own bases until the next call has its place.
 void Engine::pass_by(const Plan &plan) {
     const Bases &now = bases_[now_];
     Bases &next = bases_[now_ ^= 1];
@@ -119,10 +121,11 @@ void Engine::pass_by(const Plan &plan) {
     bulk_base_ += plan.bulk_bytes;
 }
 
-// Between our first cells and the first look at theirs.  A look that comes too soon takes the line
-// from its writer, who must take it back: so we wait as long as a line takes on its way.  And the
-// line of our next cell is asked for now, lest the next call wait for it.  Together that is a fifth
-// of a call of some bytes, and more where cores share no cache; long cells only lose by it.
+// A short pause between publishing the first cells and the first look at the cells of others.  A
+// look that comes too soon takes the cache line from its writer, which must fetch it back; so this
+// rank waits as long as a line takes to travel.  It also prefetches the line of its next cell, so
+// that the next call need not wait for it.  Together this saves a fifth of a call of a few bytes,
+// and more if cores share no cache.  It does not help long cells.
 void Engine::let_them_write(const Plan &plan) {
     constexpr std::uint64_t kShortBytes = 2 * transport::kLineBytes;
     if (!plan.cells.empty() && plan.cells[0].end.cells <= kShortBytes)
@@ -149,11 +152,11 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
                       : 0;
     run.sequence = sequence_++;
     run.bulk_base = bulk_base_;
-    // Ranks that once called different things do not agree again.
+    // Ranks whose calls have differed once never agree again.
     run.signature = history_ = (history_ ^ call.fingerprint) * 0x9e3779b97f4a7c15u + 1;
     run.next = run.ahead = run.lent = run.settled = run.tile = run.origin = run.tiles_left = 0;
     run.shift = 0;
-    if (run.plan != &plan) { // else everything has its size already
+    if (run.plan != &plan) { // otherwise everything has its size already
         run.make_room(plan);
         run.plan = &plan;
         run.base[2] = reinterpret_cast<std::uintptr_t>(run.scratch.data());
@@ -172,7 +175,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
         expect_executor(run);
 }
 
-// Tells the others what we are at, and our stream what will be in it.
+// Announces the call to the other ranks, and its cells to this rank's stream.
 void Engine::announce(const Run &run) {
     stream_.add(*run.plan, base_of(run), run.sequence, run.call->overlaps);
     const Call &call = *run.call;
@@ -227,16 +230,16 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
         ++tally.timed_calls;
         tally.working_ticks += elapsed - std::min(elapsed, run.waited);
     }
-    // Nobody succeeds on memory that is no longer meant.
+    // No rank may succeed on memory that is no longer valid.
     if (segment_->failed()) [[unlikely]]
         interrupt(run);
     completed_ = oldest_;
 }
 
-// Whoever leaves a call may be long in coming back, and answers nobody meanwhile: a rank that is in
-// the next call already, and asks it for room, would wait for as long.  So writers are told of what
-// was taken, unasked, before their rings are in want of it: when another call like this one could
-// fill more than is left of a ring since the last time.
+// A rank that leaves a call may return only after a long time, and answers no questions meanwhile.
+// A rank that is already in the next call and asks it for room would wait as long.  So a rank
+// reports what it has taken without being asked, before writers need the room: when another call
+// like this one could fill more than what is left of a ring since the last report.
 void Engine::tell_writers(transport::Bridge &bridge, const Plan &plan, const Run *oldest) {
     untold_ += plan.most_ring_bytes;
     if (untold_ + plan.most_ring_bytes <= segment_->ring_bytes())
@@ -246,7 +249,7 @@ void Engine::tell_writers(transport::Bridge &bridge, const Plan &plan, const Run
         untold_ = 0;
 }
 
-// Progress has no gap: of a call whose predecessor is not complete, nobody hears yet.
+// Progress has no gap: a rank does not report a call before the call's predecessor is complete.
 void Engine::report(const Run &run) {
     if (run.sequence != oldest_)
         return;

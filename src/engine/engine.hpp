@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine: plays plans over the shared segment, one rank's part.
+// The engine: plays one rank's part of plans over the shared segment.
 //
 // Steps run in the order of the plan; while one waits for another rank, later steps whose own
 // predecessors are complete run before it, so that a late rank holds up only what needs it.
@@ -31,21 +31,21 @@ namespace stretto::engine {
 struct EngineOptions {
     std::uint64_t spin_ns = 0;           // before yielding
     std::uint64_t timeout_ns = 0;        // 0: wait for ever
-    std::string who;                     // this rank, as it is called in errors: "rank 3 on node7"
-    trace::Recorder *recorder = nullptr; // of the trace; null: none is wanted
+    std::string who;                     // the name of this rank in errors: "rank 3 on node7"
+    trace::Recorder *recorder = nullptr; // of the trace; null: no trace
 };
 
-// What else a rank gets done while it waits in a call.
+// Other work that a rank does while it waits in a call.
 class Companion {
 public:
     virtual ~Companion() = default;
-    // True if anything was done.  May be called whenever its owner waits, by any of its threads.
+    // True if there was work.  May be called whenever its owner waits, by any of its threads.
     virtual bool progress() = 0;
 };
 
 class Engine {
 public:
-    // `describe` turns what a rank said of its call into words, for errors.
+    // `describe` turns the description of a call into words, for errors.
     using Describe = std::function<std::string(const Said &)>;
 
     Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
@@ -56,53 +56,52 @@ public:
 
     // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
     void play(const Call &call, Tally &tally);
-    // The same with a trace: so that without one nothing need be asked.
+    // The same with a trace, so that calls without one make no checks.
     void play_traced(const Call &call, Tally &tally);
     bool traced() const { return recorder_ != nullptr; }
 
-    // The same in parts, for calls that outlive their caller: launch() gives the call its place in
-    // the order of all calls, attempt() does what can be done now; true if that was anything.
+    // The same in parts, for calls that outlive their caller.  launch() gives the call its place in
+    // the order of all calls.  attempt() does the work that is possible now; true if there was any.
     void launch(Run &run, const Call &call, const Tally &tally);
     bool attempt(Run &run);
-    // Of a run that is given up: when this returns, no executor touches the memory of its call.
+    // Abandons a run: when this returns, no executor touches the memory of its call.
     void drain(Run &run);
     static bool complete(const Run &run) {
         return run.next == run.plan->steps.size() && run.lent == 0 && run.tiles_left == 0;
     }
-    // `oldest` of those that are still in flight; null if none is.
+    // `oldest`: the oldest call in flight; null if there is none.
     void end(Run &run, Tally &tally, const Run *oldest = nullptr);
 
-    // Waits until `attempt` gets something done, and looks for what is wrong. `run` is the oldest
-    // call that waits; whoever waits beside the caller gives up the core sooner than the caller.
+    // Waits until `attempt` does some work, and looks for failures.  `run` is the oldest call that
+    // waits.  A helper thread gives up the core sooner than the caller.
     void wait(Run &run, const std::function<bool()> &attempt, bool caller);
 
-    // For a caller that tests calls in place of waiting: nothing has moved since the last time, or
-    // something has.  `run` is the oldest call; it is looked into as in a wait.
+    // For a caller that tests calls instead of waiting: whether anything has moved since the last
+    // test.  `run` is the oldest call; if nothing moves for long, it is investigated as in a wait.
     void look_into(Run &run);
     void moved() {
         if (still_.since != 0) [[unlikely]]
             end_stillness();
     }
 
-    // Ends the communicator if some rank made another call than this one, or in another way, where
-    // we made call `sequence`.
+    // Fails the communicator if a rank's call `sequence` differs from this rank's.
     void judge(std::uint64_t sequence);
-    // Until further notice waits end at a point in time (of now_ns(); UINT64_MAX: never) instead of
-    // after the options' timeout, with an error that ends with `why`.
+    // From now on waits end at a point in time (of now_ns(); UINT64_MAX: never) instead of after
+    // the options' timeout, with an error that ends with `why`.
     void end_waits_at(std::uint64_t deadline, std::string why);
     void end_waits_as_ever() { deadline_.reset(); }
     // Calls begun.
     std::uint64_t calls() const { return sequence_; }
     // Errors and traces number calls from the next one on, which is 0; so on all ranks.
     void number_from_here() { segment_->number_from(sequence_); }
-    // Calls that are complete, without a gap.  Those of the last moment, of which nobody may have
-    // the result, are not among them once the communicator has failed.
+    // The number of complete calls, counted without a gap.  Once the communicator has failed, calls
+    // that were just ending are not counted, as other ranks may not have their results.
     std::uint64_t completed() const { return completed_; }
 
-    // Forgets the plans of all calls that were made; false if other ranks still need one.
+    // Releases the plans of all earlier calls; false if other ranks still need one.
     bool forget();
 
-    // Of waits in which a rank does not come.
+    // The callback for waits in which a rank does not come.
     StallWatch &stall_watch() { return stall_watch_; }
 
     const transport::Segment &segment() const { return *segment_; }
@@ -117,7 +116,7 @@ private:
     void announce(const Run &run);
     void pass_by(const Plan &plan);
     void let_them_write(const Plan &plan);
-    // How the steps of a call are performed: what plays them is compiled for each way.
+    // How the steps of a call are performed; the code that plays them is compiled for each way.
     enum class Mode { here, traced, elsewhere };
     template<Mode mode>
     void play_as(const Call &call, Tally &tally);
@@ -172,14 +171,14 @@ private:
     int push(const Run &run, const Step &step, void **outs);
     bool released(const Run &run, const Step &step) const;
 
-    // The progress of a rank that comes to this tile, and own steps before it.
+    // The progress of a rank that reaches this tile, and this rank's steps before it.
     static std::uint64_t before_tile(const Run &run) {
         return progress_of(run.sequence, run.origin);
     }
     static std::uint32_t steps_before(const Run &run) {
         return run.tile * static_cast<std::uint32_t>(run.call->plan->steps.size());
     }
-    // Where the streams were when the call began.
+    // The stream positions at which the call began.
     Extent base_of(const Run &run) const {
         return run.tile == 0 ? Extent{run.bases[rank_], run.bulk_base}
                              : Extent{run.first_bases[rank_], run.first_bulk_base};
@@ -212,8 +211,8 @@ private:
                                                     (position & ring_mask_));
     }
 
-    // In the order in which a call needs them: a short call costs as much as the cache lines that
-    // it touches.
+    // Members are in the order in which a call needs them: the cost of a short call is the number
+    // of cache lines that it touches.
     const std::shared_ptr<transport::Segment> segment_;
     const transport::Signals &signals_;
     const std::uint64_t ring_mask_;
@@ -224,7 +223,7 @@ private:
     std::uint64_t completed_ = 0;
     std::uint64_t history_ = 0; // signature of the last call
     const bool strings_;        // copies go by the string instruction
-    const bool spins_;          // on what others write: not where a bridge must bring it
+    const bool spins_;          // watches cells of other ranks; not across a bridge
     const reduce::Pass copy_;
     const EngineOptions options_;
     struct Deadline {
@@ -238,26 +237,26 @@ private:
     using Bases = InlineVector<std::uint64_t, 4>;
     Bases bases_[2];              // position of every rank's cells at the next call, and
     unsigned now_ = 0;            // which of them: the other is the last call's
-    std::uint64_t bulk_base_ = 0; // and of our bulk
-    std::uint64_t untold_ = 0;    // bytes of rings since other hosts were told what was taken
-    Stream stream_;               // what is live in our own rings
+    std::uint64_t bulk_base_ = 0; // and of this rank's bulk
+    std::uint64_t untold_ = 0;    // bytes of rings taken since the last report to other hosts
+    Stream stream_;               // the live part of this rank's rings
     StoreChoice store_;           // how to write cells
     const transport::Heap &heap_;
     const Describe describe_;
     StallWatch stall_watch_;
-    // How long nothing has moved, by now_ns(), where callers test.
+    // For callers that test: since when nothing has moved, by now_ns().
     struct Stillness {
-        std::uint64_t since = 0, looked = 0; // 0: something has
+        std::uint64_t since = 0, looked = 0; // 0: something has moved
         std::uint64_t asks_at = 0;           // as in a wait
         bool stands = false;
         Said said;
     } still_;
     Companion *const companion_; // null: none
-    // Of steps that an executor performs, of all calls in flight.
+    // Steps of all calls in flight that an executor performs.
     static constexpr std::uint64_t kNoNap = ~std::uint64_t{0};
     std::shared_ptr<Bell> bell_;    // null: no call had an executor
     std::uint32_t issued_ = 0;      // and not complete
-    std::uint64_t nap_ns_ = kNoNap; // how long a sleep may last, for those that are polled
+    std::uint64_t nap_ns_ = kNoNap; // the longest sleep, for executors that are polled
 };
 
 } // namespace stretto::engine

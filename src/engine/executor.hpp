@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who performs the copies and reductions of a call in place of the calling thread, and may complete
-// them later (docs/architecture.md, "Steps that complete later").
+// An executor performs the copies and reductions of a call in place of the calling thread, and may
+// complete them later (docs/architecture.md, "Steps that complete later").
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,13 @@
 
 namespace stretto::engine {
 
-// What the passes of a call with several operands do.
+// The reduction of a call.
 struct Kernel {
     bool reduces = false; // false: every pass of the call is a copy
     Dtype dtype = Dtype::i8;
     ReduceOp op = ReduceOp::sum;
     reduce::Rounding rounding = reduce::Rounding::once;
-    reduce::Pass pass = nullptr; // the CPU's; null for user-defined operations
+    reduce::Pass pass = nullptr; // the CPU's pass; null for user-defined operations
 };
 
 // One pass over memory.  The lists hold until issue() returns, the memory until the pass is
@@ -45,7 +45,7 @@ public:
     Bell(std::shared_ptr<transport::Segment> segment, int rank)
         : segment_(std::move(segment)), rank_(rank) {}
     void ring();
-    void silence(); // when this returns, nobody rings any more
+    void silence(); // when this returns, no thread rings any more
 
 private:
     std::mutex mutex_;
@@ -53,11 +53,11 @@ private:
     const int rank_;
 };
 
-// Of one pass that was issued.
+// The completion of one issued pass.
 class Completion {
 public:
-    // By the executor, once, from any thread.  From then on it touches neither the memory of the
-    // pass nor this.
+    // Called once by the executor, from any thread.  After that it touches neither the memory of
+    // the pass nor this object.
     void complete() noexcept { end(State::complete); }
     void fail(const Error &why) noexcept {
         why_ = why;
@@ -66,18 +66,18 @@ public:
 
     bool pending() const { return state_.load(std::memory_order_acquire) == State::pending; }
 
-    // By the engine.
+    // Called by the engine.
     void rings(std::shared_ptr<Bell> bell) { bell_ = std::move(bell); }
     void arm() {
         why_.reset();
         state_.store(State::pending, std::memory_order_relaxed);
     }
-    const std::optional<Error> &error() const { return why_; } // once it does not pend
+    const std::optional<Error> &error() const { return why_; } // once pending() is false
 
 private:
     enum class State : std::uint8_t { pending, complete, failed };
     void end(State state) noexcept {
-        const std::shared_ptr<Bell> bell = bell_; // this may be gone as soon as it is complete
+        const std::shared_ptr<Bell> bell = bell_; // this may be gone once it is complete
         state_.store(state, std::memory_order_release);
         if (bell != nullptr)
             bell->ring();
@@ -88,7 +88,7 @@ private:
     std::shared_ptr<Bell> bell_; // null: the executor is polled
 };
 
-// All of it may be called by several threads at once, for several ranks.
+// Several threads may call all functions at once, for several ranks.
 class Executor {
 public:
     static constexpr std::uint64_t kNoPolling = std::numeric_limits<std::uint64_t>::max();
@@ -96,31 +96,31 @@ public:
     virtual ~Executor() = default;
     // Whether it performs the passes of a call whose buffers are of this kind.
     virtual bool supports(MemoryKind memory, const Kernel &kernel) const = 0;
-    // Performs a pass at once, or takes it; then it ends the completion in bounded time, even if it
-    // fails.  If this throws, it has taken nothing.
+    // Performs a pass at once, or takes it and ends the completion in bounded time, even if the
+    // pass fails.  If this throws, it has not taken the pass.
     enum class Issued { complete, pending };
     virtual Issued issue(const Work &work, Completion &completion) = 0;
-    // How long a rank with issued passes may sleep between two polls, in nanoseconds.  kNoPolling:
-    // for as long as it likes, since completions come from threads of the executor's own.
+    // The longest sleep of a rank with issued passes between two polls, in nanoseconds.
+    // kNoPolling: any length, since the executor's own threads end completions.
     virtual std::uint64_t longest_nap() const = 0;
-    // Ends the completions of passes that are done, if that does not happen by itself.
+    // Ends the completions of passes that are done, if no thread of the executor does so.
     virtual void poll() {}
-    // Returns when the completion does not pend any more.
+    // Returns when the completion has ended.
     virtual void wait(const Completion &completion) = 0;
 };
 
-// Who performs the passes of a call, and what they do.
+// The executor of a call, and the call's reduction.
 struct Execution {
     Executor *executor = nullptr;
     Kernel kernel;
 };
 
-// The executor of a kind of memory, for calls that are planned from now on; null: none.  It must
-// outlive the communicators that use it.  Host memory needs none: tests give it one.
+// Sets the executor of a kind of memory, for calls that are planned from now on; null: none.  It
+// must outlive the communicators that use it.  Host memory needs no executor, but tests set one.
 void set_executor(MemoryKind memory, Executor *executor);
 Executor *executor_of(MemoryKind memory);
 
-// No executor serves the memory of a call.
+// The error of a call whose memory has no executor.
 class Unserved : public Error {
 public:
     using Error::Error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What calls do beside passes of built-in reductions: contributions that are mapped before, results
-// that are mapped or moved after, operations of the caller's.
+// Work of calls apart from the passes of built-in reductions: contributions that are mapped before,
+// results that are mapped or moved after, and operations of the caller.
 #include <cstring>
 #include <exception>
 #include <new>
@@ -27,7 +27,7 @@ void Engine::prepare(Run &run) {
     run.base[0] = reinterpret_cast<std::uintptr_t>(run.mapped.data()) - before.first;
 }
 
-// All that others store into our output they have stored before our last step.
+// Other ranks have stored everything into this rank's output before its last step.
 void Engine::finish(const Run &run) {
     const Call &call = *run.call;
     if (call.extra != nullptr && call.extra->after.map != nullptr) {
@@ -39,7 +39,7 @@ void Engine::finish(const Run &run) {
         std::memcpy(call.move_to, run.aside.data(), call.move_bytes);
 }
 
-// Others wait for what a failed operation should have given: its failure is everybody's.
+// Other ranks wait for the result of a failed operation, so its failure fails the communicator.
 void Engine::reduce_by_user(const Run &run, const Step &step, int outs) {
     const Extra &extra = *run.call->extra;
     std::string why;

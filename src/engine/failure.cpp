@@ -28,7 +28,7 @@ static Error classified(const transport::Segment &segment, int rank, const Error
             return interruption;
         } catch (const Error &error) {
             return on_this_rank(error.status(), error.what());
-        } catch (const std::system_error &error) { // no thread, for instance
+        } catch (const std::system_error &error) { // for instance, no thread could be started
             return on_this_rank(Status::system, error.what());
         } catch (const std::bad_alloc &) {
             return exhausted;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How what goes wrong on one rank becomes the failure of all.
+// Turns an error on one rank into the failure of the communicator.
 #pragma once
 
 #include <functional>
@@ -10,24 +10,24 @@
 
 namespace stretto::engine {
 
-// Made in good times: with no memory left there is none for an error either.
-// `rank`: as messages name it, "rank 3".
+// The error for lack of memory.  It is made in advance, since it could not be made when no memory
+// is left.  `rank`: as messages name it, "rank 3".
 Error no_memory(const std::string &rank);
 
-// To be called where an exception is handled.  The others wait for this rank, which cannot go on:
-// so its exception is posted as the failure of the communicator, unless that has failed already.
-// Gives the failure; `exhausted` is no_memory(), for when there is none.
+// Called in an exception handler.  The other ranks wait for this rank, which cannot continue.  So
+// its exception is posted as the failure of the communicator, unless that has failed already.
+// Returns the failure; `exhausted` is no_memory(), which is used if there is no memory.
 Error post_exception(transport::Segment &segment, int rank, const Error &exhausted);
 
-// The failure as the caller of one rank gets it: with what that rank was at, so that each can tell
-// which of its calls it has to repeat.
+// The failure as returned to the caller of one rank: it says in which call the rank was, so that
+// the caller knows which of its calls to repeat.
 class Interrupted : public Error {
 public:
     using Error::Error;
     explicit Interrupted(const Error &failure) noexcept : Error(failure) {}
 };
-// `who`: this rank, as it is called in errors.  One who has found the failure out is named in it
-// already.  Without memory for more words, the failure as it is.
+// `who`: the name of this rank in errors.  The text already names the rank that found the failure.
+// If there is no memory for more words, the failure is returned unchanged.
 Interrupted interrupted(const Error &failure, const std::string &who,
                         const std::function<std::string()> &at);
 

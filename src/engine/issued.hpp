@@ -13,7 +13,7 @@ namespace stretto::engine {
 
 class IssuedSteps {
 public:
-    // Steps are issued out of order within a window of the plan, so each has a place of its own.
+    // Steps are issued out of order within a window of the plan, so each has its own slot.
     static constexpr std::uint32_t kWindowSteps = 256;
 
     struct Slot {
@@ -35,7 +35,7 @@ public:
         const std::uint32_t place = step % kWindowSteps;
         return (words_[place / 64] >> (place % 64) & 1) != 0 && slots_[place].step == step;
     }
-    // The place of a step that is about to be issued.
+    // The slot of a step that is about to be issued.
     Slot &place_of(std::uint32_t step) {
         Slot &slot = slots_[step % kWindowSteps];
         slot.step = step;

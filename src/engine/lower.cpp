@@ -18,8 +18,8 @@ using schedule::Program;
 
 namespace {
 
-// All its blocks are: it takes no pass.  A short vector leaves most messages of many ranks empty,
-// at both of their ends, whose blocks have one size.
+// All blocks of the op are empty, so it takes no pass.  With a short vector and many ranks most
+// messages are empty, at both ends alike, since their blocks have the same sizes.
 bool is_empty(const Op &op, const Blocks &blocks) {
     return std::ranges::all_of(op.blocks,
                                [&](schedule::Block block) { return blocks.length(block) == 0; });
@@ -34,7 +34,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     const Blocks blocks(schedule.partition, options.count, options.element, options.piece);
 
-    // 1. What each op touches, and which ops are the two ends of a message.
+    // 1. The memory that each op touches, and the pairs of ops that are the two ends of a message.
     std::vector<std::vector<std::vector<Slice>>> slices_of(ranks); // by position, op
     std::vector<Program> programs(ranks);                          // without suffixes
     std::vector<std::vector<std::vector<Touch>>> touch(ranks);
@@ -116,7 +116,8 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
         programs[p] = {};
     }
 
-    // 4. Receivers learn which publish holds their message, publishers who reads it.
+    // 4. Enters at each receiver the publish that holds its message, and at each publish its
+    // readers.
     for (std::size_t p = 0; p < ranks; ++p)
         for (std::size_t i = 0; i < lowered.passes[p].size(); ++i) {
             Pass &pass = lowered.passes[p][i];

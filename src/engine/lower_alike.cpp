@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lowering where one position stands for all (schedule.hpp, `alike`): its own program says all.
+// Lowering if one position stands for all (schedule.hpp, `alike`): its own program is enough.
 //
 //   ring of 5, at position 2      op 0  sends to 3            op 1  receives from 1
 //   so position 1 has op 0 too:   sends to 2, which is what op 1 takes
@@ -29,20 +29,20 @@ using schedule::Program;
 
 namespace {
 
-// Short blocks that are neighbours travel together: but who has the vector's first and last block
-// in an op has no neighbours where others have.
+// Short blocks that are neighbours are sent together.  But an op with the vector's first and last
+// block has no neighbours where the same op of other positions has.
 bool some_travel_together(const std::vector<Op> &ops, const Blocks &blocks, std::size_t slice) {
     return 2 * blocks.least() <= slice &&
            std::any_of(ops.begin(), ops.end(), [](const Op &op) { return op.blocks.size() > 1; });
 }
 
-// Which receives are chained depends on the side that they come on, and so on the position, but for
-// operations that commute.
+// Unless the operation commutes, it depends on the operand's side, and so on the position, which
+// receives are chained.
 bool chains_by_side(const std::vector<Op> &ops, bool commutes) {
     return !commutes && std::ranges::any_of(ops, schedule::reduces_in_place);
 }
 
-// By number as seen from a position, if there are such numbers.
+// Blocks by their number as seen from a position, if there are such numbers.
 void sort_by(const schedule::Schedule &schedule, Position position,
              std::vector<schedule::Block> &blocks) {
     if (schedule.relative && blocks.size() > 1)
@@ -50,7 +50,7 @@ void sort_by(const schedule::Schedule &schedule, Position position,
             blocks, {}, [&](schedule::Block block) { return schedule.relative(position, block); });
 }
 
-// For each receive of the program the send by which others send it the like.
+// For each receive of the program, the matching send, which is the same op at other positions.
 std::vector<std::int32_t> sends_alike(const std::vector<Op> &ops, Position position,
                                       const schedule::Symmetry &symmetry) {
     using Channel = std::pair<Position, schedule::Lane>; // how far ahead the receiver is

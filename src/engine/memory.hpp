@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the blocks of slots lie in the memory of a position.
+// The layout of the blocks of slots in the memory of a position.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ constexpr std::size_t align_up(std::size_t bytes) {
     return round_up(bytes, kAlignBytes);
 }
 
-// Where a piece of a slot lies, twice: for hazards, where input and output of a block are one
-// place (they are the same memory when the caller says so), and physically.
+// The place of a piece of a slot, in two ways.  For hazards, input and output of a block are one
+// place, since they are the same memory in calls in place.  Physically, they are two.
 struct Place {
     bool scratch = false;
     std::size_t key = 0; // offset in the vector, or in the scratch memory of slots
@@ -53,7 +53,8 @@ public:
                 use(op.into, block);
         }
         std::size_t bytes = 0;
-        // Blocks of a slot lie in ascending order without gaps, so that neighbours travel together.
+        // Blocks of a slot are in ascending order without gaps, so that neighbours can be sent
+        // together.
         schedule::Slot previous = schedule::kNoSlot;
         for (auto &[key, offset] : used) {
             if (key.first != previous)

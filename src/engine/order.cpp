@@ -48,7 +48,7 @@ public:
         order_.place.resize(positions);
         for (std::size_t p = 0; p < positions; ++p)
             prepare(p);
-        // Only now can readiness be told: grants cross positions.
+        // Readiness can be found only now, since grants cross positions.
         for (std::size_t p = 0; p < positions; ++p)
             for (std::size_t i = 0; i < lowered.passes[p].size(); ++i)
                 if (!lowered.passes[p][i].gone)
@@ -105,7 +105,7 @@ private:
         }
     }
 
-    // A pass whose own predecessors are complete: it is granted to those it reads from.
+    // A pass whose own predecessors are complete: the publishers of its operands may publish to it.
     void settle_local(std::size_t p, std::size_t i) {
         if (states_[p].passes[i].waits_local > 0)
             return;
@@ -152,9 +152,9 @@ private:
             state.tail = order_.place[p][oldest] + extent(lowered_.publishes[p][oldest].length);
             state.in_ring.pop_front();
         }
-        // New data fills half a ring at most: what passes a message on frees a cell elsewhere, and
-        // must find room for it, or all ranks of a ring could wait for one another.  A granted cell
-        // waits for nobody.
+        // New data fills at most half a ring.  A pass that forwards a message frees a cell
+        // elsewhere and must find room for its own; otherwise all ranks of a ring could wait for
+        // one another.  A granted cell waits for no other rank.
         const bool passes_on = std::any_of(what.operands.begin(), what.operands.end(),
                                            [](const Operand &each) { return each.owner >= 0; });
         const std::size_t capacity =

@@ -23,18 +23,15 @@ struct Order {
 struct OrderOptions {
     std::size_t ring_bytes = 1 << 21;
     std::int32_t latency = 2; // rounds until a published cell is counted on
-    bool granted = false;     // publish only what every reader is ready to take
+    bool granted = false;     // publish only cells that every reader is ready to take
 };
 
-// Plays all positions in rounds, one pass each, under the capacity of the rings; each position
-// takes the lowest layer that is ready.  What was played is a legal execution, so ranks that follow
-// their sequences with blocking waits cannot deadlock, whatever their speeds: in any state the rank
-// whose next pass was played first can run.
-//
-// One position that stands for all is played alone: all do the same in each round, and what one
-// takes of others in a round is taken of it, by others, in that round.
-//
-// Nothing if all got stuck, which a small ring or fused receives can cause.
+// Plays all positions in rounds, one pass each, within the capacity of the rings; each position
+// takes the lowest layer that is ready.  The result is a legal execution, so ranks that follow
+// their sequences with blocking waits cannot deadlock, whatever their speeds: in any state, the
+// rank whose next pass was played first can run.  If one position stands for all, it is played
+// alone: all do the same in each round, so in a round other ranks take from it what it takes from
+// others.  Nothing if all positions got stuck, which a small ring or fused receives can cause.
 std::optional<Order> order(const Lowered &lowered, const OrderOptions &options);
 
 } // namespace stretto::engine

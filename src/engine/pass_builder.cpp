@@ -14,8 +14,8 @@ using schedule::Program;
 
 namespace {
 
-// Slices: nobody waits for what a rank keeps of its own, so what others wait for goes first; not
-// all of it, or the input would have left the cache.
+// How many slices a local copy waits.  No other rank waits for it, so slices that others wait for
+// go first; but not all of them, or the input would have left the cache.
 constexpr std::int32_t kFillsBehindSlices = 3;
 
 } // namespace
@@ -25,7 +25,7 @@ PassBuilder::PassBuilder(const std::vector<Op> &ops, const Program &program,
                          std::vector<Publish> &publishes)
     : ops_(ops), passes_(passes), publishes_(publishes), of_op_(ops.size()),
       commutes_(options.commutes) {
-    // Declared order is kept to the letter: ops that carry it are not fused.
+    // Ops with a declared order are not fused, so that the order is kept exactly.
     bool declared = program.open.recv > 0 || program.open.send > 0;
     schedule::OpenOps open(program.open);
     for (const Op &op : ops) {
@@ -61,8 +61,8 @@ void PassBuilder::recv(std::int32_t op, const Slice &slice, Position peer, std::
         return;
     }
     const Place &with = slice.reads[0];
-    // The fold goes from first to last, so what comes on the left is an operand of it only where
-    // it may as well come on the right.
+    // The fold goes from first to last, so an operand on the left can join it only if it may as
+    // well be on the right.
     const bool on_the_right = ops_[static_cast<std::size_t>(op)].side == schedule::Side::right;
     if (fuse_ && (on_the_right || commutes_) && with.key == slice.write->key &&
         with.scratch == slice.write->scratch) {
@@ -127,7 +127,7 @@ std::int32_t PassBuilder::add(std::int32_t op, const Slice &slice) {
     at(pass).block = slice.block;
     at(pass).within = slice.within;
     if (op >= static_cast<std::int32_t>(ops_.size()))
-        return pass; // a fill, after the program
+        return pass; // a local copy, after the program
     of_op(op).push_back(pass);
     const Op &what = ops_[static_cast<std::size_t>(op)];
     for (const std::int32_t before : what.after)
@@ -161,7 +161,7 @@ std::int32_t PassBuilder::writer_of(const Place &place, bool &unread) {
     return writer >= 0 && at(writer).result == place.range ? writer : -1;
 }
 
-// The publish of an earlier pass that did nothing but publish exactly this, or -1.
+// The publish of an earlier pass that only published exactly this, or -1.
 std::int32_t PassBuilder::published(const Place &place) {
     std::int32_t found = -1;
     ranges(place).visit(place.key, place.range.length, [&](Ranges::State &state) {
@@ -183,7 +183,8 @@ std::int32_t PassBuilder::publish_of(std::int32_t pass, std::size_t length) {
     return at(pass).publish;
 }
 
-// A receive into scratch that one pass reads as a whole: that pass takes the cell itself.
+// A receive into scratch that one pass reads as a whole is dropped: that pass reads the cell
+// itself.
 void PassBuilder::forward() {
     if (!fuse_)
         return;
@@ -206,7 +207,7 @@ void PassBuilder::forward() {
     }
 }
 
-// What was forwarded needs no room: the ranges of scratch memory that are left move together.
+// Forwarded blocks need no room: the remaining ranges of scratch memory move together.
 std::size_t PassBuilder::compact() {
     std::vector<Range *> used;
     for (Pass &pass : passes_) {
@@ -219,9 +220,9 @@ std::size_t PassBuilder::compact() {
             used.push_back(&*pass.result);
     }
     std::ranges::sort(used, {}, &Range::offset);
-    std::size_t bytes = 0, from = 0, to = 0; // what lies at `from` ... `to` goes to the end
+    std::size_t bytes = 0, from = 0, to = 0; // bytes at `from` ... `to` move to `end`
     for (Range *range : used) {
-        if (range->offset >= to) { // they overlap no more
+        if (range->offset >= to) { // they no longer overlap
             bytes = align_up(bytes + (to - from));
             from = range->offset;
             to = from;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds the passes of one position, op by op: which are fused, and which wait for which.
+// Builds the passes of one position, op by op: decides which ops are fused, and which passes wait
+// for which.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,11 @@ public:
 
     // Returns the publish of a send's slice.
     std::int32_t send(std::int32_t op, const Slice &slice);
-    // `token` becomes the operand's publish, which the owner of the cell has yet to number.
+    // `token` stands for the operand's publish, which the owner of the cell numbers later.
     void recv(std::int32_t op, const Slice &slice, Position peer, std::int32_t token);
-    // `fill`: what ends where it began, and was never written, reaches the output.
+    // `fill`: copies blocks to the output that end where they began and were never written.
     void local(std::int32_t op, const Slice &slice, bool fill = false);
-    // After the last op.  Gives the bytes of scratch memory that passes still touch.
+    // Called after the last op.  Returns the bytes of scratch memory that passes still touch.
     std::size_t finish();
 
 private:
@@ -43,11 +44,11 @@ private:
     std::size_t compact();
 
     const std::vector<schedule::Op> &ops_;
-    std::vector<std::int32_t> window_; // by op: which has to be through before, or -1
+    std::vector<std::int32_t> window_; // by op: the op that has to be complete before it, or -1
     std::vector<Pass> &passes_;
     std::vector<Publish> &publishes_;
     std::vector<PassIndices> of_op_;
-    std::vector<PassIndices> readers_; // of what a pass wrote
+    std::vector<PassIndices> readers_; // written by a pass
     Ranges vector_, scratch_;
     bool fuse_ = true;
     const bool commutes_;

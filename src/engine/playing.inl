@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A run from step to step: in the order of the plan, ahead of a step that waits, and waiting a
-// little.  Part of engine.cpp, where it is inlined into whatever plays calls.
+// Plays a run step by step: in the order of the plan, ahead of a step that waits, and with short
+// waits.  Part of engine.cpp, which inlines it into the functions that play calls.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ template<Engine::Mode mode>
             trace_wait(run);
 }
 
-// Steps before `end`, as far as they can run now.
+// Runs steps before `end`, as far as they can run now.
 template<Engine::Mode mode>
 [[gnu::always_inline]] inline bool Engine::proceed(Run &run, std::uint32_t end) {
     const Plan &plan = *run.plan;
@@ -71,7 +71,7 @@ template<Engine::Mode mode>
     const Plan &plan = *run.plan;
     if (!proceed<mode>(run, static_cast<std::uint32_t>(plan.steps.size())))
         return false;
-    // Memory that others read in place is the caller's again when they are done with it.
+    // The call may end only when other ranks have finished reading its memory in place.
     for (; run.lent != 0; ++run.settled) {
         if (run.lends[run.settled] == 0)
             continue;
@@ -91,8 +91,8 @@ bool Engine::attempt_as(Run &run) {
     return advance<mode>(run) || look_ahead<mode>(run) || run.moves() != before;
 }
 
-// Runs steps after the one that waits, if their own predecessors are complete; if that is none of
-// its tile, then of the next.
+// Runs steps after the one that waits, if their own predecessors are complete; if its tile has
+// none, steps of the next tile.
 template<Engine::Mode mode>
 bool Engine::look_ahead(Run &run) {
     if (run.next < run.plan->steps.size() && look_ahead<mode>(run, run.next + 1, run))
@@ -100,7 +100,7 @@ bool Engine::look_ahead(Run &run) {
     return run.tiles_left != 0 && look_ahead<mode>(*run.following, 0, run);
 }
 
-// Steps of a tile from `first` on, until the one that `run` waits for can run.
+// Runs steps of a tile from `first` on, until the one that `run` waits for can run.
 template<Engine::Mode mode>
 bool Engine::look_ahead(Run &tile, std::uint32_t first, Run &run) {
     constexpr std::uint32_t kWindowSteps = IssuedSteps::kWindowSteps;
@@ -138,7 +138,7 @@ bool Engine::look_ahead(Run &tile, std::uint32_t first, Run &run) {
     return moved;
 }
 
-// Waits a little without giving up the core; true if there is something to do again.
+// Waits a little without giving up the core; true if a step can run again.
 template<Engine::Mode mode>
 bool Engine::spin(Run &run) {
     if (spins_ && run.next < run.plan->steps.size()) {
@@ -151,7 +151,7 @@ bool Engine::spin(Run &run) {
             }
             return false;
         };
-        if (look()) // too short to be worth two looks at the clock
+        if (look()) // too short to read the clock twice
             return true;
         const std::uint64_t start = now_ticks();
         std::uint64_t waited = 0;

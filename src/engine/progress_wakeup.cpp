@@ -21,10 +21,10 @@ void ProgressWakeup::stop() {
 }
 
 void ProgressWakeup::wait() {
-    // A look takes the core some microseconds, and where ranks share cores it takes the turn of one
-    // that others wait for.
+    // A look takes the core for some microseconds.  If ranks share cores, it delays a rank that
+    // others may wait for.
     constexpr auto kShortestUs = microseconds(100), kLongestUs = microseconds(1600);
-    constexpr int kQuietLooks = 4; // looks without a caller, after which it is over for now
+    constexpr int kQuietLooks = 4; // looks without a caller before the thread sleeps
     std::unique_lock lock(mutex_);
     looking_.store(true, std::memory_order_seq_cst);
     const auto woken = [this] { return woken_; };
@@ -45,7 +45,7 @@ void ProgressWakeup::wait() {
         pause_ = std::min(2 * pause_, kLongestUs);
     }
     looking_.store(false, std::memory_order_seq_cst);
-    // A caller that left something meanwhile may not have seen that.
+    // A caller that left a call in flight meanwhile may not have seen the change.
     if (!in_flight_.load(std::memory_order_seq_cst))
         awake_.wait(lock, woken);
     woken_ = false;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When the progress thread comes to move calls whose callers do something else.
-//
-// To wake a thread takes longer than most calls, which their callers soon wait for.  So short calls
-// are left to their callers for a while: as long as calls are made the thread looks now and then by
-// itself, without a lock, whether one has been in flight since its last look and nobody has come to
-// move it: often if that has been so lately, seldom if callers do it all.  When no call has been
-// made for some time it sleeps until it is woken.
+// Decides when the progress thread runs, to move calls whose callers compute.  Waking a thread
+// takes longer than most calls, and callers soon wait for their calls.  So short calls are left to
+// their callers for a while.  As long as calls are made, the thread checks now and then, without a
+// lock, whether a call has been in flight since its last check and no caller has moved it.  It
+// checks often if that was so lately, and rarely if callers move all their calls.  When no call has
+// been made for some time, it sleeps until it is woken.
 #pragma once
 
 #include <atomic>
@@ -18,11 +17,12 @@ namespace stretto::engine {
 
 class ProgressWakeup {
 public:
-    // What a caller leaves in flight; an urgent call is too long to wait for the thread's look.
+    // A caller leaves a call in flight.  An urgent call is too long to wait for the thread's next
+    // look.
     enum class Left { nothing, something, urgent };
 
-    // Callers, around what they do.  The latter is said under the queue's lock, and true if the
-    // thread is to be woken when the lock is free.
+    // Callers call these before and after their work.  leave() is called under the queue's lock;
+    // true if the thread is to be woken when the lock is free.
     void come() { callers_.fetch_add(kVisitIncrement + 1, std::memory_order_seq_cst); }
     bool leave(Left left) {
         leave_behind(left);
@@ -33,7 +33,7 @@ public:
     void wake();
     void stop();
 
-    // The thread's side: whether callers are there, or want to be.
+    // The thread's side: whether callers are in the queue, or want to be.
     bool callers() const { return callers_.load(std::memory_order_seq_cst) % kVisitIncrement != 0; }
     bool stopped() const { return stopped_.load(std::memory_order_seq_cst); }
     void leave_behind(Left left) {
@@ -41,14 +41,14 @@ public:
             in_flight_.load(std::memory_order_relaxed) != any)
             in_flight_.store(any, std::memory_order_seq_cst);
     }
-    // Until there may be something for the thread to do, or it is to stop.
+    // Waits until there may be work for the thread, or until it has to stop.
     void wait();
 
 private:
     static constexpr std::uint64_t kVisitIncrement = 1 << 16;
 
     std::atomic<std::uint64_t> callers_{
-        0}; // that are there, and kVisitIncrement times all that have come
+        0}; // callers in the queue, plus kVisitIncrement times all that ever came
     std::atomic<bool> in_flight_{false}, stopped_{false};
     std::atomic<bool> looking_{false}; // the thread looks by itself
     std::mutex mutex_;

@@ -9,8 +9,8 @@
 namespace stretto::engine {
 
 namespace {
-// Bytes of a vector for which waking the thread takes little of the call's time, within a host and
-// between hosts.
+// For vectors of this size, waking the thread takes only a small part of the call's time: within a
+// host, and between hosts.
 constexpr std::size_t kUrgentBytes = std::size_t{1} << 19,
                       kUrgentRemoteBytes = std::size_t{1} << 16;
 } // namespace
@@ -75,7 +75,7 @@ void Queue::play_with(const Call &call, Tally &tally, const Call &beside, Tally 
     drive();
     try {
         second = launch(beside, its_tally);
-    } catch (...) { // no memory, and the others wait for us
+    } catch (...) { // no memory, and the other ranks wait for this one
         fail_all();
     }
     wait_locked(*first);
@@ -91,7 +91,7 @@ void Queue::play_with(const Call &call, Tally &tally, const Call &beside, Tally 
 }
 
 Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally) {
-    // Once the call is announced, nothing may fail for want of memory; nor may landing.
+    // Once the call is announced, nothing may fail for lack of memory, nor may its completion.
     if (idle_.empty()) {
         pool_.push_back(std::make_unique<InFlightCall>());
         idle_.reserve(pool_.size());
@@ -118,7 +118,7 @@ Queue::InFlightCall *Queue::start(const Call &call, Tally &tally) {
     }
     const Driver driver(*this);
     InFlightCall *flight = launch(call, tally);
-    drive(); // what needs nobody is done at once, and others can go on with it
+    drive(); // work that needs no other rank is done at once, so that others can continue with it
     return flight;
 }
 
@@ -126,7 +126,7 @@ bool Queue::test(InFlightCall &flight) {
     const Driver driver(*this);
     try {
         transport::carry(segment_);
-    } catch (...) { // no memory for what came
+    } catch (...) { // no memory for an incoming message
         fail_all();
     }
     if (!flight.complete && !drive())
@@ -185,15 +185,15 @@ void Queue::wait_locked(InFlightCall &flight) {
     }
 }
 
-// Gets done what can be done now, oldest call first; true if that was anything.  What is thrown
-// becomes the error of the calls, for their owners to find when they wait.
+// Does the work that is possible now, oldest call first; true if there was any.  An exception
+// becomes the error of the calls, which their owners get when they wait.
 bool Queue::drive() {
     bool moved = false;
     for (std::size_t i = 0; i < active_.size();) {
         InFlightCall &flight = *active_[i];
         try {
             moved = engine_.attempt(flight.run) || moved;
-        } catch (...) { // of a user-defined operation, or for want of memory
+        } catch (...) { // of a user-defined operation, or for lack of memory
             fail_all();
             return true;
         }
@@ -216,7 +216,7 @@ bool Queue::drive() {
     return moved;
 }
 
-// Where an exception is handled: the communicator has failed, and so has everything in flight.
+// Called in an exception handler: the communicator has failed, and so have all calls in flight.
 void Queue::fail_all() {
     end_all(post_exception(segment_, rank_, exhausted_));
 }
@@ -226,7 +226,7 @@ void Queue::abandon() {
     end_all(posted(segment_, exhausted_));
 }
 
-// Nobody's executor touches the memory of calls that are given up.
+// No executor touches the memory of abandoned calls.
 void Queue::drain() {
     for (InFlightCall *flight : active_)
         engine_.drain(flight->run);

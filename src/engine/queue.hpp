@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls in flight, and the thread that moves them while the caller computes.
-//
-// Whoever holds the lock drives: the caller while it waits, else the progress thread.  Until the
-// first nonblocking call there is no thread.
+// The queue of calls in flight, and the progress thread, which moves them while the caller
+// computes.  The thread that holds the lock moves calls: the caller while it waits, otherwise the
+// progress thread.  The progress thread is started by the first nonblocking call.
 #pragma once
 
 #include <functional>
@@ -24,7 +23,7 @@ public:
         Run run;
         Tally *tally = nullptr;
         bool complete = false;
-        bool urgent = false; // the thread is to move it at once when its caller does not
+        bool urgent = false; // the progress thread moves it at once if its caller does not
         std::optional<Error> error;
     };
 
@@ -33,13 +32,14 @@ public:
           exhausted_(no_memory(segment.names().of(rank))), plain_(!engine.traced()) {}
     ~Queue() { leave(); }
 
-    // Abandons what is still in flight: when this returns, nobody needs its plans and memory.
+    // Abandons calls that are still in flight: when this returns, no thread needs their plans and
+    // memory.
     void leave();
 
     void play(const Call &call, Tally &tally);
 
-    // Plays a call and another beside it, which all ranks begin behind it; `played` is called in
-    // between, when the former is done.  The caller stays with both, so this needs no thread.
+    // Plays a call and a second one beside it, which all ranks begin after the first; `played` is
+    // called when the first is complete.  The caller waits for both, so this needs no thread.
     void play_with(const Call &call, Tally &tally, const Call &beside, Tally &its_tally,
                    const std::function<void()> &played);
 
@@ -47,21 +47,21 @@ public:
     InFlightCall *start(const Call &call, Tally &tally);
     bool test(InFlightCall &flight);
     void wait(InFlightCall &flight);
-    // Waits, and throws the flight's error, if it has one.  What goes wrong while calls are driven,
-    // by whomever, is the error of all of them and of the communicator.
+    // Waits, and throws the error of the call, if it has one.  An error while any thread moves
+    // calls is the error of all calls in flight and of the communicator.
     void land(InFlightCall *flight);
 
-    // The communicator has failed: when this returns nothing in flight moves any more.
+    // The communicator has failed: when this returns, no call in flight moves any more.
     void abandon();
 
-    // Forgets the plans of all calls that were made; false if one is still needed.
+    // Releases the plans of all earlier calls; false if one is still needed.
     bool forget();
 
     // Runs `body` while no call in flight moves.
     void while_still(const std::function<void()> &body);
 
 private:
-    class Driver; // the lock, asked for politely
+    class Driver; // takes the lock from the progress thread
 
     void run_thread();
     ProgressWakeup::Left left() const;
@@ -78,7 +78,7 @@ private:
     transport::Segment &segment_;
     const int rank_;
     const Error exhausted_;
-    bool plain_; // there is neither a thread nor a trace: all that a blocking call asks
+    bool plain_; // true if there is neither a thread nor a trace: a blocking call checks only this
     std::thread thread_;
     std::mutex mutex_;
     ProgressWakeup wakeup_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who wrote and who reads which bytes: the hazards between the passes of one position.
+// Finds the hazards between the passes of one position: which passes wrote and read which bytes.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ public:
         });
     }
 
-    // The pass that wrote the whole range, or -1; and whether nobody has read any of it since.
+    // The pass that wrote the whole range, or -1; and whether no pass has read any of it since.
     std::int32_t sole_writer(std::size_t offset, std::size_t length, bool &unread) {
         std::int32_t writer = -2;
         unread = true;

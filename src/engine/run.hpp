@@ -17,43 +17,43 @@
 
 namespace stretto::engine {
 
-// What a rank says of its call to the others.
+// The description of a call that a rank publishes for the other ranks.
 struct Said {
     std::uint64_t what = 0; // packed by the communicator: collective, dtype, op, root
     std::uint64_t count = 0;
-    std::uint16_t by = 0; // algorithm_code(); 0: not told
+    std::uint16_t by = 0; // algorithm_code(); 0: not given
     transport::Letters parameters{};
-    std::uint64_t unlike = 0; // not 0: what another rank said in its place, for an error to compare
+    std::uint64_t unlike = 0; // not 0: the value of another rank, for the comparison in an error
 };
 
 // A short form of an algorithm's name with its parameters: 10 bits of the name, 6 of the rest. Only
-// for messages: other names may have the same.
+// for messages, as different names may have the same code.
 std::uint16_t algorithm_code(std::string_view algorithm);
 constexpr bool same_name(std::uint16_t a, std::uint16_t b) {
     return (a ^ b) < 1 << 6;
 }
 
-// The parameters in an algorithm's name, "segments=4" of "segmented_ring(segments=4)", shortened
-// where there is no room; and as text.
+// The parameters in an algorithm's name, "segments=4" of "segmented_ring(segments=4)", shortened if
+// there is no room; and their text.
 transport::Letters parameters_in(std::string_view algorithm);
 std::string text_of(const transport::Letters &parameters);
 
 // In an entry the code lies in the high bits of the count.
 inline constexpr int kCodeShift = 48;
 
-// What a call does beside the passes of a built-in reduction.
+// Work of a call apart from the passes of a built-in reduction.
 struct Extra {
     const reduce::Operation *operation = nullptr; // reduces, where Call::reduce is null
     Dtype dtype = Dtype::i8;
-    // Elements from byte `first` of the vector on, mapped: of the contribution, on the way to
-    // memory of our own; of the result, when nobody stores into it any more.
+    // Maps elements from byte `first` of the vector on: those of the contribution on the way to
+    // this rank's memory, those of the result when no rank stores into it any more.
     struct Mapped {
         reduce::Map map = nullptr;
         const void *constant = nullptr;
         std::size_t first = 0, count = 0;
     };
     Mapped before, after;
-    double divisor = 1; // what a constant may point to
+    double divisor = 1; // a constant may point to this
 };
 
 struct Execution;
@@ -62,16 +62,18 @@ class IssuedSteps;
 struct Call {
     const Plan *plan = nullptr;
     reduce::Pass reduce = nullptr; // null if no step reduces, or a user-defined operation does
-    const void *input = nullptr;   // where byte 0 of the vector would lie
+    const void *input = nullptr;   // the address that byte 0 of the vector would have
     void *output = nullptr;
     bool in_place = false;         // input and output are the same memory
-    bool overlaps = false;         // later calls may begin before this one is complete: on any rank
+    bool overlaps = false;         // on any rank, later calls may begin before this one is complete
     std::uint64_t fingerprint = 0; // equal on all ranks, different for different calls
-    // 1 + offset of vector byte 0 in our heap window, modulo 2^64 (a buffer that holds a later part
-    // of the vector may begin the window), if all of the input (output) lies there; else 0.
+    // If all of the input (output) is in this rank's heap window: 1 + the offset of vector byte 0
+    // in the window, modulo 2^64, since a buffer with a later part of the vector may be at the
+    // window's beginning.  Otherwise 0.
     std::uint64_t input_heap = 0, output_heap = 0;
-    // Not 0: the output overlaps an input that others still read.  The result, `move_bytes` from
-    // byte `move_first` of the vector on, is made elsewhere and moved to `move_to` at the end.
+    // Not 0: the output overlaps an input that other ranks still read.  The result, `move_bytes`
+    // bytes from byte `move_first` of the vector on, is computed elsewhere and moved to `move_to`
+    // at the end.
     std::size_t move_bytes = 0, move_first = 0;
     void *move_to = nullptr;
     const Extra *extra = nullptr;
@@ -79,32 +81,32 @@ struct Call {
     Said said;
 };
 
-// How often a call was made and how long it took.  Reading the clock costs as much as a small call
-// itself, so of those only every 16th is timed; waits are, always, as soon as they are longer than
-// a look at the clock.
+// How often a call was made and how long it took.  Reading the clock costs as much as a small call,
+// so only every 16th small call is timed.  Waits are always timed, as soon as they are longer than
+// reading the clock.
 struct Tally {
     std::uint64_t calls = 0;
-    std::uint64_t timed_calls = 0, working_ticks = 0; // from entry to exit, less the waiting
+    std::uint64_t timed_calls = 0, working_ticks = 0; // from entry to exit, without the waiting
     std::uint64_t waiting_ticks = 0;                  // of all calls
     static constexpr std::uint64_t kEveryCalls = 16;
-    static constexpr std::size_t kLongBytes = 65536; // bytes of vectors whose every call is timed
+    static constexpr std::size_t kLongBytes = 65536; // vectors of this size: every call is timed
 };
 
-// What a rank has done of one tile.
+// The state of one tile on a rank.
 struct TileRun {
     const Plan *plan = nullptr;           // of this tile
     std::uintptr_t base[3] = {0, 0, 0};   // of Space::input, output, scratch
     const std::uint64_t *bases = nullptr; // position of every rank's cells at this tile
-    std::uint64_t bulk_base = 0;          // and of our bulk
+    std::uint64_t bulk_base = 0;          // and of this rank's bulk
     std::uint32_t next = 0;               // the first step that is not complete
     std::uint32_t ahead = 0;              // complete steps after it
-    int pushed = 0;                       // outputs that the step found ready stores into
-    std::uint32_t lent = 0;               // cells that others may still read in our own memory
-    std::uint32_t settled = 0;            // steps before this one have nothing lent any more
-    std::uint32_t tile = 0;               // its number
-    std::uint32_t origin = 0;             // steps of earlier tiles, as progress counts them
-    std::uint64_t shift = 0;              // bytes by which it lies further on than its plan says
-    InlineVector<const void *, 4> ins;    // pointers of one pass
+    int pushed = 0;                       // readers' outputs that the ready step stores into
+    std::uint32_t lent = 0; // cells whose payload other ranks may still read in this rank's memory
+    std::uint32_t settled = 0;         // no rank reads payloads of steps before this one any more
+    std::uint32_t tile = 0;            // its number
+    std::uint32_t origin = 0;          // steps of earlier tiles, as counted by progress
+    std::uint64_t shift = 0;           // bytes between the place in the plan and the tile's own
+    InlineVector<const void *, 4> ins; // pointers of one pass
     InlineVector<void *, 4> outs;
     InlineVector<std::uint64_t, 1> done; // bit set of complete steps after `next`
     InlineVector<std::uint8_t, 8> lends; // by step: published in place
@@ -130,18 +132,18 @@ struct Run : TileRun {
     std::uint64_t signature = 0;           // of this call and all before it
     std::uint32_t tiles_left = 0;          // after this one
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
-    InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not shipped yet
+    InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not sent yet
     std::vector<std::byte> mapped;         // contribution
     std::vector<std::byte> aside;          // results to be moved at the end
-    Call kept;                             // of calls that outlive their caller, and their bases
+    Call kept; // the call itself, if it outlives its caller, and its bases
     std::vector<std::uint64_t> kept_bases;
-    // Of a call in several tiles: where it began, and the tile after this one.  The rank goes on
-    // with that while this one waits.
+    // For a call in several tiles: its beginning, and the tile after this one.  The rank runs steps
+    // of that tile while this one waits.
     const std::uint64_t *first_bases = nullptr;
     std::uint64_t first_bulk_base = 0;
     std::unique_ptr<Run> following;
 
-    // Grows with everything that a run gets done.
+    // Grows with every step of a run.
     std::uint64_t moves() const {
         return 3 * std::uint64_t{origin} + next + ahead + settled +
                (tiles_left != 0 ? following->ahead : 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers in the shared heap: what a rank lends to its readers instead of copying it, and what it
-// stores right into their outputs.
+// Zero copy with buffers in the shared heap: readers read a contribution in place, and a rank
+// stores results directly into its readers' outputs.
 #include "engine/engine.hpp"
 #include "engine/step.inl"
 
@@ -9,7 +9,7 @@ namespace stretto::engine {
 using transport::Extent;
 using transport::Where;
 
-// Whether a payload has room, or need not be stored: then bulk needs none.
+// Whether a payload has room, or need not be stored, so that it needs no bulk.
 bool Engine::storable(Run &run, const Step &step) {
     const Extent size = transport::extent(step.stored);
     Extent end{run.bases[rank_] + step.place.cells + size.cells, 0};
@@ -20,7 +20,7 @@ bool Engine::storable(Run &run, const Step &step) {
     return stream_.room(end);
 }
 
-// A contribution that lies in the shared heap is not copied: the cell says where it is.
+// A contribution in the shared heap is not copied: the cell gives its place.
 void Engine::lend(Run &run, const Step &step) {
     const StepOperand &operand = run.plan->operands[step.first_operand];
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
@@ -31,14 +31,15 @@ void Engine::lend(Run &run, const Step &step) {
                                                                  operand.offset + run.shift)));
 }
 
-// The outputs of all readers, if every one lies in the shared heap and is free to be written; else
-// nothing.  A reader has said where its output is when it entered.
+// The outputs of all readers, if each is in the shared heap and may be written; otherwise nothing.
+// A reader publishes the place of its output when it enters.
 int Engine::push(const Run &run, const Step &step, void **outs) {
     const StepReader *reader = run.plan->readers.data() + step.first_reader;
     for (std::uint32_t r = 0; r < step.readers; ++r) {
         const std::optional<transport::Entered> its = transport::entered(
             segment_->lines(reader[r].rank).entries[run.sequence % transport::kEntries]);
-        // It may not have entered yet, or have entered so many calls that this one is gone.
+        // The reader may not have entered yet, or may have entered so many later calls that its
+        // entry is gone.
         if (!its || its->sequence != run.sequence + 1 || its->signature != run.signature ||
             its->output_heap == 0 || (its->in_place && step.push != Direct::always))
             return 0;
@@ -48,7 +49,8 @@ int Engine::push(const Run &run, const Step &step, void **outs) {
     return static_cast<int>(step.readers);
 }
 
-// In place, a result overwrites a contribution: whoever reads that in our memory must be done.
+// In place, a result overwrites a contribution: ranks that read it in this rank's memory must be
+// done.
 bool Engine::released(const Run &run, const Step &step) const {
     if (!step.has_result || step.result_space != Space::output)
         return true;

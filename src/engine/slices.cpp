@@ -73,7 +73,7 @@ Slice part(const Touch &touch, std::size_t offset, std::size_t length) {
     return slice;
 }
 
-// Where a slice begins, and how long it is.
+// The begin and the length of a slice.
 struct Cut {
     std::size_t block, within, length;
     std::int32_t layer;

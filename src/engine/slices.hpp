@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The slices of ops: where they lie in the memory of a position.
+// The slices of ops, and their places in the memory of a position.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,19 @@ namespace stretto::engine {
 
 using Places = InlineVector<Place, 2>;
 
-// A slice of one op: where it reads (one place for each operand of own memory) and writes.
+// A slice of one op: the places that it reads (one for each operand in own memory) and the place
+// that it writes.
 struct Slice {
     Places reads;
     std::optional<Place> write;
     std::size_t length = 0;
-    std::size_t stored = 0; // bytes that it takes in a stream, where all positions are alike
+    std::size_t stored = 0; // bytes in a stream, if all positions are alike
     std::int32_t layer = 0;
-    std::int32_t block = 0; // in the list of its op, and the bytes of it before the slice
+    std::int32_t block = 0; // index in the list of its op; bytes before the slice
     std::size_t within = 0;
 };
 
-// What an op touches, block by block in the order of its list.
+// The memory that an op touches, block by block in the order of its list.
 struct Touch {
     Places reads;
     std::optional<Place> write;
@@ -33,20 +34,20 @@ struct Touch {
 
 std::vector<Touch> touches(const schedule::Op &op, Memory &memory);
 
-// Those of `blocks` that end where they began: a position holds them from the start, its program
-// has never written them, and they still have to reach the output.
+// The blocks of `blocks` that the position holds from the start and its program never writes: they
+// still have to be copied to the output.
 std::vector<Touch> fills(const schedule::Schedule &schedule, Position position,
                          const std::vector<schedule::Block> &blocks, Memory &memory);
 
 // Cuts an op, or the two sides of a message alike (`other` may be null), into slices of at most
-// `most` bytes, of whole elements (schedule/slices.hpp).  Short blocks travel together where they
+// `most` bytes, of whole elements (schedule/slices.hpp).  Short blocks are sent together if they
 // are neighbours in the memory of both sides.
 void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
          std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices);
 
-// The same where blocks differ by one element at most, none is empty, and every position has to cut
-// its blocks into as many slices, whichever are the longer ones: none travels with a neighbour, and
-// the last slice of a block takes what it has more than the least.
+// The same if blocks differ by at most one element, none is empty, and every position has to cut
+// its blocks into the same number of slices, whichever blocks are longer.  No block is sent with a
+// neighbour, and the last slice of a block takes its additional element.
 std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const Blocks &blocks,
                              std::size_t most, std::size_t element);
 

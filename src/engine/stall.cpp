@@ -29,7 +29,7 @@ std::optional<StallWatch::Due> StallWatch::due(std::uint64_t sequence, const Sai
         factor_ * static_cast<double>(longest) + static_cast<double>(floor_ns_))
         return {};
     untold_ = sequence + 1;
-    return Due{raise_, longest}; // a copy: it may set another
+    return Due{raise_, longest}; // a copy, since the function may set another one
 }
 
 void StallWatch::learn(const Said &said, std::uint64_t waited_ns) {
@@ -39,7 +39,7 @@ void StallWatch::learn(const Said &said, std::uint64_t waited_ns) {
     try {
         std::uint64_t &longest = longest_[kind(said)];
         longest = std::max(longest, waited_ns);
-    } catch (const std::bad_alloc &) { // the call is not to fail for that
+    } catch (const std::bad_alloc &) { // the call must not fail because of that
     }
 }
 

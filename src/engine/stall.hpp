@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waits that last longer than those before explain: somebody hears of them while the call goes on.
+// The stall callback: reports waits that are much longer than earlier ones, while the call goes on.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace stretto::engine {
 
-// Ranks for which a call waits: that have not come or, if all have, get nothing done.
+// The ranks for which a call waits: ranks that have not come or, if all have come, ranks that make
+// no progress.
 struct Late {
     std::vector<int> ranks;
     bool all_came = false;
@@ -24,22 +25,23 @@ struct Late {
 struct Alert {
     std::string text;       // all of it in a sentence
     std::string collective; // "allreduce(8192 x float32, sum)"
-    std::uint64_t call = 0; // its number for callers
+    std::uint64_t call = 0; // its number, as callers count
     Late late;
-    bool lowest = false; // of the ranks that wait on this host
+    bool lowest = false; // this is the lowest rank that waits on this host
     std::uint64_t waited_ns = 0, longest_ns = 0;
 };
 
-// Only waits that are looked into come here, so it costs other calls nothing.
+// Only investigated waits come here, so it costs other calls nothing.
 class StallWatch {
 public:
     using Raise = std::function<void(const Alert &)>;
 
-    // Calls of one kind that wait for more than `factor` times what they ever did, and `floor_ns`.
-    // Any thread; null: nothing is told.
+    // Reports calls that wait longer than `factor` times the longest wait of earlier similar calls,
+    // plus `floor_ns`.  Any thread may call this; null: no reports.
     void set(Raise raise, double factor = 0, std::uint64_t floor_ns = 0);
 
-    // What to call if this wait is to be told of, and the longest before; each call has one.
+    // The function to call if this wait is to be reported, and the longest earlier wait.  A call is
+    // reported once.
     struct Due {
         Raise raise;
         std::uint64_t longest_ns = 0;
@@ -49,8 +51,8 @@ public:
     void learn(const Said &said, std::uint64_t waited_ns);
 
 private:
-    using Kind = std::pair<std::uint64_t, std::uint64_t>; // as of Said
-    static constexpr std::size_t kMostKinds = 1024;       // all others are one
+    using Kind = std::pair<std::uint64_t, std::uint64_t>; // as in Said
+    static constexpr std::size_t kMostKinds = 1024;       // all further kinds count as one
 
     Kind kind(const Said &said) const;
 
@@ -58,7 +60,7 @@ private:
     Raise raise_;
     double factor_ = 0;
     std::uint64_t floor_ns_ = 0;
-    std::uint64_t untold_ = 0; // the first call that has not been told of
+    std::uint64_t untold_ = 0; // the first call that has not been reported
     std::map<Kind, std::uint64_t> longest_;
 };
 

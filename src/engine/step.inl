@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One step: whether it can run, and what it does.  Part of engine.cpp, where it is inlined into
-// whatever plays steps.
+// One step: whether it can run, and its work.  Part of engine.cpp, which inlines it into the
+// functions that play steps.
 #pragma once
 
 #include "base/clock.hpp"
@@ -8,11 +8,12 @@
 
 namespace stretto::engine {
 
-// Bytes of a slice from which results of reductions go to their cells by strings.
+// From this size of a slice on, results of reductions are written to their cells by the string
+// instruction.
 inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
 
-// Everything a step needs of other ranks: its cells are published, its own cell has room, and what
-// it overwrites is no longer read in place.
+// Whether a step can run: its operands' cells are published, its own cell has room, and no rank
+// still reads in place what it overwrites.
 [[gnu::always_inline]] inline bool Engine::ready(Run &run, const Step &step) {
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
     for (std::uint32_t k = 0; k < step.operands; ++k)
@@ -41,7 +42,7 @@ inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
         ring_readers(run, step);
 }
 
-// True if the step is complete by then.
+// Runs a step; true if it is complete on return.
 template<Engine::Mode mode>
 [[gnu::always_inline]] inline bool Engine::execute(Run &run, const Step &step) {
     if (lends(run, step)) {
@@ -69,7 +70,7 @@ template<Engine::Mode mode>
             ins[k] = segment_->heap(operand[k].rank) + transport::offset_of(header.where);
             break;
         case transport::Where::delivered:
-            return true; // the publisher has stored it where this step would
+            return true; // the publisher has stored it at this step's destination
         }
     }
 
@@ -88,8 +89,9 @@ template<Engine::Mode mode>
     bool timed = false;
     std::uint64_t before = 0;
     std::uint64_t where = 0;
-    // Copies alone go by strings always.  With reductions among them only long ones do (short ones
-    // took twice the time in some runs), and only while that does better than streaming.
+    // In calls that only copy, all copies use the string instruction.  In calls that also reduce,
+    // only long copies do (short ones took twice the time in some runs), and only while that is
+    // faster than streaming.
     const bool long_enough = step.length >= StoreChoice::kLeastBytes;
     const bool reduces = run.plan->bytes_reduced != 0;
     const bool able = long_enough && strings_ && !run.plan->streams_output &&

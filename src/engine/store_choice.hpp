@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How best to write our own cells.
+// Chooses the fastest way to write this rank's cells.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +9,19 @@
 
 namespace stretto::engine {
 
-// Stores into cells that stay in the cache, or streaming ones: whichever the machine answers better
-// to, now.
+// Plain stores into cells that stay in the cache, or streaming stores: whichever is faster on this
+// machine at present.
 //
 // A plain store to a line that another core holds costs 2 to 7 ns where the cores share a cache and
 // three to four times as much where they do not; a streaming store costs 2 to 5 ns in both, but
 // what it wrote takes the reader 2 ns a line longer.  A virtual machine can move between the two
 // within seconds, so the writer times its own copies of both kinds (which cost the same but for the
-// store) and now and then tries the other kind.  The decision is local; readers do not care.
+// store) and now and then tries the other kind.  The decision is local; it makes no difference to
+// readers.
 //
-// Where plain stores do better, the processor's string instruction does better still.  Its own time
-// would not tell: it hands its lines to the memory system and is done before they are where they
-// go.  So both other kinds are tried now and then while it is in use.
+// Where plain stores are faster, the processor's string instruction is faster still.  Its own time
+// cannot be used: it hands its lines to the memory system and ends before they have arrived.  So
+// while it is in use, both other kinds are tried now and then.
 class StoreChoice {
 public:
     static constexpr std::uint32_t kLeastBytes = 2048; // bytes of a slice worth choosing for
@@ -31,10 +32,11 @@ public:
     Way favoured(bool strings) const {
         return streaming_ ? Way::streaming : strings ? Way::strings : Way::plain;
     }
-    // Whether a copy of `bytes` may be timed.  Two looks at the clock take up to 20 ns: of short
-    // copies, every eighth is enough.
+    // Whether a copy of `bytes` may be timed.  Reading the clock twice takes up to 20 ns, so every
+    // eighth short copy is enough.
     bool times(std::uint32_t bytes) { return bytes >= kLongBytes || ++short_ % 8 == 0; }
-    // For a copy that may be timed and begins at `ticks`: another way now and then.
+    // The way for a copy that may be timed and begins at `ticks`: now and then another one, as a
+    // probe.
     Way way(std::uint64_t ticks, bool strings) {
         if (ns_per_line_[0] == 0 || ns_per_line_[1] == 0)
             return ns_per_line_[0] == 0 ? Way::plain : Way::streaming;
@@ -50,7 +52,7 @@ public:
     void saw(Way way, std::uint32_t bytes, std::uint64_t ticks) {
         double &known = ns_per_line_[way == Way::streaming];
         const double now = static_cast<double>(ticks) * ns_per_tick_ * 64.0 / bytes;
-        // A sample that is far off has been interrupted; a new state shows soon enough.
+        // A sample that is far off was probably interrupted; a new state shows soon enough.
         known = known == 0 ? now : known + (std::min(now, 4 * known) - known) / 4;
         if (ns_per_line_[0] != 0 && ns_per_line_[1] != 0)
             streaming_ = ns_per_line_[0] > ns_per_line_[1] + kReaderPaysNs;
@@ -59,7 +61,7 @@ public:
 private:
     static constexpr std::uint32_t kLongBytes = 32768;
     static constexpr std::uint32_t kProbeEveryCopies = 32; // timed copies, at least,
-    static constexpr double kProbeAfterNs = 3e5; // and ns: the other kind may take thrice as long
+    static constexpr double kProbeAfterNs = 3e5; // the other kind may take three times as long
     static constexpr double kReaderPaysNs = 2.5; // ns a line
     double ns_per_line_[2] = {0, 0};             // plain, streaming; 0: not known yet
     bool streaming_ = false;

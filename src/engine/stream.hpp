@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our own publish streams: what of them is still to be read.
+// This rank's publish streams, and the part of them that is still to be read.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,7 @@ namespace stretto::engine {
 
 using transport::Extent;
 
-// How a rank tells how far it is: call number and complete steps, of which a call has fewer than
-// kMostSteps.
+// Progress as one number: call number and complete steps; a call has fewer than kMostSteps steps.
 inline constexpr int kStepBits = 24;
 inline constexpr std::uint64_t kMostSteps = std::uint64_t{1} << kStepBits;
 constexpr std::uint64_t progress_of(std::uint64_t sequence, std::uint64_t steps) {
@@ -24,11 +23,10 @@ constexpr std::uint64_t call_of(std::uint64_t progress) {
     return progress >> kStepBits;
 }
 
-// Which part of the rings may be written again.
-//
-// Cells are released in the order of the stream, when all their readers report the step that took
-// them.  Nothing is asked before room is needed, and a call that nobody can leave before all have
-// entered releases everything before it at once: small calls never ask.
+// Finds the part of the rings that may be written again.  Cells are released in the order of the
+// stream, when all their readers report the step that took them.  Progress is not read before room
+// is needed.  A call that no rank can leave before all have entered releases everything before it
+// at once, so small calls never read the progress of others.
 class Stream {
 public:
     explicit Stream(transport::Segment &segment)
@@ -45,8 +43,8 @@ public:
              progress_of(sequence, std::uint64_t{tiles.count} * tiles.span), 0, 1, overlaps});
     }
 
-    // Everybody has entered call `sequence`, which began at `base`.  So the calls before it are
-    // complete everywhere, but for those that overlap.
+    // All ranks have entered call `sequence`, which began at `base`.  So the calls before it are
+    // complete on all ranks, except calls that overlap.
     void release_before(std::uint64_t sequence, const Extent &base) {
         for (; first_ != last_ && call_of(record(first_).before) < sequence; ++first_)
             if (record(first_).overlaps)
@@ -55,7 +53,7 @@ public:
             released_ = base;
     }
 
-    // Whether bytes up to these stream positions may be written; 0 asks nothing.
+    // Whether bytes up to these stream positions may be written; 0: no bytes.
     bool room(const Extent &end) { return fits(end) || reclaim(end, false); }
 
     // Whether every reader of a cell has reported that it took it.  `before`: the progress of a
@@ -75,7 +73,7 @@ public:
         return -1;
     }
 
-    // Who keeps the oldest cell that is live; -1 if nobody does.
+    // The rank that has not taken the oldest live cell; -1 if there is none.
     int holder() {
         if (settle())
             return -1;
@@ -84,7 +82,7 @@ public:
                       oldest.plan->steps[oldest.plan->cells[oldest.cells].step]);
     }
 
-    // Whether nothing is live: all that was published has been taken.
+    // Whether no cell is live: all published cells have been taken.
     bool settle() {
         (void)reclaim({}, true);
         return first_ == last_;
@@ -96,7 +94,7 @@ private:
         Extent base;
         std::uint64_t before; // progress of a rank that has not begun with it
         std::size_t cells;    // released
-        std::uint32_t tiles;  // how often the plan is played, from this time on
+        std::uint32_t tiles;  // how many more times the plan is played
         bool overlaps;
     };
 
@@ -116,7 +114,8 @@ private:
                end.bulk <= released_.bulk + ring_bytes_;
     }
 
-    // All that has been taken is free.  Asks for more if that is not enough, or for all.
+    // Frees all cells that have been taken.  If that is not enough, asks other hosts for their
+    // progress.
     bool reclaim(const Extent &end, bool all) {
         while (first_ != last_) {
             Record &oldest = record(first_);
@@ -146,7 +145,7 @@ private:
         return fits(end);
     }
 
-    // Ranks on other hosts tell how far they are when they are asked.
+    // Ranks on other hosts report their progress when they are asked.
     void ask(const Record &record, const Step &step) const {
         for (std::uint32_t r = 0; r < step.readers; ++r) {
             const StepReader &reader = record.plan->readers[step.first_reader + r];

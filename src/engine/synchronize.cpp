@@ -38,7 +38,7 @@ private:
         return lowered_.symmetry ? static_cast<std::size_t>(lowered_.standing) : index;
     }
 
-    // Whether a position that is through with its sequence knows that all have entered.
+    // Whether a position that has finished its sequence knows that all have entered.
     bool knows_all(std::size_t p) {
         const std::size_t count = positions(lowered_);
         std::vector<std::uint64_t> all(words_, 0);
@@ -60,8 +60,8 @@ private:
         return known == count;
     }
 
-    // Adds to `mine` who has entered when a pass is complete; of another position, `owner`, that
-    // is known as it is seen from there.
+    // Adds to `mine` the positions that must have entered when a pass is complete.  For a pass of
+    // another position, `owner`, the set is known as seen from there.
     void join(std::uint64_t *mine, Set set, Position owner) const {
         const std::uint64_t *theirs = entered_.data() + set * words_;
         if (!lowered_.symmetry || owner < 0 || owner == lowered_.standing) {
@@ -81,15 +81,15 @@ private:
         std::size_t p, i;
     };
 
-    // Who must have entered before pass i of position p is complete.  Depth first with a stack of
-    // our own; the graph has no cycle, since it was played.
+    // The positions that must have entered before pass i of position p is complete.  Depth first
+    // with an explicit stack; the graph has no cycle, since it was played.
     void find(std::size_t p, std::size_t i) {
         if (known_[p][i] != kUnknown)
             return;
         stack_.push_back({p, i});
         while (!stack_.empty()) {
             const Frame frame = stack_.back();
-            if (known_[frame.p][frame.i] != kUnknown) { // it stood here twice
+            if (known_[frame.p][frame.i] != kUnknown) { // it was on the stack twice
                 stack_.pop_back();
                 continue;
             }

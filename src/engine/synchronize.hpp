@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Does a call end only when all have entered it?
+// Finds whether a call ends only after all ranks have entered it.
 #pragma once
 
 #include "engine/lower.hpp"
@@ -7,8 +7,8 @@
 
 namespace stretto::engine {
 
-// Whether every position must have entered the call before any can be through with it: then nobody
-// needs what was published before the call any more.
+// Whether every position must have entered the call before any can finish it.  If so, no rank needs
+// cells from before the call any more.
 bool synchronizes(const Lowered &lowered, const Order &order);
 
 } // namespace stretto::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Callers that test a call again and again, with anything in between.  For them the engine does now
-// and then what a wait does, as if all tests were one wait.
+// Support for callers that test a call again and again, with other work in between.  Now and then
+// the engine does the checks of a wait, as if all tests were one wait.
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
 #include "transport/bridge.hpp"

@@ -25,7 +25,7 @@ void TileRun::make_room(const Plan &whole) {
         scratch.resize(whole.scratch_bytes);
 }
 
-// Takes all memory that tiles need, before the rank announces the call.
+// Takes all the memory that tiles need, before the rank announces the call.
 void Engine::begin_tiles(Run &run) {
     const Plan &whole = *run.call->plan;
     if (run.following == nullptr)

@@ -38,7 +38,7 @@ std::size_t work_of_layer(const Schedule &schedule, Position position, bool alik
 
 Tiling tiling(const Blocks &blocks, std::size_t element, std::size_t slice,
               const std::function<std::size_t()> &layers) {
-    constexpr std::size_t kFewLayers = 2; // or ranks would wait at the end of every tile
+    constexpr std::size_t kFewLayers = 2; // with fewer, ranks would wait at the end of every tile
     const std::size_t least = blocks.least(), differ = blocks.longest() - least;
     if (least < 2 * kFewLayers * slice)
         return {};
@@ -47,7 +47,7 @@ Tiling tiling(const Blocks &blocks, std::size_t element, std::size_t slice,
     const std::size_t grain =
         transport::kLineBytes % element == 0 ? transport::kLineBytes : element;
     const std::size_t stride = least / tiles / grain * grain;
-    // What is left over has a plan as well, so it must not be much longer.
+    // The last tile has a plan as well, so it must not be much longer.
     if (tiles == 1 || stride == 0 || differ > stride)
         return {};
     return {static_cast<std::uint32_t>(least / stride), stride};

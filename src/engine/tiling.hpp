@@ -5,8 +5,7 @@
 //
 //   3 blocks, 3 tiles   | 1 1 2 2 3 3 | 1 1 2 2 3 3 | 1 1 2 2 3 3 3 |
 //
-// A rank plays tiles as it plays calls, one behind the other: what order.hpp shows of calls in
-// sequence holds of tiles.
+// A rank plays tiles like successive calls, so the proof in order.hpp holds for tiles, too.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +17,14 @@
 
 namespace stretto::engine {
 
-// Ops times blocks of a tile, about.
+// About the product of ops and blocks of a tile.
 inline constexpr std::size_t kTileOpBlocks = 4096;
 
-// Whether one position stands for all, as far as blocks are concerned.
+// Whether the blocks allow one position to stand for all.
 bool one_for_all(const schedule::Schedule &schedule, const Blocks &blocks, std::size_t element);
 
-// What has to be lowered for a slice of every block: ops times blocks, of all positions or of one
-// that stands for all.
+// The work of lowering a slice of every block: ops times blocks, of all positions or of one that
+// stands for all.
 std::size_t work_of_layer(const schedule::Schedule &schedule, schedule::Position position,
                           bool alike);
 
@@ -37,8 +36,8 @@ struct Tiling {
     Piece last() const { return {(count - 1) * stride, Piece{}.length}; }
 };
 
-// The same at every position.  `slice`: bytes; `layers`: how many slices of every block are work
-// enough for a tile, asked only of vectors that are long enough to be cut.
+// The same at every position.  `slice`: bytes; `layers`: how many slices of every block are enough
+// work for a tile, called only for vectors that are long enough to be cut.
 Tiling tiling(const Blocks &blocks, std::size_t element, std::size_t slice,
               const std::function<std::size_t()> &layers);
 

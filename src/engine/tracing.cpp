@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the engine tells the trace, where one is wanted.
+// The records that the engine writes to the trace.
 #include "engine/engine.hpp"
 #include "transport/wait_state.hpp"
 
@@ -27,7 +27,7 @@ void Engine::trace_step(const Run &run, const Step &step, std::uint64_t begin) {
         sources, readers);
 }
 
-// Of several calls in flight the oldest: the others wait for it as well.
+// Of several calls in flight, the oldest counts: the others wait for it as well.
 void Engine::trace_wait(const Run &run) {
     if (run.sequence != oldest_)
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waking those who wait, waiting, and what a rank that waits long finds out.
+// Waking other ranks, waiting, and the investigation of long waits.
 #include <algorithm>
 #include <cxxabi.h>
 
@@ -33,7 +33,7 @@ void Engine::ring_readers(Run &run, const Step &step) {
     }
 }
 
-// Brings the cell of a step to a reader on another host.
+// Sends the cell of a step to a reader on another host.
 void Engine::ship(Run &run, const Step &step, const StepReader &reader) {
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
     const transport::Cell &own = cell(rank_, position);
@@ -78,9 +78,9 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
         const std::function<bool()> &what;
         const bool caller;
         const std::uint64_t entered = now_ticks();
-        std::uint64_t asks_at = 0; // the length of the wait when others are asked again
+        std::uint64_t asks_at = 0; // the wait's length at the next question
         bool stands = false;
-        Said said; // of the call, and since when it waits, once the wait is looked into
+        Said said; // the call, and since when it waits, once the wait is investigated
         std::uint64_t since = 0;
     };
     Waiting waiting(*this, run, attempt, caller);
@@ -101,7 +101,7 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     }
 }
 
-// Tells the others where we wait.
+// Publishes this rank's wait state.
 void Engine::stand(const Run &run) {
     const auto of = static_cast<std::uint32_t>(run.call->plan->all_steps());
     const transport::WaitState standing{transport::WaitState::step, awaited(run),
@@ -111,8 +111,8 @@ void Engine::stand(const Run &run) {
         recorder_->waits_long();
 }
 
-// Whom the first step that is not complete waits for; after the last step, who still reads in our
-// memory.
+// The rank for which the first incomplete step waits or, after the last step, a rank that still
+// reads this rank's memory.
 int Engine::awaited(const Run &run) {
     const Plan &plan = *run.plan;
     if (run.call->elsewhere != nullptr && run.issued->has(run.next))
@@ -134,12 +134,12 @@ int Engine::awaited(const Run &run) {
                 if (const int rank = stream_.holder(plan, before_tile(run), plan.steps[step]);
                     rank >= 0)
                     return rank;
-    return stream_.holder(); // for room
+    return stream_.holder(); // waits for room
 }
 
-// Asks ranks of other hosts what they are at, which is seen at the next look: the one that is
-// waited for, and only in a long wait all.  Where one rank is late, all others wait, and each of
-// their questions costs two messages just when the network is needed.
+// Asks ranks of other hosts for the state of their calls; the answers are read at the next look.
+// It asks the awaited rank, and all ranks only in a long wait: if one rank is late, all others
+// wait, and each of their questions costs two messages just when the network is needed.
 void Engine::inquire(const Run &run, std::uint64_t waited_ns) {
     constexpr std::uint64_t kLongNs = 250'000'000; // ns
     const int awaited = Engine::awaited(run);
@@ -148,14 +148,14 @@ void Engine::inquire(const Run &run, std::uint64_t waited_ns) {
             segment_->bridge()->inquire(rank);
 }
 
-// Why does nobody come?  Ends the communicator if there is a reason.
+// Investigates a long wait, and fails the communicator if it finds a cause.
 void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         if (rank == rank_)
             continue;
         const transport::LineBlock &lines = segment_->lines(rank);
-        // Life is looked at before progress: who reports the end of this call and then dies is
-        // fine.
+        // Checks whether ranks live before it reads their progress: a rank that reports the end of
+        // this call and then dies is no failure.
         const transport::Presence presence = segment_->presence(rank);
         if (presence != transport::Presence::here &&
             lines.progress.load(std::memory_order_acquire) < progress_of(run.sequence + 1, 0))
@@ -163,8 +163,8 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
                                    segment_->place(rank) + "; " + here(run) +
                                    "; restart the job, or look in its output for the cause");
         compare(run.sequence, rank);
-        // Of one on another host that has left, nothing can be asked any more, and all that it sent
-        // has come.
+        // A rank on another host that has left cannot be asked any more, and everything that it
+        // sent has arrived.
         constexpr std::uint64_t kOnItsWayNs = 2'000'000'000; // ns, to be sure
         if (presence != transport::Presence::here && !segment_->here(rank) &&
             waited_ns > kOnItsWayNs && awaited(run) == rank)
@@ -197,13 +197,13 @@ void Engine::end_waits_at(std::uint64_t deadline, std::string why) {
     deadline_.emplace(Deadline{deadline, std::move(why)});
 }
 
-// Of an entry.
+// The description in an entry.
 static Said said_in(const transport::Entered &entry) {
     return {entry.what, entry.count & ~(~std::uint64_t{0} << kCodeShift),
             static_cast<std::uint16_t>(entry.count >> kCodeShift), entry.parameters};
 }
 
-// Looks for the first call, as far back as entries reach, in which `rank` said something else.
+// Finds the first call, as far back as entries reach, that `rank` described differently.
 void Engine::compare(std::uint64_t sequence, int rank) {
     const std::uint64_t reach = std::min<std::uint64_t>(sequence, kEntries - 1);
     for (std::uint64_t call = sequence - reach; call <= sequence; ++call) {
@@ -213,7 +213,7 @@ void Engine::compare(std::uint64_t sequence, int rank) {
             ours->signature == theirs->signature)
             continue;
         Said mine = said_in(*ours), other = said_in(*theirs);
-        // Algorithms are named where nothing else differs.
+        // Names the algorithms if nothing else differs.
         const bool same_algorithm =
             mine.by == other.by || mine.what != other.what || mine.count != other.count;
         if (same_algorithm)
@@ -238,7 +238,7 @@ void Engine::judge(std::uint64_t sequence) {
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (rank != rank_) {
             if (!segment_->here(rank))
-                segment_->bridge()->inquire(rank); // what it says now is seen at the next look
+                segment_->bridge()->inquire(rank); // its present state is seen at the next look
             compare(sequence, rank);
         }
 }
@@ -287,7 +287,8 @@ static bool waits_for_itself(const transport::LineBlock &lines) {
            standing.awaited == transport::WaitState::kItselfRank;
 }
 
-// Who has not come to this call; if all have, who is in it and gets nothing done.
+// The ranks that have not come to this call or, if all have come, those that make no progress in
+// it.
 Late Engine::late(const Run &run) const {
     std::vector<int> absent, stuck;
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
@@ -297,8 +298,8 @@ Late Engine::late(const Run &run) const {
         if (entry.sequence.load(std::memory_order_acquire) <= run.sequence &&
             progress <= progress_of(run.sequence, 0))
             absent.push_back(rank);
-        // Whoever waits for others sleeps meanwhile; whoever holds them up does not, or is stopped,
-        // or waits for an executor.
+        // A rank that waits for others is asleep by now.  The rank that holds them up is running,
+        // stopped, or waiting for an executor.
         else if (progress < progress_of(run.sequence + 1, 0) &&
                  (waits_for_itself(lines) ||
                   (rank != rank_ &&
@@ -329,14 +330,15 @@ std::string Engine::missing(const Run &run) const {
            details;
 }
 
-// Tells of a wait that is longer than others explain; the call goes on, whatever is thrown.
+// Reports a wait that is longer than earlier ones explain.  The call goes on, whatever the callback
+// throws.
 void Engine::consider_stall(const Run &run, std::uint64_t waited_ns) {
     try {
         if (const auto due = stall_watch_.due(run.sequence, run.call->said, waited_ns))
             due->raise(alert(run, waited_ns, due->longest_ns));
     } catch (const abi::__forced_unwind &) { // the thread ends
         throw;
-    } catch (...) { // no memory, so that nobody hears of it; or what the program's function threw
+    } catch (...) { // no memory for the report, or an exception of the program's function
     }
 }
 
@@ -361,7 +363,7 @@ Alert Engine::alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longe
     return alert;
 }
 
-// As the kernel says of its process; false if that cannot be seen from here.
+// Whether the kernel reports its process as stopped; false if that cannot be seen from here.
 bool Engine::stopped(int rank) const {
     const int pid = segment_->process(rank);
     if (pid == 0)
