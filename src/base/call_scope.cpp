@@ -23,7 +23,7 @@ std::string CallScope::exceeded() const {
 }
 
 void interruption_point() {
-    constexpr std::uint64_t kEveryNs = 50'000'000; // ns
+    constexpr std::uint64_t kEveryNs = 50'000'000;
     if (!scopes_in_use.load(std::memory_order_relaxed))
         return;
     Interrupt &own = interrupt();

@@ -41,7 +41,7 @@ std::string in_words(const WaitState &standing, const transport::RankNames &name
 }
 
 void ask_where(const Segment &segment) {
-    constexpr std::uint64_t kMomentNs = 200'000'000; // ns
+    constexpr std::uint64_t kMomentNs = 200'000'000;
     if (segment.bridge() == nullptr)
         return;
     std::vector<int> asked;

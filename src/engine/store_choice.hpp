@@ -62,7 +62,7 @@ private:
     static constexpr std::uint32_t kLongBytes = 32768;
     static constexpr std::uint32_t kProbeEveryCopies = 32; // timed copies, at least,
     static constexpr double kProbeAfterNs = 3e5; // the other kind may take three times as long
-    static constexpr double kReaderPaysNs = 2.5; // ns a line
+    static constexpr double kReaderPaysNs = 2.5; // per line
     double ns_per_line_[2] = {0, 0};             // plain, streaming; 0: not known yet
     bool streaming_ = false;
     bool probes_streaming_ = false; // the last probe

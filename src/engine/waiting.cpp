@@ -141,7 +141,7 @@ int Engine::awaited(const Run &run) {
 // It asks the awaited rank, and all ranks only in a long wait: if one rank is late, all others
 // wait, and each of their questions costs two messages just when the network is needed.
 void Engine::inquire(const Run &run, std::uint64_t waited_ns) {
-    constexpr std::uint64_t kLongNs = 250'000'000; // ns
+    constexpr std::uint64_t kLongNs = 250'000'000;
     const int awaited = Engine::awaited(run);
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (!segment_->here(rank) && (rank == awaited || waited_ns >= kLongNs))
@@ -165,7 +165,8 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         compare(run.sequence, rank);
         // A rank on another host that has left cannot be asked any more, and everything that it
         // sent has arrived.
-        constexpr std::uint64_t kOnItsWayNs = 2'000'000'000; // ns, to be sure
+        constexpr std::uint64_t kOnItsWayNs =
+            2'000'000'000; // long enough for all data that is on its way
         if (presence != transport::Presence::here && !segment_->here(rank) &&
             waited_ns > kOnItsWayNs && awaited(run) == rank)
             fail(Status::peer,

@@ -17,7 +17,7 @@ namespace {
 
 // The pause after the kernel has run out of a resource and closing a connection of ours would not
 // help.
-constexpr std::uint64_t kRestNs = 100'000'000; // ns
+constexpr std::uint64_t kRestNs = 100'000'000;
 
 Descriptor open_spare() {
     return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));

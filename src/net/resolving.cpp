@@ -56,7 +56,7 @@ std::optional<std::vector<Address>> Resolving::progress(std::uint64_t now) {
         return std::move(done->addresses);
     last_ = done->failure;
     next_ = now + pause_ns_;
-    constexpr std::uint64_t kMostNs = 1'000'000'000; // ns
+    constexpr std::uint64_t kMostNs = 1'000'000'000;
     pause_ns_ = std::min(2 * pause_ns_, kMostNs);
     return std::nullopt;
 }

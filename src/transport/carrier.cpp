@@ -288,7 +288,7 @@ bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns
 
 // One round of the transmit thread: true when nothing is left to send.
 bool Carrier::round() {
-    constexpr std::uint64_t kMostNs = 5'000'000; // ns
+    constexpr std::uint64_t kMostNs = 5'000'000;
     (void)carry(Caller::awake, kMostNs, 0);
     const std::lock_guard lock(mutex_);
     return links_->sent();

@@ -15,7 +15,7 @@ IdleCallback &idle_callback() {
 void IdleTurns::take_turn(std::uint64_t now) {
     // A call of the function that finds nothing takes a tenth of a microsecond, or a few
     // microseconds with a system call.
-    constexpr std::uint64_t kLeastNs = 4'000; // ns
+    constexpr std::uint64_t kLeastNs = 4'000;
     static thread_local std::uint64_t shortest = kSeldomNs;
     callback_.function(callback_.context);
     const std::uint64_t after = now_ns(), took = after - now;

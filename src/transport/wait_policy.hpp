@@ -22,7 +22,7 @@ public:
     virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
 };
 
-inline constexpr std::uint64_t kSuspiciousNs = 2'000'000; // ns after which a wait is investigated
+inline constexpr std::uint64_t kSuspiciousNs = 2'000'000; // after this long a wait is investigated
 
 // How long a waiter stays awake.
 struct WaitPolicy {

@@ -64,7 +64,7 @@ void EventSet::look(Ready &ready) const {
 }
 
 void EventSet::sleep(Ready &ready, std::uint64_t most_ns, std::uint64_t slept_ns) const {
-    constexpr std::uint64_t kShortestNs = 20'000, kLongestNs = 1'000'000; // ns
+    constexpr std::uint64_t kShortestNs = 20'000, kLongestNs = 1'000'000;
     if (in_memory_ == 0)
         return wait(ready, static_cast<int>((most_ns + 999'999) / 1'000'000));
     const std::uint64_t nap = std::min(most_ns, std::clamp(slept_ns / 8, kShortestNs, kLongestNs));
