@@ -28,19 +28,19 @@ static Algorithm barrier_by(std::string_view summary) {
 }
 
 Algorithm barrier::linear() {
-    return barrier_by<allreduce::linear>("rank 0 hears from all, then tells all");
+    return barrier_by<allreduce::linear>("all ranks report to rank 0, which releases all");
 }
 Algorithm barrier::binomial() {
     return barrier_by<allreduce::binomial>("up a binomial tree and down again");
 }
 Algorithm barrier::recursive_doubling() {
-    return barrier_by<allreduce::recursive_doubling>("members of a hypercube tell one another");
+    return barrier_by<allreduce::recursive_doubling>("members of a hypercube signal one another");
 }
 Algorithm barrier::dissemination() {
     return barrier_by<allreduce::dissemination>("hear of twice as many ranks with every step");
 }
 Algorithm barrier::one_shot() {
-    return barrier_by<allreduce::one_shot>("everybody tells everybody");
+    return barrier_by<allreduce::one_shot>("each rank signals all others");
 }
 
 } // namespace stretto::algorithms

@@ -79,7 +79,9 @@ stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int cou
 stretto_status stretto_comm_shrink(stretto_comm comm, uint64_t *completed, stretto_comm *result) {
     return guarded_in(comm, [&] {
         check(comm, result);
-        require(!comm->shrunk, "the communicator has shrunk already; go on with what came of it");
+        require(
+            !comm->shrunk,
+            "the communicator has shrunk already; use the communicator that the shrink returned");
         std::unique_ptr<stretto_comm_s> made;
         const std::uint64_t calls =
             stretto::comm::shrink(comm->communicator, [&](const Child &child) {

@@ -71,7 +71,7 @@ std::vector<Range> ranges(const Parts &parts) {
 // Copies the part that this rank sends to itself.
 void keep_own(const Exchange::Part &from, const Exchange::Part &to) {
     require(from.bytes == to.bytes,
-            "what this rank sends to itself and what it expects of itself differ in count");
+            "the parts that this rank sends to itself and receives from itself differ in count");
     if (from.bytes != 0)
         std::memmove(to.data, from.data, from.bytes);
 }

@@ -47,7 +47,7 @@ public:
 private:
     [[noreturn]] static void refuse() {
         throw Error(Status::argument, "no such op: neither one of stretto_op in stretto.h, nor one "
-                                      "that stretto_op_create gave and nobody has freed");
+                                      "of stretto_op_create that is not freed");
     }
 
     stretto::ProcessLock mutex_;

@@ -91,8 +91,8 @@ Error used_in_child(const std::string &parent, int parent_process) {
     return {Status::unsupported,
             "process " + std::to_string(getpid()) + " was forked from " + parent + " (process " +
                 std::to_string(parent_process) +
-                "), and is not that rank: only its parent can use what the parent has made; pass "
-                "data to the parent, or start a program of its own (exec, or the start method "
+                "), and is not that rank: only the parent can use its communicators and requests; "
+                "pass data to the parent, or start a program of its own (exec, or the start method "
                 "\"spawn\" of multiprocessing)"};
 }
 

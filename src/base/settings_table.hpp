@@ -65,8 +65,8 @@ inline constexpr std::array kSettings{
                 .fallback = "",
                 .meaning = "forces an algorithm: a name of `stretto list`, with parameters, as "
                            "segmented_ring(segments=4); or, for a collective and sizes in bytes, "
-                           "rules as allreduce:4K-64K=ring,allreduce=direct; or a schedule of "
-                           "one's own, as file:/path/mine.json (docs/algorithms.md); by default "
+                           "rules as allreduce:4K-64K=ring,allreduce=direct; or a user schedule, "
+                           "as file:/path/mine.json (docs/algorithms.md); by default "
                            "Stretto chooses"},
     SettingInfo{.setting = Setting::reproducible,
                 .variable = "STRETTO_REPRODUCIBLE",
@@ -118,8 +118,8 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_ISA",
                 .kind = SettingKind::choice,
                 .fallback = "",
-                .meaning = "narrows the instruction set of the kernels; by default the widest "
-                           "that the processor has",
+                .meaning = "limits the instruction set of the kernels; by default the widest that "
+                           "the processor has",
                 .words = "baseline avx2 avx512"},
     SettingInfo{.setting = Setting::rep_movsb,
                 .variable = "STRETTO_REP_MOVSB",
@@ -137,20 +137,19 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_AUTOTUNE",
                 .kind = SettingKind::boolean,
                 .fallback = "1",
-                .meaning =
-                    "whether calls between hosts that repeat try algorithms of similar price"},
+                .meaning = "whether repeated calls between hosts try algorithms of similar price"},
     SettingInfo{.setting = Setting::arrivals,
                 .variable = "STRETTO_ARRIVALS",
                 .kind = SettingKind::boolean,
                 .fallback = "1",
-                .meaning = "whether calls of 512 KiB and more that repeat use algorithms "
-                           "for ranks that arrive at different times (docs/arrivals.md)"},
+                .meaning = "whether repeated calls of 512 KiB and more use algorithms for ranks "
+                           "that arrive at different times (docs/arrivals.md)"},
     SettingInfo{.setting = Setting::log,
                 .variable = "STRETTO_LOG",
                 .kind = SettingKind::choice,
                 .fallback = "off",
-                .meaning = "choice: rank 0 says on standard error, once for each kind of "
-                           "call, which algorithm was chosen and why",
+                .meaning = "choice: rank 0 writes to standard error, once for each kind of call, "
+                           "which algorithm was chosen and why",
                 .words = "off choice"},
     SettingInfo{.setting = Setting::trace,
                 .variable = "STRETTO_TRACE",
@@ -170,16 +169,17 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_REPORT",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning = "a folder into which each rank writes when it came to its calls; "
+                .meaning = "a folder into which each rank writes when it arrived at its calls; "
                            "`stretto report` reads it and shows which ranks come late "
                            "(docs/report.md); by default there is none"},
     SettingInfo{.setting = Setting::addr,
                 .variable = "STRETTO_ADDR",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning = "where the ranks of a job on several hosts meet: an address of rank 0's "
-                           "host and a port that is free there, as node7:29400; by default that "
-                           "of torchrun, or none: all ranks are on one host"},
+                .meaning =
+                    "the bootstrap address of a job on several hosts: an address of rank 0's host "
+                    "and a port that is free there, as node7:29400; by default that "
+                    "of torchrun, or none: all ranks are on one host"},
     SettingInfo{.setting = Setting::iface,
                 .variable = "STRETTO_IFACE",
                 .kind = SettingKind::text,
@@ -188,34 +188,36 @@ inline constexpr std::array kSettings{
                     "network interfaces to use: beginnings of names, as eth0,ib; whole names "
                     "after =, as =eth0; all but these after ^, as ^docker,lo; by default "
                     "the one that leads to the peer"},
-    SettingInfo{.setting = Setting::fake_hosts,
-                .variable = "STRETTO_FAKE_HOSTS",
-                .kind = SettingKind::text,
-                .fallback = "",
-                .meaning =
-                    "names, by turns of ranks 0, 1, ..., as a,a,b: ranks with different ones "
-                    "share no memory even if they could; to try several hosts on one.  With "
-                    "`stretto run`, which chooses an address and a secret, or with STRETTO_ADDR"},
+    SettingInfo{
+        .setting = Setting::fake_hosts,
+        .variable = "STRETTO_FAKE_HOSTS",
+        .kind = SettingKind::text,
+        .fallback = "",
+        .meaning =
+            "names of hosts for ranks 0, 1, ... in turn, as a,a,b: ranks with different names "
+            "share no memory, even if they could, so one machine stands for several hosts.  With "
+            "`stretto run`, which chooses an address and a secret, or with STRETTO_ADDR"},
     SettingInfo{.setting = Setting::ports,
                 .variable = "STRETTO_PORTS",
                 .kind = SettingKind::text,
                 .fallback = "",
                 .meaning = "TCP ports at which ranks of a job on several hosts listen, as "
-                           "29401-29420, for firewalls; each rank of a host takes one, beside that "
-                           "of STRETTO_ADDR; by default the kernel chooses"},
+                           "29401-29420, for firewalls; each rank of a host takes one, in addition "
+                           "to that of STRETTO_ADDR; by default the kernel chooses"},
     SettingInfo{.setting = Setting::transport,
                 .variable = "STRETTO_TRANSPORT",
                 .kind = SettingKind::text,
                 .fallback = "auto",
                 .meaning = "the transport that brings data to ranks on other hosts, as tcp; "
-                           "auto: the best one that all ranks can use.  A rank with another "
-                           "setting than auto can use that transport alone"},
+                           "auto: the best one that all ranks can use.  A rank with another value "
+                           "than auto uses only that transport"},
     SettingInfo{.setting = Setting::sockets,
                 .variable = "STRETTO_SOCKETS",
                 .kind = SettingKind::count,
                 .fallback = "1",
-                .meaning = "TCP connections for data between two ranks on different hosts, for "
-                           "networks on which one does not carry all; rank 0's counts",
+                .meaning =
+                    "TCP connections for data between two ranks on different hosts, for networks "
+                    "on which one connection does not fill the link; rank 0's value counts",
                 .least = 1,
                 .most = 16},
     SettingInfo{.setting = Setting::congestion,
@@ -223,7 +225,7 @@ inline constexpr std::array kSettings{
                 .kind = SettingKind::text,
                 .fallback = "",
                 .meaning = "TCP's congestion control between hosts, one that the machine allows: "
-                           "cubic, reno, bbr; by default what the machine has"},
+                           "cubic, reno, bbr; by default that of the machine"},
     SettingInfo{.setting = Setting::delay,
                 .variable = "STRETTO_DELAY",
                 .kind = SettingKind::duration,
@@ -237,14 +239,14 @@ inline constexpr std::array kSettings{
                 .kind = SettingKind::text,
                 .fallback = "",
                 .meaning = "the times of the network and its calls: a JSON file "
-                           "(docs/hosts.md), assumed, or thorough; by default the network "
-                           "is measured at the start; rank 0's counts"},
+                           "(docs/hosts.md), assumed, or thorough; by default the network is "
+                           "measured at the start; rank 0's value counts"},
     SettingInfo{.setting = Setting::secret_file,
                 .variable = "STRETTO_SECRET_FILE",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning = "a file with the secret by which the hosts of a job trust one another, "
-                           "which only its user may be able to read; by default "
+                .meaning = "a file with the secret that the ranks of a job share; only its owner "
+                           "may be able to read it; by default "
                            "~/.config/stretto/secret, which `stretto secret` makes"},
     SettingInfo{.setting = Setting::secret,
                 .variable = "STRETTO_SECRET",
@@ -258,22 +260,22 @@ inline constexpr std::array kSettings{
                 .kind = SettingKind::text,
                 .fallback = "all",
                 .meaning = "calls of an MPI program that Stretto runs when it is preloaded "
-                           "(docs/mpi.md): all, none, a list as allreduce,bcast, or all but "
-                           "those of one, as ^barrier; rank 0's counts"},
+                           "(docs/mpi.md): all, none, a list as allreduce,bcast, or all except a "
+                           "list, as ^barrier; rank 0's value counts"},
     SettingInfo{.setting = Setting::mpi_report,
                 .variable = "STRETTO_MPI_REPORT",
                 .kind = SettingKind::boolean,
                 .fallback = "0",
                 .meaning = "whether rank 0 of an MPI program prints at its end which calls "
                            "Stretto ran, which it did not and why, and their times beside "
-                           "those of the MPI library; rank 0's counts"},
+                           "those of the MPI library; rank 0's value counts"},
     SettingInfo{.setting = Setting::mpi_warmup,
                 .variable = "STRETTO_MPI_WARMUP",
                 .kind = SettingKind::duration,
                 .fallback = "2ms",
                 .meaning = "how much work an MPI program does on a communicator other than "
                            "MPI_COMM_WORLD, at 5 us a call and 1 ns a byte, before Stretto "
-                           "makes one of its own for it; 0: at once; rank 0's counts",
+                           "makes one of its own for it; 0: at once; rank 0's value counts",
                 .most = kLongestNs,
                 .unit = "s"},
     SettingInfo{.setting = Setting::mpi_all_ranks,
@@ -309,14 +311,14 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_LOCAL_RANK",
                 .kind = SettingKind::count,
                 .fallback = "",
-                .meaning = "the rank among those of this host, for programs that want it",
+                .meaning = "the rank among the ranks of this host, for programs that need it",
                 .most = kMostRanks - 1,
                 .group = SettingGroup::launcher},
     SettingInfo{.setting = Setting::local_size,
                 .variable = "STRETTO_LOCAL_SIZE",
                 .kind = SettingKind::count,
                 .fallback = "",
-                .meaning = "the number of ranks of this host, for programs that want it",
+                .meaning = "the number of ranks of this host, for programs that need it",
                 .least = 1,
                 .most = kMostRanks,
                 .group = SettingGroup::launcher},

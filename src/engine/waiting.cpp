@@ -171,7 +171,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
             waited_ns > kOnItsWayNs && awaited(run) == rank)
             fail(Status::peer,
                  segment_->names().of(rank) + " " + words(presence) + segment_->place(rank) +
-                     " and has ended this call, but what it sent is not what is waited for; " +
+                     " and has ended this call, but did not send what this rank waits for; " +
                      here(run) + "; do all ranks make the same calls with the same arguments?");
     }
     const bool over = call_scope().over(now_ns());

@@ -20,7 +20,7 @@ constexpr std::size_t kBehindBytes = 4096;
 } // namespace
 
 void FrameReceiver::piece(const Frame &, std::size_t, std::span<const std::byte>) {
-    throw Error(Status::internal, "a frame comes in pieces that nobody takes");
+    throw Error(Status::internal, "a frame arrived in pieces without a receiver");
 }
 
 FrameReader::FrameReader(std::size_t most, std::size_t buffer)
@@ -81,7 +81,7 @@ std::string FrameReader::start_frame(FrameReceiver &receiver) {
     const auto frame = read_frame(
         std::span<const std::byte, kFrameHeaderBytes>(buffer_.get() + begin_, kFrameHeaderBytes));
     if (!frame)
-        return "sent what is no frame";
+        return "sent bytes that are no frame";
     if (frame->length > most_)
         return "sent a frame of " + std::to_string(frame->length) + " bytes, where at most " +
                std::to_string(most_) + " are agreed on";

@@ -100,11 +100,10 @@ std::string in_words(std::span<const Interface> all) {
 
 InterfaceFilter::InterfaceFilter(std::string_view list) : text_(list) {
     const auto refuse = [&](const std::string &why) {
-        throw Error(Status::argument,
-                    std::string(info(Setting::iface).variable) + " is '" + shown(text_) + "', " +
-                        why +
-                        "; it takes beginnings of names, as eth0,ib; whole names, "
-                        "as =eth0; or what to leave out, as ^docker,lo");
+        throw Error(Status::argument, std::string(info(Setting::iface).variable) + " is '" +
+                                          shown(text_) + "', " + why +
+                                          "; it takes beginnings of names, as eth0,ib; whole "
+                                          "names, as =eth0; or names to leave out, as ^docker,lo");
     };
     if (list.starts_with('^')) {
         excludes_ = true;

@@ -57,7 +57,7 @@ private:
     void recv() const {
         message();
         require(op_.into >= 0, "a receive needs the slot it writes");
-        require(op_.from >= kNoSlot, "the slot to reduce with must be a slot or none");
+        require(op_.from >= kNoSlot, "the slot to reduce with must be a slot or -1");
         labels(op_.blocks, true);
         require(op_.from != kNoSlot || op_.side == Side::right,
                 "a side needs a slot to reduce with");

@@ -24,7 +24,8 @@ std::string describe(const Model &model, TaskId task, Position source, Position 
 }
 
 [[noreturn]] void unpaired(const std::string &what) {
-    throw Error(Status::argument, "simulate: no partner for the " + what + "; verify() tells more");
+    throw Error(Status::argument,
+                "simulate: no partner for the " + what + "; verify() gives the cause");
 }
 
 } // namespace
@@ -88,7 +89,7 @@ void Pairing::pair(Model &model) const {
                     throw Error(Status::argument,
                                 "simulate: the " + describe(model, sends[i], source, peer, lane) +
                                     " meets a " + describe(model, recvs[i], source, peer, lane) +
-                                    "; verify() tells more");
+                                    "; verify() gives the cause");
                 const auto message = static_cast<MessageId>(recvs_.channels[other].first + i);
                 model.messages[message] = {sends[i], recvs[i]};
                 model.tasks[sends[i]].message = model.tasks[recvs[i]].message = message;

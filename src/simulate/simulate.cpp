@@ -237,7 +237,7 @@ private:
         const auto ops = schedule::path(schedule_.program(position), problem_.token_value);
         return "simulate: '" + schedule_.name + "' deadlocks: position " +
                std::to_string(position) + " waits in op " + std::to_string(model_.index(task)) +
-               " (" + schedule::to_text(ops[model_.index(task)]) + "); verify() tells more";
+               " (" + schedule::to_text(ops[model_.index(task)]) + "); verify() gives the cause";
     }
 
     static std::size_t at(Position position) { return static_cast<std::size_t>(position); }

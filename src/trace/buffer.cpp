@@ -55,7 +55,7 @@ Buffer::~Buffer() {
         write_json();
         written = true;
     } catch (const std::exception &error) {
-        warn(error.what() + ("; what is lost is still in " + raw_.path()));
+        warn(error.what() + ("; the records are still in " + raw_.path()));
     }
     if (written)
         unlink(raw_.path().c_str());

@@ -66,7 +66,7 @@ Pool::Extents::iterator Pool::grow(std::size_t bytes) {
                                           : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        throw Error(Status::memory, "no memory for what comes from other hosts (" +
+        throw Error(Status::memory, "no memory for data from other hosts (" +
                                         std::to_string(bytes >> 10) +
                                         " KiB more); free memory, or lower STRETTO_RING_BYTES");
     (void)madvise(memory, bytes, MADV_HUGEPAGE);

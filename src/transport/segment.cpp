@@ -60,7 +60,7 @@ std::shared_ptr<Segment> Segment::attach(Descriptor fd, Descriptor heap_fd,
 
 void Segment::open_mirror(int rank, std::size_t first, std::size_t bytes) {
     if (!mirror_->open(static_cast<std::size_t>(placement_.place(rank)), first, bytes))
-        throw Error(Status::memory, "no memory for what comes from " + names_.of(rank) +
+        throw Error(Status::memory, "no memory for data from " + names_.of(rank) +
                                         "; free memory, or lower STRETTO_RING_BYTES");
 }
 

@@ -139,8 +139,8 @@ bool ShrinkAgreement::given_up() const {
 
 void ShrinkAgreement::late() const {
     throw Error(Status::excluded, segment_.names().of(rank_) +
-                                      " is excluded: the others went on without it, since it had "
-                                      "not come when they agreed on who is left");
+                                      " is excluded: the other ranks went on without it, since it "
+                                      "had not come when they agreed on the remaining ranks");
 }
 
 } // namespace stretto::transport

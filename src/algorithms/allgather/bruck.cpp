@@ -27,25 +27,25 @@
 namespace stretto::algorithms {
 
 Algorithm allgather::bruck() {
-    return {.name = "bruck",
-            .collective = Collective::allgather,
-            .summary = "what everybody holds doubles with every step, for any number of ranks",
-            .source = "Bruck et al. 1997",
-            .parameters = {},
-            .runs = always,
-            .order_preserving = always,
-            .consistent = always,
-            .canonical = always,
-            .make =
-                [](const Problem &problem) {
-                    return alike_by_owner(assemble(Collective::allgather, problem,
-                                                   by_owner(problem), Group::cyclic(problem.ranks),
-                                                   [ranks = problem.ranks](Ops &ops, Position p) {
-                                                       append_circulant_allgather(
-                                                           ops, p, ranks, doubling_rounds(ranks));
-                                                   }));
-                },
-            .unequal_shares = true};
+    return {
+        .name = "bruck",
+        .collective = Collective::allgather,
+        .summary = "the blocks that a rank holds double with every step, for any number of ranks",
+        .source = "Bruck et al. 1997",
+        .parameters = {},
+        .runs = always,
+        .order_preserving = always,
+        .consistent = always,
+        .canonical = always,
+        .make =
+            [](const Problem &problem) {
+                return alike_by_owner(assemble(
+                    Collective::allgather, problem, by_owner(problem), Group::cyclic(problem.ranks),
+                    [ranks = problem.ranks](Ops &ops, Position p) {
+                        append_circulant_allgather(ops, p, ranks, doubling_rounds(ranks));
+                    }));
+            },
+        .unequal_shares = true};
 }
 
 } // namespace stretto::algorithms

@@ -24,7 +24,7 @@ namespace stretto::algorithms {
 Algorithm allgather::circulant() {
     return {.name = "circulant",
             .collective = Collective::allgather,
-            .summary = "what everybody holds grows along a circulant graph, for any P",
+            .summary = "the blocks that a rank holds grow along a circulant graph, for any P",
             .source = "Träff 2024 (arXiv 2410.14234)",
             .parameters = {},
             .runs = always,

@@ -28,7 +28,7 @@ void append_direct_allgather(Ops &ops, Position position, Position ranks, Lane l
 Algorithm allgather::direct() {
     return {.name = "direct",
             .collective = Collective::allgather,
-            .summary = "everybody sends its block to everybody",
+            .summary = "each rank sends its block to all ranks",
             .source = "linear exchange",
             .parameters = {},
             .runs = always,

@@ -18,7 +18,7 @@ namespace stretto::algorithms {
 Algorithm allgather::generalized() {
     return {.name = "generalized",
             .collective = Collective::allgather,
-            .summary = "double what is there by permutations of a group, for any P",
+            .summary = "the blocks that a rank holds double by permutations of a group, for any P",
             .source = "Kolmakov & Zhang 2020",
             .parameters = {kGroup, kWidth},
             .runs = always,

@@ -19,7 +19,7 @@ namespace stretto::algorithms {
 Algorithm allreduce::circulant() {
     return {.name = "circulant",
             .collective = Collective::allreduce,
-            .summary = "halve what is left along a circulant graph and back, for any P",
+            .summary = "halve the remaining blocks along a circulant graph and back, for any P",
             .source = "Träff 2024 (arXiv 2410.14234)",
             .parameters = {},
             .runs = always,

@@ -58,21 +58,22 @@ static void append(Ops &ops, Position position, Position ranks) {
 }
 
 Algorithm allreduce::dissemination() {
-    return {.name = "dissemination",
-            .collective = Collective::allreduce,
-            .summary = "what a rank has heard of doubles with every step, for any number of ranks",
-            .source = "Hensgen et al. 1988; Bar-Noy et al. 1993",
-            .parameters = {},
-            .runs = always,
-            .order_preserving = up_to<2>,
-            .consistent = up_to<2>,
-            .canonical = up_to<2>,
-            .make = [](const Problem &problem) {
-                return alike_by_owner(assemble(
-                    Collective::allreduce, problem, Partition::even(1),
-                    Group::cyclic(problem.ranks),
-                    [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); }));
-            }};
+    return {
+        .name = "dissemination",
+        .collective = Collective::allreduce,
+        .summary =
+            "the number of known contributions doubles with every step, for any number of ranks",
+        .source = "Hensgen et al. 1988; Bar-Noy et al. 1993",
+        .parameters = {},
+        .runs = always,
+        .order_preserving = up_to<2>,
+        .consistent = up_to<2>,
+        .canonical = up_to<2>,
+        .make = [](const Problem &problem) {
+            return alike_by_owner(assemble(
+                Collective::allreduce, problem, Partition::even(1), Group::cyclic(problem.ranks),
+                [ranks = problem.ranks](Ops &ops, Position p) { append(ops, p, ranks); }));
+        }};
 }
 
 } // namespace stretto::algorithms

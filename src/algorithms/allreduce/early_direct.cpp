@@ -101,29 +101,30 @@ std::vector<Values> for_arrivals(const Lateness &expected) {
 } // namespace
 
 Algorithm allreduce::early_direct() {
-    return {.name = "early_direct",
-            .collective = Collective::allreduce,
-            .summary = "early ranks own blocks, add up what comes as it comes, and send it to all",
-            .source = "Stretto",
-            .parameters = {kOwners, kSegments},
-            .runs = always,
-            .order_preserving = up_to<2>,
-            .consistent = always,
-            .canonical = up_to<2>,
-            .make =
-                [](const Problem &problem) {
-                    const auto owners = static_cast<Position>(parameter(problem, "owners"));
-                    const Block segments = parameter(problem, "segments");
-                    return assemble(
-                        Collective::allreduce, problem, Partition::even(owners * segments),
-                        asymmetric,
-                        [ranks = problem.ranks, owners, segments](Ops &ops, Position p) {
-                            append(ops, p, ranks, owners, segments);
-                        });
-                },
-            .by_arrival = true,
-            .sorted_by_arrival = true,
-            .for_arrivals = for_arrivals};
+    return {
+        .name = "early_direct",
+        .collective = Collective::allreduce,
+        .summary =
+            "early ranks own blocks, add contributions in order of arrival, send results to all",
+        .source = "Stretto",
+        .parameters = {kOwners, kSegments},
+        .runs = always,
+        .order_preserving = up_to<2>,
+        .consistent = always,
+        .canonical = up_to<2>,
+        .make =
+            [](const Problem &problem) {
+                const auto owners = static_cast<Position>(parameter(problem, "owners"));
+                const Block segments = parameter(problem, "segments");
+                return assemble(Collective::allreduce, problem, Partition::even(owners * segments),
+                                asymmetric,
+                                [ranks = problem.ranks, owners, segments](Ops &ops, Position p) {
+                                    append(ops, p, ranks, owners, segments);
+                                });
+            },
+        .by_arrival = true,
+        .sorted_by_arrival = true,
+        .for_arrivals = for_arrivals};
 }
 
 } // namespace stretto::algorithms

@@ -289,7 +289,7 @@ Algorithm allreduce::hierarchical() {
                         .most = 4096,
                         .meaning = "ranks of a host that reduce a part each with other hosts; the "
                                    "smallest host may have fewer"},
-                       named("level", kLevels, "what the ranks of a group share")},
+                       named("level", kLevels, "the level at which ranks of a group are near")},
         .runs = always,
         .order_preserving = order_preserving,
         .consistent = consistent,

@@ -111,7 +111,8 @@ constexpr Parameter kSegments = {.name = "segments",
 Algorithm allreduce::late_last() {
     return {.name = "late_last",
             .collective = Collective::allreduce,
-            .summary = "early ranks reduce block by block; then what late ones contribute",
+            .summary =
+                "early ranks reduce block by block, then add the contributions of late ranks",
             .source = "Stretto",
             .parameters = {kLate, kSegments},
             .runs = always,

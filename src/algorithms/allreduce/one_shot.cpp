@@ -33,7 +33,7 @@ static Schedule make(const Problem &problem) {
 Algorithm allreduce::one_shot() {
     return {.name = "one_shot",
             .collective = Collective::allreduce,
-            .summary = "everybody sends to everybody and reduces by itself",
+            .summary = "each rank sends to all ranks, and each reduces by itself",
             .source = "folklore",
             .parameters = {},
             .runs = always,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Direct alltoall: everybody sends everybody its block, all at once or one partner at a time.
+// Direct alltoall: each rank sends its block to each other rank, all at once or one partner at a
+// time.
 //
 // Source: linear exchange; pairwise exchange (Thakur, Rabenseifner & Gropp 2005).
 //
@@ -46,7 +47,7 @@ static Schedule make(const Problem &problem) {
 Algorithm alltoall::direct() {
     return {.name = "direct",
             .collective = Collective::alltoall,
-            .summary = "everybody sends everybody its block",
+            .summary = "each rank sends its block to each other rank",
             .source = "linear exchange",
             .parameters = {},
             .runs = always,

@@ -26,7 +26,7 @@ void append_linear_broadcast(Ops &ops, Position position, Position ranks, Positi
 Algorithm broadcast::linear() {
     return {.name = "linear",
             .collective = Collective::broadcast,
-            .summary = "the root sends to everybody",
+            .summary = "the root sends to all ranks",
             .source = "basic linear algorithm",
             .parameters = {},
             .runs = always,

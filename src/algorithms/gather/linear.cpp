@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linear gather: everybody sends its block to the root.
+// Linear gather: each rank sends its block to the root.
 //
 // Source: basic linear algorithm (Open MPI's name).
 //
@@ -30,7 +30,7 @@ void append_linear_gather(Ops &ops, Position position, Position ranks, Position 
 Algorithm gather::linear() {
     return {.name = "linear",
             .collective = Collective::gather,
-            .summary = "everybody sends its block to the root",
+            .summary = "each rank sends its block to the root",
             .source = "basic linear algorithm",
             .parameters = {},
             .runs = always,

@@ -29,7 +29,7 @@ void append_linear_reduce(Ops &ops, Position position, Position ranks, Position 
 Algorithm reduce::linear() {
     return {.name = "linear",
             .collective = Collective::reduce,
-            .summary = "everybody sends to the root, which reduces one by one",
+            .summary = "all ranks send to the root, which reduces one by one",
             .source = "basic linear algorithm",
             .parameters = {},
             .runs = always,

@@ -26,25 +26,25 @@
 namespace stretto::algorithms {
 
 Algorithm reduce_scatter::circulant() {
-    return {.name = "circulant",
-            .collective = Collective::reduce_scatter,
-            .summary = "halve what is left along a circulant graph, for any number of ranks",
-            .source = "Träff 2024 (arXiv 2410.14234)",
-            .parameters = {},
-            .runs = always,
-            .order_preserving = up_to<2>,
-            .consistent = always,
-            .canonical = up_to<2>,
-            .make =
-                [](const Problem &problem) {
-                    return alike_by_owner(assemble(Collective::reduce_scatter, problem,
-                                                   by_owner(problem), Group::cyclic(problem.ranks),
-                                                   [ranks = problem.ranks](Ops &ops, Position p) {
-                                                       append_circulant_reduce_scatter(
-                                                           ops, p, ranks, halving_rounds(ranks));
-                                                   }));
-                },
-            .unequal_shares = true};
+    return {
+        .name = "circulant",
+        .collective = Collective::reduce_scatter,
+        .summary = "halve the remaining blocks along a circulant graph, for any number of ranks",
+        .source = "Träff 2024 (arXiv 2410.14234)",
+        .parameters = {},
+        .runs = always,
+        .order_preserving = up_to<2>,
+        .consistent = always,
+        .canonical = up_to<2>,
+        .make =
+            [](const Problem &problem) {
+                return alike_by_owner(assemble(
+                    Collective::reduce_scatter, problem, by_owner(problem),
+                    Group::cyclic(problem.ranks), [ranks = problem.ranks](Ops &ops, Position p) {
+                        append_circulant_reduce_scatter(ops, p, ranks, halving_rounds(ranks));
+                    }));
+            },
+        .unequal_shares = true};
 }
 
 } // namespace stretto::algorithms

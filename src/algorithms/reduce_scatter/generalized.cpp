@@ -27,7 +27,7 @@ static bool of_twos(const Problem &problem) {
 Algorithm reduce_scatter::generalized() {
     return {.name = "generalized",
             .collective = Collective::reduce_scatter,
-            .summary = "halve what is left by permutations of a group, for any P",
+            .summary = "halve the remaining blocks by permutations of a group, for any P",
             .source = "Kolmakov & Zhang 2020",
             .parameters = {kGroup, kWidth},
             .runs = always,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linear scatter: the root sends everybody its block.
+// Linear scatter: the root sends each rank its block.
 //
 // Source: basic linear algorithm (Open MPI's name).
 //
@@ -29,7 +29,7 @@ static void append(Ops &ops, Position position, Position ranks, Position root) {
 Algorithm scatter::linear() {
     return {.name = "linear",
             .collective = Collective::scatter,
-            .summary = "the root sends everybody its block",
+            .summary = "the root sends each rank its block",
             .source = "basic linear algorithm",
             .parameters = {},
             .runs = always,

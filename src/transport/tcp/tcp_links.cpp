@@ -190,7 +190,7 @@ bool TcpLinks::tell_broken(std::size_t rank, std::size_t culprit, Receiver &rece
     const auto &failure = connection.failure();
     receiver.broken(static_cast<int>(rank),
                     failure ? failure->what()
-                            : in_words(connection.peer()) + " sent what is none of ours");
+                            : in_words(connection.peer()) + " sent an invalid message");
     return true;
 }
 

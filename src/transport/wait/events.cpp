@@ -22,7 +22,7 @@ epoll_event event_of(std::uint64_t data, bool writing) {
 
 EventSet::EventSet() : poll_(epoll_create1(EPOLL_CLOEXEC)) {
     if (!poll_.open())
-        throw_errno("cannot wait for what comes from other hosts (epoll_create1)");
+        throw_errno("cannot wait for data from other hosts (epoll_create1)");
 }
 
 EventSet::Id EventSet::add(EventSource &source) {
@@ -37,7 +37,7 @@ EventSet::Id EventSet::add(EventSource &source) {
 void EventSet::watch(Id source, int fd, std::uint64_t tag) {
     epoll_event event = event_of((std::uint64_t{source} << kTagBits) | tag, false);
     if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
-        throw_errno("cannot wait for what comes from other hosts (epoll_ctl)");
+        throw_errno("cannot wait for data from other hosts (epoll_ctl)");
 }
 
 void EventSet::unwatch(int fd) {
