@@ -72,8 +72,8 @@ class Stat(NamedTuple):
 class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
     """A rank's view of its job.  Made by `stretto.init`.
 
-    As a context manager it is finalized at the end of the block, unless that ends by an exception:
-    nobody is waited for then.
+    As a context manager it is finalized at the end of the block.  If the block ends by an
+    exception, it is not finalized, as that would wait for other ranks.
     """
 
     def __init__(self, core: _core.Communicator):
@@ -225,8 +225,8 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         self._core.reset_stats()
 
     def settings(self) -> list[Setting]:
-        """What this communicator goes by: the environment as it was when it was made, and what has
-        been set since.  Those that shape the job are rank 0's on all ranks."""
+        """The settings of this communicator: from the environment when it was made, with later
+        changes by the program.  On all ranks, settings that shape the job are those of rank 0."""
         return [Setting(*line) for line in self._core.settings()]
 
     def force_algorithm(self, name: str | None) -> None:
@@ -257,32 +257,32 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         return self._core.chosen_algorithm(collective, count, name_of(dtype))
 
     def probe_memory(self) -> float:
-        """The state of the machine: nanoseconds to overwrite a cache line that a neighbour has
-        just read.  Collective; 0 with one rank."""
+        """Measures the memory system: nanoseconds to overwrite a cache line that a neighbouring
+        rank has just read.  Collective; 0 with one rank."""
         return self._core.probe_memory()
 
     def network_profile(self) -> dict[str, Any]:
-        """What this communicator knows of the network between its ranks and of what calls take:
-        the links in seconds and seconds per byte, and of calls what trials have found so far.
+        """This communicator's profile of the network and of the times of calls: links in seconds
+        and seconds per byte, and the results of trials so far.
 
-        On several hosts it was measured when the job started, or read.  The same on all ranks once
-        they have made the same calls.  Written to a file as JSON it is what
-        STRETTO_TUNING_FILE names, for jobs that are to go by the same numbers and need no trials
+        On several hosts it was measured when the job started, or read from a file.  It is the same
+        on all ranks once they have made the same calls.  Written to a file as JSON, it can be named
+        by STRETTO_TUNING_FILE, so that other jobs use the same numbers and need no trials
         (docs/hosts.md).
         """
         return json.loads(self._core.network_profile())
 
     def clock_offset(self) -> int | None:
-        """Nanoseconds to add to `time.monotonic_ns()` to get that of the host of the job's lowest
-        rank, so that moments on several hosts can be compared.  0 on one host.
+        """The offset by which times of several hosts can be compared: `time.monotonic_ns()` plus
+        this is that of the host of the job's lowest rank.  0 on one host.
 
-        None until the clocks are known, some two heartbeats after the start.  Wrong by at most half
-        of what a short message takes there and back.
+        None until the clocks are measured, about two heartbeats after the start.  The error is at
+        most half the round trip of a short message.
         """
         return self._core.clock_offset()
 
     def set_timeout(self, seconds: float | None) -> None:
-        """The limit of each later call of this rank here, in place of `timeout`; None: no limit.
+        """Sets the time limit of later calls of this rank in this communicator; None: no limit.
 
         Local.
         """
@@ -302,6 +302,6 @@ _open: weakref.WeakSet[Communicator] = weakref.WeakSet()
 
 @atexit.register
 def _leave() -> None:
-    """Tells the other ranks that this one ends as it should."""
+    """Reports to the other ranks that this one ends in order."""
     for communicator in list(_open):
         communicator._core.exit()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can go wrong, a class for each status of the C API.
+"""Errors: a class for each status of the C API.
 
 The message says what happened, where (rank, peer, collective) and what to do about it.
 """

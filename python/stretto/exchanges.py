@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives of which each pair of ranks alone knows the counts: a part of the communicator."""
+"""Collectives whose counts only the two ranks of each pair know: a part of the communicator."""
 
 from __future__ import annotations
 

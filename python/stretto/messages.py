@@ -8,17 +8,17 @@ from stretto.arrays import AnyArray
 from stretto.request import Message, MessageRequest
 
 ANY_SOURCE: int = _core.ANY_SOURCE
-"""As the source of a receive or a probe: whoever it is from."""
+"""The source of a receive or a probe: any rank."""
 ANY_TAG: int = _core.ANY_TAG
-"""As the tag of a receive or a probe: whatever it is."""
+"""The tag of a receive or a probe: any tag."""
 
 
 class Messages:
-    """Tagged messages, matched as MPI defines it: a receive takes the message sent first among
-    those of its source and tag, a message goes to the receive posted first among those it fits.
+    """Tagged messages, which match as in MPI.
 
-    Only bytes are compared, not types.  Any number of threads may send and receive at once, also
-    while one is in a collective.
+    A receive takes the earliest sent message with its source and tag, and a message goes to the
+    earliest posted receive that it fits.  Only sizes in bytes are compared, not types.  Any number
+    of threads may send and receive at the same time, also while one of them is in a collective.
     """
 
     _core: _core.Communicator
@@ -61,7 +61,7 @@ class Messages:
     def probe(
         self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, timeout: float | None = None
     ) -> Message:
-        """Waits until `recv` would find a message, and tells which, without receiving it."""
+        """Waits until there is a matching message, and describes it without receiving it."""
         return Message(*self._core.probe(source, tag, timeout))
 
     def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Message | None:

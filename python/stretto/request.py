@@ -29,9 +29,9 @@ class Request:
         self._result = result
 
     def wait(self, timeout: float | None = None) -> np.ndarray | None:
-        """Waits for the end; the result, as the blocking call returns it.
+        """Waits for the end, and returns the result of the blocking call.
 
-        timeout: as of blocking calls, from now on.  Raises what the blocking call raises.
+        timeout: as in blocking calls, from now on.  Raises the errors of the blocking call.
         """
         self._core.wait(timeout)
         return self._result
@@ -45,7 +45,8 @@ class PersistentRequest(Request):
     """A collective that is planned once and started as often as wanted."""
 
     def start(self) -> PersistentRequest:
-        """Starts it again, with what is in the arrays now.  Raises ArgumentError if it runs."""
+        """Starts it again, with the present contents of the arrays.  Raises ArgumentError if it
+        runs."""
         self._core.start()
         return self
 
@@ -69,7 +70,7 @@ class MessageRequest:
         self._core = core
 
     def wait(self, timeout: float | None = None) -> Message | None:
-        """Waits for the end; what was received, or None of a send.
+        """Waits for the end, and returns the received message, or None for a send.
 
         timeout: as of blocking calls, from now on.  Raises what the blocking call raises.
         """

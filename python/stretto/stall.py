@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hearing of a rank that does not come, long before a call is given up for it."""
+"""The stall callback: reports a rank that does not come, long before the call times out."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from stretto.errors import ArgumentError
 
 
 class Stall(NamedTuple):
-    """A call in which this rank waits for longer than earlier calls explain."""
+    """A call in which this rank waits much longer than in earlier similar calls."""
 
     text: str
-    """All of it in a sentence."""
+    """The whole report in a sentence."""
     collective: str
     """With its arguments: "allreduce(8192 x float32, sum)"."""
     call: int
-    """Its number, as errors tell it."""
+    """Its number, as in errors."""
     rank: int
-    """This one."""
+    """This rank."""
     ranks: tuple[int, ...]
-    """That have not come; if all have, those that get nothing done, if any."""
+    """Ranks that have not come; if all have come, ranks that make no progress."""
     all_came: bool
     """No rank is missing."""
     lowest: bool
-    """No lower rank waits on this host: to tell of it once."""
+    """This is the lowest rank that waits on this host, so that one rank can log it."""
     waited_seconds: float
-    """Since this rank got anything done last."""
+    """Since this rank made progress last."""
     longest_seconds: float
-    """The longest such wait before, in calls of the same kind."""
+    """The longest earlier wait in similar calls."""
 
 
 class StallCallback:
@@ -40,17 +40,16 @@ class StallCallback:
     def set_stall_callback(
         self, callback: Callable[[Stall], None] | None, factor: float = 10.0, floor: float = 1.0
     ) -> None:
-        """From now on `callback` hears of each collective in which this rank waits too long.
+        """Sets a callback for each collective in which this rank waits too long.
 
-        That is longer than `factor` times the longest wait in earlier calls of the same kind, and
-        `floor` seconds on top.  It is called once for a call, by the thread that waits, with a
-        `Stall`; the call goes on, and ends as if nothing had been said (STRETTO_TIMEOUT is what
-        ends it).  It may take as long as it likes, but meanwhile this rank gets nothing done, and
-        it may not use this communicator but for `rank` and `size`.  What it raises goes to
-        `sys.unraisablehook`.  It takes the place of the line on standard error that
-        STRETTO_STALL_WARNING asks for; None: no callback.  Local.  Raises ArgumentError for a
-        factor below 0 or a floor that is not above 0, and while another thread is inside.
-        docs/arrivals.md.
+        Too long is longer than `factor` times the longest wait of earlier similar calls, plus
+        `floor` seconds.  The thread that waits calls it with a `Stall`, once for each call.  The
+        call goes on and ends as it would have; STRETTO_TIMEOUT still holds.  The callback may take
+        any time, but this rank makes no progress meanwhile.  It may use only `rank` and `size` of
+        this communicator.  An exception that it raises goes to `sys.unraisablehook`.  It replaces
+        the line on standard error that STRETTO_STALL_WARNING asks for.  None: no callback.  Local.
+        Raises ArgumentError for a factor below 0 or a floor that is not above 0, and while another
+        thread is in a call.  docs/arrivals.md.
         """
         if callback is None:
             self._core.set_stall_callback(None, factor, floor)

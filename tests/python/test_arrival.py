@@ -86,14 +86,14 @@ def test_any_rank_may_be_late_to_a_call(ranks):
 def test_what_is_told_half_way():
     """What a rank's halves say of when it comes: the truth, or any other time."""
     skew = Skew("one-late", 0.02)
-    assert (skew.told("none", 0.1, 3, 50) == 0).all()
-    assert (skew.told("right", 0.1, 3, 50) == 0.5).all()
-    wrong = skew.told("wrong", 0.1, 3, 50)
+    assert (skew.announced("none", 0.1, 3, 50) == 0).all()
+    assert (skew.announced("right", 0.1, 3, 50) == 0.5).all()
+    wrong = skew.announced("wrong", 0.1, 3, 50)
     half = (0.1 + skew.delays(3, 50)) / 2
     ends = half / wrong
     assert (ends >= 0.1 - 1e-9).all() and (ends <= 0.12 + 1e-9).all()
     assert np.ptp(ends[1]) > 0.01
-    assert (skew.told("wrong", 0, 3, 50) <= 1).all()
+    assert (skew.announced("wrong", 0, 3, 50) <= 1).all()
 
 
 def test_a_ratio_of_paired_times():

@@ -149,7 +149,7 @@ def test_clocks_of_other_hosts_are_aligned_by_calls(three, tmp_path):
     files[1].write_text(json.dumps(trace))
     found, said = merged(tmp_path / "copy", tmp_path)
     assert found["otherData"]["clocks"][1]["how"] == "unknown"
-    assert "nothing tells what its clock is apart" in said
+    assert "its clock offset from the others is not known" in said
 
 
 @pytest.mark.parametrize("ending, magic", [("png", b"\x89PNG"), ("svg", b"<?xml")])

@@ -25,8 +25,8 @@ from stretto.cli.launcher import Options, in_job, launch_again
 from stretto.cli.measure import Bench, Case
 from stretto.cli.rows import ARRIVALS, ARRIVALS_UNITS, Printer
 from stretto.cli.skew import (
+    ANNOUNCED,
     KINDS,
-    TOLD,
     Clock,
     Late,
     Skew,
@@ -70,29 +70,29 @@ BALANCED = "balanced"  # what auto is where nothing is known of arrivals
     "--algorithms",
     default="ring,chain,pre_reduced_ring,late_rooted,auto",
     show_default=True,
-    help="Names, with commas; balanced is what auto chooses where nothing is known of arrivals.",
+    help="Names, with commas; balanced is the choice of auto if arrivals are not known.",
 )
 @click.option(
     "--reference",
     default="ring",
     show_default=True,
     metavar="NAME",
-    help="The one of them that speed-ups are over.",
+    help="The algorithm to which speed-ups refer.",
 )
 @click.option("--iters", type=click.IntRange(1), help="Calls of each.  [default: 2 s, 5 to 256]")
 @click.option("--compute", type=TIME, help="Computation before a call.  [default: delay + 100ms]")
 @click.option(
     "--edge",
-    type=click.Choice(TOLD),
+    type=click.Choice(ANNOUNCED),
     default="right",
     show_default=True,
-    help="What ranks tell when half of their computation is done (docs/arrivals.md); wrong: as if "
-    "they came at random times.",
+    help="What ranks announce when half of their computation is done (docs/arrivals.md); wrong: "
+    "random times.",
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the results to FILE (- prints).")
 @click.option("--plot", "plot_path", metavar="PNG", help="Draw the results.")
 def arrival(ranks: int | None, pin: bool, **options: Any) -> None:
-    """Times allreduces of floats that ranks come to at different times, and checks every result.
+    """Times allreduces of floats at which ranks arrive at different times; checks every result.
 
     \b
     stretto bench arrival -n 4 --delays 0,10ms,50ms
@@ -102,8 +102,8 @@ def arrival(ranks: int | None, pin: bool, **options: Any) -> None:
     It is the benchmark of Proficz (2018), figure 9: computation is emulated by sleep, and each rank
     comes by its delay after a moment that all agree on.  Algorithms take turns, after five calls
     that do not count.  Between hosts, chain (the paper's SLT), pre_reduced_ring (its PRR) and
-    late_rooted are made for the arrivals of the last calls and for what ranks have told half-way,
-    and auto may choose them.
+    late_rooted are made for the arrivals of the last calls and for what ranks have announced
+    half-way, and auto may choose them.
 
     elapsed: from a rank's arrival to its finish, mean over ranks and calls; σ: its standard
     deviation over calls; speed-up: the reference's over it, and ±, half of its 95 % interval, as

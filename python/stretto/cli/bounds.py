@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What no allreduce can do faster, if ranks come at different times.
+"""Lower bounds for every allreduce, if ranks arrive at different times.
 
 Bounds of a network in which nothing is sent to a rank that has not come are those of `stretto
 simulate` (src/simulate/lower_bound.hpp).  In truth its host takes in what comes for it, as far as

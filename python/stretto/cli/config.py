@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`stretto config`: where the library is, for those who build against it."""
+"""`stretto config`: where the library is, for building against it."""
 
 from __future__ import annotations
 

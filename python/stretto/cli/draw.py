@@ -28,7 +28,9 @@ MOST_MESSAGES = 20_000
 @click.option("--block", type=click.IntRange(0), help="Make this block stand out on its way.")
 @click.option("--root", type=click.IntRange(0), default=0, help="Of reduce and broadcast.")
 @collective_option
-@click.option("--json", "as_json", is_flag=True, help="Print what would be drawn.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the events or the grid instead of drawing."
+)
 @network_options
 def draw(
     schedules: tuple[str, ...],

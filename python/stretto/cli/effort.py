@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What work on schedules of many ranks takes, told before it begins."""
+"""Estimates the time and memory of work on schedules of many ranks before it begins."""
 
 from __future__ import annotations
 

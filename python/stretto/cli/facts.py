@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `stretto info` tells, section by section: what its JSON holds (docs/info.md)."""
+"""The contents of `stretto info`, section by section, as in its JSON (docs/info.md)."""
 
 from __future__ import annotations
 
@@ -166,15 +166,16 @@ SECTIONS: dict[str, Callable[[], Any]] = {
 }
 
 
-def failures(told: dict[str, Any]) -> list[str]:
-    """What keeps jobs from running, in sentences; what only makes them slower is none."""
+def failures(facts: dict[str, Any]) -> list[str]:
+    """The reasons why jobs cannot run, as sentences.  Conditions that only make jobs slower do not
+    count."""
     broken = []
-    if not told.get("memory", {}).get("enough", True):
+    if not facts.get("memory", {}).get("enough", True):
         broken.append("there is not enough memory for a job")
-    for transport in told.get("transports", []):
+    for transport in facts.get("transports", []):
         if not transport["ok"]:
             broken.append(f"{transport['name']} does not work")
-    network = told.get("network")
+    network = facts.get("network")
     if network and network["interfaces_problem"]:
         broken.append("STRETTO_IFACE cannot be read")
     elif network and network["way"]["problem"]:
@@ -183,7 +184,7 @@ def failures(told: dict[str, Any]) -> list[str]:
         broken.append("the secret cannot be used")
     broken += [
         f"{each['name']} cannot be read"
-        for each in told.get("settings", [])
+        for each in facts.get("settings", [])
         if each["error"] and each["type"] != "unknown"
     ]
     return broken

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`stretto info`: what Stretto is, finds and goes by on this machine."""
+"""`stretto info`: version, machine and settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN_CACHES = 8
     "--markdown", is_flag=True, help="Print the reference of all settings, docs/settings.md."
 )
 def info(sections: tuple[str, ...], as_json: bool, markdown: bool) -> None:
-    """Tells what Stretto is, what it finds on this machine, and every setting in force.
+    """Shows this build of Stretto, what it finds on this machine, and every setting in force.
 
     \b
     stretto info
@@ -45,12 +45,12 @@ def info(sections: tuple[str, ...], as_json: bool, markdown: bool) -> None:
             raise click.UsageError("--markdown is of settings, and no JSON")
         click.echo(_core.settings_page(), nl=False)
         return
-    told = {name: SECTIONS[name]() for name in SECTIONS if not sections or name in sections}
-    broken = failures(told)
+    facts = {name: SECTIONS[name]() for name in SECTIONS if not sections or name in sections}
+    broken = failures(facts)
     if as_json:
-        write_json("-", {**told, "failures": broken})
+        write_json("-", {**facts, "failures": broken})
     else:
-        for name, found in told.items():
+        for name, found in facts.items():
             console().print(f"[bold]{name}[/bold]")
             SHOWN[name](found)
         for each in broken:

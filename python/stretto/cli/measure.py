@@ -185,14 +185,14 @@ class Bench:
         algorithm: str | None = None,
         common_clock: bool = True,
         compute: float = 0.0,
-        told: float = 0.0,
+        announced: float = 0.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Seconds at which each rank (row) comes to each call (column), and is done with it, after
         those without delay come.  All compute for a while before; half-way they tell others that
         this part of it is done (0: they tell nothing).  By the clock that ranks have in common, or
         by one of each that begins when a barrier ends."""
         core, name = self._comm._core, algorithm or self._case.algorithm
-        times = core.time_skewed(*self._arguments(), name, delays, common_clock, compute, told)
+        times = core.time_skewed(*self._arguments(), name, delays, common_clock, compute, announced)
         times = times.reshape(self._comm.size, len(delays), 2)
         return times[:, :, 0], times[:, :, 1]
 

@@ -64,7 +64,7 @@ def parse_calls(text: str) -> str:
     help="Serve all but these.",
 )
 @click.option("--library", is_flag=True, help="Print the path of the library, and run nothing.")
-@click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the command without running it.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="COMMAND...")
 def mpi(
     report: bool,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`--pattern`: ranks that come to a simulated call at different times.
+"""`--pattern`: the times at which ranks arrive at a simulated call.
 
 The first two are those of `stretto bench --skew` (skew.py).
 """

@@ -25,7 +25,7 @@ SHOWN = 5
 @click.option("--plot", metavar="FILE", help="Draw those that are shown (.png, .svg or .pdf).")
 @click.option("--job", metavar="ID", help="Which, if the folder has reports of several.")
 def report(folder: str, top: int, as_json: bool, plot: str | None, job: str | None) -> None:
-    """Tells which ranks come late to which calls, and what it costs the others.
+    """Shows which ranks come late to which calls, and what it costs the others.
 
     \b
     STRETTO_REPORT=late stretto run -n 4 python train.py
@@ -137,8 +137,8 @@ def remarks(ranks: list[dict[str, Any]], found: list[Site], top: int) -> list[st
         lines.append(f"more call sites: {len(found) - top}; --top {len(found)} shows all")
     if not all(site.clocks_known for site in found):
         lines.append(
-            "nothing tells what the clocks of the hosts are apart: the ranks find that out in the "
-            "first second or two of a job"
+            "the clock offsets of the hosts are not known: ranks measure them in the first second "
+            "or two of a job"
         )
     if left_out := sum(each["left_out"] for each in ranks):
         lines.append(f"{left_out} calls are of still other sites, for which there was no room")

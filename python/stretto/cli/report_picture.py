@@ -37,10 +37,10 @@ def draw_lateness(axes: Any, site: Site) -> None:
     late = late_by(site.came) * 1e-6
     most = np.argsort(-late.mean(axis=0), kind="stable")[:TOLD_APART]
     for index, noted in enumerate(site.ranks):
-        told = index in most
+        shown = index in most
         axes.plot(
-            site.numbers, late[:, index], ".", ms=3, zorder=2 if told else 1,
-            color=None if told else "0.8", label=f"rank {noted.rank}" if told else None,
+            site.numbers, late[:, index], ".", ms=3, zorder=2 if shown else 1,
+            color=None if shown else "0.8", label=f"rank {noted.rank}" if shown else None,
         )  # fmt: skip
     what = f"{site['collective']}, {site['count']} x {site['dtype']}" if site["dtype"] else (
         site["collective"]

@@ -88,7 +88,7 @@ ARRIVALS_UNITS = "times in ms"
 
 
 class Printer:
-    """Says what is measured, then row by row what came out."""
+    """Prints the head of the table, then a row for each result."""
 
     def __init__(self, speaks: bool, columns: Sequence[Column]):
         self._speaks = speaks

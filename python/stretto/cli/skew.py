@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls that ranks come to at different times: `stretto bench --skew` and `stretto bench arrival`.
+"""Calls at which ranks arrive at different times: `stretto bench --skew` and `bench arrival`.
 
 Source: the benchmark of Proficz, "Improving all-reduce collective operations for imbalanced process
 arrival patterns", J. Supercomputing 2018, section 5.1 and figure 9 (modes one-late and rand-late;
@@ -31,7 +31,7 @@ KINDS = ("one-late", "rand-late", "moving-late", "any-late")
 # Calls to which the same rank is late in moving-late: a habit is known by then, and given up.
 STAY = 8
 # What ranks tell when half of their computation is done.
-TOLD = ("right", "wrong", "none")
+ANNOUNCED = ("right", "wrong", "none")
 # Calls before those that count: after the third it begins to be decided what serves for such
 # arrivals (docs/arrivals.md), which is planned after the fourth.
 REHEARSALS = 5
@@ -66,7 +66,7 @@ class Skew:
         fewest = 3 * STAY if self.kind == "moving-late" else FEWEST
         return int(np.clip(BUDGET / max(seconds, 1e-4), fewest, MOST))
 
-    def told(self, what: str, compute: float, ranks: int, calls: int) -> np.ndarray:
+    def announced(self, what: str, compute: float, ranks: int, calls: int) -> np.ndarray:
         """The part of its computation that each rank says is done, of each call, when half of it
         is; 0: it says nothing.  wrong: as if it came to the call at a random time."""
         if what != "wrong":
@@ -136,14 +136,16 @@ def late_calls(
     calls: int,
     clock: Clock,
     compute: float = 0.0,
-    told: str = "none",
+    announced: str = "none",
 ) -> dict[str, Late]:
-    """Calls of each algorithm that is asked for, by its label; they take turns: in a turn all have
-    the same arrivals.  Every
-    result is checked.  told: what ranks say when half of their computation is done.  Collective."""
+    """Calls of each requested algorithm, by its label.
+
+    Algorithms take turns; in a turn all have the same arrivals.  Every result is checked.
+    announced: what ranks announce when half of their computation is done.  Collective.
+    """
     late = skew.delays(comm.size, REHEARSALS + calls)
     lead = max(compute, clock.lead)
-    said = skew.told(told, lead, comm.size, REHEARSALS + calls)
+    said = skew.announced(announced, lead, comm.size, REHEARSALS + calls)
     times: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {label: [] for label in asked}
     wrong = np.zeros(len(asked), np.int64)
     for delay, part in zip(late[comm.rank].tolist(), said[comm.rank].tolist(), strict=True):

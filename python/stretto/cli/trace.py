@@ -22,7 +22,7 @@ job_option: Callable[[Any], Any] = click.option(
 
 @click.group()
 def trace() -> None:
-    """Shows what the ranks of a job did and for whom they waited.
+    """Shows what the ranks of a job did, and for which ranks they waited.
 
     \b
     STRETTO_TRACE=traces stretto run -n 4 python train.py
@@ -101,7 +101,7 @@ def remarks(traces: list[Trace], alignments: dict[int, Alignment]) -> list[str]:
             lines.append(f"rank {each.rank} has not ended its trace: it was killed, or runs")
     for rank, alignment in alignments.items():
         if alignment.how == "unknown":
-            lines.append(f"rank {rank}: nothing tells what its clock is apart from the others'")
+            lines.append(f"rank {rank}: its clock offset from the others is not known")
         elif alignment.error:
             lines.append(
                 f"rank {rank}: its clock is aligned by {alignment.how}, give or take "

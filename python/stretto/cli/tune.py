@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`stretto tune`: measures the network and what calls take, for a profile that jobs go by."""
+"""`stretto tune`: measures the network and the times of calls, for a profile that jobs use."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ KIND = ("collective", "ranks", "hosts", "host_of")  # by which profiles tell cal
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (times in seconds).")
 def tune(ranks: int | None, pin: bool, output: Path, **options: Any) -> None:
-    """Measures what calls take, and writes a profile by which jobs then choose.
+    """Measures the times of calls, and writes a profile by which jobs then choose algorithms.
 
     \b
     stretto tune -n 4 --seconds 20

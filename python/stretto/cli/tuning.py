@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the ranks of `stretto tune` do: time the algorithms that are close, in turns.
+"""The ranks of `stretto tune`: they time the algorithms with close prices, in turns.
 
 All ranks measure alike.  How long that goes on is a matter of time, which each sees for itself; so
 rank 0 decides, and tells the others.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ranks put into a collective, and its right answer: exact in every type and order.
+"""Contributions of ranks to a collective, and its right answer: exact in every type and order.
 
 Values depend on rank and index, so that a block in the wrong place is seen, and no result is the
 same whatever the ranks give.  Whole numbers are folded in the type itself, where integers wrap.

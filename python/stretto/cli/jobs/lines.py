@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lines of many ranks on one terminal, whole and told apart."""
+"""Prints lines of many ranks on one terminal, each line whole and with its rank."""
 
 from __future__ import annotations
 
