@@ -151,6 +151,12 @@ private:
             std::optional<Lowered> alike = lower_alike(schedule_, position_, lowering);
             lowered = alike ? std::move(*alike) : lower(schedule_, lowering);
             sequence = order(lowered, ordering);
+            if (!sequence && !lowered.symmetry && ordering.publishing == Publishing::by_op) {
+                ordering.publishing = Publishing::by_reader;
+                sequence = order(lowered, ordering);
+                if (!sequence)
+                    ordering.publishing = Publishing::by_op;
+            }
             return sequence.has_value();
         };
         while (!attempt() && lowering.slice >= 2 * kThinnestBytes)
@@ -159,7 +165,7 @@ private:
             // Sends messages one by one, each only when its reader is ready.  The schedule was
             // proved this way, so it cannot deadlock.
             lowering.fuse = false;
-            ordering.granted = true;
+            ordering.publishing = Publishing::granted;
             attempt();
         }
         if (!sequence)
@@ -180,7 +186,8 @@ private:
         for (Position rank = 0; rank < schedule_.ranks; ++rank)
             made.totals.push_back(sequence->total[lowered.index(rank)]);
         made.slice = lowering.slice;
-        made.how = lowering.slice * 4 + (lowering.fuse ? 2 : 0) + (lowering.commutes ? 1 : 0);
+        made.how = mix(lowering.slice * 4 + (lowering.fuse ? 2 : 0) + (lowering.commutes ? 1 : 0),
+                       static_cast<std::uint64_t>(ordering.publishing));
         return made;
     }
 

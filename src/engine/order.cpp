@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <queue>
 
 namespace stretto::engine {
@@ -13,7 +14,8 @@ using transport::extent;
 namespace {
 
 using Round = std::int64_t;
-using Key = std::pair<std::int64_t, std::int32_t>; // (layer, op) and pass: the lowest goes first
+// (layer, op or reader) and pass: the lowest goes first.
+using Key = std::pair<std::int64_t, std::int32_t>;
 using Ready = std::priority_queue<Key, std::vector<Key>, std::greater<>>;
 
 struct PassState {
@@ -41,7 +43,8 @@ struct Arrival { // a cell that can be counted on from a round on
 class Player {
 public:
     Player(const Lowered &lowered, const OrderOptions &options)
-        : lowered_(lowered), options_(options), states_(lowered.passes.size()) {
+        : lowered_(lowered), options_(options),
+          granted_(options.publishing == Publishing::granted), states_(lowered.passes.size()) {
         const std::size_t positions = lowered.passes.size();
         order_.sequence.resize(positions);
         order_.rank_of.resize(positions);
@@ -100,7 +103,7 @@ private:
                     static_cast<std::int32_t>(i));
             for (const Operand &operand : passes[i].operands)
                 mine.waits_cells += operand.owner >= 0;
-            if (options_.granted && passes[i].publish >= 0)
+            if (granted_ && passes[i].publish >= 0)
                 mine.waits_grants = state.unread[static_cast<std::size_t>(passes[i].publish)];
         }
     }
@@ -109,7 +112,7 @@ private:
     void settle_local(std::size_t p, std::size_t i) {
         if (states_[p].passes[i].waits_local > 0)
             return;
-        if (options_.granted)
+        if (granted_)
             for (const Operand &operand : pass(p, i).operands)
                 if (operand.owner >= 0) {
                     const std::size_t owner = lowered_.index(operand.owner);
@@ -127,9 +130,21 @@ private:
             return;
         mine.waits_local = -1; // queued once
         const Pass &what = pass(p, i);
-        const Key key{(static_cast<std::int64_t>(what.layer) << 32) + what.op,
+        const Key key{(static_cast<std::int64_t>(what.layer) << 32) + turn(p, what),
                       static_cast<std::int32_t>(i)};
         (what.publish >= 0 ? states_[p].publishing : states_[p].quiet).push(key);
+    }
+
+    // Of a pass within its layer.
+    std::int64_t turn(std::size_t p, const Pass &what) const {
+        if (options_.publishing != Publishing::by_reader || what.publish < 0)
+            return what.op;
+        const Readers &readers =
+            lowered_.publishes[p][static_cast<std::size_t>(what.publish)].readers;
+        Position first = std::numeric_limits<Position>::max();
+        for (const Reader &reader : readers)
+            first = std::min(first, reader.position);
+        return first;
     }
 
     void deliver(Round round) {
@@ -158,7 +173,7 @@ private:
         const bool passes_on = std::any_of(what.operands.begin(), what.operands.end(),
                                            [](const Operand &each) { return each.owner >= 0; });
         const std::size_t capacity =
-            passes_on || options_.granted ? options_.ring_bytes : options_.ring_bytes / 2;
+            passes_on || granted_ ? options_.ring_bytes : options_.ring_bytes / 2;
         const auto publish = static_cast<std::size_t>(what.publish);
         const Extent end = state.head + extent(lowered_.publishes[p][publish].length);
         return end.cells <= state.tail.cells + capacity && end.bulk <= state.tail.bulk + capacity;
@@ -206,6 +221,7 @@ private:
 
     const Lowered &lowered_;
     const OrderOptions &options_;
+    const bool granted_;
     std::vector<PositionState> states_;
     std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
     Order order_;

@@ -20,10 +20,21 @@ struct Order {
     std::vector<transport::Extent> total;              // by index: of the whole call
 };
 
+// Which of the cells of a layer a position publishes first.
+//
+// In a direct exchange each position begins with the next one.  A pass that reads a cell of every
+// position can run only when the slowest of them has come round to it: rings must hold whole
+// vectors.  If all positions publish for position 0 first, then for 1, rings of a few cells do.
+enum class Publishing : std::uint8_t {
+    by_op,     // as in the position's own program
+    by_reader, // for the lowest position first; not where one position stands for all
+    granted,   // as in the program, each cell when all its readers are ready to take it
+};
+
 struct OrderOptions {
     std::size_t ring_bytes = 1 << 21;
     std::int32_t latency = 2; // rounds until a published cell is counted on
-    bool granted = false;     // publish only cells that every reader is ready to take
+    Publishing publishing = Publishing::by_op;
 };
 
 // Plays all positions in rounds, one pass each, within the capacity of the rings; each position

@@ -78,21 +78,44 @@ TEST_CASE("an order can be played at any speeds, however small the rings") {
                 lowering.slice = ring / 8;
                 OrderOptions ordering;
                 ordering.ring_bytes = ring;
-                Lowered lowered = lower(schedule, lowering);
-                std::optional<Order> found = order(lowered, ordering);
-                if (!found) {
-                    lowering.fuse = false;
-                    ordering.granted = true;
-                    lowered = lower(schedule, lowering);
-                    found = order(lowered, ordering);
-                }
                 CAPTURE(schedule.name);
                 CAPTURE(ranks);
                 CAPTURE(ring);
-                REQUIRE(found);
-                for (unsigned seed = 0; seed < 5; ++seed)
-                    CHECK(plays(lowered, *found, ring, seed));
+                for (const Publishing publishing :
+                     {Publishing::by_op, Publishing::by_reader, Publishing::granted}) {
+                    lowering.fuse = publishing != Publishing::granted;
+                    ordering.publishing = publishing;
+                    const Lowered lowered = lower(schedule, lowering);
+                    const std::optional<Order> found = order(lowered, ordering);
+                    if (publishing == Publishing::granted)
+                        REQUIRE(found);
+                    for (unsigned seed = 0; found && seed < 5; ++seed)
+                        CHECK(plays(lowered, *found, ring, seed));
+                }
             }
+}
+
+TEST_CASE("rings need not hold what a rank has for all others") {
+    for (const schedule::Position ranks : {5, 8, 13, 16, 24}) {
+        LowerOptions lowering;
+        lowering.count = static_cast<std::size_t>(ranks) * 1024;
+        OrderOptions ordering;
+        ordering.ring_bytes = 1 << 14; // of new data two of the cells that a rank publishes fit
+        const Lowered lowered = lower(test::direct(ranks), lowering);
+        CAPTURE(ranks);
+        CHECK_FALSE(order(lowered, ordering));
+        ordering.publishing = Publishing::by_reader;
+        const std::optional<Order> found = order(lowered, ordering);
+        REQUIRE(found);
+        for (unsigned seed = 0; seed < 5; ++seed)
+            CHECK(plays(lowered, *found, ordering.ring_bytes, seed));
+        // So the plan has no more steps than with rings that hold everything.
+        PlanOptions options;
+        options.count = lowering.count;
+        const std::size_t steps = compile(test::direct(ranks), 1, options)->steps.size();
+        options.ring_bytes = std::size_t{1} << 16; // slices are an eighth of it
+        CHECK(compile(test::direct(ranks), 1, options)->steps.size() == steps);
+    }
 }
 
 TEST_CASE("a ring of half the ranks' slices needs order, not luck") {
