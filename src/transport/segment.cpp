@@ -17,7 +17,9 @@ namespace stretto::transport {
 Segment::Segment(std::shared_ptr<Mapping> mapping, const Placement &placement)
     : mapping_(std::move(mapping)), placement_(placement), header_(&mapping_->header()),
       lines_(mapping_->lines()), news_(mapping_->news()), news_words_(mapping_->news_words()),
-      ring_bytes_(header_->ring_bytes) {
+      ring_bytes_(header_->ring_bytes),
+      ranks_per_core_((header_->here + std::max(header_->cores, 1u) - 1) /
+                      std::max(header_->cores, 1u)) {
     if (!placement_.one_host())
         mirror_ = std::make_unique<Mirror>(
             ring_bytes_, static_cast<std::size_t>(ranks() - placement_.ranks_here(ranks())));

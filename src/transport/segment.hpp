@@ -18,6 +18,7 @@
 #include "base/status.hpp"
 #include "transport/cell.hpp"
 #include "transport/layout.hpp"
+#include "transport/look_pacing.hpp"
 #include "transport/mapping.hpp"
 #include "transport/mirror.hpp"
 #include "transport/placement.hpp"
@@ -60,6 +61,10 @@ public:
     // Whether a rank shares this memory.
     bool here(int rank) const { return placement_.here(rank); }
     const Placement &placement() const { return placement_; }
+    // Ranks of this host for each of its cores, rounded up.
+    unsigned ranks_per_core() const { return ranks_per_core_; }
+    // Of this rank's waiters.
+    LookPacing &look_pacing() { return look_pacing_; }
     // The way to the ranks of other hosts; null if there are none.
     Bridge *bridge() const { return bridge_; }
     void set_bridge(Bridge *bridge) { bridge_ = bridge; }
@@ -141,6 +146,8 @@ private:
     std::atomic<std::uint64_t> *const news_;
     const std::size_t news_words_; // of each rank: a whole number of lines
     const std::size_t ring_bytes_;
+    const unsigned ranks_per_core_;
+    LookPacing look_pacing_;
     std::vector<std::byte *> cells_; // by rank
 };
 

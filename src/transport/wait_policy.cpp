@@ -2,6 +2,7 @@
 #include "transport/wait_policy.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <sched.h>
 
 #include "base/call_scope.hpp"
@@ -16,6 +17,15 @@ namespace stretto::transport {
 namespace {
 
 constexpr std::uint64_t kNapNs = 20'000'000; // sleepers check the communicator this often
+// All ranks of a core together give way to one another this often before they sleep.
+constexpr int kMostYields = 8000;
+
+std::uint64_t processor_ns() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_nsec);
+}
 
 } // namespace
 
@@ -39,7 +49,9 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
     }
     // 2. Yield: another rank may be waiting for this core.
     const bool bridged = segment.bridge() != nullptr;
-    for (int i = 0; bridged ? waited() < policy.looks_ns : i < policy.yields; ++i) {
+    const int yields =
+        std::min(policy.yields, kMostYields / static_cast<int>(segment.ranks_per_core()));
+    for (int i = 0; bridged ? waited() < policy.looks_ns : i < yields; ++i) {
         sched_yield();
         if (attempt())
             return;
@@ -48,13 +60,13 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
     }
     // 3. Sleep until the doorbell rings.
     const std::uint64_t suspicious = bridged ? segment.bridge()->suspicious_ns() : kSuspiciousNs;
-    const std::uint64_t first = std::min(suspicious, kNapNs);
     for (std::uint64_t looked = 0;;) {
+        const std::uint64_t rest = std::max(suspicious, segment.look_pacing().rest_ns());
         Doorbell bell(segment, rank);
         bell.announce();
         const bool success = waitable.attempt();
         if (!success && !segment.failed())
-            bell.sleep(std::min(idling.at_most(looked == 0 ? first : kNapNs),
+            bell.sleep(std::min(idling.at_most(looked == 0 ? rest : std::max(rest, kNapNs)),
                                 waitable.longest_nap())); // it carries
         bell.withdraw();
         if (success || waitable.attempt())
@@ -64,9 +76,11 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
         interruption_point();
         if (idling.wanted())
             idling.turn(now_ns());
-        if (waited() - looked >= suspicious) {
+        if (waited() - looked >= rest) {
             looked = waited();
+            const std::uint64_t before = processor_ns();
             waitable.diagnose(looked);
+            segment.look_pacing().record(processor_ns() - before, segment.ranks_per_core());
         }
     }
 }
