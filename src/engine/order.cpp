@@ -43,8 +43,8 @@ struct Arrival { // a cell that can be counted on from a round on
 class Player {
 public:
     Player(const Lowered &lowered, const OrderOptions &options)
-        : lowered_(lowered), options_(options),
-          granted_(options.publishing == Publishing::granted), states_(lowered.passes.size()) {
+        : lowered_(lowered), options_(options), granted_(options.publishing == Publishing::granted),
+          states_(lowered.passes.size()) {
         const std::size_t positions = lowered.passes.size();
         order_.sequence.resize(positions);
         order_.rank_of.resize(positions);

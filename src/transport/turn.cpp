@@ -11,8 +11,8 @@ namespace stretto::transport {
 
 Turn::Turn(const Segment &segment, int rank)
     : file_(open(("/proc/self/fd/" + std::to_string(segment.fd())).c_str(), O_RDWR | O_CLOEXEC)) {
-    // From look to look.  If many ranks wait, one of them finds a free turn soon, and each look takes
-    // the core from a rank that has a turn.
+    // From look to look.  If many ranks wait, one of them finds a free turn soon, and each look
+    // takes the core from a rank that has a turn.
     constexpr unsigned kShortestUs = 100, kLongestUs = 5'000, kForEachRankUs = 1'000;
     const unsigned longest_us = std::max(kLongestUs, kForEachRankUs * segment.ranks_per_core());
     const auto turns = static_cast<int>(std::max(1u, segment.header().cores));
