@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What differs between the binary interfaces of MPI libraries, as data: one code serves them all.
+// The differences between the binary interfaces of MPI libraries, as data: one code handles all of
+// them.
 //
 // All of them pass handles in registers, as pointers or as 32-bit integers, and counts as integers.
 // So a function of one signature, whose handles are as wide as pointers, can stand for
@@ -48,10 +49,10 @@ struct Abi {
 };
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "handles of 32 bits are loaded so");
 
-// What the process has loaded.
+// The MPI library that the process has loaded.
 struct Loaded {
     bool known = false;
-    std::string why;         // not known: what was found instead
+    std::string why;         // not known: the libraries found instead
     std::string soname;      // "libmpi.so.40"
     void *library = nullptr; // for dlsym
     Abi abi;

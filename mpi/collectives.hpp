@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The blocking collectives, for counts of any width and whoever calls.  `library` makes the same
-// call of the MPI library.
+// The blocking collectives, for counts of any width and from any language.  `library` makes the
+// same call of the MPI library.
 #pragma once
 
 #include <algorithm>

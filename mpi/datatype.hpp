@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What has to be known of a datatype to move elements of it.
+// The properties of a datatype that are needed to move its elements.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct Datatype {
     std::size_t size = 0;                   // bytes of the data of one element
     std::ptrdiff_t extent = 0;              // from one to the next
     // Whether `count` elements are count * size bytes from the buffer's address on, in the order of
-    // the type's signature.  Else they are packed first, which is what differs between ranks: all
-    // see equal signatures, and each may lay them out as it likes.
+    // the type's signature.  Otherwise they are packed first.  Ranks may differ in this: all see
+    // equal signatures, but each may have its own layout.
     bool dense = false;
 };
 

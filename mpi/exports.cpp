@@ -27,7 +27,7 @@ int start(Kind kind, const void *send, void *recv, int64_t count, Handle datatyp
         library);
 }
 
-// A call with long counts of a library that has none of those: with short ones, if they fit.
+// A call with long counts under a library without them: uses short counts, if they fit.
 template<class... Counts>
 bool is_short(Counts... counts) {
     return !host().large_counts && ((counts <= INT_MAX) && ...);

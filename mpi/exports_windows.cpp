@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Windows: the library makes them.  Programs with windows rely on more than they wait for: that
-// what others have done to a window before a barrier is seen after it.  Some libraries see to that
-// in their barrier, so where there are windows, ours lets them.
+// Windows: the library makes them.  Programs with windows rely on more than a barrier's wait:
+// accesses of other ranks to a window before a barrier are visible after it.  Some libraries ensure
+// that in their barrier, so if there are windows, Stretto's barrier lets the library do so.
 #include <climits>
 
 #include "front.hpp"

@@ -42,7 +42,7 @@ int raise(Handle comm, const char *call, const std::string &message) noexcept {
     int code = host.abi().error_other;
     try {
         constexpr std::size_t kMost = 255; // characters that every library takes
-        const std::string text = std::string(call) + ", served by Stretto: " + message;
+        const std::string text = std::string(call) + ", run by Stretto: " + message;
         if (const int made = code_for(host, text.substr(0, kMost)); made != 0)
             code = made;
         say(text);

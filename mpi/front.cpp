@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions that are called MPI_: to a tool behind Stretto if there is one, which calls the
-// PMPI_ functions in turn, else to those at once.  A tool may wait for requests past Stretto: what
-// can be done for Stretto's among them is done before.
+// The MPI_ functions.  They call a tool behind Stretto, if there is one, which then calls the PMPI_
+// functions; otherwise they call those directly.  A tool may wait for requests without Stretto, so
+// Stretto's requests among them are progressed before.
 #include "front.hpp"
 
 #include "requests.hpp"
@@ -13,7 +13,7 @@ using stretto::mpi::Tools;
 
 namespace {
 
-// Told apart by what they take.
+// Overloads distinguish them by their parameters.
 template<class... Arguments>
 void before_tool(Arguments...) {}
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions that stand in front of the MPI library: their names, and what they take.
+// The functions in front of the MPI library: their names and parameters.
 //
 // Both names of a function are Stretto's, MPI_Allreduce and PMPI_Allreduce: whichever a rank calls,
-// Stretto serves the call, so ranks never disagree.  Open MPI's Fortran calls (mpif.h, the modules
+// Stretto runs the call, so ranks never disagree.  Open MPI's Fortran calls (mpif.h, the modules
 // mpi and mpi_f08) are made of PMPI_ functions, those of MPICH and Intel MPI of MPI_ functions.
 //
 //     program --> MPI_Allreduce of a tool before Stretto --> PMPI_Allreduce   serves

@@ -19,7 +19,7 @@ struct Missing {
     static int call(Arguments...) {
         std::fprintf(stderr,
                      "stretto: the program calls %s, which its MPI library does not have, and "
-                     "which Stretto does not serve here\n",
+                     "which Stretto does not run here\n",
                      name);
         return kErrorOther;
     }

@@ -8,8 +8,8 @@
 
 namespace stretto::mpi {
 
-// The names without MPI_, and what they take; handles are as wide as pointers, also where they are
-// results: what is narrower fills the lower half.
+// The names without MPI_, and the parameters.  Handles are as wide as pointers, also as results:
+// narrower ones fill the lower half.
 #define STRETTO_HOST_FUNCTIONS(X)                                                                  \
     X(Init, int *, char ***)                                                                       \
     X(Init_thread, int *, char ***, int, int *)                                                    \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls that Stretto serves, and why it leaves one to the MPI library under it.
+// The calls that Stretto runs, and why it leaves a call to the MPI library below.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ enum class Kind : std::uint8_t {
 };
 inline constexpr std::size_t kKinds = 9;
 
-// As the program knows it, and as STRETTO_MPI does.
+// The name in MPI, and the name in STRETTO_MPI.
 constexpr const char *call_name(Kind kind) {
     constexpr const char *names[kKinds] = {"MPI_Allreduce",
                                            "MPI_Reduce",
@@ -42,11 +42,11 @@ constexpr std::string_view short_name(Kind kind) {
 }
 
 // All of them are the same on all ranks of a communicator for the same call of a correct program:
-// they follow from type signatures, the operation, and what the ranks have agreed on before.
-// `argument` alone is local: the library refuses such a call without asking other ranks.
+// they follow from type signatures, the operation, and earlier agreements of the ranks.  `argument`
+// alone is local: the library refuses such a call without asking other ranks.
 enum class Reason : std::uint8_t {
     served,
-    argument,      // not what MPI allows; the library says what is wrong
+    argument,      // not allowed by MPI; the library reports the error
     switched_off,  // by STRETTO_MPI
     intercomm,     // its two groups take different parts
     alone,         // one rank
@@ -62,7 +62,7 @@ inline constexpr std::size_t kReasons = 12;
 
 constexpr std::string_view words(Reason reason) {
     constexpr std::string_view all[kReasons] = {
-        "served",
+        "by Stretto",
         "arguments that MPI does not allow",
         "switched off by STRETTO_MPI",
         "an intercommunicator",

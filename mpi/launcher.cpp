@@ -17,9 +17,9 @@ namespace {
 
 constexpr const char *kKey = "stretto-preload";
 
-// PMIx, whose client library the MPI library has loaded.  What is put before PMIx_Commit goes with
-// what the MPI library puts, so Stretto stands before that function.  The layouts are those of the
-// PMIx standard since version 2.
+// PMIx, whose client library the MPI library has loaded.  Keys that are put before PMIx_Commit are
+// sent with those of the MPI library, so Stretto intercepts that function.  The layouts are those
+// of the PMIx standard since version 2.
 struct PmixProcess {
     char job[256] = "";
     std::uint32_t rank = 0;
@@ -81,7 +81,7 @@ int commit(const char *prefix) {
     Wanted wanted{prefix, {}};
     (void)dl_iterate_phdr(look_for_pmix, &wanted);
     if (wanted.found.commit == nullptr)
-        return -1; // PMIX_ERROR: nobody can have called it
+        return -1; // PMIX_ERROR: no caller can have reached it
     if (in_init.load(std::memory_order_relaxed) && wanted.found.put != nullptr &&
         wanted.found.get != nullptr) {
         PmixValue value;
@@ -97,8 +97,9 @@ class PmixLauncher : public Launcher {
 public:
     explicit PmixLauncher(const char *job) : job_(job) {}
     bool has(int rank, Ask ask) override {
-        // What the MPI library's exchange has brought is here.  Where that library asks for what it
-        // needs later, the launcher is asked, which may wait for a key that never comes.
+        // Keys that came with the MPI library's exchange are here.  If that library asks for keys
+        // later, as it needs them, this asks the launcher, which may wait for a key that never
+        // comes.
         PmixInfo here;
         std::strcpy(here.key, "pmix.optional");
         here.value.type = kPmixBool;
@@ -128,8 +129,7 @@ private:
 // left open.  Before MPI_Init and after it, the MPI library has no request on its way.
 class PmiLauncher : public Launcher {
 public:
-    // Null: the launcher does not speak it, or the MPI library has been told to speak another
-    // version.
+    // Null: the launcher does not speak it, or the MPI library is set to another version.
     static std::unique_ptr<PmiLauncher> connect(bool publish) {
         const char *const file = std::getenv("PMI_FD");
         if (file == nullptr || std::getenv("MPI_LOCALNRANKS") == nullptr) // which Hydra sets

@@ -54,7 +54,8 @@ bool is_first_rank() {
     return true;
 }
 
-// A tool before Stretto may call the MPI library past it.  Nobody would know why nothing is served.
+// A tool before Stretto may call the MPI library directly.  Without this message, the user would
+// not know why Stretto runs no calls.
 [[gnu::destructor]] void say_if_not_reached() {
     if (reached.load(std::memory_order_relaxed) || !is_first_rank())
         return;
@@ -64,7 +65,7 @@ bool is_first_rank() {
                   : nullptr;
     int flag = 0;
     if (initialized != nullptr && initialized(&flag) == 0 && flag != 0)
-        say("nothing was served: the program's MPI_Init has not come to Stretto; a tool that is "
+        say("Stretto ran no calls: the program's MPI_Init did not reach it; a tool that is "
             "linked in, or stands before libstretto_mpi.so in LD_PRELOAD, calls the MPI library "
             "by other names than PMPI_...");
 }

@@ -128,8 +128,9 @@ Handle Names::handle_of(const AnyRow &row) const {
     return 0;
 }
 
-// What Stretto reduces itself.  What it does not know (long double, LOGICAL of Fortran, whose truth
-// is the compiler's) it moves, and the library under it reduces.
+// The types and operations that Stretto reduces itself.  It moves elements of all others (long
+// double, LOGICAL of Fortran, whose truth values depend on the compiler), and the library below
+// reduces them.
 std::optional<stretto_dtype> Names::dtype_of(const Row &row, std::size_t size) {
     using Choice = std::pair<std::size_t, stretto_dtype>;
     const auto by_size = [size](std::initializer_list<Choice> choices) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The datatypes and operations that MPI defines, by the handles that each binary interface gives
-// them, and what Stretto calls them.
+// The datatypes and operations that MPI defines: their handles in each binary interface, and their
+// names in Stretto.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace stretto::mpi {
 // MPI 4.1, section 6.9.2: which operations are for which types.
 enum class Class : std::uint8_t {
     integer,       // C integers
-    other_integer, // of Fortran, and those that belong to several languages
+    other_integer, // of Fortran, and types of several languages
     floating,
     complex,
     logical,

@@ -6,7 +6,7 @@
 // library's first exchange in MPI_Init, which publishes addresses there: so after MPI_Init the key
 // of a rank is there for all, or will never be.  Ranks then ask along a binary tree:
 //
-//          0          A rank reads the keys of its parent and its children, and talks to those
+//          0          A rank reads the keys of its parent and its children, and contacts those
 //        /   \        that have one, which are in MPI_Init as well: what they have found goes up,
 //       1     2       and the answer comes down.  Where a rank without Stretto cuts the tree, both
 //      / \   /        sides of the cut know it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the program's requests stand on: receives of empty messages of this rank from itself.
+// The MPI requests behind the program's requests: receives of empty messages of this rank from
+// itself.
 #pragma once
 
 #include <mutex>
@@ -23,7 +24,8 @@ public:
     ProxyRequest receive_init(); // a persistent one, inactive
     // The message: the library's request is complete.
     static void end(const ProxyRequest &token);
-    // A token that nobody needs: its receive is the library's no more, or else still goes on.
+    // A proxy request that is no longer needed: its receive has ended in the library, or is still
+    // pending.
     enum class Receive { ended, goes_on };
     void give_back(const ProxyRequest &token, Receive receive);
     void finish();
@@ -44,7 +46,7 @@ private:
 
     std::mutex mutex_;
     std::vector<Handle> comms_;
-    int next_tag_ = 0;          // the first of the last communicator that nobody has had
+    int next_tag_ = 0;          // the first unused one of the last communicator
     std::vector<Place> places_; // that are free again
     std::vector<ProxyRequest> going_on_;
 };

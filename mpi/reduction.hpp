@@ -14,9 +14,9 @@ public:
     Reduction(const Reduction &) = delete;
     Reduction &operator=(const Reduction &) = delete;
 
-    // Finds out how it is done.  What Stretto has itself it does; what only the library knows (long
-    // double, LOGICAL, MINLOC) or the program (MPI_Op_create) is done by MPI_Reduce_local, in this
-    // thread, with the program's own handles.  Throws Failure.
+    // Chooses how to reduce.  Stretto performs its own types and operations.  MPI_Reduce_local
+    // performs those that only the library knows (long double, LOGICAL, MINLOC) or the program
+    // (MPI_Op_create), in this thread and with the program's own handles.  Throws Failure.
     Reason prepare(Handle datatype, Handle op);
     // The same for a call that another thread moves, which must not call the library.
     Reason prepare_alone(Handle datatype, Handle op);

@@ -112,7 +112,7 @@ void Report::print(const MpiJob &world, double waited) {
                  of_bytes(power).c_str(), in_words(mean).c_str(), in_words(other).c_str(),
                  other / mean);
         }
-    // Who waits least is who the others wait for.
+    // The rank that waits least is the one that the others wait for.
     std::vector<std::size_t> order(ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank)
         order[rank] = rank;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was served and what not, how long it took and who was waited for: STRETTO_MPI_REPORT.
+// The report of STRETTO_MPI_REPORT: which calls Stretto ran and which it did not, their times, and
+// the rank that others waited for.
 #pragma once
 
 #include <array>
@@ -12,10 +13,11 @@ namespace stretto::mpi {
 
 class MpiJob;
 
-// Of this rank.  Written under a mutex: only who asked for a report pays for it.
+// The counts of this rank.  They are written under a mutex, which costs time only if a report is
+// requested.
 class Report {
 public:
-    // Of so many calls of a kind and a communicator, one is left to the library.
+    // Of this many calls of a kind on a communicator, one is left to the library.
     static constexpr std::uint64_t kSampled = 32;
 
     void count(Kind kind, Reason reason);

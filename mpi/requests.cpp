@@ -82,9 +82,9 @@ Requests &requests() {
     return *all;
 }
 
-// What becomes of the library's request when Stretto's call has ended.  It ends, and the library's
-// functions may tell the program so; or it goes on, for another call, and the program has none any
-// more.
+// What happens to the library's request when Stretto's call has ended.  Either it ends, and the
+// library's functions report that to the program; or it stays pending for another call, and the
+// program's handle becomes null.
 using Receive = Tokens::Receive;
 
 // Stretto's call has ended, with `status`.
@@ -164,7 +164,7 @@ int wait_for(Pending &pending, Receive receive) {
     return end(pending, stretto_wait(&pending.own), receive);
 }
 
-// Whether it has ended by now; `code` is then what the program is to have of it.
+// Whether it has ended by now; `code` is then the code for the program.
 bool test(Pending &pending, Receive receive, int &code) {
     int done = 0;
     const stretto_status status = stretto_test(&pending.own, &done);

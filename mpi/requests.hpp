@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests of nonblocking and persistent calls that Stretto serves.
+// Requests of nonblocking and persistent calls that Stretto runs.
 //
 // The program holds a request of the MPI library: of a receive from itself, to which the message is
-// sent when Stretto's call has ended.  So it stands in arrays among others, every call of the
-// library takes it, and the library's own waits are not written again here: before they are made,
-// what is Stretto's among the requests is brought to its end.  Most requests are waited for by
-// MPI_Wait, MPI_Waitall or MPI_Test, which find a null handle then: the receive goes on and serves
-// the next call, and nothing was asked of the library.
+// sent when Stretto's call has ended.  So it can be in arrays among others, every call of the
+// library accepts it, and the library's own waits need not be reimplemented here: before they are
+// called, Stretto's requests among them are completed.  Most requests are waited for by MPI_Wait,
+// MPI_Waitall or MPI_Test, which then find a null handle: the receive stays pending for the next
+// call, and the library is not called.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ int bring_to_end(Handle request);
 int take_to_end(void *requests, std::size_t i);
 // The same of `request` if it can end now.
 int take_if_ended(void *request);
-// The same of those that can end now; true if all of Stretto's among the `count` have ended.
+// The same for requests that can end now; true if all of Stretto's among the `count` have ended.
 bool advance(const void *requests, int count);
 
 // Starts one that is persistent, and has been started by the library.

@@ -55,7 +55,8 @@ private:
     std::chrono::steady_clock::time_point start_;
 };
 
-// A rank that cannot go on after others have begun the call: they are told by its leaving.
+// For a rank that cannot continue after others have begun the call: it leaves the communicator, by
+// which the others learn of it.
 inline int give_up(CommunicatorState *team, Handle comm, Kind kind, const std::string &why) {
     if (team != nullptr) {
         team->failure = why;
@@ -66,8 +67,8 @@ inline int give_up(CommunicatorState *team, Handle comm, Kind kind, const std::s
     return raise(comm, call_name(kind), why);
 }
 
-// `attempt` gives the reason why the call is not served, before anything is sent; or serves it.
-// `library` does it otherwise.
+// `attempt` runs the call, or returns the reason why Stretto does not run it, before anything is
+// sent; then `library` makes the call.
 template<class Attempt, class Library>
 int serve(Kind kind, Handle comm_as_given, Attempt &&attempt, Library &&library) {
     Passed::came_back(kind);
@@ -87,7 +88,7 @@ int serve(Kind kind, Handle comm_as_given, Attempt &&attempt, Library &&library)
         if (!team->failure.empty())
             return raise(comm, call_name(kind), "it failed before: " + team->failure);
         Call call(*world, kind, *team);
-        // Before the arguments are looked at: those of an intercommunicator are others.
+        // Checked before the arguments, as an intercommunicator has different ones.
         const Reason reason = team->why_not != Reason::served ? team->why_not : attempt(call);
         const int code = reason == Reason::served ? 0 : library();
         if (MpiJob::has_windows.load(std::memory_order_relaxed)) [[unlikely]]

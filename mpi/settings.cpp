@@ -53,7 +53,7 @@ std::uint32_t kinds_asked_for() {
             throw Failure(STRETTO_ERR_ARGUMENT,
                           "STRETTO_MPI is '" + list + "', and '" + word + "' is none of " + takes +
                               "; it takes all, none, a list of these with commas, or one after ^ "
-                              "of those that are not to be served");
+                              "of calls that Stretto must not run");
         named |= bit;
         at = end + 1;
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the user has asked for (docs/settings.md).
+// The user's settings (docs/settings.md).
 #pragma once
 
 #include <cstdint>
 
 namespace stretto::mpi {
 
-// STRETTO_MPI, as a bit for each Kind.  Throws Failure that says what it takes.
+// STRETTO_MPI, as a bit for each Kind.  Throws Failure that describes the values that it takes.
 std::uint32_t kinds_asked_for();
 // STRETTO_MPI_REPORT.  Throws Failure.
 bool report_asked_for();

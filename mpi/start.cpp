@@ -24,8 +24,8 @@ int copy_nothing(Handle, int, void *, void *, void *, int *flag) {
     return 0;
 }
 
-// Says after a while what the ranks wait for, since it would be hard to guess: where LD_PRELOAD has
-// not come, nobody answers.
+// Reports after a while what the ranks wait for, since users could not guess it: a rank without the
+// preload never answers.
 class Watchdog {
 public:
     explicit Watchdog(int rank)
@@ -66,7 +66,7 @@ void warn_of_strange_launcher() {
 // In place of a reason that another rank says.
 constexpr const char *kAnotherRank = "another rank cannot";
 
-// What a rank shows of itself; the settings are those of rank 0.
+// The data that a rank publishes; the settings are those of rank 0.
 struct Greeting {
     char version[32] = "";
     std::uint32_t kinds = 0, reports = 0, wrong_settings = 0;
@@ -96,7 +96,7 @@ void MpiJob::start(const std::string &past) noexcept {
     if (started_.exchange(true, std::memory_order_acq_rel))
         return;
     if (!host.mpi().known) {
-        say("nothing is served: this process is no MPI program that Stretto can serve: " +
+        say("Stretto runs no calls: this process is no MPI program that it supports: " +
             host.mpi().why);
         return;
     }
@@ -104,7 +104,7 @@ void MpiJob::start(const std::string &past) noexcept {
     // noticed.
     setenv("STRETTO_TIMEOUT", "0", 0);
     device::look_for_driver();
-    // The program knows nothing of STRETTO_ALGORITHM.
+    // The program does not know of STRETTO_ALGORITHM.
     stretto_set_forced_fallback(1);
     std::unique_ptr<MpiJob> world(new MpiJob);
     if (world->size_ == 1)
@@ -143,7 +143,7 @@ void MpiJob::start(const std::string &past) noexcept {
         why = error.what();
         if (why != kAnotherRank)
             say("rank " + std::to_string(world->rank_) +
-                ": nothing is served, the MPI library does all: " + why);
+                ": Stretto runs no calls, the MPI library does all: " + why);
         return;
     }
     // It stays until the process ends: attributes may be deleted after MPI_Finalize.

@@ -64,7 +64,7 @@ void Passed::report() {
     any = any != nullptr ? any : reinterpret_cast<void *>(Tools::get().name);
     STRETTO_FRONT_FUNCTIONS(STRETTO_FIND)
 #undef STRETTO_FIND
-    say("not served: " + calls + ": " + file_of(any) +
+    say("not run by Stretto: " + calls + ": " + file_of(any) +
         " stands behind Stretto and makes these calls of the MPI library by other names than "
         "PMPI_..., so they do not reach Stretto; put it before libstretto_mpi.so in LD_PRELOAD");
 }

@@ -105,7 +105,7 @@ CommunicatorState *MpiJob::team(Handle comm) {
     return last.team;
 }
 
-// Of this communicator's ranks those in MPI_COMM_WORLD; empty if one of them is not in it.
+// The numbers of this communicator's ranks in MPI_COMM_WORLD; empty if one of them is not in it.
 std::vector<int> MpiJob::ranks_in_world(Handle comm, int size) const {
     std::vector<int> mine(static_cast<std::size_t>(size)), ranks(mine.size());
     for (int rank = 0; rank < size; ++rank)
@@ -138,8 +138,9 @@ Reason MpiJob::prepare(CommunicatorState &team, Kind kind, std::size_t bytes) {
     if (team.why_not != Reason::served)
         return team.why_not;
     if (team.blocking == nullptr) {
-        // About what a library takes: whoever makes many communicators for a call or two would wait
-        // for Stretto's in vain.  It follows from what all ranks know.
+        // About the time that the library would take.  A program that makes many communicators for
+        // a call or two each would not gain from Stretto's.  The estimate follows from data that
+        // all ranks have.
         constexpr std::uint64_t kCall = 5000; // ns, and one more for each byte
         team.worth += kCall + bytes;
     }
@@ -162,8 +163,8 @@ Reason MpiJob::prepare(CommunicatorState &team, Kind kind, std::size_t bytes) {
     return Reason::served;
 }
 
-// Where a rank of another MPI_COMM_WORLD is among them, all see that, and that one may be without
-// Stretto: nothing is exchanged.  The tag tells communicators of the same ranks apart.
+// If a rank of another MPI_COMM_WORLD is among them, all ranks see that.  It may be without
+// Stretto, so no data is exchanged.  The tag distinguishes communicators of the same ranks.
 void MpiJob::found(CommunicatorState &team) {
     const std::vector<int> ranks = ranks_in_world(team.comm, team.size);
     if (ranks.empty()) {

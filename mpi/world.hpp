@@ -24,7 +24,7 @@ struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
 
     Handle comm = 0;
     int rank = 0, size = 1;
-    Reason why_not = Reason::served; // why nothing is served on it, if nothing is
+    Reason why_not = Reason::served; // why Stretto runs no calls on it; "" if it does
     // Blocking calls have a communicator of their own, in which the caller's thread alone moves
     // data: so operations of the program run where MPI allows them, and nothing is locked.
     stretto_comm blocking = nullptr;
@@ -37,8 +37,8 @@ struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
 
 class MpiJob {
 public:
-    // Null while nothing is served: before MPI_Init and after MPI_Finalize, and in a process whose
-    // MPI library Stretto does not know or whose ranks do not all have Stretto.
+    // Null while Stretto runs no calls: before MPI_Init and after MPI_Finalize, and in a process
+    // whose MPI library Stretto does not know or whose ranks do not all have Stretto.
     static MpiJob *active() { return active_.load(std::memory_order_acquire); }
     // After MPI_Init.  A collective; does nothing when it has been called before.
     // `past`: the file of a tool through which the program's calls do not come to Stretto, if any.
@@ -54,12 +54,12 @@ public:
 
     // Of a communicator; null if it is none.  Throws Failure.
     CommunicatorState *team(Handle comm);
-    // Makes what a call of `bytes` bytes needs that is not there yet, if the call may wait for the
-    // others, and says why it cannot be served if it cannot.  All ranks come to it in the same
-    // call. Throws Failure.
+    // Makes the missing state for a call of `bytes` bytes, if the call may wait for other ranks;
+    // returns the reason if Stretto cannot run the call.  All ranks reach this in the same call.
+    // Throws Failure.
     Reason prepare(CommunicatorState &team, Kind kind, std::size_t bytes);
 
-    // What each rank of `comm` has at `mine`, by rank.  Throws Failure.
+    // Gathers the bytes at `mine` of each rank of `comm`, by rank.  Throws Failure.
     void gather(Handle comm, const void *mine, void *all, std::size_t bytes) const;
     template<class T>
     std::vector<T> gather(Handle comm, const T &mine, int size) const {

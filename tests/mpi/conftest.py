@@ -94,7 +94,7 @@ class Done:
     @property
     def report(self) -> list[Line]:
         found = re.findall(
-            r"^stretto: (MPI_\w+) +(\d+)  (?:served|by the MPI library: (.+))$",
+            r"^stretto: (MPI_\w+) +(\d+)  (?:by Stretto|by the MPI library: (.+))$",
             self.err,
             re.MULTILINE,
         )

@@ -20,14 +20,14 @@ def test_a_code_comes_back_and_tells_the_ranks(mpi: Mpi, what: str, call: str) -
     done = mpi.run("failures", RANKS, what, STRETTO_MPI_WARMUP="0")
     assert done.checks > 0  # other communicators are as good as before
     for rank in range(RANKS):
-        pattern = rf"^rank {rank}: code some, a class: {call}, served by Stretto: {WHO}"
+        pattern = rf"^rank {rank}: code some, a class: {call}, run by Stretto: {WHO}"
         assert re.search(pattern, done.out, re.MULTILINE), str(done)
 
 
 def test_the_job_ends_by_default(mpi: Mpi) -> None:
     done = mpi.run("failures", RANKS, "fatal", status=None)
     assert done.status != 0
-    assert re.search(rf"stretto: MPI_Allreduce, served by Stretto: {WHO}", done.err), str(done)
+    assert re.search(rf"stretto: MPI_Allreduce, run by Stretto: {WHO}", done.err), str(done)
     assert "has come through" not in done.out
 
 
@@ -45,14 +45,14 @@ def test_survivors_hear_who_died(mpi: Mpi) -> None:
     done = mpi.run("failures", RANKS, "survivors", status=None, options=options)
     for rank in (0, 2):
         words = (
-            f"rank {rank}: code some, a class: MPI_Allreduce, served by Stretto: rank 1 has died"
+            f"rank {rank}: code some, a class: MPI_Allreduce, run by Stretto: rank 1 has died"
         )
         assert words in done.out, str(done)
 
 
 def test_a_rank_that_sends_less_than_it_receives_leaves_nobody_waiting(mpi: Mpi) -> None:
     done = mpi.run("failures", RANKS, "short")
-    said = "code some, a class: MPI_Allgather, served by Stretto: rank 1"
+    said = "code some, a class: MPI_Allgather, run by Stretto: rank 1"
     for rank in range(RANKS):
         words = "sends 4 bytes and receives blocks of 40" if rank == 1 else "has left"
         assert f"rank {rank}: {said} {words}" in done.out, str(done)

@@ -101,8 +101,8 @@ def test_a_tool_behind_that_takes_calls_away_is_named(mpi: Mpi) -> None:
     done = run_with_tool(mpi, "behind", 6)
     assert_counted(done, 6)
     assert done.served() == {"MPI_Iallreduce": 10 * RANKS}
-    (line,) = (line for line in said(done) if "not served" in line)
-    assert line.startswith("stretto: not served: MPI_Allreduce: ")
+    (line,) = (line for line in said(done) if "not run by Stretto" in line)
+    assert line.startswith("stretto: not run by Stretto: MPI_Allreduce: ")
     assert "tool_6.so stands behind Stretto" in line
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_served_through_a_tool_that_starts_mpi_past_stretto(mpi: Mpi)
     done = run_with_tool(mpi, "behind", 5)
     assert_counted(done, 5)
     (line,) = said(done)
-    assert line.startswith("stretto: rank 0: nothing is served, the MPI library does all: ")
+    assert line.startswith("stretto: rank 0: Stretto runs no calls, the MPI library does all: ")
     assert "tool_5.so stands behind Stretto" in line
 
 
@@ -119,4 +119,4 @@ def test_a_tool_before_that_starts_mpi_past_stretto_is_told_of(mpi: Mpi, order: 
     done = run_with_tool(mpi, order, 5)
     assert_counted(done, 5)
     (line,) = said(done)
-    assert line.startswith("stretto: nothing was served: the program's MPI_Init has not come")
+    assert line.startswith("stretto: Stretto ran no calls: the program's MPI_Init did not reach it")

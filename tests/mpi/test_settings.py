@@ -81,5 +81,5 @@ def test_a_wrong_value_is_said_once_and_nothing_is_served(
     done = mpi.run("calls", RANKS, **{name: value})
     assert done.checks > 0
     (line,) = said(done)
-    assert line.startswith("stretto: rank 0: nothing is served")
+    assert line.startswith("stretto: rank 0: Stretto runs no calls")
     assert all(word in line for word in words), line

@@ -51,7 +51,7 @@ def test_ranks_without_it(mpi: Mpi, without: list[int]) -> None:
     assert done.checks > 1000
     (line,) = (line for line in done.err.splitlines() if line.startswith("stretto:"))
     first = next(rank for rank in range(4) if rank not in without)
-    found = re.search(r"rank (\d): nothing is served.*: rank (\d) has not loaded", line)
+    found = re.search(r"rank (\d): Stretto runs no calls.*: rank (\d) has not loaded", line)
     assert found is not None, line
     assert int(found[1]) == first
     assert int(found[2]) in without
@@ -64,7 +64,7 @@ def test_a_launcher_that_cannot_be_asked(mpi: Mpi) -> None:
     done = mpi.run("halves", 3, I_MPI_PMI="pmi2")
     assert done.checks > 500
     (line,) = (line for line in done.err.splitlines() if line.startswith("stretto:"))
-    assert line.startswith("stretto: rank 0: nothing is served")
+    assert line.startswith("stretto: rank 0: Stretto runs no calls")
     assert "STRETTO_MPI_ALL_RANKS=1" in line
     settings = {"STRETTO_MPI_ALL_RANKS": "1", "STRETTO_MPI_REPORT": "1"}
     done = mpi.run("halves", 3, I_MPI_PMI="pmi2", **settings)
