@@ -71,7 +71,7 @@ public:
         : schedule_(schedule), position_(position), options_(options), whole_(blocks({})) {}
 
     std::size_t memory() {
-        constexpr std::size_t kEachBytes = 2048; // bytes
+        constexpr std::size_t kEachBytes = 1024;
         const Blocks tile = blocks(tiling_of(slice()).last());
         return kEachBytes * layer() * (1 + tile.longest() / slice());
     }

@@ -79,41 +79,79 @@ struct Cut {
     std::int32_t layer;
 };
 
-std::vector<Cut> cuts(const std::vector<Touch> &touch, const std::vector<Touch> *other,
-                      std::size_t most, std::size_t element) {
-    std::vector<Cut> found;
-    std::size_t before = 0; // the last block that has bytes
-    for (std::size_t j = 0; j < touch.size(); ++j) {
-        const std::size_t length = length_of(touch[j]);
+// Calls found(cut) for each slice of an op whose j-th block has length_of(j) bytes.
+template<class LengthOf, class Found>
+void each_cut(std::size_t blocks, LengthOf &&length_of, const Joins &joins, std::size_t most,
+              std::size_t element, Found &&found) {
+    std::optional<Cut> open; // blocks may still be sent with it
+    std::int32_t cuts = 0;
+    for (std::size_t j = 0; j < blocks; ++j) {
+        const std::size_t length = length_of(j);
         if (length == 0)
             continue;
-        const bool neighbour = !found.empty() && follows(touch[before], touch[j]) &&
-                               (other == nullptr || follows((*other)[before], (*other)[j]));
-        before = j;
+        const bool joined = open && !joins.empty() && joins[j];
         const std::size_t begun = schedule::slices_begun(
-            length, neighbour ? found.back().length + length : schedule::kNoJoin, most);
-        if (begun == 0)
-            found.back().length += length;
+            length, joined ? open->length + length : schedule::kNoJoin, most);
+        if (begun == 0) {
+            open->length += length;
+            continue;
+        }
         const std::size_t each = schedule::slice_length(length, most, element);
-        std::int32_t layer = begun == 1 ? static_cast<std::int32_t>(found.size()) : 0;
-        for (std::size_t at = 0; begun > 0 && at < length; at += each)
-            found.push_back({j, at, std::min(each, length - at), layer++});
+        std::int32_t layer = begun == 1 ? cuts : 0;
+        for (std::size_t at = 0; at < length; at += each, ++cuts) {
+            if (open)
+                found(*open);
+            open = {j, at, std::min(each, length - at), layer++};
+        }
     }
-    return found;
+    if (open)
+        found(*open);
 }
 
 } // namespace
 
-void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
-         std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices) {
-    for (const Cut &each : cuts(touch, other, most, element)) {
-        slices.push_back(part(touch[each.block], each.within, each.length));
-        slices.back().layer = each.layer;
-        if (other != nullptr) {
-            other_slices->push_back(part((*other)[each.block], each.within, each.length));
-            other_slices->back().layer = each.layer;
-        }
+Joins joins(const std::vector<Touch> &touch) {
+    if (touch.size() < 2)
+        return {};
+    Joins joined(touch.size());
+    const Touch *before = nullptr; // the last block that has bytes
+    for (std::size_t j = 0; j < touch.size(); ++j) {
+        if (length_of(touch[j]) == 0)
+            continue;
+        joined[j] = before != nullptr && follows(*before, touch[j]);
+        before = &touch[j];
     }
+    return joined;
+}
+
+Joins both(const Joins &a, const Joins &b) {
+    if (a.empty() || b.empty())
+        return {};
+    Joins joined(a.size());
+    for (std::size_t j = 0; j < a.size(); ++j)
+        joined[j] = a[j] && b.at(j);
+    return joined;
+}
+
+std::vector<Slice> cut(const std::vector<Touch> &touch, const Joins &joins, std::size_t most,
+                       std::size_t element) {
+    std::vector<Slice> slices;
+    each_cut(
+        touch.size(), [&](std::size_t j) { return length_of(touch[j]); }, joins, most, element,
+        [&](const Cut &each) {
+            slices.push_back(part(touch[each.block], each.within, each.length));
+            slices.back().layer = each.layer;
+        });
+    return slices;
+}
+
+std::size_t count_slices(const std::vector<schedule::Block> &list, const Blocks &blocks,
+                         const Joins &joins, std::size_t most, std::size_t element) {
+    std::size_t count = 0;
+    each_cut(
+        list.size(), [&](std::size_t j) { return blocks.length(list[j]); }, joins, most, element,
+        [&](const Cut &) { ++count; });
+    return count;
 }
 
 std::vector<Slice> cut_alike(const std::vector<Touch> &touch, const Blocks &blocks,

@@ -39,11 +39,22 @@ std::vector<Touch> touches(const schedule::Op &op, Memory &memory);
 std::vector<Touch> fills(const schedule::Schedule &schedule, Position position,
                          const std::vector<schedule::Block> &blocks, Memory &memory);
 
-// Cuts an op, or the two sides of a message alike (`other` may be null), into slices of at most
-// `most` bytes, of whole elements (schedule/slices.hpp).  Short blocks are sent together if they
-// are neighbours in the memory of both sides.
-void cut(const std::vector<Touch> &touch, const std::vector<Touch> *other, std::size_t most,
-         std::size_t element, std::vector<Slice> &slices, std::vector<Slice> *other_slices);
+// For each block of an op: whether it can be sent together with the block before it that has bytes.
+// Empty: none can.
+using Joins = std::vector<bool>;
+
+// The blocks that begin where the block before them ends, in all memory that the op touches.
+Joins joins(const std::vector<Touch> &touch);
+// The blocks that can be sent together with the one before them on both sides of a message.
+Joins both(const Joins &a, const Joins &b);
+
+// Cuts an op into slices of at most `most` bytes, of whole elements (schedule/slices.hpp).  Short
+// blocks that can be sent together are.
+std::vector<Slice> cut(const std::vector<Touch> &touch, const Joins &joins, std::size_t most,
+                       std::size_t element);
+// The number of slices of an op on these blocks.
+std::size_t count_slices(const std::vector<schedule::Block> &list, const Blocks &blocks,
+                         const Joins &joins, std::size_t most, std::size_t element);
 
 // The same if blocks differ by at most one element, none is empty, and every position has to cut
 // its blocks into the same number of slices, whichever blocks are longer.  No block is sent with a
