@@ -98,7 +98,7 @@ test-cpp: $(INSTALLED)
 	$(call ctest,test,-j $(JOBS))
 
 test-python: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS)
 
 # Hosts made of namespaces: skipped, with the reason, without root.
 test-lab: $(INSTALLED)

@@ -45,8 +45,10 @@ def test_every_rank_runs_once_with_its_prefix(stretto, ranks):
 
 def test_environment_names_one_job(stretto):
     code = (
-        "import os; print(*(os.environ['STRETTO_' + each] "
-        "for each in ('LOCAL_RANK', 'LOCAL_SIZE', 'JOB')))"
+        "import os\n"
+        "names = ('LOCAL_RANK', 'LOCAL_SIZE', 'JOB')\n"
+        "text = ' '.join(os.environ['STRETTO_' + each] for each in names)\n"
+        "os.write(1, (text + '\\n').encode())"  # in one piece
     )
     runs = [stretto("run", "-n", 2, "--no-prefix", *python(code)) for _ in range(2)]
     lines = [sorted(line.split() for line in run.stdout.splitlines()) for run in runs]
