@@ -42,7 +42,7 @@ struct stretto_comm_s {
     stretto::comm::Communicator communicator;
     std::vector<stretto::SettingState> settings; // that it goes by
     std::atomic<std::uint64_t> limit_ns{0};      // of each call; 0: none
-    std::set<std::string> told;                  // JSON that callers have been given
+    std::set<std::string> texts;                 // JSON that callers have been given
     std::vector<int> parent_ranks;           // of a communicator made of another, by its own ranks
     bool shrunk = false;                     // a shrink has replaced it
     stretto_comm_s *let_go_before = nullptr; // in a forked child
@@ -208,7 +208,7 @@ stretto_request launch(stretto_comm comm, Start &&start) {
 
 // Runs a body that may fail the communicator outside of its calls.
 template<class Body>
-void telling(stretto_comm comm, Body &&body) {
+void noting_failure(stretto_comm comm, Body &&body) {
     try {
         body();
     } catch (const Error &error) {
@@ -218,7 +218,7 @@ void telling(stretto_comm comm, Body &&body) {
 }
 
 // messages.cpp: ends and releases a request whose messages have all ended.
-void land(stretto_request request);
+void release_messages(stretto_request request);
 // Waits until all have ended, and returns the status.
 void finish(stretto_request request);
 

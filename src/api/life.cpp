@@ -84,7 +84,7 @@ void end(stretto_request request) {
     }
     request->message = nullptr; // its memory may be gone
     try {
-        land(request);
+        release_messages(request);
     } catch (const stretto::Error &) {
     }
 }

@@ -42,7 +42,7 @@ void check_source(stretto_comm comm, int source, int tag) {
             "a tag lies in 0 ... INT_MAX, or is STRETTO_ANY_TAG");
 }
 
-void tell(stretto_message *message, const Taken &taken) {
+void fill_message(stretto_message *message, const Taken &taken) {
     if (message != nullptr)
         *message = {taken.source, taken.tag, taken.bytes};
 }
@@ -51,7 +51,7 @@ void tell(stretto_message *message, const Taken &taken) {
 template<class Body>
 void call(stretto_comm comm, const Body &body) {
     comm->communicator.admit();
-    telling(comm, [&] { body(comm->communicator.messenger()); });
+    noting_failure(comm, [&] { body(comm->communicator.messenger()); });
 }
 
 template<class Start>
@@ -67,12 +67,12 @@ void start(stretto_comm comm, stretto_request *request, stretto_message *message
 
 } // namespace
 
-void stretto::api::land(stretto_request request) {
+void stretto::api::release_messages(stretto_request request) {
     Messenger &messenger = request->comm->communicator.messenger();
     std::optional<Error> first;
     for (Transfer *transfer : request->transfers) {
         if (transfer->is_receive)
-            tell(request->message, static_cast<p2p::Receive *>(transfer)->taken);
+            fill_message(request->message, static_cast<p2p::Receive *>(transfer)->taken);
         try {
             messenger.land(transfer);
         } catch (const Error &error) {
@@ -91,7 +91,7 @@ void stretto::api::finish(stretto_request request) {
     const stretto_comm comm = request->comm;
     for (Transfer *transfer : request->transfers)
         comm->communicator.messenger().wait(*transfer);
-    telling(comm, [&] { land(request); });
+    noting_failure(comm, [&] { release_messages(request); });
 }
 
 extern "C" {
@@ -113,7 +113,7 @@ stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count, stret
         call(comm, [&](Messenger &messenger) {
             Taken taken;
             const auto error = messenger.receive(buffer, bytes, source, tag, taken);
-            tell(message, taken);
+            fill_message(message, taken);
             if (error)
                 throw *error;
         });
@@ -150,7 +150,8 @@ stretto_status stretto_probe(stretto_comm comm, int source, int tag, stretto_mes
     return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         check_source(comm, source, tag);
-        call(comm, [&](Messenger &messenger) { tell(message, messenger.wait_for(source, tag)); });
+        call(comm,
+             [&](Messenger &messenger) { fill_message(message, messenger.wait_for(source, tag)); });
     });
 }
 
@@ -163,7 +164,7 @@ stretto_status stretto_iprobe(stretto_comm comm, int source, int tag, int *found
             const std::optional<Taken> taken = messenger.probe(source, tag);
             *found = taken.has_value();
             if (taken)
-                tell(message, *taken);
+                fill_message(message, *taken);
         });
     });
 }

@@ -35,7 +35,7 @@ Request call_of(stretto_comm comm, const char *collective, size_t count, int dty
 // Keeps its address as long as the communicator lives.
 const char *kept(stretto_comm comm, std::string text) {
     const std::lock_guard lock(comm->mutex);
-    return comm->told.insert(std::move(text)).first->c_str();
+    return comm->texts.insert(std::move(text)).first->c_str();
 }
 
 } // namespace

@@ -29,7 +29,7 @@ SettingState &state(std::vector<SettingState> &states, Setting setting) {
 
 // The launcher that gave this process its rank.  `stretto run` sets Stretto's own variables, which
 // are read already.
-SettingSource told_by(const std::string &launcher) {
+SettingSource set_by(const std::string &launcher) {
     if (launcher == "none")
         return SettingSource::fallback;
     return launcher.starts_with("stretto_") ? SettingSource::program : SettingSource::launcher;
@@ -39,7 +39,7 @@ void identify(std::vector<SettingState> &states, const stretto::comm::Identity &
     if (me.launcher == "stretto run")
         return;
     const auto set = [&](Setting setting, const std::string &value, std::uint64_t number) {
-        state(states, setting) = {&stretto::info(setting), value, told_by(me.launcher), number};
+        state(states, setting) = {&stretto::info(setting), value, set_by(me.launcher), number};
     };
     set(Setting::rank, std::to_string(me.rank), static_cast<std::uint64_t>(me.rank));
     set(Setting::size, std::to_string(me.size), static_cast<std::uint64_t>(me.size));

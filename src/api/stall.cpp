@@ -23,7 +23,7 @@ stretto_status stretto_set_stall_callback(stretto_comm comm, stretto_stall_funct
         comm->communicator.set_stall_callback(
             [function, context,
              rank = comm->communicator.rank()](const stretto::engine::Alert &alert) {
-                const stretto_stall told = {
+                const stretto_stall described = {
                     .text = alert.text.c_str(),
                     .collective = alert.collective.c_str(),
                     .call = alert.call,
@@ -35,7 +35,7 @@ stretto_status stretto_set_stall_callback(stretto_comm comm, stretto_stall_funct
                     .waited_seconds = static_cast<double>(alert.waited_ns) * 1e-9,
                     .longest_seconds = static_cast<double>(alert.longest_ns) * 1e-9,
                 };
-                function(&told, context);
+                function(&described, context);
             },
             factor, static_cast<std::uint64_t>(std::ceil(floor_seconds * 1e9)));
     });

@@ -107,7 +107,7 @@ Meeting meet(const Identity &me, const ParentContext *origin, const std::string 
 void watch(Joined &joined, int rank, RegisteredCommunicator::Kind kind) {
     if (joined.reach.watch != nullptr)
         joined.registration = std::make_unique<RegisteredCommunicator>(
-            joined.reach, kind, rank, *joined.segment, joined.carrier.get());
+            joined.reach, kind, rank, *joined.segment, joined.linked_peers.get());
 }
 
 Joined join_here(const Identity &me, const ParentContext *origin, const std::string &name) {
@@ -156,12 +156,12 @@ Joined join_hosts(const Identity &me) {
         segment.hold_life(me.rank);
         Mesh mesh = hosts.connect();
         if (hosts.reach().acceptor != nullptr)
-            joined.carrier = remote_carrier(segment, me.rank, *mesh.data);
+            joined.linked_peers = remote_carrier(segment, me.rank, *mesh.data);
         joined.reach = hosts.reach();
         patience.watch_by(origin);
         enter(me, hosts.meeting(), patience);
         hosts.complete();
-        if (joined.carrier != nullptr) {
+        if (joined.linked_peers != nullptr) {
             joined.reach.watch =
                 std::make_shared<FailureDetector>(me.rank, std::move(mesh.control));
             joined.reach.job = std::make_shared<transport::SegmentShape>(shape_of(segment));
@@ -169,7 +169,7 @@ Joined join_hosts(const Identity &me) {
         watch(joined, me.rank, RegisteredCommunicator::Kind::job);
         return joined;
     } catch (...) {
-        joined.carrier.reset();
+        joined.linked_peers.reset();
         segment.leave(me.rank);
         const Error failure = engine::post_exception(segment, me.rank, exhausted);
         hosts.failed(failure);
@@ -191,13 +191,13 @@ Joined join_across(const Identity &me, const ParentContext &origin) {
     Joined joined{meeting.segment, nullptr, origin.reach};
     try {
         segment.hold_life(me.rank);
-        joined.carrier = remote_carrier(segment, me.rank, *mesh.data);
+        joined.linked_peers = remote_carrier(segment, me.rank, *mesh.data);
         enter(me, meeting, patience);
         watch(joined, me.rank, origin.kind);
         return joined;
     } catch (...) {
         const Error failure = engine::post_exception(segment, me.rank, exhausted);
-        joined.carrier.reset();
+        joined.linked_peers.reset();
         segment.leave(me.rank);
         throw failure;
     }

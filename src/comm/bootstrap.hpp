@@ -14,7 +14,7 @@
 #include "comm/hosts/job_context.hpp"
 #include "select/profile.hpp"
 #include "trace/buffer.hpp"
-#include "transport/carrier.hpp"
+#include "transport/linked_peers.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::comm {
@@ -43,7 +43,7 @@ struct ParentContext {
 // What a rank has when it has joined.
 struct Joined {
     std::shared_ptr<transport::Segment> segment;
-    std::unique_ptr<transport::Carrier> carrier; // null if all ranks are on one host
+    std::unique_ptr<transport::LinkedPeers> linked_peers; // null if all ranks are on one host
     JobContext reach = {};
     std::unique_ptr<RegisteredCommunicator> registration =
         nullptr;                         // null if the job is on one host

@@ -68,8 +68,8 @@ Communicator::Communicator(const Identity &identity, const ParentContext *origin
 
 Communicator::Membership::~Membership() {
     constexpr std::uint64_t kFarewellNs = 2'000'000'000; // ns for what is on its way
-    if (joined.carrier != nullptr)
-        joined.carrier->leave(kFarewellNs);
+    if (joined.linked_peers != nullptr)
+        joined.linked_peers->leave(kFarewellNs);
     joined.registration.reset();
     joined.reach.watch.reset();
     joined.segment->leave(rank);
@@ -181,7 +181,7 @@ void Communicator::force(std::string_view rules, std::string by, bool where_poss
 }
 
 void Communicator::settle(const ParentContext &origin) {
-    if (joined_.carrier == nullptr)
+    if (joined_.linked_peers == nullptr)
         return; // the ranks of one host wait for one another while they join
     try {
         play_unnoted(barrier_request());

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/mix.hpp"
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 
 namespace stretto::comm {
 
@@ -18,7 +18,7 @@ namespace {
 std::function<void()> watch(const Communicator &parent, const std::vector<int> &ranks,
                             const std::string &call) {
     return [segment = parent.segment(), me = parent.rank(), ranks, call] {
-        transport::carry(*segment); // or nothing is heard of other hosts
+        transport::make_progress(*segment); // or nothing is heard of other hosts
         if (segment->failed())
             throw segment->failure();
         std::string gone; // all of them: who waits with us may have given up already

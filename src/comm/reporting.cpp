@@ -96,7 +96,7 @@ engine::Queue::InFlightCall *Communicator::start(const Request &request) {
 void Communicator::land(engine::Queue::InFlightCall *flight) {
     const auto running = notes_.running.extract(flight);
     const std::uint64_t entered = running.empty() ? 0 : now_ns();
-    queue_.land(flight);
+    queue_.finish(flight);
     if (!running.empty())
         running.mapped().calls->end_beside(running.mapped().call, entered, now_ns());
 }

@@ -55,9 +55,9 @@ trace::Recorder *Communicator::start_trace(const ParentContext *origin) {
         if (buffer == nullptr)
             return nullptr;
         recorder_ = std::make_unique<trace::Recorder>(buffer, me_.rank, me_.size, me_.job, &words);
-        if (joined_.carrier != nullptr) {
+        if (joined_.linked_peers != nullptr) {
             traffic_ = std::make_unique<Recorded>(*recorder_);
-            joined_.carrier->observe(*traffic_);
+            joined_.linked_peers->observe(*traffic_);
         }
         return recorder_.get();
     } catch (...) { // the others wait for this rank

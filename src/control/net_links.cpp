@@ -25,9 +25,9 @@ class NetLinks::Incoming final : public net::FrameReceiver {
 public:
     Incoming(int from, Listener &listener) : from_(from), listener_(listener) {}
 
-    net::Landing begin(const net::Frame &frame) override {
+    net::Destination begin(const net::Frame &frame) override {
         bytes_.resize(frame.length);
-        return {net::Landing::How::memory, bytes_.data()};
+        return {net::Destination::How::memory, bytes_.data()};
     }
     void end(const net::Frame &, std::span<const std::byte>) override {
         listener_.on_bytes(from_, bytes_);

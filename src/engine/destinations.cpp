@@ -16,8 +16,8 @@ std::size_t Destinations::offset(const Reader &reader) {
     // If a message has the same blocks at both ends, the sent blocks give the destination;
     // otherwise the reader's program gives it.
     const bool same = schedule_.relative != nullptr &&
-                      labels(lowered_.standing).receives[static_cast<std::size_t>(pass.op)];
-    const Labels &list = labels(same ? lowered_.standing : reader.position);
+                      labels(lowered_.representative).receives[static_cast<std::size_t>(pass.op)];
+    const Labels &list = labels(same ? lowered_.representative : reader.position);
     const std::size_t at = list.first[static_cast<std::size_t>(same ? reader.send : pass.op)] +
                            static_cast<std::size_t>(pass.block);
     return blocks_.first(list.blocks[at]) + pass.within;

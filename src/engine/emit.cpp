@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/destinations.hpp"
-#include "engine/direct.hpp"
+#include "engine/zero_copy.hpp"
 
 namespace stretto::engine {
 
@@ -21,7 +21,7 @@ public:
     Emitter(const schedule::Schedule &schedule, const Lowered &lowered, const Order &order,
             Position position, const PlanOptions &options, const Blocks &blocks, bool tiled)
         : lowered_(lowered), order_(order), ranks_(schedule.ranks), p_(lowered.index(position)),
-          direct_(lowered, position), destinations_(schedule, lowered, blocks),
+          zero_copy_(lowered, position), destinations_(schedule, lowered, blocks),
           vector_bytes_(options.count * options.element), ring_bytes_(options.ring_bytes),
           tiled_(tiled) {}
 
@@ -46,10 +46,11 @@ public:
         };
         const auto first = std::find_if(plan->operands.begin(), plan->operands.end(), reads_cell);
         const auto operand = static_cast<std::uint32_t>(first - plan->operands.begin());
-        while (plan->leading < plan->steps.size() &&
-               plan->steps[plan->leading].first_operand + plan->steps[plan->leading].operands <=
+        while (plan->ready_prefix < plan->steps.size() &&
+               plan->steps[plan->ready_prefix].first_operand +
+                       plan->steps[plan->ready_prefix].operands <=
                    operand)
-            ++plan->leading;
+            ++plan->ready_prefix;
         return plan;
     }
 
@@ -75,9 +76,9 @@ private:
             step.result_space = pass.result->space;
             step.result_offset = pass.result->offset;
         }
-        step.fill = pass.fill;
+        step.local_copy = pass.local_copy;
         step.first_before = static_cast<std::uint32_t>(lists_.before.size());
-        step.befores = static_cast<std::uint16_t>(pass.after.size());
+        step.predecessors = static_cast<std::uint16_t>(pass.after.size());
         for (const std::int32_t before : pass.after)
             lists_.before.push_back(
                 static_cast<std::uint32_t>(order_.rank_of[p_][static_cast<std::size_t>(before)]));
@@ -93,8 +94,8 @@ private:
         step.place = order_.place[p_][id];
         step.first_reader = static_cast<std::uint32_t>(lists_.readers.size());
         step.readers = static_cast<std::uint16_t>(what.readers.size());
-        step.push = Direct::always;
-        step.lend = direct_.lendable(index);
+        step.zero_copy_write = ZeroCopy::always;
+        step.zero_copy_read = zero_copy_.readable_in_place(index);
         // Cells are sent to other hosts in the order of the sends.  In the order of ranks, an
         // exchange among all ranks would send everything to the first rank at once, and nothing to
         // the last.
@@ -105,11 +106,12 @@ private:
         for (const Reader &reader : readers) {
             const std::size_t q = lowered_.index(reader.position);
             const auto j = static_cast<std::size_t>(reader.pass);
-            const Direct push = direct_.pushable(index, reader);
-            step.push = std::min(step.push, push);
-            lists_.readers.push_back(
-                {reader.position, static_cast<std::uint32_t>(order_.rank_of[q][j]),
-                 push == Direct::never ? 0 : destinations_.offset(reader), message_of(reader), 0});
+            const ZeroCopy write = zero_copy_.writable(index, reader);
+            step.zero_copy_write = std::min(step.zero_copy_write, write);
+            lists_.readers.push_back({reader.position,
+                                      static_cast<std::uint32_t>(order_.rank_of[q][j]),
+                                      write == ZeroCopy::never ? 0 : destinations_.offset(reader),
+                                      message_of(reader), 0});
         }
         lists_.cells.push_back({step.place + transport::extent(what.length),
                                 static_cast<std::uint32_t>(lists_.steps.size())});
@@ -143,26 +145,26 @@ private:
         const transport::Extent &total = order_.total[p_];
         if (!tiled_ && 2 * std::max(total.cells, total.bulk) <= ring_bytes_)
             return;
-        struct Untold {
+        struct Unreported {
             std::uint64_t first; // position of the first cell that is not marked
             StepReader *last = nullptr;
         };
-        std::map<std::int32_t, Untold> of_rank;
+        std::map<std::int32_t, Unreported> of_rank;
         for (const Step &step : lists_.steps)
             for (std::uint32_t r = 0; step.publishes && r < step.readers; ++r) {
                 StepReader &reader = lists_.readers[step.first_reader + r];
                 const std::uint64_t at = step.place.cells + step.place.bulk;
-                Untold &untold = of_rank[reader.rank];
-                if (untold.last != nullptr && at - untold.first > ring_bytes_ / kParts) {
-                    untold.last->mark = 1;
-                    untold.last = nullptr;
+                Unreported &unreported = of_rank[reader.rank];
+                if (unreported.last != nullptr && at - unreported.first > ring_bytes_ / kParts) {
+                    unreported.last->mark = 1;
+                    unreported.last = nullptr;
                 }
-                if (untold.last == nullptr)
-                    untold.first = at;
-                untold.last = &reader;
+                if (unreported.last == nullptr)
+                    unreported.first = at;
+                unreported.last = &reader;
             }
-        for (auto &[rank, untold] : of_rank)
-            untold.last->mark = 1;
+        for (auto &[rank, unreported] : of_rank)
+            unreported.last->mark = 1;
     }
 
     static void count(const Step &step, Plan &plan) {
@@ -180,7 +182,7 @@ private:
     const Order &order_;
     const Position ranks_;
     const std::size_t p_;
-    const DirectAccess direct_;
+    const ZeroCopyRules zero_copy_;
     Destinations destinations_;
     const std::size_t vector_bytes_, ring_bytes_;
     const bool tiled_;

@@ -7,7 +7,7 @@
 #include "base/cpu_pause.hpp"
 #include "engine/issued.hpp"
 #include "engine/playing.inl"
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 
 namespace stretto::engine {
 
@@ -58,7 +58,7 @@ template<Engine::Mode mode>
     // does while their cells are on the way.  But a rank that stores into this rank's output must
     // know its address before.
     if (call.output_heap == 0)
-        proceed<mode>(own_, call.plan->leading);
+        proceed<mode>(own_, call.plan->ready_prefix);
     announce(own_);
     pass_by(*call.plan);
     if (spins_)
@@ -154,14 +154,15 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.bulk_base = bulk_base_;
     // Ranks whose calls have differed once never agree again.
     run.signature = history_ = (history_ ^ call.fingerprint) * 0x9e3779b97f4a7c15u + 1;
-    run.next = run.ahead = run.lent = run.settled = run.tile = run.origin = run.tiles_left = 0;
+    run.next = run.ahead = run.cells_in_use = run.settled = run.tile = run.origin = run.tiles_left =
+        0;
     run.shift = 0;
     if (run.plan != &plan) { // otherwise everything has its size already
         run.make_room(plan);
         run.plan = &plan;
         run.base[2] = reinterpret_cast<std::uintptr_t>(run.scratch.data());
     }
-    if (!plan.parts.empty() && segment_->bridge() != nullptr) {
+    if (!plan.parts.empty() && segment_->remote_peers() != nullptr) {
         run.left.clear();
         run.left.insert(plan.parts.begin(), plan.parts.end());
     }
@@ -196,8 +197,8 @@ bool Engine::attempt(Run &run) {
     const bool moved = run.call->elsewhere != nullptr ? attempt_as<Mode::elsewhere>(run)
                        : recorder_ != nullptr         ? attempt_as<Mode::traced>(run)
                                                       : attempt_as<Mode::here>(run);
-    if (transport::Bridge *bridge = segment_->bridge())
-        bridge->push();
+    if (transport::RemotePeers *remote_peers = segment_->remote_peers())
+        remote_peers->push();
     return moved;
 }
 
@@ -215,9 +216,9 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
         std::memory_order_release);
     if (anybody_sleeps(signals_)) [[unlikely]]
         ring_all();
-    if (transport::Bridge *bridge = segment_->bridge()) {
-        tell_writers(*bridge, plan, oldest);
-        bridge->push();
+    if (transport::RemotePeers *remote_peers = segment_->remote_peers()) {
+        report_taken(*remote_peers, plan, oldest);
+        remote_peers->push();
     }
     if (plan.synchronizing)
         stream_.release_before(run.sequence, base_of(run));
@@ -240,13 +241,14 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
 // A rank that is already in the next call and asks it for room would wait as long.  So a rank
 // reports what it has taken without being asked, before writers need the room: when another call
 // like this one could fill more than what is left of a ring since the last report.
-void Engine::tell_writers(transport::Bridge &bridge, const Plan &plan, const Run *oldest) {
-    untold_ += plan.most_ring_bytes;
-    if (untold_ + plan.most_ring_bytes <= segment_->ring_bytes())
+void Engine::report_taken(transport::RemotePeers &remote_peers, const Plan &plan,
+                          const Run *oldest) {
+    unreported_ += plan.most_ring_bytes;
+    if (unreported_ + plan.most_ring_bytes <= segment_->ring_bytes())
         return;
-    bridge.tell_writers(oldest != nullptr ? oldest->bases : bases_[now_].data());
+    remote_peers.report_taken(oldest != nullptr ? oldest->bases : bases_[now_].data());
     if (oldest == nullptr)
-        untold_ = 0;
+        unreported_ = 0;
 }
 
 // Progress has no gap: a rank does not report a call before the call's predecessor is complete.

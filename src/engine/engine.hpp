@@ -67,7 +67,7 @@ public:
     // Abandons a run: when this returns, no executor touches the memory of its call.
     void drain(Run &run);
     static bool complete(const Run &run) {
-        return run.next == run.plan->steps.size() && run.lent == 0 && run.tiles_left == 0;
+        return run.next == run.plan->steps.size() && run.cells_in_use == 0 && run.tiles_left == 0;
     }
     // `oldest`: the oldest call in flight; null if there is none.
     void end(Run &run, Tally &tally, const Run *oldest = nullptr);
@@ -145,7 +145,7 @@ private:
     template<Mode mode>
     bool execute(Run &run, const Step &step);
     void close(Run &run, Tally &tally, const Run *oldest);
-    void tell_writers(transport::Bridge &bridge, const Plan &plan, const Run *oldest);
+    void report_taken(transport::RemotePeers &remote_peers, const Plan &plan, const Run *oldest);
     void reduce_by_user(const Run &run, const Step &step, int outs);
     void report(const Run &run);
 
@@ -161,14 +161,14 @@ private:
     void trace_step(const Run &run, const Step &step, std::uint64_t begin);
     void trace_wait(const Run &run);
 
-    // sharing.cpp
+    // zero_copy_buffers.cpp
     bool storable(Run &run, const Step &step);
-    static bool lends(const Run &run, const Step &step) {
-        return step.lend != Direct::never && run.call->input_heap != 0 &&
-               (step.lend == Direct::always || !run.call->in_place);
+    static bool read_in_place(const Run &run, const Step &step) {
+        return step.zero_copy_read != ZeroCopy::never && run.call->input_heap != 0 &&
+               (step.zero_copy_read == ZeroCopy::always || !run.call->in_place);
     }
-    void lend(Run &run, const Step &step);
-    int push(const Run &run, const Step &step, void **outs);
+    void publish_in_place(Run &run, const Step &step);
+    int collect_outputs(const Run &run, const Step &step, void **outs);
     bool released(const Run &run, const Step &step) const;
 
     // The progress of a rank that reaches this tile, and this rank's steps before it.
@@ -188,14 +188,14 @@ private:
 
     // waiting.cpp
     void ring_readers(Run &run, const Step &step);
-    void ship(Run &run, const Step &step, const StepReader &reader);
+    void send_cell(Run &run, const Step &step, const StepReader &reader);
     void ring_all();
     void inquire(const Run &run, std::uint64_t waited_ns);
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);
     [[noreturn]] void interrupt(const Run &run) const;
     [[noreturn]] void refuse(const Call &call) const;
-    void stand(const Run &run);
+    void publish_wait_state(const Run &run);
     int awaited(const Run &run);
     void consider_stall(const Run &run, std::uint64_t waited_ns);
     Alert alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longest_ns) const;
@@ -223,7 +223,7 @@ private:
     std::uint64_t completed_ = 0;
     std::uint64_t history_ = 0; // signature of the last call
     const bool strings_;        // copies go by the string instruction
-    const bool spins_;          // watches cells of other ranks; not across a bridge
+    const bool spins_;          // watches cells of other ranks; not between hosts
     const reduce::Pass copy_;
     const EngineOptions options_;
     struct Deadline {
@@ -235,12 +235,12 @@ private:
     const std::uint64_t patience_ticks_;
     Run own_; // of blocking calls
     using Bases = InlineVector<std::uint64_t, 4>;
-    Bases bases_[2];              // position of every rank's cells at the next call, and
-    unsigned now_ = 0;            // which of them: the other is the last call's
-    std::uint64_t bulk_base_ = 0; // and of this rank's bulk
-    std::uint64_t untold_ = 0;    // bytes of rings taken since the last report to other hosts
-    Stream stream_;               // the live part of this rank's rings
-    StoreChoice store_;           // how to write cells
+    Bases bases_[2];               // position of every rank's cells at the next call, and
+    unsigned now_ = 0;             // which of them: the other is the last call's
+    std::uint64_t bulk_base_ = 0;  // and of this rank's bulk
+    std::uint64_t unreported_ = 0; // bytes of rings taken since the last report to other hosts
+    Stream stream_;                // the live part of this rank's rings
+    StoreChoice store_;            // how to write cells
     const transport::Heap &heap_;
     const Describe describe_;
     StallWatch stall_watch_;

@@ -159,7 +159,7 @@ Lowered lower(const schedule::Schedule &schedule, const LowerOptions &options) {
                     builder.local(op, slice);
             }
         }
-        const std::vector<Touch> rest = fills(schedule, position, all, memory);
+        const std::vector<Touch> rest = local_copies(schedule, position, all, memory);
         for (const Slice &slice : cut(rest, joins(rest), options.slice, options.element))
             builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
         lowered.scratch_bytes[p] = builder.finish();

@@ -51,12 +51,12 @@ struct Pass {
     std::int32_t publish = -1;         // index among own publishes
     PassIndices after;                 // own passes that must complete before this one
     std::int32_t op = 0;               // its place in the program
-    std::int32_t layer = 0; // the index of the slice in its block; depth first means by layer
-    std::size_t length = 0; // bytes; if positions are alike, of the longest one
-    std::int32_t block = 0; // the index of the block in the list of its op, and
-    std::size_t within = 0; // how many bytes of it lie before this slice
-    bool fill = false;      // copies input to output: not needed if they are the same
-    bool gone = false;      // fused into another
+    std::int32_t layer = 0;  // the index of the slice in its block; depth first means by layer
+    std::size_t length = 0;  // bytes; if positions are alike, of the longest one
+    std::int32_t block = 0;  // the index of the block in the list of its op, and
+    std::size_t within = 0;  // how many bytes of it lie before this slice
+    bool local_copy = false; // copies input to output: not needed if they are the same
+    bool gone = false;       // fused into another
 };
 
 struct Reader {
@@ -82,14 +82,15 @@ struct Lowered {
     std::vector<std::vector<Publish>> publishes; // by index
     std::vector<std::size_t> scratch_bytes;      // by index
     std::optional<schedule::Symmetry> symmetry;  // one stands for all
-    Position standing = 0;                       // the position, in that case
+    Position representative = 0;                 // the position, in that case
 
     std::size_t index(Position position) const {
         return symmetry ? 0 : static_cast<std::size_t>(position);
     }
     // Translates a `peer` in a pass or a publish at this index for `position`.
     Position seen_from(Position position, Position peer) const {
-        return symmetry ? symmetry->sum(position, symmetry->difference(peer, standing)) : peer;
+        return symmetry ? symmetry->sum(position, symmetry->difference(peer, representative))
+                        : peer;
     }
 };
 

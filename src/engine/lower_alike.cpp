@@ -99,7 +99,7 @@ std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position 
 
     Lowered lowered;
     lowered.symmetry = schedule.symmetry;
-    lowered.standing = position;
+    lowered.representative = position;
     lowered.passes.resize(1);
     lowered.publishes.resize(1);
     Memory memory(schedule, position, ops, blocks, options.output_everywhere);
@@ -124,7 +124,7 @@ std::optional<Lowered> lower_alike(const schedule::Schedule &schedule, Position 
             }
     }
     for (const Slice &slice :
-         slices_of(fills(schedule, position, blocks_alike(schedule, position), memory)))
+         slices_of(local_copies(schedule, position, blocks_alike(schedule, position), memory)))
         builder.local(static_cast<std::int32_t>(ops.size()), slice, true);
     lowered.scratch_bytes = {builder.finish()};
 

@@ -84,16 +84,16 @@ void PassBuilder::recv(std::int32_t op, const Slice &slice, Position peer, std::
     writes(pass, *slice.write);
 }
 
-void PassBuilder::local(std::int32_t op, const Slice &slice, bool fill) {
+void PassBuilder::local(std::int32_t op, const Slice &slice, bool local_copy) {
     const std::int32_t pass = add(op, slice);
-    at(pass).fill = fill;
-    if (fill)
+    at(pass).local_copy = local_copy;
+    if (local_copy)
         at(pass).layer += kFillsBehindSlices;
     for (const Place &read : slice.reads) {
         at(pass).operands.push_back({read.range, -1, -1});
         reads(pass, read);
     }
-    if (!fill)
+    if (!local_copy)
         writes(pass, *slice.write);
     else
         at(pass).result = slice.write->range; // the same place for hazards: nothing to wait for

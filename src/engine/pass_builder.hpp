@@ -23,8 +23,8 @@ public:
     std::int32_t send(std::int32_t op, const Slice &slice);
     // `token` stands for the operand's publish, which the owner of the cell numbers later.
     void recv(std::int32_t op, const Slice &slice, Position peer, std::int32_t token);
-    // `fill`: copies blocks to the output that end where they began and were never written.
-    void local(std::int32_t op, const Slice &slice, bool fill = false);
+    // `local_copy`: copies blocks to the output that end where they began and were never written.
+    void local(std::int32_t op, const Slice &slice, bool local_copy = false);
     // Called after the last op.  Returns the bytes of scratch memory that passes still touch.
     std::size_t finish();
 

@@ -28,8 +28,8 @@ struct StepOperand {
 
 // Whether the payload of a cell can be left out if buffers are in the shared heap.  Short payloads
 // are always stored: through a cell they are faster.
-inline constexpr std::size_t kLeastDirectBytes = 8192;
-enum class Direct : std::uint8_t { never, unless_in_place, always };
+inline constexpr std::size_t kLeastZeroCopyBytes = 8192;
+enum class ZeroCopy : std::uint8_t { never, unless_in_place, always };
 
 struct Step {
     std::uint64_t result_offset; // in its space
@@ -41,13 +41,13 @@ struct Step {
     std::uint32_t stored;        // bytes in a stream, possibly one element more
     std::uint16_t operands;
     std::uint16_t readers;
-    std::uint16_t befores; // own steps that must complete before this one
+    std::uint16_t predecessors; // own steps that must complete before this one
     Space result_space;
-    Direct lend; // zero-copy read: readers may read a contribution in place
-    Direct push; // zero-copy write: a result may be stored into its readers' outputs
+    ZeroCopy zero_copy_read;  // readers may read a contribution in place
+    ZeroCopy zero_copy_write; // a result may be stored into its readers' outputs
     bool has_result;
     bool publishes;
-    bool fill; // input to output; nothing to do in place
+    bool local_copy; // input to output; nothing to do in place
 };
 
 struct StepReader {
@@ -118,10 +118,10 @@ public:
     std::unique_ptr<const Tiles> tiles;   // null: the plan covers the vector
     std::uint64_t bulk_bytes = 0;         // of the own stream, by the whole call
     std::uint32_t element = 4;
-    std::uint32_t leading = 0;   // steps before the first that needs another rank
-    bool synchronizing = false;  // no rank leaves before all ranks have entered
-    bool streams_output = false; // results are too large for the caches
-    bool reports = false;        // reports its progress after each step, not only at the end
+    std::uint32_t ready_prefix = 0; // steps before the first that needs another rank
+    bool synchronizing = false;     // no rank leaves before all ranks have entered
+    bool streams_output = false;    // results are too large for the caches
+    bool reports = false;           // reports its progress after each step, not only at the end
 
     std::uint32_t most_operands = 1, most_outputs = 2;
     std::size_t scratch_bytes = 0;

@@ -72,15 +72,15 @@ template<Engine::Mode mode>
     if (!proceed<mode>(run, static_cast<std::uint32_t>(plan.steps.size())))
         return false;
     // The call may end only when other ranks have finished reading its memory in place.
-    for (; run.lent != 0; ++run.settled) {
-        if (run.lends[run.settled] == 0)
+    for (; run.cells_in_use != 0; ++run.settled) {
+        if (run.in_place_cells[run.settled] == 0)
             continue;
         if (!stream_.taken(plan, before_tile(run), plan.steps[run.settled])) {
             note_wait<mode>(run);
             return false;
         }
-        run.lends[run.settled] = 0;
-        --run.lent;
+        run.in_place_cells[run.settled] = 0;
+        --run.cells_in_use;
     }
     return true;
 }
@@ -125,7 +125,7 @@ bool Engine::look_ahead(Run &tile, std::uint32_t first, Run &run) {
         if (tile.is_done(i) || issued(tile, i))
             continue;
         const std::uint32_t *before = plan.before.data() + step.first_before;
-        if (!std::all_of(before, before + step.befores, complete) || !ready(tile, step))
+        if (!std::all_of(before, before + step.predecessors, complete) || !ready(tile, step))
             continue;
         moved = true;
         if (!perform<mode>(tile, step))

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/thread.hpp"
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 
 namespace stretto::engine {
 
@@ -65,7 +65,7 @@ void Queue::play(const Call &call, Tally &tally) {
     }
     InFlightCall *flight = launch(call, tally);
     wait_locked(*flight);
-    land_locked(flight);
+    finish_locked(flight);
 }
 
 void Queue::play_with(const Call &call, Tally &tally, const Call &beside, Tally &its_tally,
@@ -102,7 +102,7 @@ Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally) {
     flight->tally = &tally;
     flight->complete = false;
     flight->urgent = call.plan->vector_bytes >=
-                     (segment_.bridge() != nullptr ? kUrgentRemoteBytes : kUrgentBytes);
+                     (segment_.remote_peers() != nullptr ? kUrgentRemoteBytes : kUrgentBytes);
     flight->error.reset();
     engine_.launch(flight->run, call, tally);
     idle_.pop_back();
@@ -125,7 +125,7 @@ Queue::InFlightCall *Queue::start(const Call &call, Tally &tally) {
 bool Queue::test(InFlightCall &flight) {
     const Driver driver(*this);
     try {
-        transport::carry(segment_);
+        transport::make_progress(segment_);
     } catch (...) { // no memory for an incoming message
         fail_all();
     }
@@ -143,13 +143,13 @@ void Queue::wait(InFlightCall &flight) {
     wait_locked(flight);
 }
 
-void Queue::land(InFlightCall *flight) {
+void Queue::finish(InFlightCall *flight) {
     const Driver driver(*this);
     wait_locked(*flight);
-    land_locked(flight);
+    finish_locked(flight);
 }
 
-void Queue::land_locked(InFlightCall *flight) {
+void Queue::finish_locked(InFlightCall *flight) {
     if (const std::optional<Error> error = give_back(flight))
         throw *error;
 }

@@ -49,7 +49,7 @@ public:
     void wait(InFlightCall &flight);
     // Waits, and throws the error of the call, if it has one.  An error while any thread moves
     // calls is the error of all calls in flight and of the communicator.
-    void land(InFlightCall *flight);
+    void finish(InFlightCall *flight);
 
     // The communicator has failed: when this returns, no call in flight moves any more.
     void abandon();
@@ -70,7 +70,7 @@ private:
     void drain();
     void end_all(const Error &error);
     void wait_locked(InFlightCall &flight);
-    void land_locked(InFlightCall *flight);
+    void finish_locked(InFlightCall *flight);
     std::optional<Error> give_back(InFlightCall *flight);
     InFlightCall *launch(const Call &call, Tally &tally);
 

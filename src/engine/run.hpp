@@ -100,16 +100,16 @@ struct TileRun {
     std::uint64_t bulk_base = 0;          // and of this rank's bulk
     std::uint32_t next = 0;               // the first step that is not complete
     std::uint32_t ahead = 0;              // complete steps after it
-    int pushed = 0;                       // readers' outputs that the ready step stores into
-    std::uint32_t lent = 0; // cells whose payload other ranks may still read in this rank's memory
+    int direct_outputs = 0;               // readers' outputs that the step stores into
+    std::uint32_t cells_in_use = 0;       // cells that others may still read in place
     std::uint32_t settled = 0;         // no rank reads payloads of steps before this one any more
     std::uint32_t tile = 0;            // its number
     std::uint32_t origin = 0;          // steps of earlier tiles, as counted by progress
     std::uint64_t shift = 0;           // bytes between the place in the plan and the tile's own
     InlineVector<const void *, 4> ins; // pointers of one pass
     InlineVector<void *, 4> outs;
-    InlineVector<std::uint64_t, 1> done; // bit set of complete steps after `next`
-    InlineVector<std::uint8_t, 8> lends; // by step: published in place
+    InlineVector<std::uint64_t, 1> done;          // bit set of complete steps after `next`
+    InlineVector<std::uint8_t, 8> in_place_cells; // by step: published in place
     std::vector<std::byte> scratch;
     std::vector<std::uint64_t> own_bases; // but of the first tile
 

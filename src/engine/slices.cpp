@@ -26,8 +26,8 @@ std::vector<Touch> touches(const Op &op, Memory &memory) {
     return result;
 }
 
-std::vector<Touch> fills(const schedule::Schedule &schedule, Position position,
-                         const std::vector<schedule::Block> &blocks, Memory &memory) {
+std::vector<Touch> local_copies(const schedule::Schedule &schedule, Position position,
+                                const std::vector<schedule::Block> &blocks, Memory &memory) {
     std::vector<Touch> result;
     for (const schedule::Block block : blocks)
         if (!memory.written(block) && schedule.contract.end(position, block))

@@ -36,8 +36,8 @@ std::vector<Touch> touches(const schedule::Op &op, Memory &memory);
 
 // The blocks of `blocks` that the position holds from the start and its program never writes: they
 // still have to be copied to the output.
-std::vector<Touch> fills(const schedule::Schedule &schedule, Position position,
-                         const std::vector<schedule::Block> &blocks, Memory &memory);
+std::vector<Touch> local_copies(const schedule::Schedule &schedule, Position position,
+                                const std::vector<schedule::Block> &blocks, Memory &memory);
 
 // For each block of an op: whether it can be sent together with the block before it that has bytes.
 // Empty: none can.

@@ -21,14 +21,14 @@ StallWatch::Kind StallWatch::kind(const Said &said) const {
 std::optional<StallWatch::Due> StallWatch::due(std::uint64_t sequence, const Said &said,
                                                std::uint64_t waited_ns) {
     const std::lock_guard lock(mutex_);
-    if (!raise_ || sequence < untold_)
+    if (!raise_ || sequence < unreported_)
         return {};
     const auto found = longest_.find(kind(said));
     const std::uint64_t longest = found != longest_.end() ? found->second : 0;
     if (static_cast<double>(waited_ns) <=
         factor_ * static_cast<double>(longest) + static_cast<double>(floor_ns_))
         return {};
-    untold_ = sequence + 1;
+    unreported_ = sequence + 1;
     return Due{raise_, longest}; // a copy, since the function may set another one
 }
 

@@ -60,7 +60,7 @@ private:
     Raise raise_;
     double factor_ = 0;
     std::uint64_t floor_ns_ = 0;
-    std::uint64_t untold_ = 0; // the first call that has not been reported
+    std::uint64_t unreported_ = 0; // the first call that has not been reported
     std::map<Kind, std::uint64_t> longest_;
 };
 

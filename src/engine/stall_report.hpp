@@ -12,7 +12,8 @@
 namespace stretto::engine {
 
 // "rank 5 in step 3 of 14", "a message from rank 5", "rank 5 to take a message".
-std::string in_words(const transport::WaitState &standing, const transport::RankNames &names = {});
+std::string in_words(const transport::WaitState &wait_state,
+                     const transport::RankNames &names = {});
 
 // Asks the ranks of other hosts for their wait states, and waits a moment for the answers; a rank
 // that computes does not answer.

@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
                 return false;
         }
     if (step.publishes) {
-        if (step.length >= kLeastDirectBytes) {
+        if (step.length >= kLeastZeroCopyBytes) {
             if (!storable(run, step))
                 return false;
         } else if (!stream_.room(
@@ -31,7 +31,7 @@ inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
                         0}))
             return false;
     }
-    return run.lent == 0 || !run.call->in_place || released(run, step);
+    return run.cells_in_use == 0 || !run.call->in_place || released(run, step);
 }
 
 [[gnu::always_inline]] inline void Engine::publish(Run &run, const Step &step, transport::Cell &own,
@@ -45,11 +45,11 @@ inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
 // Runs a step; true if it is complete on return.
 template<Engine::Mode mode>
 [[gnu::always_inline]] inline bool Engine::execute(Run &run, const Step &step) {
-    if (lends(run, step)) {
-        lend(run, step);
+    if (read_in_place(run, step)) {
+        publish_in_place(run, step);
         return true;
     }
-    if (step.fill && run.call->in_place)
+    if (step.local_copy && run.call->in_place)
         return true;
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
     const void **ins = run.ins.data();
@@ -103,11 +103,11 @@ template<Engine::Mode mode>
     if (step.publishes) {
         position = run.bases[rank_] + step.place.cells;
         own = &cell(rank_, position);
-        if (step.length >= kLeastDirectBytes && run.pushed != 0) {
+        if (step.length >= kLeastZeroCopyBytes && run.direct_outputs != 0) {
             where = transport::at(transport::Where::delivered);
             if (streaming != 0)
-                streaming = reduce::first_outputs(run.pushed + 1);
-            count += run.pushed;
+                streaming = reduce::first_outputs(run.direct_outputs + 1);
+            count += run.direct_outputs;
         } else {
             outs[count] = own->payload();
             if (step.stored >= transport::kLeastBulkBytes) {

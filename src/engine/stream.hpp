@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/plan.hpp"
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::engine {
@@ -124,9 +124,9 @@ private:
                 const Step &step = oldest.plan->steps[cell.step];
                 if (!taken(*oldest.plan, oldest.before, step)) {
                     const bool enough = fits(end);
-                    if (transport::Bridge *bridge = segment_.bridge();
-                        bridge != nullptr && (all || !enough)) {
-                        bridge->push_parts();
+                    if (transport::RemotePeers *remote_peers = segment_.remote_peers();
+                        remote_peers != nullptr && (all || !enough)) {
+                        remote_peers->push_parts();
                         ask(oldest, step);
                     }
                     return enough;
@@ -152,7 +152,7 @@ private:
             const std::uint64_t awaited = record.before + reader.step + 1u;
             if (!segment_.here(reader.rank) &&
                 segment_.lines(reader.rank).progress.load(std::memory_order_acquire) < awaited)
-                segment_.bridge()->ask(reader.rank, awaited);
+                segment_.remote_peers()->ask(reader.rank, awaited);
         }
     }
 

@@ -35,7 +35,7 @@ private:
     }
     // The position whose passes are those at this index.
     std::size_t position_of(std::size_t index) const {
-        return lowered_.symmetry ? static_cast<std::size_t>(lowered_.standing) : index;
+        return lowered_.symmetry ? static_cast<std::size_t>(lowered_.representative) : index;
     }
 
     // Whether a position that has finished its sequence knows that all have entered.
@@ -64,7 +64,7 @@ private:
     // another position, `owner`, the set is known as seen from there.
     void join(std::uint64_t *mine, Set set, Position owner) const {
         const std::uint64_t *theirs = entered_.data() + set * words_;
-        if (!lowered_.symmetry || owner < 0 || owner == lowered_.standing) {
+        if (!lowered_.symmetry || owner < 0 || owner == lowered_.representative) {
             for (std::size_t w = 0; w < words_; ++w)
                 mine[w] |= theirs[w];
             return;

@@ -3,7 +3,7 @@
 // the engine does the checks of a wait, as if all tests were one wait.
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 #include "transport/wait_policy.hpp"
 
 namespace stretto::engine {
@@ -14,14 +14,14 @@ void Engine::look_into(Run &run) {
     const std::uint64_t now = now_ns();
     if (still_.since == 0)
         still_ = {now, now, 0, false, run.call->said};
-    const transport::Bridge *const bridge = segment_->bridge();
+    const transport::RemotePeers *const remote_peers = segment_->remote_peers();
     if (now - still_.looked <
-        (bridge != nullptr ? bridge->suspicious_ns() : transport::kSuspiciousNs))
+        (remote_peers != nullptr ? remote_peers->suspicious_ns() : transport::kSuspiciousNs))
         return;
     still_.looked = now;
     still_.stands = true;
     const std::uint64_t waited = now - still_.since;
-    stand(run);
+    publish_wait_state(run);
     if (waited >= still_.asks_at) {
         inquire(run, waited);
         still_.asks_at = 2 * waited;
@@ -32,7 +32,7 @@ void Engine::look_into(Run &run) {
 
 void Engine::end_stillness() {
     if (still_.stands) {
-        mine_.standing.store(0, std::memory_order_relaxed);
+        mine_.wait_state.store(0, std::memory_order_relaxed);
         stall_watch_.learn(still_.said, now_ns() - still_.since);
     }
     still_ = {};

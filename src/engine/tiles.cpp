@@ -18,7 +18,7 @@ void TileRun::make_room(const Plan &whole) {
     if (whole.tiles)
         steps = std::max(steps, whole.tiles->last->steps.size());
     done.assign(steps / 64 + 1, 0);
-    lends.assign(steps, 0);
+    in_place_cells.assign(steps, 0);
     ins.assign(whole.most_operands, nullptr);
     outs.assign(whole.most_outputs, nullptr);
     if (scratch.size() < whole.scratch_bytes)
@@ -60,7 +60,7 @@ void Engine::follow(Run &run) {
     next.bases = next.own_bases.data();
     next.bulk_base = run.first_bulk_base + next.tile * tiles.own.bulk;
     next.origin = next.tile * tiles.span;
-    next.next = next.ahead = next.lent = next.settled = 0;
+    next.next = next.ahead = next.cells_in_use = next.settled = 0;
 }
 
 bool Engine::next_tile(Run &run) {

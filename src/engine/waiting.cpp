@@ -10,7 +10,7 @@
 #include "engine/failure.hpp"
 #include "engine/issued.hpp"
 #include "engine/stall_report.hpp"
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 #include "transport/wait_policy.hpp"
 
 namespace stretto::engine {
@@ -29,16 +29,16 @@ void Engine::ring_readers(Run &run, const Step &step) {
         if (segment_->here(reader.rank))
             transport::Doorbell(*segment_, reader.rank).ring();
         else
-            ship(run, step, reader);
+            send_cell(run, step, reader);
     }
 }
 
 // Sends the cell of a step to a reader on another host.
-void Engine::ship(Run &run, const Step &step, const StepReader &reader) {
+void Engine::send_cell(Run &run, const Step &step, const StepReader &reader) {
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
     const transport::Cell &own = cell(rank_, position);
     const bool bulk = static_cast<transport::Where>(own.where & 3) == transport::Where::bulk;
-    segment_->bridge()->ship(
+    segment_->remote_peers()->send_cell(
         reader.rank,
         {position, run.signature + position, own.where,
          bulk ? segment_->bulk(rank_) + transport::offset_of(own.where) : own.payload(),
@@ -57,7 +57,7 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
             return true;
         }
         void diagnose(std::uint64_t waited_ns) override {
-            engine.stand(run);
+            engine.publish_wait_state(run);
             if (!stands) {
                 stands = true;
                 said = run.call->said;
@@ -96,17 +96,17 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
         throw;
     }
     if (waiting.stands) {
-        mine_.standing.store(0, std::memory_order_relaxed);
+        mine_.wait_state.store(0, std::memory_order_relaxed);
         stall_watch_.learn(waiting.said, now_ns() - waiting.since);
     }
 }
 
 // Publishes this rank's wait state.
-void Engine::stand(const Run &run) {
+void Engine::publish_wait_state(const Run &run) {
     const auto of = static_cast<std::uint32_t>(run.call->plan->all_steps());
-    const transport::WaitState standing{transport::WaitState::step, awaited(run),
-                                        std::min(steps_before(run) + run.next + 1, of), of};
-    mine_.standing.store(standing.packed(), std::memory_order_relaxed);
+    const transport::WaitState wait_state{transport::WaitState::step, awaited(run),
+                                          std::min(steps_before(run) + run.next + 1, of), of};
+    mine_.wait_state.store(wait_state.packed(), std::memory_order_relaxed);
     if (recorder_ != nullptr)
         recorder_->waits_long();
 }
@@ -128,9 +128,9 @@ int Engine::awaited(const Run &run) {
                 return operand.rank;
         }
     }
-    if (run.lent != 0)
+    if (run.cells_in_use != 0)
         for (std::uint32_t step = run.settled; step < plan.steps.size(); ++step)
-            if (run.lends[step] != 0)
+            if (run.in_place_cells[step] != 0)
                 if (const int rank = stream_.holder(plan, before_tile(run), plan.steps[step]);
                     rank >= 0)
                     return rank;
@@ -145,7 +145,7 @@ void Engine::inquire(const Run &run, std::uint64_t waited_ns) {
     const int awaited = Engine::awaited(run);
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (!segment_->here(rank) && (rank == awaited || waited_ns >= kLongNs))
-            segment_->bridge()->inquire(rank);
+            segment_->remote_peers()->inquire(rank);
 }
 
 // Investigates a long wait, and fails the communicator if it finds a cause.
@@ -181,7 +181,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         return;
     ask_where(*segment_);
     const auto mine =
-        transport::WaitState::unpacked(mine_.standing.load(std::memory_order_relaxed));
+        transport::WaitState::unpacked(mine_.wait_state.load(std::memory_order_relaxed));
     if (over)
         fail(Status::timeout, here(run) + " " + call_scope().exceeded() + ": it waits for " +
                                   in_words(mine, segment_->names()) + missing(run) +
@@ -239,7 +239,8 @@ void Engine::judge(std::uint64_t sequence) {
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (rank != rank_) {
             if (!segment_->here(rank))
-                segment_->bridge()->inquire(rank); // its present state is seen at the next look
+                segment_->remote_peers()->inquire(
+                    rank); // its present state is seen at the next look
             compare(sequence, rank);
         }
 }
@@ -282,10 +283,10 @@ void Engine::interrupt(const Run &run) const {
 }
 
 static bool waits_for_itself(const transport::LineBlock &lines) {
-    const auto standing =
-        transport::WaitState::unpacked(lines.standing.load(std::memory_order_acquire));
-    return standing.kind == transport::WaitState::step &&
-           standing.awaited == transport::WaitState::kItselfRank;
+    const auto wait_state =
+        transport::WaitState::unpacked(lines.wait_state.load(std::memory_order_acquire));
+    return wait_state.kind == transport::WaitState::step &&
+           wait_state.awaited == transport::WaitState::kItselfRank;
 }
 
 // The ranks that have not come to this call or, if all have come, those that make no progress in
@@ -317,10 +318,10 @@ std::string Engine::missing(const Run &run) const {
         return "; all ranks have come and wait for one another";
     constexpr std::size_t kMostStoppedRanks = 4;
     std::string details;
-    std::size_t told = 0;
+    std::size_t named = 0;
     for (const int rank : culprits)
-        if (told < kMostStoppedRanks && stopped(rank)) {
-            ++told;
+        if (named < kMostStoppedRanks && stopped(rank)) {
+            ++named;
             details += "; process " + std::to_string(segment_->lines(rank).pid.load()) + " of " +
                        segment_->names().of(rank) + " is stopped (by a signal or a debugger)";
         }
@@ -352,9 +353,9 @@ Alert Engine::alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longe
     alert.longest_ns = longest_ns;
     alert.lowest = true;
     for (int rank = 0; rank < rank_; ++rank) {
-        const auto standing = transport::WaitState::unpacked(
-            segment_->lines(rank).standing.load(std::memory_order_acquire));
-        if (segment_->here(rank) && standing.kind == transport::WaitState::step)
+        const auto wait_state = transport::WaitState::unpacked(
+            segment_->lines(rank).wait_state.load(std::memory_order_acquire));
+        if (segment_->here(rank) && wait_state.kind == transport::WaitState::step)
             alert.lowest = false;
     }
     alert.text = here(run) + " has waited " + in_seconds(waited_ns) + ", in calls like it " +

@@ -29,9 +29,9 @@ FrameReader::FrameReader(std::size_t most, std::size_t buffer)
           ::operator new[](capacity_, std::align_val_t(kAlignmentBytes)))) {}
 
 std::span<const iovec> FrameReader::room() {
-    if (inside_ && landing_.how == Landing::How::memory) {
+    if (inside_ && destination_.how == Destination::How::memory) {
         // All received data is in its place, so the buffer is empty.
-        room_[0] = {landing_.memory + done_, rest()};
+        room_[0] = {destination_.memory + done_, rest()};
         room_[1] = {buffer_.get(), kBehindBytes};
         return room_;
     }
@@ -54,14 +54,14 @@ void FrameReader::move_to(std::size_t begin) {
 }
 
 std::string FrameReader::arrived(std::size_t bytes, FrameReceiver &receiver) {
-    if (inside_ && landing_.how == Landing::How::memory) {
+    if (inside_ && destination_.how == Destination::How::memory) {
         const std::size_t placed = std::min(bytes, rest());
         done_ += placed;
         begin_ = 0;
         end_ = bytes - placed;
         if (rest() != 0)
             return "";
-        finish(receiver, {landing_.memory, frame_.length});
+        finish(receiver, {destination_.memory, frame_.length});
     } else {
         end_ += bytes;
     }
@@ -85,16 +85,16 @@ std::string FrameReader::start_frame(FrameReceiver &receiver) {
     if (frame->length > most_)
         return "sent a frame of " + std::to_string(frame->length) + " bytes, where at most " +
                std::to_string(most_) + " are agreed on";
-    landing_ = receiver.begin(*frame); // if this throws, the header stays in the buffer
+    destination_ = receiver.begin(*frame); // if this throws, the header stays in the buffer
     begin_ += kFrameHeaderBytes;
     frame_ = *frame;
     done_ = 0;
     inside_ = true;
-    if (landing_.how == Landing::How::whole && frame_.length > capacity_)
+    if (destination_.how == Destination::How::whole && frame_.length > capacity_)
         throw Error(Status::internal,
                     "a frame of " + std::to_string(frame_.length) + " bytes is to be shown whole");
     // There is room, where the header was.
-    if (landing_.how != Landing::How::memory)
+    if (destination_.how != Destination::How::memory)
         move_to(begin_ - begin_ % kShownAlignBytes);
     return "";
 }
@@ -103,23 +103,23 @@ std::string FrameReader::start_frame(FrameReceiver &receiver) {
 bool FrameReader::give(FrameReceiver &receiver) {
     const std::span<const std::byte> here(buffer_.get() + begin_, end_ - begin_);
     std::size_t take = std::min(here.size(), rest());
-    switch (landing_.how) {
-    case Landing::How::whole:
+    switch (destination_.how) {
+    case Destination::How::whole:
         if (take < rest())
             return false;
         begin_ += take;
         finish(receiver, here.first(take));
         return true;
-    case Landing::How::memory:
+    case Destination::How::memory:
         if (take != 0)
-            std::memcpy(landing_.memory + done_, here.data(), take);
+            std::memcpy(destination_.memory + done_, here.data(), take);
         begin_ += take;
         done_ += take;
         if (rest() != 0)
             return false;
-        finish(receiver, {landing_.memory, frame_.length});
+        finish(receiver, {destination_.memory, frame_.length});
         return true;
-    case Landing::How::pieces:
+    case Destination::How::pieces:
         if (take < rest())
             take -= take % kGrainBytes;
         if (take != 0)
@@ -136,7 +136,7 @@ bool FrameReader::give(FrameReceiver &receiver) {
 
 void FrameReader::finish(FrameReceiver &receiver, std::span<const std::byte> payload) {
     inside_ = false;
-    after_large_ = landing_.how == Landing::How::memory && frame_.length > capacity_ / 2;
+    after_large_ = destination_.how == Destination::How::memory && frame_.length > capacity_ / 2;
     ++frames_;
     receiver.end(frame_, payload);
 }

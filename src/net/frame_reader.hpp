@@ -18,7 +18,7 @@
 namespace stretto::net {
 
 // The destination of a payload.
-struct Landing {
+struct Destination {
     enum class How {
         whole,  // shown in one piece in the buffer, which must be large enough
         pieces, // shown piece by piece, as it arrives
@@ -34,7 +34,7 @@ class FrameReceiver {
 public:
     virtual ~FrameReceiver() = default;
     // A frame begins.  Called again for the same frame only after it has thrown.
-    virtual Landing begin(const Frame &frame) = 0;
+    virtual Destination begin(const Frame &frame) = 0;
     // The bytes from `offset` on.  All pieces except the last are multiples of 64 bytes.
     virtual void piece(const Frame &frame, std::size_t offset, std::span<const std::byte> bytes);
     // The frame is complete.  `payload`: the payload if it is shown in one piece or was received
@@ -79,7 +79,7 @@ private:
 
     bool inside_ = false; // of the current frame, of whose payload `done_` bytes are passed on:
     Frame frame_;
-    Landing landing_;
+    Destination destination_;
     std::size_t done_ = 0;
     std::uint64_t frames_ = 0;
     bool after_large_ = false; // the last of them

@@ -10,9 +10,9 @@ namespace stretto::p2p {
 using transport::WaitState;
 
 // Tells the other ranks where this one waits, until its wait is over.
-void Messenger::stand(WaitState::Kind kind, int awaited) {
-    const WaitState standing{kind, awaited == kAny ? WaitState::kAnyRank : awaited};
-    segment_->lines(rank_).standing.store(standing.packed(), std::memory_order_relaxed);
+void Messenger::publish_wait_state(WaitState::Kind kind, int awaited) {
+    const WaitState wait_state{kind, awaited == kAny ? WaitState::kAnyRank : awaited};
+    segment_->lines(rank_).wait_state.store(wait_state.packed(), std::memory_order_relaxed);
 }
 
 int Messenger::awaited_by(const Transfer &transfer) {
@@ -32,7 +32,8 @@ void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns, By b
         words = progress_of(transfer);
         awaited = awaited_by(transfer);
         if (by == By::waits)
-            stand(transfer.is_receive ? WaitState::incoming : WaitState::outgoing, awaited);
+            publish_wait_state(transfer.is_receive ? WaitState::incoming : WaitState::outgoing,
+                               awaited);
     }
     look_for(awaited, words, quiet_ns, [&] { return transfer.ended(); });
     if (transfer.purpose.exact() && !transfer.ended())

@@ -32,15 +32,15 @@ void Messenger::begin(Receive &receive) {
 bool Messenger::drain_all() {
     bool moved = false;
     for (int first = 0; first < segment_->ranks(); first += 64) {
-        std::atomic<std::uint64_t> &news = segment_->news(rank_)[first / 64];
-        if (news.load(std::memory_order_relaxed) == 0)
+        std::atomic<std::uint64_t> &pending = segment_->pending(rank_)[first / 64];
+        if (pending.load(std::memory_order_relaxed) == 0)
             continue;
         // The bits go before the mailboxes are looked at: see Outbox::put.
-        for (std::uint64_t bits = news.exchange(0, std::memory_order_seq_cst); bits != 0;
+        for (std::uint64_t bits = pending.exchange(0, std::memory_order_seq_cst); bits != 0;
              bits &= bits - 1) {
             const int source = first + std::countr_zero(bits);
             if (!drain(source)) // there is more, but others have waited
-                news.fetch_or(bits & -bits, std::memory_order_relaxed);
+                pending.fetch_or(bits & -bits, std::memory_order_relaxed);
             moved = true;
         }
     }

@@ -2,7 +2,7 @@
 #include "p2p/messenger.hpp"
 
 #include "base/clock.hpp"
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 #include "transport/wait_policy.hpp"
 
 namespace stretto::p2p {
@@ -135,7 +135,7 @@ void Messenger::cancel(Transfer &transfer) {
 // Takes in what has come from other hosts.
 void Messenger::carry() {
     try {
-        transport::carry(*segment_);
+        transport::make_progress(*segment_);
     } catch (...) { // no memory for it
         const std::lock_guard lock(mutex_);
         abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
@@ -153,7 +153,7 @@ bool Messenger::something_to_do() const {
     if (output_.load(std::memory_order_relaxed))
         return true;
     for (int first = 0; first < segment_->ranks(); first += 64)
-        if (segment_->news(rank_)[first / 64].load(std::memory_order_relaxed) != 0)
+        if (segment_->pending(rank_)[first / 64].load(std::memory_order_relaxed) != 0)
             return true;
     return false;
 }

@@ -168,7 +168,7 @@ private:
     // These without.
     bool something_to_do() const;
     // diagnosis.cpp
-    void stand(transport::WaitState::Kind kind, int awaited);
+    void publish_wait_state(transport::WaitState::Kind kind, int awaited);
     static int awaited_by(const Transfer &transfer);
     enum class By { waits, tests };
     void look_into(const Transfer &transfer, std::uint64_t quiet_ns, By by = By::waits);

@@ -3,7 +3,7 @@
 #include "p2p/messenger.hpp"
 
 #include "base/clock.hpp"
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 #include "transport/wait_policy.hpp"
 
 namespace stretto::p2p {
@@ -40,7 +40,7 @@ public:
             throw error;
         }
         if (diagnosed_)
-            messenger_.stand(transport::WaitState::nowhere, kAny);
+            messenger_.publish_wait_state(transport::WaitState::nowhere, kAny);
         const std::lock_guard lock(messenger_.mutex_);
         messenger_.progress_thread_.leaves();
     }
@@ -169,7 +169,7 @@ Taken Messenger::wait_for(int source, int tag) {
         std::uint64_t progress() override { return 0; }
         void look(std::uint64_t quiet_ns) override {
             const std::string words = "probe(" + messenger_.from(source_, tag_) + ")";
-            messenger_.stand(transport::WaitState::incoming, source_);
+            messenger_.publish_wait_state(transport::WaitState::incoming, source_);
             messenger_.look_for(source_, words, quiet_ns, [this] { return over(); });
         }
         std::optional<Taken> found;

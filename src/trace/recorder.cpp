@@ -116,8 +116,8 @@ void Recorder::wait_ends(std::uint64_t now) {
 }
 
 void Recorder::waits_long() {
-    if (wait_.begin != 0 && !wait_.told) {
-        wait_.told = true;
+    if (wait_.begin != 0 && !wait_.recorded) {
+        wait_.recorded = true;
         buffer_->add(record_of(wait_, Kind::waits, now_ns()));
     }
 }

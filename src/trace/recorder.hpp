@@ -93,7 +93,7 @@ private:
         std::uint64_t call = 0;
         std::uint32_t step = 0;
         int rank = kAnyRank;
-        bool told = false;
+        bool recorded = false;
     };
 
     void wait_begins(std::uint64_t call, std::uint32_t step, int rank);

@@ -35,7 +35,7 @@ private:
     };
 
     // Events of the timer; the wrapped links have event sources of their own.
-    Tells tells() const override { return Tells::by_descriptors; }
+    Reports reports() const override { return Reports::by_descriptors; }
     void set_timer();
 
     const std::unique_ptr<Links> links_;

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "transport/bridge.hpp"
+#include "transport/remote_peers.hpp"
 
 namespace stretto::transport {
 
@@ -43,7 +43,8 @@ void Doorbell::announce() {
 }
 
 void Doorbell::sleep(std::uint64_t timeout_ns) {
-    if (Bridge *bridge = segment_.bridge(); bridge != nullptr && bridge->sleep(ticket_, timeout_ns))
+    if (RemotePeers *remote_peers = segment_.remote_peers();
+        remote_peers != nullptr && remote_peers->sleep(ticket_, timeout_ns))
         return;
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
@@ -56,10 +57,10 @@ void Doorbell::withdraw() {
 }
 
 void Doorbell::ring(std::uint32_t known) {
-    Bridge *const bridge = segment_.bridge();
+    RemotePeers *const remote_peers = segment_.remote_peers();
     if (!segment_.here(rank_)) {
-        if (bridge != nullptr)
-            bridge->ring(rank_);
+        if (remote_peers != nullptr)
+            remote_peers->ring(rank_);
         return;
     }
     std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
@@ -70,8 +71,8 @@ void Doorbell::ring(std::uint32_t known) {
     while (!asleep.compare_exchange_weak(word, (word + kRingIncrement) | kRungFlag,
                                          std::memory_order_acq_rel));
     futex(asleep, FUTEX_WAKE, INT_MAX, nullptr);
-    if (bridge != nullptr)
-        bridge->wake(rank_);
+    if (remote_peers != nullptr)
+        remote_peers->wake(rank_);
 }
 
 } // namespace stretto::transport

@@ -12,7 +12,7 @@ namespace stretto::transport {
 namespace {
 
 constexpr int kSumShift = 32;  // of ArrivalCounter::come
-constexpr int kTurnShift = 24; // of ArrivalCounter::verdict; below: 1 + late rank, or 0
+constexpr int kTurnShift = 24; // of ArrivalCounter::decision; below: 1 + late rank, or 0
 constexpr std::uint64_t kRankMask = (1u << kTurnShift) - 1;
 // Larger than any sum of known times; sums of it do not overflow.
 constexpr std::uint64_t kUnknown = std::uint64_t{1} << 48;
@@ -66,7 +66,7 @@ std::uint64_t LateRankDetector::last_took() const {
 }
 
 bool LateRankDetector::decided(int &late) const {
-    const std::uint64_t word = arrival_counter().verdict.load(std::memory_order_acquire);
+    const std::uint64_t word = arrival_counter().decision.load(std::memory_order_acquire);
     if (word >> kTurnShift != turn_)
         return false;
     late = static_cast<int>(word & kRankMask) - 1;
@@ -74,13 +74,13 @@ bool LateRankDetector::decided(int &late) const {
 }
 
 void LateRankDetector::decide(int late) {
-    std::atomic<std::uint64_t> &verdict = arrival_counter().verdict;
+    std::atomic<std::uint64_t> &decision = arrival_counter().decision;
     const std::uint64_t mine =
         turn_ << kTurnShift | static_cast<std::uint64_t>(late == kNoRank ? 0 : late + 1);
-    std::uint64_t known = verdict.load(std::memory_order_relaxed);
+    std::uint64_t known = decision.load(std::memory_order_relaxed);
     while (known >> kTurnShift < turn_)
-        if (verdict.compare_exchange_weak(known, mine, std::memory_order_acq_rel,
-                                          std::memory_order_relaxed)) {
+        if (decision.compare_exchange_weak(known, mine, std::memory_order_acq_rel,
+                                           std::memory_order_relaxed)) {
             if (anybody_sleeps(segment_.header().signals))
                 for (int rank = 0; rank < segment_.ranks(); ++rank)
                     if (rank != rank_)

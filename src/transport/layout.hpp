@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The layout of the memory that the ranks of one host share.
 //
-//     | header | line block of rank 0 | ... | news of rank 0 | ... | roll of rank 0 | ...
+//     | header | lines of rank 0, 1, ... | pending bitmaps | shrink members |
 //     | cells, bulk of the first rank here | cells, bulk of the second | ...
 //     | mailbox 0 -> 0 | 0 -> 1 | ... | P-1 -> P-1 |
 //
-// It has a place for every rank of the job.  A bridge (bridge.hpp) copies to it what ranks of other
-// hosts write.  Only the rings of those ranks are elsewhere (mirror.hpp).
+// It has a place for every rank of the job.  The remote peers (remote_peers.hpp) copy to it what
+// ranks of other hosts write.  Only the rings of those ranks are elsewhere (mirror.hpp).
 //
 // A *ring* holds the publish stream of one rank: it alone writes, all others read.  Each rank has
 // two: for its cells, and for payloads that are too long for a cell.  Positions in a stream grow
@@ -26,7 +26,7 @@
 namespace stretto::transport {
 
 // What a rank publishes in the shrink agreement (shrink_agreement.hpp).
-struct alignas(kLineBytes) Roll {
+struct alignas(kLineBytes) ShrinkRecord {
     std::atomic<std::uint32_t> come;      // the round that it has entered
     std::atomic<std::uint32_t> listed;    // the round of its list of members; 0: while it writes
     std::atomic<std::uint64_t> completed; // its calls
@@ -45,28 +45,25 @@ struct LineBlock {
     // 1 + its last-level cache; 0: not known.  The founder, the rank that creates the segment,
     // writes it before any other rank maps the segment.
     std::atomic<std::int32_t> cache;
-    std::atomic<std::uint32_t>
-        lost; // it is on another host, and nothing more can arrive from there
+    std::atomic<std::uint32_t> lost;          // it is on another host, which is lost
     std::atomic<std::uint64_t> pid_namespace; // 0: unknown
-    std::atomic<std::uint64_t>
-        standing; // where it waits, if it waits long (wait_state.hpp); 0: it does not
+    std::atomic<std::uint64_t> wait_state;    // in a long wait (wait_state.hpp); else 0
     Entry entries[kEntries];
-    Roll roll;
+    ShrinkRecord shrink_record;
 };
 
 // What every rank reads in every call, in one cache line.
 struct alignas(kLineBytes) Signals {
-    std::atomic<std::uint32_t> failed; // 0: no; 1: the failure is being posted; 2: it is posted
-    std::atomic<std::uint32_t>
-        sleepers; // ranks that must be notified, because they sleep or are on other hosts
+    std::atomic<std::uint32_t> failed;   // 0: no; 1: the failure is being posted; 2: it is posted
+    std::atomic<std::uint32_t> sleepers; // ranks to notify: asleep, or on other hosts
     std::atomic<std::uint32_t>
         fences; // 1: some rank has no asymmetric barrier, so publishers use fences
 };
 
 // The arrivals that a late-rank detector counts (late_rank_detector.hpp).
 struct alignas(kLineBytes) ArrivalCounter {
-    std::atomic<std::uint64_t> come;    // ranks, and the sum of their numbers, each one more
-    std::atomic<std::uint64_t> verdict; // the turn, and the late rank
+    std::atomic<std::uint64_t> come;     // ranks, and the sum of their numbers, each one more
+    std::atomic<std::uint64_t> decision; // the turn, and the late rank
     // Times of a turn in nanoseconds, for odd and even turns.
     struct Times {
         std::atomic<std::uint64_t> others; // the last but one came, by now_ns()
@@ -98,7 +95,7 @@ struct SegmentHeader {
         profile;       // 1: rank 0 names a file (comm/network.cpp), whose contents it sends to all
     std::uint64_t key; // random: part of every signature
     Signals signals;
-    std::atomic<std::uint64_t> verdict; // of the shrink agreement
+    std::atomic<std::uint64_t> decision; // of the shrink agreement
     ArrivalCounter arrival_counter;
     FailureRecord board;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The links by which a carrier sends and receives: one to each rank of another host.  On a link
+// The links by which a rank sends and receives: one to each rank of another host.  On a link
 // everything arrives once and in order, or the link breaks.  Links never block and keep no copies:
 // data is sent from the sender's memory when the link has room, and received into the memory that
-// the receiver names.  Links are an event source of the carrier's event set.
+// the receiver names.  Links are an event source of the rank's event set.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct WireMessage {
         inquire,  // asks for the state of the receiver's calls
         entries,  // the entries of the sender's calls follow; its progress is `position`
         leave,    // the sender leaves; its progress was `position`
-        padding,  // padding follows (Carrier::warm)
+        padding,  // padding follows (LinkedPeers::warm)
     };
     static constexpr std::uint8_t kBulk = 1; // a cell whose payload is in the bulk ring
     static constexpr std::uint8_t kMore = 1; // mail: a frame of it ends in the next packet

@@ -63,7 +63,7 @@ public:
         std::byte *box = segment.mailbox(from, to);
         head_ = reinterpret_cast<MailboxHead *>(box);
         ring_ = box + sizeof(MailboxHead);
-        news_ = &segment.news(to)[from / 64];
+        pending_ = &segment.pending(to)[from / 64];
         bit_ = 1ull << (from % 64);
     }
     bool is_open() const { return head_ != nullptr; }
@@ -91,7 +91,7 @@ public:
         written_ += size;
         head_->written.store(written_, std::memory_order_release);
         // The reader clears the bit first and then looks for frames, so it overlooks none.
-        news_->fetch_or(bit_, std::memory_order_seq_cst);
+        pending_->fetch_or(bit_, std::memory_order_seq_cst);
         return true;
     }
 
@@ -106,7 +106,7 @@ public:
 private:
     MailboxHead *head_ = nullptr;
     std::byte *ring_ = nullptr;
-    std::atomic<std::uint64_t> *news_ = nullptr;
+    std::atomic<std::uint64_t> *pending_ = nullptr;
     std::uint64_t bit_ = 0;
     std::uint64_t written_ = 0, read_ = 0;
     bool full_ = false;

@@ -24,13 +24,14 @@ static std::size_t page_up(std::size_t bytes) {
     return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
 }
 
-static std::size_t words_of_news(std::size_t ranks) {
+static std::size_t words_of_bitmaps(std::size_t ranks) {
     return round_up(ranks, 8 * kLineBytes) / 64;
 }
 
 static std::size_t head_bytes(std::size_t ranks) {
     const std::size_t header = round_up(sizeof(SegmentHeader), kLineBytes);
-    const std::size_t each = sizeof(LineBlock) + 2 * words_of_news(ranks) * sizeof(std::uint64_t);
+    const std::size_t each =
+        sizeof(LineBlock) + 2 * words_of_bitmaps(ranks) * sizeof(std::uint64_t);
     return page_up(header + each * ranks);
 }
 
@@ -147,8 +148,8 @@ void Mapping::map(const SegmentHeader &shape) {
     header_ = static_cast<SegmentHeader *>(head);
     const std::size_t header = round_up(sizeof(SegmentHeader), kLineBytes);
     lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
-    news_ = reinterpret_cast<std::atomic<std::uint64_t> *>(lines_ + ranks_);
-    news_words_ = words_of_news(ranks_);
+    pending_ = reinterpret_cast<std::atomic<std::uint64_t> *>(lines_ + ranks_);
+    bitmap_words_ = words_of_bitmaps(ranks_);
 
     rings_ = std::make_unique<Rings>(ring_bytes_, here_);
     for (std::size_t place = 0; place < here_; ++place) {

@@ -42,8 +42,8 @@ public:
     LineBlock *lines() const { return lines_; }
     // For each rank, a bit for every other rank, in whole lines: first of the pending bitmaps, then
     // of the shrink agreement.
-    std::atomic<std::uint64_t> *news() const { return news_; }
-    std::size_t news_words() const { return news_words_; }
+    std::atomic<std::uint64_t> *pending() const { return pending_; }
+    std::size_t bitmap_words() const { return bitmap_words_; }
     // The rings of the ranks here, in rank order.
     const Rings &rings() const { return *rings_; }
 
@@ -70,8 +70,8 @@ private:
         duplicates_; // kept open: without /proc, closing it would drop the locks
     SegmentHeader *header_ = nullptr;
     LineBlock *lines_ = nullptr;
-    std::atomic<std::uint64_t> *news_ = nullptr;
-    std::size_t news_words_ = 0;
+    std::atomic<std::uint64_t> *pending_ = nullptr;
+    std::size_t bitmap_words_ = 0;
     // The values of the header at the time of mapping.
     std::size_t ranks_ = 0, here_ = 0, ring_bytes_ = 0, heap_bytes_ = 0;
     std::unique_ptr<Rings> rings_;

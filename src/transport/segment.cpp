@@ -9,15 +9,15 @@
 #include <utility>
 
 #include "base/kernel_files.hpp"
-#include "transport/bridge.hpp"
 #include "transport/doorbell.hpp"
+#include "transport/remote_peers.hpp"
 
 namespace stretto::transport {
 
 Segment::Segment(std::shared_ptr<Mapping> mapping, const Placement &placement)
     : mapping_(std::move(mapping)), placement_(placement), header_(&mapping_->header()),
-      lines_(mapping_->lines()), news_(mapping_->news()), news_words_(mapping_->news_words()),
-      ring_bytes_(header_->ring_bytes),
+      lines_(mapping_->lines()), pending_(mapping_->pending()),
+      bitmap_words_(mapping_->bitmap_words()), ring_bytes_(header_->ring_bytes),
       ranks_per_core_((header_->here + std::max(header_->cores, 1u) - 1) /
                       std::max(header_->cores, 1u)) {
     if (!placement_.one_host())
@@ -79,8 +79,8 @@ void Segment::populate(int rank) {
 
 void Segment::open_mailbox(int from, int to) {
     mapping_->open_mailbox(from, to);
-    if (bridge_ != nullptr && here(from) && !here(to))
-        bridge_->open_mailbox(to);
+    if (remote_peers_ != nullptr && here(from) && !here(to))
+        remote_peers_->open_mailbox(to);
 }
 
 void Segment::hold_life(int rank) {
@@ -116,7 +116,7 @@ Presence Segment::presence(int rank) const {
 }
 
 std::string Segment::place(int rank) const {
-    return here(rank) || bridge_ == nullptr ? "" : " (" + bridge_->place(rank) + ")";
+    return here(rank) || remote_peers_ == nullptr ? "" : " (" + remote_peers_->place(rank) + ")";
 }
 
 const char *words(Presence presence) {
@@ -142,8 +142,8 @@ void Segment::fail(Status status, std::string_view message) {
     for (int rank = 0; rank < ranks(); ++rank)
         if (here(rank))
             Doorbell(*this, rank).ring();
-    if (bridge_ != nullptr)
-        bridge_->failed();
+    if (remote_peers_ != nullptr)
+        remote_peers_->failed();
 }
 
 Error Segment::failure() const {

@@ -43,7 +43,7 @@ struct SegmentShape {
     Placement placement;
 };
 
-class Bridge;
+class RemotePeers;
 
 class Segment {
 public:
@@ -66,8 +66,8 @@ public:
     // Of this rank's waiters.
     LookPacing &look_pacing() { return look_pacing_; }
     // The way to the ranks of other hosts; null if there are none.
-    Bridge *bridge() const { return bridge_; }
-    void set_bridge(Bridge *bridge) { bridge_ = bridge; }
+    RemotePeers *remote_peers() const { return remote_peers_; }
+    void set_remote_peers(RemotePeers *remote_peers) { remote_peers_ = remote_peers; }
     // The number of the first call of the program.  The ranks of several hosts make some calls
     // before it, and messages do not count those.  Set before any other thread uses this object.
     void number_from(std::uint64_t sequence) { first_call_ = sequence; }
@@ -96,13 +96,13 @@ public:
     void populate(int rank);
 
     // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
-    std::atomic<std::uint64_t> *news(int rank) const {
-        return news_ + news_words_ * static_cast<std::size_t>(rank);
+    std::atomic<std::uint64_t> *pending(int rank) const {
+        return pending_ + bitmap_words_ * static_cast<std::size_t>(rank);
     }
 
     // Bit s of word s / 64: rank s is on the list of members that `rank` has made.
-    std::atomic<std::uint64_t> *roll(int rank) const {
-        return news(ranks()) + news_words_ * static_cast<std::size_t>(rank);
+    std::atomic<std::uint64_t> *shrink_members(int rank) const {
+        return pending(ranks()) + bitmap_words_ * static_cast<std::size_t>(rank);
     }
 
     // As in Mapping.
@@ -139,12 +139,12 @@ private:
     std::unique_ptr<Mirror> mirror_; // null if all ranks are here
     std::uint64_t first_call_ = 0;
     RankNames names_;
-    Bridge *bridge_ = nullptr;
+    RemotePeers *remote_peers_ = nullptr;
     // Addresses of parts that are read often.
     SegmentHeader *const header_;
     LineBlock *const lines_;
-    std::atomic<std::uint64_t> *const news_;
-    const std::size_t news_words_; // of each rank: a whole number of lines
+    std::atomic<std::uint64_t> *const pending_;
+    const std::size_t bitmap_words_; // of each rank: a whole number of lines
     const std::size_t ring_bytes_;
     const unsigned ranks_per_core_;
     LookPacing look_pacing_;

@@ -17,13 +17,13 @@ constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max(); // n
 
 } // namespace
 
-std::uint64_t ShrinkAgreement::pack(const Verdict &verdict) {
-    return static_cast<std::uint64_t>(verdict.round) << 32 |
-           static_cast<std::uint64_t>(verdict.proposer) << 8 |
-           static_cast<std::uint64_t>(verdict.phase);
+std::uint64_t ShrinkAgreement::pack(const Decision &decision) {
+    return static_cast<std::uint64_t>(decision.round) << 32 |
+           static_cast<std::uint64_t>(decision.proposer) << 8 |
+           static_cast<std::uint64_t>(decision.phase);
 }
 
-ShrinkAgreement::Verdict ShrinkAgreement::unpack(std::uint64_t word) {
+ShrinkAgreement::Decision ShrinkAgreement::unpack(std::uint64_t word) {
     return {static_cast<std::uint32_t>(word >> 32), static_cast<int>(word >> 8 & 0xffffff),
             static_cast<Phase>(word & 0xff)};
 }
@@ -31,23 +31,23 @@ ShrinkAgreement::Verdict ShrinkAgreement::unpack(std::uint64_t word) {
 ShrinkAgreement::ShrinkAgreement(Segment &segment, int rank, std::uint64_t completed)
     : segment_(segment), rank_(rank), candidates_(static_cast<std::size_t>(segment.ranks())) {
     std::iota(candidates_.begin(), candidates_.end(), 0);
-    if (roll(rank).come.load(std::memory_order_relaxed) == kNever)
+    if (shrink_record(rank).come.load(std::memory_order_relaxed) == kNever)
         late();
-    roll(rank).completed.store(completed, std::memory_order_release);
+    shrink_record(rank).completed.store(completed, std::memory_order_release);
 }
 
 ShrinkAgreement::~ShrinkAgreement() {
     if (!confirmed_)
-        roll(rank_).come.store(kNever, std::memory_order_release);
+        shrink_record(rank_).come.store(kNever, std::memory_order_release);
 }
 
 bool ShrinkAgreement::gone(int rank) const {
-    return roll(rank).come.load(std::memory_order_acquire) == kNever ||
+    return shrink_record(rank).come.load(std::memory_order_acquire) == kNever ||
            segment_.presence(rank) != Presence::here;
 }
 
 bool ShrinkAgreement::has_come(int rank) const {
-    const std::uint32_t come = roll(rank).come.load(std::memory_order_acquire);
+    const std::uint32_t come = shrink_record(rank).come.load(std::memory_order_acquire);
     return come != kNever && come >= round_;
 }
 
@@ -58,11 +58,11 @@ bool ShrinkAgreement::all_have_come() const {
 
 ShrinkAgreement::List ShrinkAgreement::hold(std::uint64_t patience_ns) {
     ++round_;
-    roll(rank_).come.store(round_, std::memory_order_release);
+    shrink_record(rank_).come.store(round_, std::memory_order_release);
     const std::uint64_t start = now_ns();
     unsigned nap = 20; // microseconds
     for (;;) {
-        const Verdict now = verdict();
+        const Decision now = decision();
         if (now.round >= round_)
             return take(now);
         if (all_have_come() || (patience_ns != 0 && now_ns() - start > patience_ns)) {
@@ -75,9 +75,9 @@ ShrinkAgreement::List ShrinkAgreement::hold(std::uint64_t patience_ns) {
     }
 }
 
-void ShrinkAgreement::propose(Verdict before) {
-    Roll &own = roll(rank_);
-    std::atomic<std::uint64_t> *list = segment_.roll(rank_);
+void ShrinkAgreement::propose(Decision before) {
+    ShrinkRecord &own = shrink_record(rank_);
+    std::atomic<std::uint64_t> *list = segment_.shrink_members(rank_);
     own.listed.store(0, std::memory_order_release);
     for (int rank = 0; rank < segment_.ranks(); rank += 64)
         list[rank / 64].store(0, std::memory_order_release);
@@ -85,7 +85,7 @@ void ShrinkAgreement::propose(Verdict before) {
     for (const int rank : candidates_)
         if (rank == rank_ || (has_come(rank) && !gone(rank))) {
             list[rank / 64].fetch_or(std::uint64_t{1} << (rank % 64), std::memory_order_release);
-            least = std::min(least, roll(rank).completed.load(std::memory_order_acquire));
+            least = std::min(least, shrink_record(rank).completed.load(std::memory_order_acquire));
         }
     own.least.store(least, std::memory_order_release);
     own.listed.store(round_, std::memory_order_release);
@@ -94,11 +94,11 @@ void ShrinkAgreement::propose(Verdict before) {
                                          std::memory_order_acq_rel);
 }
 
-ShrinkAgreement::List ShrinkAgreement::take(const Verdict &verdict) {
-    if (verdict.round != round_)
+ShrinkAgreement::List ShrinkAgreement::take(const Decision &decision) {
+    if (decision.round != round_)
         late();
-    const Roll &proposer = roll(verdict.proposer);
-    const std::atomic<std::uint64_t> *list = segment_.roll(verdict.proposer);
+    const ShrinkRecord &proposer = shrink_record(decision.proposer);
+    const std::atomic<std::uint64_t> *list = segment_.shrink_members(decision.proposer);
     const bool whole = proposer.listed.load(std::memory_order_acquire) == round_;
     List result{round_, {}, proposer.least.load(std::memory_order_acquire)};
     for (const int rank : candidates_)
@@ -112,7 +112,7 @@ ShrinkAgreement::List ShrinkAgreement::take(const Verdict &verdict) {
 }
 
 bool ShrinkAgreement::end(Phase phase) {
-    Verdict now = verdict();
+    Decision now = decision();
     while (now.round == round_ && now.phase == Phase::open) {
         std::uint64_t expected = pack(now);
         if (word().compare_exchange_strong(expected, pack({round_, now.proposer, phase}),
@@ -129,11 +129,11 @@ bool ShrinkAgreement::confirm() {
 }
 
 bool ShrinkAgreement::give_up() {
-    return end(Phase::given_up) || verdict().round > round_;
+    return end(Phase::given_up) || decision().round > round_;
 }
 
 bool ShrinkAgreement::given_up() const {
-    const Verdict now = verdict();
+    const Decision now = decision();
     return now.round > round_ || (now.round == round_ && now.phase == Phase::given_up);
 }
 

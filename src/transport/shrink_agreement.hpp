@@ -58,23 +58,23 @@ public:
 private:
     enum class Phase : std::uint8_t { given_up = 0, open = 1, confirmed = 2 };
     // Round 32 bits, proposer 24, phase 8.
-    struct Verdict {
+    struct Decision {
         std::uint32_t round = 0;
         int proposer = 0;
         Phase phase = Phase::given_up;
     };
-    static std::uint64_t pack(const Verdict &verdict);
-    static Verdict unpack(std::uint64_t word);
+    static std::uint64_t pack(const Decision &decision);
+    static Decision unpack(std::uint64_t word);
 
-    Roll &roll(int rank) const { return segment_.lines(rank).roll; }
-    std::atomic<std::uint64_t> &word() const { return segment_.header().verdict; }
-    Verdict verdict() const { return unpack(word().load(std::memory_order_acquire)); }
+    ShrinkRecord &shrink_record(int rank) const { return segment_.lines(rank).shrink_record; }
+    std::atomic<std::uint64_t> &word() const { return segment_.header().decision; }
+    Decision decision() const { return unpack(word().load(std::memory_order_acquire)); }
     bool gone(int rank) const;
     bool has_come(int rank) const;
     bool all_have_come() const;
-    void propose(Verdict before);
+    void propose(Decision before);
     bool end(Phase phase);
-    List take(const Verdict &verdict);
+    List take(const Decision &decision);
     [[noreturn]] void late() const;
 
     Segment &segment_;

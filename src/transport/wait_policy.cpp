@@ -8,9 +8,9 @@
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/cpu_pause.hpp"
-#include "transport/bridge.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/idle.hpp"
+#include "transport/remote_peers.hpp"
 
 namespace stretto::transport {
 
@@ -33,9 +33,9 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
     const std::uint64_t start = now_ns();
     const auto waited = [&] { return now_ns() - start; };
     IdleTurns idling(start);
-    const auto attempt = [&, bridge = segment.bridge()] {
-        if (bridge != nullptr)
-            (void)bridge->carry(Bridge::Caller::awake);
+    const auto attempt = [&, remote_peers = segment.remote_peers()] {
+        if (remote_peers != nullptr)
+            (void)remote_peers->make_progress(RemotePeers::Caller::awake);
         return waitable.attempt();
     };
     // 1. Spin, while every rank has a core and the wait is likely to be short.
@@ -48,10 +48,10 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
         }
     }
     // 2. Yield: another rank may be waiting for this core.
-    const bool bridged = segment.bridge() != nullptr;
+    const bool has_remote_peers = segment.remote_peers() != nullptr;
     const int yields =
         std::min(policy.yields, kMostYields / static_cast<int>(segment.ranks_per_core()));
-    for (int i = 0; bridged ? waited() < policy.looks_ns : i < yields; ++i) {
+    for (int i = 0; has_remote_peers ? waited() < policy.looks_ns : i < yields; ++i) {
         sched_yield();
         if (attempt())
             return;
@@ -59,7 +59,8 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
             idling.turn(now_ns());
     }
     // 3. Sleep until the doorbell rings.
-    const std::uint64_t suspicious = bridged ? segment.bridge()->suspicious_ns() : kSuspiciousNs;
+    const std::uint64_t suspicious =
+        has_remote_peers ? segment.remote_peers()->suspicious_ns() : kSuspiciousNs;
     for (std::uint64_t looked = 0;;) {
         const std::uint64_t rest = std::max(suspicious, segment.look_pacing().rest_ns());
         Doorbell bell(segment, rank);

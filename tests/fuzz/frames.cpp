@@ -12,7 +12,7 @@ using namespace stretto;
 using namespace stretto::net;
 using fuzz::must;
 using Bytes = std::vector<std::byte>;
-using How = Landing::How;
+using How = Destination::How;
 
 namespace {
 
@@ -44,7 +44,7 @@ bool read_plainly(std::span<const std::byte> wire, std::vector<Got> &frames) {
 
 class Receiver : public FrameReceiver {
 public:
-    Landing begin(const Frame &frame) override {
+    Destination begin(const Frame &frame) override {
         must(!inside_, "frames come one after the other");
         must(frame.length <= kMost, "no frame is too long");
         inside_ = true;

@@ -91,9 +91,9 @@ public:
     }
 
 private:
-    net::Landing begin(const net::Frame &frame) override {
+    net::Destination begin(const net::Frame &frame) override {
         coming_.bytes.resize(frame.length);
-        return {net::Landing::How::memory, coming_.bytes.data()};
+        return {net::Destination::How::memory, coming_.bytes.data()};
     }
     void end(const net::Frame &frame, std::span<const std::byte>) override {
         coming_.kind = frame.kind;

@@ -225,18 +225,19 @@ static std::vector<bool> ranks_here(const transport::Segment &segment, std::size
 
 RegisteredCommunicator::RegisteredCommunicator(const JobContext &reach, int rank,
                                                transport::Segment &segment,
-                                               transport::Carrier *carrier)
+                                               transport::LinkedPeers *linked_peers)
     : watch_(reach.watch), epoch_(reach.epoch), ranks_(reach.ranks), rank_(rank),
-      exhausted_(engine::no_memory(segment.names().of(rank))), segment_(segment), carrier_(carrier),
+      exhausted_(engine::no_memory(segment.names().of(rank))), segment_(segment),
+      linked_peers_(linked_peers),
       warming_(std::make_shared<TcpPrewarm>(ranks_here(segment, ranks_.size()))) {}
 
 // The other constructor is done: whatever is thrown from here on, the destructor runs.
 RegisteredCommunicator::RegisteredCommunicator(const JobContext &reach, Kind kind, int rank,
                                                transport::Segment &segment,
-                                               transport::Carrier *carrier)
-    : RegisteredCommunicator(reach, rank, segment, carrier) {
-    if (kind == Kind::job && carrier_ != nullptr)
-        carrier_->on_failure([this](const Error &failure) {
+                                               transport::LinkedPeers *linked_peers)
+    : RegisteredCommunicator(reach, rank, segment, linked_peers) {
+    if (kind == Kind::job && linked_peers_ != nullptr)
+        linked_peers_->on_failure([this](const Error &failure) {
             watch_->agent_->fail(epoch_, failure.status(), failure.what());
         });
     watch_->add(*this);
@@ -244,8 +245,8 @@ RegisteredCommunicator::RegisteredCommunicator(const JobContext &reach, Kind kin
 
 RegisteredCommunicator::~RegisteredCommunicator() {
     watch_->remove(*this);
-    if (carrier_ != nullptr)
-        carrier_->on_failure({});
+    if (linked_peers_ != nullptr)
+        linked_peers_->on_failure({});
 }
 
 int RegisteredCommunicator::rank_of(int job_rank) const {
@@ -276,18 +277,18 @@ void RegisteredCommunicator::fail(const control::Reason &reason) {
 
 void RegisteredCommunicator::lose(int rank) {
     const int here = rank_of(rank);
-    if (carrier_ != nullptr && here != control::kNoRank && !segment_.here(here))
-        carrier_->lose(here);
+    if (linked_peers_ != nullptr && here != control::kNoRank && !segment_.here(here))
+        linked_peers_->lose(here);
 }
 
 void RegisteredCommunicator::carry() {
-    if (carrier_ == nullptr)
+    if (linked_peers_ == nullptr)
         return;
     try {
         const TcpPrewarm::Due due = warming_->due(now_ns());
         for (const int rank : due.ranks)
-            carrier_->warm(rank, due.bytes);
-        (void)carrier_->carry(transport::Bridge::Caller::awake);
+            linked_peers_->warm(rank, due.bytes);
+        (void)linked_peers_->make_progress(transport::RemotePeers::Caller::awake);
     } catch (...) { // no memory for what came: the rank cannot go on
         (void)engine::post_exception(segment_, rank_, exhausted_);
     }

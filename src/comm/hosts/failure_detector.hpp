@@ -21,7 +21,7 @@
 #include "comm/hosts/tcp_prewarm.hpp"
 #include "control/agent.hpp"
 #include "control/net_links.hpp"
-#include "transport/carrier.hpp"
+#include "transport/linked_peers.hpp"
 #include "transport/segment.hpp"
 
 namespace stretto::comm {
@@ -124,7 +124,7 @@ public:
     // The segment and the carrier, which is null if all of its ranks are on one host, outlive it;
     // `rank` of the communicator.
     RegisteredCommunicator(const JobContext &reach, Kind kind, int rank,
-                           transport::Segment &segment, transport::Carrier *carrier);
+                           transport::Segment &segment, transport::LinkedPeers *linked_peers);
     ~RegisteredCommunicator();
     RegisteredCommunicator(const RegisteredCommunicator &) = delete;
     RegisteredCommunicator &operator=(const RegisteredCommunicator &) = delete;
@@ -138,7 +138,7 @@ private:
 
     // Known to nobody yet.
     RegisteredCommunicator(const JobContext &reach, int rank, transport::Segment &segment,
-                           transport::Carrier *carrier);
+                           transport::LinkedPeers *linked_peers);
 
     void fail(const control::Reason &reason);
     void lose(int rank);
@@ -152,7 +152,7 @@ private:
     const int rank_;
     const Error exhausted_;
     transport::Segment &segment_;
-    transport::Carrier *const carrier_;
+    transport::LinkedPeers *const linked_peers_;
     const std::shared_ptr<TcpPrewarm> warming_;
 };
 

@@ -4,13 +4,13 @@
 
 #include <memory>
 
-#include "transport/carrier.hpp"
+#include "transport/linked_peers.hpp"
 #include "transport/remote/factory.hpp"
 
 namespace stretto::comm {
 
 // Over these links, whose making is complete, with the delay that STRETTO_DELAY asks for.
-std::unique_ptr<transport::Carrier> remote_carrier(transport::Segment &segment, int rank,
-                                                   transport::Connecting &made);
+std::unique_ptr<transport::LinkedPeers> remote_carrier(transport::Segment &segment, int rank,
+                                                       transport::Connecting &made);
 
 } // namespace stretto::comm

@@ -25,12 +25,13 @@ class TcpLinks::Incoming final : public net::FrameReceiver {
 public:
     Incoming(int from, Receiver &receiver) : from_(from), receiver_(receiver) {}
 
-    net::Landing begin(const net::Frame &frame) override {
+    net::Destination begin(const net::Frame &frame) override {
         if (frame.length == 0)
             return {};
         std::byte *place = receiver_.place(from_, parcel_of(frame));
         refused_ = refused_ || place == nullptr;
-        return {place == nullptr ? net::Landing::How::pieces : net::Landing::How::memory, place};
+        return {place == nullptr ? net::Destination::How::pieces : net::Destination::How::memory,
+                place};
     }
     void piece(const net::Frame &, std::size_t, std::span<const std::byte>) override {}
     void end(const net::Frame &frame, std::span<const std::byte>) override {
@@ -142,7 +143,7 @@ bool TcpLinks::progress(Receiver &receiver, const EventSet::Ready &ready) {
         const auto received = links_[rank].channels[channel].connection->receive(incoming);
         any = any || incoming.any();
         if (received == net::Connection::Received::broken || incoming.refused())
-            any = tell_broken(rank, channel, receiver) || any;
+            any = report_broken(rank, channel, receiver) || any;
     });
     return any;
 }
@@ -174,7 +175,7 @@ bool TcpLinks::give_up(std::size_t rank) {
     return true;
 }
 
-bool TcpLinks::tell_broken(std::size_t rank, std::size_t culprit, Receiver &receiver) {
+bool TcpLinks::report_broken(std::size_t rank, std::size_t culprit, Receiver &receiver) {
     if (!give_up(rank))
         return false;
     const Link &link = links_[rank];

@@ -53,7 +53,7 @@ private:
     };
     class Incoming;
 
-    Tells tells() const override { return Tells::by_descriptors; }
+    Reports reports() const override { return Reports::by_descriptors; }
     std::size_t channel_for(const Link &link, const WireMessage &packet) const;
     // The tag of a connection's events.
     std::uint64_t tag(std::size_t rank, std::size_t channel) const {
@@ -61,7 +61,7 @@ private:
     }
     void flush(std::size_t rank, std::size_t channel);
     bool give_up(std::size_t rank);
-    bool tell_broken(std::size_t rank, std::size_t culprit, Receiver &receiver);
+    bool report_broken(std::size_t rank, std::size_t culprit, Receiver &receiver);
 
     EventSet &events_;
     const EventSet::Id source_;

@@ -26,10 +26,10 @@ EventSet::EventSet() : poll_(epoll_create1(EPOLL_CLOEXEC)) {
 }
 
 EventSet::Id EventSet::add(EventSource &source) {
-    switch (source.tells()) {
-    case EventSource::Tells::by_descriptors: ++by_descriptors_; break;
-    case EventSource::Tells::when_armed: armed_.push_back(&source); break;
-    case EventSource::Tells::in_memory: ++in_memory_; break;
+    switch (source.reports()) {
+    case EventSource::Reports::by_descriptors: ++by_descriptors_; break;
+    case EventSource::Reports::when_armed: armed_.push_back(&source); break;
+    case EventSource::Reports::in_memory: ++in_memory_; break;
     }
     return next_++;
 }

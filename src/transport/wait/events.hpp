@@ -18,7 +18,7 @@ namespace stretto::transport {
 class EventSource {
 public:
     // How a source reports events.
-    enum class Tells : std::uint8_t {
+    enum class Reports : std::uint8_t {
         by_descriptors, // one of its descriptors is ready: sockets, timers
         when_armed,     // the rank polls the source; by a descriptor once arm() has returned true:
                         // completion queues
@@ -26,7 +26,7 @@ public:
     };
 
     virtual ~EventSource() = default;
-    virtual Tells tells() const = 0;
+    virtual Reports reports() const = 0;
     // For when_armed: makes the next event raise a descriptor of the source.  False: there may be
     // an event already, so the rank polls again before it sleeps.  Called with the lock that guards
     // the source.
@@ -96,7 +96,7 @@ private:
     Descriptor poll_;
     Id next_ = kWaker + 1;
     int by_descriptors_ = 0, in_memory_ = 0; // sources of this kind
-    std::vector<EventSource *> armed_;       // Tells::when_armed
+    std::vector<EventSource *> armed_;       // Reports::when_armed
 };
 
 } // namespace stretto::transport

@@ -23,7 +23,7 @@ namespace stretto::test {
 
 class FakeTransport final : public transport::TransportFactory {
 public:
-    using Tells = transport::EventSource::Tells;
+    using Reports = transport::EventSource::Reports;
     using Bytes = std::vector<std::byte>;
 
     explicit FakeTransport(std::string name) : name_(std::move(name)) {}
@@ -32,7 +32,7 @@ public:
     std::function<std::string(int rank)> lacks = [](int) { return ""; };
     std::function<std::string(int rank)> fails = [](int) { return ""; }; // in open()
     std::function<std::uint16_t()> has_version = [] { return std::uint16_t{3}; };
-    Tells tells = Tells::by_descriptors;
+    Reports tells = Reports::by_descriptors;
     useconds_t longest = 0; // delay of each step
     // What came of it.
     std::atomic<int> opened{0}, closed{0}, connected{0};
@@ -71,7 +71,7 @@ private:
 
     // Where the ranks of a communicator meet.
     struct Room {
-        Room(int ranks, Tells tells) : pipes(ranks, tells) {}
+        Room(int ranks, Reports tells) : pipes(ranks, tells) {}
         Pipes pipes;
         std::set<int> there;
     };

@@ -156,7 +156,7 @@ private:
             for (std::size_t i = 0; i < elements; ++i)
                 sum[i] += operand_data[i];
         }
-        if (step.has_result && !(step.fill && in_place_))
+        if (step.has_result && !(step.local_copy && in_place_))
             std::memcpy(memory(rank, step.result_space, step.result_offset), sum.data(),
                         step.length);
         if (step.publishes)
@@ -188,7 +188,7 @@ private:
         for (std::uint32_t r = 0; r < step.readers; ++r) {
             const engine::StepReader &reader = plan.readers[step.first_reader + r];
             cell.readers.emplace(reader.rank, rank.tile, reader.step);
-            if (step.push != engine::Direct::never)
+            if (step.zero_copy_write != engine::ZeroCopy::never)
                 check_destination(rank, step, reader);
         }
     }

@@ -65,18 +65,20 @@ bool same(const Lowered &one, const Lowered &all, Position position) {
                [&](const Pass &a, const Pass &b) {
                    return a.gone == b.gone &&
                           (a.gone ||
-                           (operands(a, one.standing, symmetry) ==
+                           (operands(a, one.representative, symmetry) ==
                                 operands(b, position, symmetry) &&
-                            std::tuple(a.publish, a.op, a.layer, a.length, a.fill, space(a)) ==
-                                std::tuple(b.publish, b.op, b.layer, b.length, b.fill, space(b)) &&
+                            std::tuple(a.publish, a.op, a.layer, a.length, a.local_copy,
+                                       space(a)) == std::tuple(b.publish, b.op, b.layer, b.length,
+                                                               b.local_copy, space(b)) &&
                             std::ranges::equal(a.after, b.after) &&
-                            (position != one.standing || a.result == b.result)));
+                            (position != one.representative || a.result == b.result)));
                }) &&
-           std::ranges::equal(
-               one.publishes[0], all.publishes[p], [&](const Publish &a, const Publish &b) {
-                   return a.length == b.length && a.pass == b.pass &&
-                          readers(a, one.standing, symmetry) == readers(b, position, symmetry);
-               });
+           std::ranges::equal(one.publishes[0], all.publishes[p],
+                              [&](const Publish &a, const Publish &b) {
+                                  return a.length == b.length && a.pass == b.pass &&
+                                         readers(a, one.representative, symmetry) ==
+                                             readers(b, position, symmetry);
+                              });
 }
 
 // The same with the blocks of each op in the order in which one position stands for all.
@@ -187,7 +189,7 @@ private:
             for (std::uint32_t r = 0; r < step.readers; ++r) {
                 const StepReader &reader = plan.readers[step.first_reader + r];
                 cell.readers.emplace(reader.rank, reader.step);
-                if (step.push != Direct::never)
+                if (step.zero_copy_write != ZeroCopy::never)
                     check_destination(step, reader);
             }
         }
@@ -306,16 +308,18 @@ TEST_CASE("what is said of one position holds whether or not it stands for all")
             CHECK(one->identity == all->identity);
             CHECK(one->synchronizing == all->synchronizing);
             CHECK(one->scratch_bytes == all->scratch_bytes);
-            CHECK(one->leading == all->leading);
+            CHECK(one->ready_prefix == all->ready_prefix);
             REQUIRE(one->steps.size() == all->steps.size());
             for (std::size_t i = 0; i < one->steps.size(); ++i) {
                 const Step &a = one->steps[i], &b = all->steps[i];
                 REQUIRE(std::tuple(a.result_offset, a.place.cells, a.place.bulk, a.length, a.stored,
-                                   a.operands, a.readers, a.befores, a.result_space, a.lend, a.push,
-                                   a.has_result, a.publishes, a.fill) ==
+                                   a.operands, a.readers, a.predecessors, a.result_space,
+                                   a.zero_copy_read, a.zero_copy_write, a.has_result, a.publishes,
+                                   a.local_copy) ==
                         std::tuple(b.result_offset, b.place.cells, b.place.bulk, b.length, b.stored,
-                                   b.operands, b.readers, b.befores, b.result_space, b.lend, b.push,
-                                   b.has_result, b.publishes, b.fill));
+                                   b.operands, b.readers, b.predecessors, b.result_space,
+                                   b.zero_copy_read, b.zero_copy_write, b.has_result, b.publishes,
+                                   b.local_copy));
             }
             CHECK(std::ranges::equal(one->operands, all->operands, [](auto &a, auto &b) {
                 return std::tuple(a.offset, a.rank, a.space) ==

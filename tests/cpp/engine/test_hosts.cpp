@@ -19,8 +19,8 @@
 #include "support/pipes.hpp"
 #include "support/sums.hpp"
 #include "support/tier.hpp"
-#include "transport/carrier.hpp"
 #include "transport/delay.hpp"
+#include "transport/linked_peers.hpp"
 
 using namespace stretto;
 using schedule::Collective;
@@ -37,7 +37,7 @@ struct World {
     std::size_t ring = 1 << 16, slice = 1 << 12;
     std::size_t room = 1 << 16; // of a pipe
     std::uint64_t delay_ns = 0;
-    stretto::test::Pipes::Tells tells = stretto::test::Pipes::Tells::by_descriptors;
+    stretto::test::Pipes::Reports tells = stretto::test::Pipes::Reports::by_descriptors;
     std::chrono::microseconds leave = transport::TransmitThread::kLeaveUs;
     bool meet = false;    // after each call, where nobody answers anybody
     std::size_t warm = 0; // bytes to each rank of another host before each call
@@ -82,8 +82,8 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
             if (world.delay_ns != 0)
                 links =
                     std::make_unique<transport::Delay>(*events, std::move(links), world.delay_ns);
-            transport::Carrier carrier(*segment, rank, std::move(events), std::move(links),
-                                       world.leave);
+            transport::LinkedPeers linked_peers(*segment, rank, std::move(events), std::move(links),
+                                                world.leave);
             transport::Heap heap(segment, rank);
             engine::EngineOptions engine_options;
             engine_options.timeout_ns = 60'000'000'000;
@@ -104,7 +104,7 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
                     std::this_thread::sleep_for(std::chrono::milliseconds(2));
                 for (int other = 0; world.warm > 0 && other < world.ranks(); ++other)
                     if (!segment->here(other))
-                        carrier.warm(other, world.warm);
+                        linked_peers.warm(other, world.warm);
                 engine::Call call;
                 call.plan = plan.get();
                 call.reduce = reduce::pass(Dtype::i64, ReduceOp::sum);
@@ -120,7 +120,7 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
                 if (world.meet)
                     meeting.arrive_and_wait();
             }
-            carrier.leave(10'000'000'000);
+            linked_peers.leave(10'000'000'000);
         }));
     for (std::future<void> &thread : threads)
         thread.get();
@@ -137,7 +137,7 @@ void check_allreduce(const World &world, const std::string &algorithm, std::size
     stretto::test::Pipes pipes(world.ranks(), world.tells);
     for (const Vector &output : play(world, schedule, count, calls, pipes))
         CHECK(stretto::test::wrong_sums(output, world.ranks()) == 0);
-    CHECK((pipes.armed() > 0) == (world.tells == stretto::test::Pipes::Tells::when_armed));
+    CHECK((pipes.armed() > 0) == (world.tells == stretto::test::Pipes::Reports::when_armed));
 }
 
 // Of vectors that go round small rings: some laps, or with sanitizers a few.
@@ -217,8 +217,8 @@ TEST_CASE("small rings and links without room slow nothing down for ever") {
 }
 
 TEST_CASE("answers are exact whether links tell by descriptors, when armed, or in memory alone") {
-    using Tells = stretto::test::Pipes::Tells;
-    for (const Tells tells : {Tells::by_descriptors, Tells::when_armed, Tells::in_memory})
+    using Reports = stretto::test::Pipes::Reports;
+    for (const Reports tells : {Reports::by_descriptors, Reports::when_armed, Reports::in_memory})
         for (const std::uint64_t delay_ns : {0, 100'000})
             for (const std::vector<std::int32_t> &placement : placements()) {
                 CAPTURE(static_cast<int>(tells));
@@ -321,32 +321,32 @@ TEST_CASE("a writer is told once what was taken, and again of what came meanwhil
     world.host_of = {0, 1};
     const std::vector<std::shared_ptr<Segment>> views = segments(world);
     stretto::test::Pipes pipes(2);
-    std::vector<std::unique_ptr<transport::Carrier>> carriers;
+    std::vector<std::unique_ptr<transport::LinkedPeers>> linked_peers;
     for (int rank = 0; rank < 2; ++rank) {
         auto events = std::make_unique<transport::EventSet>();
         auto links = pipes.links(*events, rank);
-        carriers.push_back(std::make_unique<transport::Carrier>(
+        linked_peers.push_back(std::make_unique<transport::LinkedPeers>(
             *views[static_cast<std::size_t>(rank)], rank, std::move(events), std::move(links)));
     }
-    transport::Carrier &writer = *carriers[0], &reader = *carriers[1];
+    transport::LinkedPeers &writer = *linked_peers[0], &reader = *linked_peers[1];
     const std::vector<std::byte> payload(256);
-    const auto ship = [&](std::uint64_t position) {
-        writer.ship(1, {position, 1, 0, payload.data(), payload.size(), 1, false});
+    const auto send_cell = [&](std::uint64_t position) {
+        writer.send_cell(1, {position, 1, 0, payload.data(), payload.size(), 1, false});
         writer.push();
-        (void)reader.carry(transport::Bridge::Caller::awake);
+        (void)reader.make_progress(transport::RemotePeers::Caller::awake);
     };
     const auto told = [&](std::uint64_t taken) {
         const std::uint64_t positions[] = {taken, 0};
         const std::uint64_t before = pipes.sent(transport::WireMessage::progress);
-        reader.tell_writers(positions);
+        reader.report_taken(positions);
         return pipes.sent(transport::WireMessage::progress) - before;
     };
     CHECK(told(0) == 0);
-    ship(0);
+    send_cell(0);
     CHECK(told(512) == 1);
     CHECK(told(512) == 0);
-    ship(512);
-    ship(1024); // of a call that the reader has yet to make
+    send_cell(512);
+    send_cell(1024); // of a call that the reader has yet to make
     CHECK(told(1024) == 1);
     CHECK(told(1536) == 1);
     CHECK(told(1536) == 0);
@@ -360,24 +360,24 @@ TEST_CASE("a writer asks for what a mark tells only when the mark is late") {
     stretto::test::Pipes pipes(2);
     auto events = std::make_unique<transport::EventSet>();
     auto links = pipes.links(*events, 0);
-    transport::Carrier carrier(*views[0], 0, std::move(events), std::move(links));
+    transport::LinkedPeers linked_peers(*views[0], 0, std::move(events), std::move(links));
     const std::vector<std::byte> payload(256);
     using transport::WireMessage;
     std::uint64_t progress = 0;
     while (pipes.sent(WireMessage::want) == 0) {
         const std::uint64_t position = progress++ * 512;
-        carrier.ship(
+        linked_peers.send_cell(
             1, {position, 1, 0, payload.data(), payload.size(), progress, false, progress == 3});
-        carrier.push();
+        linked_peers.push();
     }
-    carrier.ask(1, progress);
+    linked_peers.ask(1, progress);
     CHECK(pipes.sent(WireMessage::await) == 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(11));
     for (int again = 0; again < 3; ++again) {
-        carrier.ask(1, progress); // by whatever waits
+        linked_peers.ask(1, progress); // by whatever waits
         CHECK(pipes.sent(WireMessage::await) == 1);
     }
-    carrier.ask(1, progress + 1);
+    linked_peers.ask(1, progress + 1);
     CHECK(pipes.sent(WireMessage::await) == 2);
 }
 

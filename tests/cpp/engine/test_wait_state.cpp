@@ -14,11 +14,11 @@ TEST_CASE("a standing fits into its word") {
         for (const int awaited : {WaitState::kAnyRank, 0, 1, 63, 65'535})
             for (const std::uint32_t at : {0u, 1u, 4'194'303u})
                 for (const std::uint32_t of : {0u, 7u, 4'194'303u}) {
-                    const WaitState standing{kind, awaited, at, of};
-                    CHECK(WaitState::unpacked(standing.packed()) == standing);
-                    CHECK((standing.packed() & WaitState::kAnsweredFlag) == 0);
-                    CHECK(WaitState::unpacked(standing.packed() | WaitState::kAnsweredFlag) ==
-                          standing);
+                    const WaitState wait_state{kind, awaited, at, of};
+                    CHECK(WaitState::unpacked(wait_state.packed()) == wait_state);
+                    CHECK((wait_state.packed() & WaitState::kAnsweredFlag) == 0);
+                    CHECK(WaitState::unpacked(wait_state.packed() | WaitState::kAnsweredFlag) ==
+                          wait_state);
                 }
     CHECK(WaitState{}.packed() == 0);
     CHECK(WaitState::unpacked(WaitState::kAnsweredFlag).kind == WaitState::nowhere);

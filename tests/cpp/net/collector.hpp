@@ -18,24 +18,24 @@ using Bytes = std::vector<std::byte>;
 class Collector : public stretto::net::FrameReceiver {
 public:
     using Frame = stretto::net::Frame;
-    using Landing = stretto::net::Landing;
+    using Destination = stretto::net::Destination;
     struct Got {
         Frame frame;
         Bytes payload;
     };
-    explicit Collector(std::function<Landing::How(const Frame &)> how) : how_(std::move(how)) {}
+    explicit Collector(std::function<Destination::How(const Frame &)> how) : how_(std::move(how)) {}
 
-    Landing begin(const Frame &frame) override {
+    Destination begin(const Frame &frame) override {
         CHECK_FALSE(inside_);
         inside_ = true;
         payload_.assign(frame.length, std::byte{0xee});
         come_ = 0;
-        landing_ = {how_(frame), payload_.data()};
-        return landing_;
+        destination_ = {how_(frame), payload_.data()};
+        return destination_;
     }
 
     void piece(const Frame &frame, std::size_t offset, std::span<const std::byte> bytes) override {
-        CHECK(landing_.how == Landing::How::pieces);
+        CHECK(destination_.how == Destination::How::pieces);
         CHECK(offset == come_);
         CHECK_FALSE(bytes.empty());
         CHECK(aligned(bytes.data()));
@@ -48,17 +48,17 @@ public:
 
     void end(const Frame &frame, std::span<const std::byte> payload) override {
         inside_ = false;
-        switch (landing_.how) {
-        case Landing::How::whole:
+        switch (destination_.how) {
+        case Destination::How::whole:
             CHECK(payload.size() == frame.length);
             CHECK(aligned(payload.data()));
             payload_.assign(payload.begin(), payload.end());
             break;
-        case Landing::How::memory:
+        case Destination::How::memory:
             CHECK(payload.size() == frame.length);
             CHECK(payload.data() == payload_.data());
             break;
-        case Landing::How::pieces: CHECK(payload.empty()); CHECK(come_ == frame.length);
+        case Destination::How::pieces: CHECK(payload.empty()); CHECK(come_ == frame.length);
         }
         got.push_back({frame, payload_});
     }
@@ -70,8 +70,8 @@ private:
         return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
     }
 
-    std::function<Landing::How(const Frame &)> how_;
-    Landing landing_;
+    std::function<Destination::How(const Frame &)> how_;
+    Destination destination_;
     Bytes payload_;
     std::size_t come_ = 0;
     bool inside_ = false;

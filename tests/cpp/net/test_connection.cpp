@@ -18,7 +18,7 @@ using namespace stretto;
 using namespace stretto::net;
 using test::Bytes;
 using test::Collector;
-using How = Landing::How;
+using How = Destination::How;
 using Received = Connection::Received;
 
 namespace {

@@ -18,7 +18,7 @@ using namespace stretto;
 using namespace stretto::net;
 using test::Bytes;
 using test::Collector;
-using How = Landing::How;
+using How = Destination::How;
 
 namespace {
 
@@ -228,7 +228,7 @@ TEST_CASE("a receiver that had no memory for a frame is asked again") {
     class Poor final : public Collector {
     public:
         using Collector::Collector;
-        Landing begin(const Frame &frame) override {
+        Destination begin(const Frame &frame) override {
             if (std::exchange(had_none_, !had_none_))
                 return Collector::begin(frame);
             throw std::bad_alloc();

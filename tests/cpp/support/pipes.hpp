@@ -23,11 +23,11 @@ namespace stretto::test {
 
 class Pipes {
 public:
-    using Tells = stretto::transport::EventSource::Tells;
+    using Reports = stretto::transport::EventSource::Reports;
 
     // `tells`: how a rank learns that something has come.  When it has to arm, its descriptor shows
     // one event, as that of a completion queue does.
-    explicit Pipes(int ranks, Tells tells = Tells::by_descriptors) : tells_(tells) {
+    explicit Pipes(int ranks, Reports tells = Reports::by_descriptors) : tells_(tells) {
         for (int rank = 0; rank < ranks; ++rank) {
             ends_.push_back(std::make_unique<End>());
             ends_.back()->event = stretto::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -39,7 +39,7 @@ public:
                                                      std::size_t room = 1 << 16) {
         auto links = std::make_unique<Links>(*this, rank, room);
         const auto source = events.add(*links);
-        if (tells_ != Tells::in_memory)
+        if (tells_ != Reports::in_memory)
             events.watch(source, end(rank).event.get());
         return links;
     }
@@ -67,8 +67,8 @@ private:
         bool armed = true;     // the next event is shown
         stretto::Descriptor event;
 
-        void ring(Tells tells) {
-            if (!std::exchange(armed, tells != Tells::when_armed))
+        void ring(Reports tells) {
+            if (!std::exchange(armed, tells != Reports::when_armed))
                 return;
             const std::uint64_t one = 1;
             (void)!write(event.get(), &one, sizeof(one));
@@ -100,7 +100,7 @@ private:
             given_.swap(kept);
             flush();
         }
-        Tells tells() const override { return pipes_.tells_; }
+        Reports reports() const override { return pipes_.tells_; }
         bool arm() override {
             pipes_.armed_.fetch_add(1, std::memory_order_relaxed);
             End &mine = end(rank_);
@@ -189,7 +189,7 @@ private:
 
     End &end(int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
 
-    const Tells tells_;
+    const Reports tells_;
     std::vector<std::unique_ptr<End>> ends_;
     std::atomic<std::uint64_t> armed_{0};
     std::array<std::atomic<std::uint64_t>, 16> sent_{}; // by kind

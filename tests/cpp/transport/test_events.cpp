@@ -16,23 +16,23 @@
 
 #include "base/clock.hpp"
 #include "support/pipes.hpp"
-#include "transport/carrier.hpp"
 #include "transport/doorbell.hpp"
+#include "transport/linked_peers.hpp"
 #include "transport/wait/events.hpp"
 
 using namespace stretto;
 using stretto::test::Pipes;
 using transport::EventSet;
 using transport::EventSource;
-using Tells = EventSource::Tells;
+using Reports = EventSource::Reports;
 
 namespace {
 
 constexpr std::uint64_t kMinute = 60'000'000'000;
 
 struct Source final : EventSource {
-    explicit Source(Tells how) : tells_(how) {}
-    Tells tells() const override { return tells_; }
+    explicit Source(Reports how) : tells_(how) {}
+    Reports reports() const override { return tells_; }
     bool arm() override {
         ++armed;
         return may_sleep;
@@ -42,7 +42,7 @@ struct Source final : EventSource {
         REQUIRE(write(event.get(), &one, sizeof(one)) == sizeof(one));
     }
 
-    const Tells tells_;
+    const Reports tells_;
     Descriptor event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     int armed = 0;
     bool may_sleep = true;
@@ -67,7 +67,7 @@ public:
     void drop(int) override {}
     bool sent() const override { return true; }
     bool delivered() const override { return true; }
-    Tells tells() const override { return Tells::when_armed; }
+    Reports reports() const override { return Reports::when_armed; }
     bool arm() override {
         const std::lock_guard lock(mutex_);
         armed_ = events_ == 0;
@@ -102,7 +102,7 @@ private:
 
 // Two ranks that share no memory.
 struct World {
-    explicit World(Tells tells) : pipes(2, tells) {
+    explicit World(Reports tells) : pipes(2, tells) {
         for (int rank = 0; rank < 2; ++rank) {
             auto events = std::make_unique<EventSet>();
             auto links = pipes.links(*events, rank);
@@ -123,7 +123,7 @@ struct World {
         shape.key = (static_cast<std::uint64_t>(getpid()) << 8) | 1;
         shape.placement = transport::Placement({0, 1}, rank);
         segments.push_back(transport::Segment::create(shape));
-        carriers.push_back(std::make_unique<transport::Carrier>(
+        linked_peers.push_back(std::make_unique<transport::LinkedPeers>(
             *segments.back(), rank, std::move(events), std::move(links)));
     }
 
@@ -138,20 +138,20 @@ struct World {
         return now_ns() - start;
     }
     void send() {
-        carriers[1]->inquire(0); // which rank 0 answers
+        linked_peers[1]->inquire(0); // which rank 0 answers
     }
 
     Pipes pipes;
     Queue *queue = nullptr;
     std::vector<std::shared_ptr<transport::Segment>> segments;
-    std::vector<std::unique_ptr<transport::Carrier>> carriers;
+    std::vector<std::unique_ptr<transport::LinkedPeers>> linked_peers;
 };
 
 } // namespace
 
 TEST_CASE("a look sees the descriptors of each source by its tags, and what wakes beside them") {
     EventSet events;
-    Source one(Tells::by_descriptors), other(Tells::by_descriptors);
+    Source one(Reports::by_descriptors), other(Reports::by_descriptors);
     const EventSet::Id first = events.add(one), second = events.add(other);
     Descriptor bell(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
     events.watch(first, one.event.get(), 7);
@@ -175,7 +175,7 @@ TEST_CASE("a look sees the descriptors of each source by its tags, and what wake
 
 TEST_CASE("a set of queues alone looks at no descriptor, and sleeps until one shows") {
     EventSet events;
-    Source queue(Tells::when_armed);
+    Source queue(Reports::when_armed);
     const EventSet::Id source = events.add(queue);
     events.watch(source, queue.event.get());
     queue.ring();
@@ -188,7 +188,7 @@ TEST_CASE("a set of queues alone looks at no descriptor, and sleeps until one sh
 
 TEST_CASE("every queue is armed, and one that has events keeps the rank awake") {
     EventSet events;
-    Source full(Tells::when_armed), empty(Tells::when_armed), sockets(Tells::by_descriptors);
+    Source full(Reports::when_armed), empty(Reports::when_armed), sockets(Reports::by_descriptors);
     for (Source *each : {&full, &empty, &sockets})
         (void)events.add(*each);
     CHECK(events.arms());
@@ -202,7 +202,7 @@ TEST_CASE("every queue is armed, and one that has events keeps the rank awake") 
 
 TEST_CASE("where a source tells in memory alone, a sleep of any length is a nap") {
     EventSet events;
-    Source memory(Tells::in_memory), sockets(Tells::by_descriptors);
+    Source memory(Reports::in_memory), sockets(Reports::by_descriptors);
     (void)events.add(memory);
     events.watch(events.add(sockets), sockets.event.get());
     EventSet::Ready ready;
@@ -214,7 +214,7 @@ TEST_CASE("where a source tells in memory alone, a sleep of any length is a nap"
 }
 
 TEST_CASE("what comes ends the sleep of a rank, however its links tell") {
-    for (const Tells tells : {Tells::by_descriptors, Tells::when_armed, Tells::in_memory}) {
+    for (const Reports tells : {Reports::by_descriptors, Reports::when_armed, Reports::in_memory}) {
         CAPTURE(static_cast<int>(tells));
         World world(tells);
         for (int times = 0; times < 20; ++times) {
@@ -225,7 +225,7 @@ TEST_CASE("what comes ends the sleep of a rank, however its links tell") {
             REQUIRE(slept.wait_for(std::chrono::minutes(2)) == std::future_status::ready);
             CHECK(slept.get() < 2 * kMinute);
             // The answer, so that rank 1 may ask again.
-            while (!world.carriers[1]->carry(transport::Bridge::Caller::awake))
+            while (!world.linked_peers[1]->make_progress(transport::RemotePeers::Caller::awake))
                 continue;
         }
     }
@@ -239,13 +239,14 @@ TEST_CASE("a thread that looks while another sleeps leaves the queue armed for i
         while (!queue.armed())
             std::this_thread::yield();
         for (int looks = 0; looks < 3; ++looks) {
-            CHECK_FALSE(world.carriers[0]->carry(transport::Bridge::Caller::awake));
+            CHECK_FALSE(
+                world.linked_peers[0]->make_progress(transport::RemotePeers::Caller::awake));
             CHECK(queue.armed());
         }
         queue.post();
         REQUIRE(slept.wait_for(std::chrono::minutes(2)) == std::future_status::ready);
         CHECK(slept.get() < 2 * kMinute);
-        CHECK_FALSE(world.carriers[0]->carry(transport::Bridge::Caller::awake));
+        CHECK_FALSE(world.linked_peers[0]->make_progress(transport::RemotePeers::Caller::awake));
     }
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("all but the one that is late say who it is, and so does that one") {
                 };
                 const auto others = static_cast<std::uint64_t>(ranks - 1);
                 while (rank == who &&
-                       (come() < others || segment->header().arrival_counter.verdict.load() >> 24 !=
+                       (come() < others || segment->header().arrival_counter.decision.load() >> 24 !=
                                                said[static_cast<std::size_t>(rank)].size() + 1))
                     sleep_us(50);
                 detector.come(now_ns());

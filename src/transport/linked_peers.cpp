@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transport/carrier.hpp"
+#include "transport/linked_peers.hpp"
 
 #include <algorithm>
 #include <cinttypes>
@@ -43,8 +43,8 @@ std::uint64_t suspicious() {
 
 } // namespace
 
-Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
-                 std::unique_ptr<Links> links, std::chrono::microseconds leave)
+LinkedPeers::LinkedPeers(Segment &segment, int rank, std::unique_ptr<EventSet> events,
+                         std::unique_ptr<Links> links, std::chrono::microseconds leave)
     : segment_(segment), rank_(rank), suspicious_ns_(suspicious()), events_(std::move(events)),
       links_(std::move(links)), peers_(static_cast<std::size_t>(segment.ranks())),
       payloads_(peers_.size(), RemotePayloads(pool_, segment.ring_bytes())),
@@ -58,19 +58,19 @@ Carrier::Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
         throw_errno("cannot bind the bell of rank " + std::to_string(rank_));
     events_->wake_by(bell_.get());
     segment_.populate(rank_);
-    segment_.set_bridge(this);
+    segment_.set_remote_peers(this);
 }
 
-Carrier::~Carrier() {
+LinkedPeers::~LinkedPeers() {
     transmit_thread_.stop();
-    segment_.set_bridge(nullptr);
+    segment_.set_remote_peers(nullptr);
 }
 
 // Runs `body` with the lock.  If a failure is posted on its host, each rank reports it to all
 // others once, before it does anything because of it.  If `body` throws, the rank that catches the
 // exception posts the failure, and the next thread that has the lock reports it.
 template<class Body>
-void Carrier::locked(Body &&body, Then then) {
+void LinkedPeers::locked(Body &&body, Then then) {
     const std::lock_guard lock(mutex_);
     {
         struct Owned {
@@ -80,7 +80,7 @@ void Carrier::locked(Body &&body, Then then) {
         owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         const Owned owned{owner_};
         body();
-        if (segment_.failed() && !told_failure_)
+        if (segment_.failed() && !reported_failure_)
             spread_failure();
         holds_.store(then == Then::hold, std::memory_order_relaxed);
         if (then != Then::hold)
@@ -90,7 +90,7 @@ void Carrier::locked(Body &&body, Then then) {
         transmit_thread_.unsent();
 }
 
-void Carrier::send(int rank, const WireMessage &packet, const std::byte *payload, bool more) {
+void LinkedPeers::send(int rank, const WireMessage &packet, const std::byte *payload, bool more) {
     links_->send(rank, packet, payload, more);
     if (packet.length == 0)
         return;
@@ -99,7 +99,7 @@ void Carrier::send(int rank, const WireMessage &packet, const std::byte *payload
         traffic_->sent(rank, packet.length, peer(rank).sent);
 }
 
-void Carrier::observe(Traffic &traffic) {
+void LinkedPeers::observe(Traffic &traffic) {
     locked([&] {
         traffic_ = &traffic;
         for (int rank = 0; rank < segment_.ranks(); ++rank) {
@@ -112,11 +112,12 @@ void Carrier::observe(Traffic &traffic) {
 }
 
 // Sends a packet without payload.
-void Carrier::send(int rank, WireMessage::Kind kind, std::uint64_t position, std::uint64_t flag) {
+void LinkedPeers::send(int rank, WireMessage::Kind kind, std::uint64_t position,
+                       std::uint64_t flag) {
     send(rank, WireMessage{kind, 0, 0, position, flag, 0}, nullptr);
 }
 
-void Carrier::ship(int rank, const CellSend &cell) {
+void LinkedPeers::send_cell(int rank, const CellSend &cell) {
     const bool is_short = cell.length <= kShortBytes;
     locked(
         [&] {
@@ -139,12 +140,12 @@ void Carrier::ship(int rank, const CellSend &cell) {
         holds_parts_.store(true, std::memory_order_relaxed);
 }
 
-void Carrier::push() {
+void LinkedPeers::push() {
     if (holds_.load(std::memory_order_relaxed))
         locked([] {});
 }
 
-void Carrier::push_parts() {
+void LinkedPeers::push_parts() {
     if (holds_parts_.exchange(false, std::memory_order_relaxed))
         locked([] {}, Then::push_parts);
 }
@@ -152,7 +153,7 @@ void Carrier::push_parts() {
 // A question and an answer for every cell would cost a fifth of the time of long streams.  So cells
 // before a mark wait for the mark, but not for ever: before the reader gets there, it may need data
 // from this rank, which has no room for it.
-void Carrier::ask(int rank, std::uint64_t progress) {
+void LinkedPeers::ask(int rank, std::uint64_t progress) {
     locked([&] {
         Peer &to = peer(rank);
         if (to.asked == progress)
@@ -169,19 +170,19 @@ void Carrier::ask(int rank, std::uint64_t progress) {
     });
 }
 
-void Carrier::tell_writers(const std::uint64_t *taken) {
+void LinkedPeers::report_taken(const std::uint64_t *taken) {
     locked([&] {
         for (int rank = 0; rank < segment_.ranks(); ++rank) {
             payloads_[static_cast<std::size_t>(rank)].taken(taken[rank]);
-            if (Peer &from = peer(rank); from.come > from.told) {
-                from.told = taken[rank];
+            if (Peer &from = peer(rank); from.come > from.reported) {
+                from.reported = taken[rank];
                 send(rank, WireMessage::progress, reached());
             }
         }
     });
 }
 
-void Carrier::inquire(int rank) {
+void LinkedPeers::inquire(int rank) {
     locked([&] {
         if (!std::exchange(peer(rank).inquired, true))
             send(rank, WireMessage::inquire, 0);
@@ -189,20 +190,20 @@ void Carrier::inquire(int rank) {
 }
 
 // The state of this rank's calls.  Calls that begin or end meanwhile may be missing.
-void Carrier::answer(int rank) {
+void LinkedPeers::answer(int rank) {
     Account &account = peer(rank).ours;
     const LineBlock &mine = segment_.lines(rank_);
     for (std::size_t i = 0; i < kEntries; ++i) {
         const Entered call = entered(mine.entries[i]).value_or(Entered{});
         account.calls[i] = {call.sequence, call.signature, call.count, call.what, call.parameters};
     }
-    account.standing = mine.standing.load(std::memory_order_relaxed);
+    account.wait_state = mine.wait_state.load(std::memory_order_relaxed);
     send(rank, {WireMessage::entries, 0, sizeof(Account), reached(), 0, 0},
          reinterpret_cast<const std::byte *>(&account));
 }
 
 // These bytes are not data of the job, so they are not counted.
-void Carrier::warm(int rank, std::size_t bytes) {
+void LinkedPeers::warm(int rank, std::size_t bytes) {
     static const std::array<std::byte, kPaddingBytes> nothing{};
     locked([&] {
         for (std::size_t length; bytes > 0; bytes -= length) {
@@ -214,22 +215,22 @@ void Carrier::warm(int rank, std::size_t bytes) {
     });
 }
 
-void Carrier::open_mailbox(int rank) {
+void LinkedPeers::open_mailbox(int rank) {
     locked(
         [&] { peer(rank).out = reinterpret_cast<MailboxHead *>(segment_.mailbox(rank_, rank)); });
 }
 
-void Carrier::ring(int rank) {
+void LinkedPeers::ring(int rank) {
     locked([&] {
-        tell(rank);
+        report_progress(rank);
         post_mail(rank);
-        tell_read(rank);
+        report_read(rank);
     });
 }
 
 // Reports this rank's progress if `rank` has asked for it.  The data that `rank` then writes may be
 // received by another thread of this rank than the one that has read the data before.
-void Carrier::tell(int rank) {
+void LinkedPeers::report_progress(int rank) {
     Peer &to = peer(rank);
     const std::uint64_t now = reached();
     bool due = false;
@@ -246,12 +247,12 @@ void Carrier::tell(int rank) {
         send(rank, WireMessage::progress, now);
 }
 
-bool Carrier::carry(Caller caller) {
-    return carry(caller, 0, 0);
+bool LinkedPeers::make_progress(Caller caller) {
+    return make_progress(caller, 0, 0);
 }
 
 // False: data has arrived, or may have.
-bool Carrier::arm() {
+bool LinkedPeers::arm() {
     if (!events_->arms())
         return true;
     const std::lock_guard lock(mutex_);
@@ -259,7 +260,7 @@ bool Carrier::arm() {
 }
 
 // Waits at most this long for something to do, without the lock.
-bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns) {
+bool LinkedPeers::make_progress(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns) {
     push();
     EventSet::Ready ready;
     if (most_ns != 0 && arm())
@@ -287,14 +288,14 @@ bool Carrier::carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns
 }
 
 // One round of the transmit thread: true when nothing is left to send.
-bool Carrier::round() {
+bool LinkedPeers::round() {
     constexpr std::uint64_t kMostNs = 5'000'000;
-    (void)carry(Caller::awake, kMostNs, 0);
+    (void)make_progress(Caller::awake, kMostNs, 0);
     const std::lock_guard lock(mutex_);
     return links_->sent();
 }
 
-bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
+bool LinkedPeers::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     // The rest of a message may depend on work of other ranks that its first parts enable.
     push_parts();
     const std::unique_lock sleeping(sleeping_, std::try_to_lock);
@@ -315,7 +316,7 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     const std::uint64_t end = start + (patient ? std::min(timeout_ns, kAskAfterNs) : timeout_ns);
     // An incomplete packet is no reason to look.
     for (std::uint64_t now = start;;) {
-        if (carry(Caller::announced, rung() ? 0 : end - now, now - start))
+        if (make_progress(Caller::announced, rung() ? 0 : end - now, now - start))
             break;
         now = now_ns();
         if (now >= end || rung())
@@ -324,7 +325,7 @@ bool Carrier::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
     return true;
 }
 
-void Carrier::wake(int rank) {
+void LinkedPeers::wake(int rank) {
     sockaddr_un address;
     const socklen_t length = bell_address(segment_.header().key, rank, address);
     // If its queue is full, it has been rung already; if there is no socket, no thread sleeps
@@ -333,7 +334,7 @@ void Carrier::wake(int rank) {
                  reinterpret_cast<sockaddr *>(&address), length);
 }
 
-void Carrier::failed() noexcept {
+void LinkedPeers::failed() noexcept {
     if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id())
         return; // reported when this thread is done with its present work
     try {
@@ -342,8 +343,8 @@ void Carrier::failed() noexcept {
     }
 }
 
-void Carrier::spread_failure() {
-    told_failure_ = true;
+void LinkedPeers::spread_failure() {
+    reported_failure_ = true;
     const Error error = segment_.failure();
     failure_ = error.what();
     const WireMessage packet{WireMessage::failure,
@@ -359,19 +360,19 @@ void Carrier::spread_failure() {
         on_failure_(error);
 }
 
-void Carrier::on_failure(std::function<void(const Error &)> told) {
+void LinkedPeers::on_failure(std::function<void(const Error &)> reported) {
     const std::lock_guard lock(mutex_);
-    on_failure_ = std::move(told);
-    if (on_failure_ && told_failure_)
+    on_failure_ = std::move(reported);
+    if (on_failure_ && reported_failure_)
         on_failure_(segment_.failure());
 }
 
-void Carrier::lose(int rank) {
+void LinkedPeers::lose(int rank) {
     locked([&] { links_->drop(rank); });
     segment_.lines(rank).lost.store(1, std::memory_order_release);
 }
 
-void Carrier::leave(std::uint64_t timeout_ns) noexcept {
+void LinkedPeers::leave(std::uint64_t timeout_ns) noexcept {
     const std::uint64_t start = now_ns();
     try {
         locked([] {}); // a failure goes first
@@ -385,7 +386,7 @@ void Carrier::leave(std::uint64_t timeout_ns) noexcept {
             return links_->delivered();
         };
         while (!delivered() && now_ns() - start < timeout_ns)
-            if (!carry(Caller::awake))
+            if (!make_progress(Caller::awake))
                 usleep(50);
     } catch (...) { // the others see the link break
     }

@@ -13,19 +13,20 @@ using transport::Where;
 bool Engine::storable(Run &run, const Step &step) {
     const Extent size = transport::extent(step.stored);
     Extent end{run.bases[rank_] + step.place.cells + size.cells, 0};
-    run.pushed =
-        step.has_result && step.push != Direct::never ? push(run, step, run.outs.data() + 1) : 0;
-    if (size.bulk != 0 && run.pushed == 0 && !lends(run, step))
+    run.direct_outputs = step.has_result && step.zero_copy_write != ZeroCopy::never
+                             ? collect_outputs(run, step, run.outs.data() + 1)
+                             : 0;
+    if (size.bulk != 0 && run.direct_outputs == 0 && !read_in_place(run, step))
         end.bulk = run.bulk_base + step.place.bulk + size.bulk;
     return stream_.room(end);
 }
 
 // A contribution in the shared heap is not copied: the cell gives its place.
-void Engine::lend(Run &run, const Step &step) {
+void Engine::publish_in_place(Run &run, const Step &step) {
     const StepOperand &operand = run.plan->operands[step.first_operand];
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
-    run.lends[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
-    ++run.lent;
+    run.in_place_cells[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
+    ++run.cells_in_use;
     publish(run, step, cell(rank_, position), position,
             transport::at(Where::heap, static_cast<std::int64_t>(run.call->input_heap - 1 +
                                                                  operand.offset + run.shift)));
@@ -33,7 +34,7 @@ void Engine::lend(Run &run, const Step &step) {
 
 // The outputs of all readers, if each is in the shared heap and may be written; otherwise nothing.
 // A reader publishes the place of its output when it enters.
-int Engine::push(const Run &run, const Step &step, void **outs) {
+int Engine::collect_outputs(const Run &run, const Step &step, void **outs) {
     const StepReader *reader = run.plan->readers.data() + step.first_reader;
     for (std::uint32_t r = 0; r < step.readers; ++r) {
         const std::optional<transport::Entered> its = transport::entered(
@@ -41,7 +42,7 @@ int Engine::push(const Run &run, const Step &step, void **outs) {
         // The reader may not have entered yet, or may have entered so many later calls that its
         // entry is gone.
         if (!its || its->sequence != run.sequence + 1 || its->signature != run.signature ||
-            its->output_heap == 0 || (its->in_place && step.push != Direct::always))
+            its->output_heap == 0 || (its->in_place && step.zero_copy_write != ZeroCopy::always))
             return 0;
         outs[r] = segment_->heap(reader[r].rank) +
                   (its->output_heap - 1 + reader[r].result_offset + run.shift);
@@ -55,8 +56,8 @@ bool Engine::released(const Run &run, const Step &step) const {
     if (!step.has_result || step.result_space != Space::output)
         return true;
     const std::uint32_t *before = run.plan->before.data() + step.first_before;
-    for (std::uint32_t k = 0; k < step.befores; ++k)
-        if (run.lends[before[k]] != 0 &&
+    for (std::uint32_t k = 0; k < step.predecessors; ++k)
+        if (run.in_place_cells[before[k]] != 0 &&
             !stream_.taken(*run.plan, before_tile(run), run.plan->steps[before[k]]))
             return false;
     return true;

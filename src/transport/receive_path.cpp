@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The receive path of a carrier.  All functions need the lock.
+// The receive path of LinkedPeers.  All functions need the lock.
 #include <algorithm>
 
-#include "transport/carrier.hpp"
+#include "transport/linked_peers.hpp"
 
 namespace stretto::transport {
 
@@ -17,7 +17,7 @@ void raise(std::atomic<std::uint64_t> &value, std::uint64_t to) {
 
 } // namespace
 
-std::byte *Carrier::place(int from, const WireMessage &packet) {
+std::byte *LinkedPeers::place(int from, const WireMessage &packet) {
     Peer &sender = peer(from);
     switch (packet.kind) {
     case WireMessage::cell: {
@@ -58,7 +58,7 @@ std::byte *Carrier::place(int from, const WireMessage &packet) {
     }
 }
 
-void Carrier::arrived(int from, const WireMessage &packet) {
+void LinkedPeers::arrived(int from, const WireMessage &packet) {
     if (packet.kind == WireMessage::padding)
         return;
     Peer &sender = peer(from);
@@ -73,11 +73,11 @@ void Carrier::arrived(int from, const WireMessage &packet) {
         if (const auto free = std::find(sender.marks.begin(), sender.marks.end(), 0);
             free != sender.marks.end())
             *free = packet.position;
-        tell(from);
+        report_progress(from);
         break;
     case WireMessage::await:
         sender.awaited = packet.position; // one at a time
-        tell(from);
+        report_progress(from);
         break;
     case WireMessage::progress: raise(lines.progress, packet.position); break;
     case WireMessage::mail: take_mail(from, packet); break;
@@ -100,7 +100,7 @@ void Carrier::arrived(int from, const WireMessage &packet) {
     }
 }
 
-void Carrier::take_cell(int from, const WireMessage &packet) {
+void LinkedPeers::take_cell(int from, const WireMessage &packet) {
     const std::uint64_t mask = segment_.ring_bytes() - 1;
     if (packet.position % kLineBytes != 0)
         return;
@@ -114,24 +114,24 @@ void Carrier::take_cell(int from, const WireMessage &packet) {
     peer(from).come = packet.position + 1;
 }
 
-void Carrier::broken(int rank, const std::string &) {
+void LinkedPeers::broken(int rank, const std::string &) {
     segment_.lines(rank).lost.store(1, std::memory_order_release);
 }
 
-void Carrier::take_account(int from, std::uint64_t progress) {
+void LinkedPeers::take_account(int from, std::uint64_t progress) {
     Peer &sender = peer(from);
     sender.inquired = false;
     LineBlock &lines = segment_.lines(from);
     raise(lines.progress, progress);
     for (std::size_t i = 0; i < kEntries; ++i) {
-        const Account::Said &said = sender.account.calls[i];
+        const Account::SentCall &sent = sender.account.calls[i];
         Entry &entry = lines.entries[i];
-        if (said.sequence > entry.sequence.load(std::memory_order_relaxed))
+        if (sent.sequence > entry.sequence.load(std::memory_order_relaxed))
             enter(entry,
-                  {said.sequence, said.signature, said.count, said.what, 0, said.parameters});
+                  {sent.sequence, sent.signature, sent.count, sent.what, 0, sent.parameters});
     }
-    lines.standing.store(sender.account.standing | WaitState::kAnsweredFlag,
-                         std::memory_order_release);
+    lines.wait_state.store(sender.account.wait_state | WaitState::kAnsweredFlag,
+                           std::memory_order_release);
 }
 
 } // namespace stretto::transport

@@ -28,14 +28,14 @@ struct CellSend {
     bool mark = false;       // the reader reports without being asked when it has taken this
 };
 
-class Bridge {
+class RemotePeers {
 public:
-    virtual ~Bridge() = default;
+    virtual ~RemotePeers() = default;
 
     // The location of a rank: "node7, 10.0.0.7".
     virtual std::string place(int rank) const = 0;
     // Short cells are sent by the next push(): several to one rank take no longer than one.
-    virtual void ship(int rank, const CellSend &cell) = 0;
+    virtual void send_cell(int rank, const CellSend &cell) = 0;
     virtual void push() = 0;
     // Also sends cells of incomplete messages.  A rank that waits for room, or waits long for
     // anything, may be unable to complete them.
@@ -45,7 +45,7 @@ public:
     // This rank leaves its calls, perhaps for long.  `taken`: for every rank's stream of cells, the
     // position up to which this rank has taken its cells.  Writers that do not know it yet are
     // told.
-    virtual void tell_writers(const std::uint64_t *taken) = 0;
+    virtual void report_taken(const std::uint64_t *taken) = 0;
     // After this long a wait is investigated, which means asking all other ranks.
     virtual std::uint64_t suspicious_ns() const = 0;
     // Called by a rank that waits long: the lines of `rank` are brought up to date soon.
@@ -58,7 +58,7 @@ public:
     // threads of this rank are woken, except the caller if it has announced that it will sleep
     // (doorbell.hpp).
     enum class Caller { awake, announced };
-    virtual bool carry(Caller caller = Caller::awake) = 0;
+    virtual bool make_progress(Caller caller = Caller::awake) = 0;
     // Sleeps until data arrives from another host, the rank is woken, or the time is over; returns
     // at once if its doorbell shows another ticket.  False if another thread of the rank sleeps
     // here already: that thread will ring this one's doorbell.
@@ -70,9 +70,9 @@ public:
 };
 
 // For callers that test without waiting.
-inline void carry(const Segment &segment) {
-    if (Bridge *bridge = segment.bridge())
-        (void)bridge->carry();
+inline void make_progress(const Segment &segment) {
+    if (RemotePeers *remote_peers = segment.remote_peers())
+        (void)remote_peers->make_progress();
 }
 
 } // namespace stretto::transport

@@ -12,16 +12,16 @@ namespace stretto::engine {
 
 // What the passes of one position allow.  Whether the buffers of a call allow it is known only when
 // the call is made.
-class DirectAccess {
+class ZeroCopyRules {
 public:
-    DirectAccess(const Lowered &lowered, Position position);
+    ZeroCopyRules(const Lowered &lowered, Position position);
 
     // Zero-copy read: whether the readers of a published pass may read the contribution in place.
-    Direct lendable(std::int32_t pass) const;
+    ZeroCopy readable_in_place(std::int32_t pass) const;
 
     // Zero-copy write: whether a published pass may store its result into the output of a reader
     // that only copies it there.
-    Direct pushable(std::int32_t pass, const Reader &reader) const;
+    ZeroCopy writable(std::int32_t pass, const Reader &reader) const;
 
 private:
     const Pass &pass_of(const Reader &reader) const {

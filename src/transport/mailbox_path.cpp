@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mailbox path of a carrier.  All functions need the lock.
+// The mailbox path of LinkedPeers.  All functions need the lock.
 #include <algorithm>
 
-#include "transport/carrier.hpp"
+#include "transport/linked_peers.hpp"
 
 namespace stretto::transport {
 
@@ -10,7 +10,7 @@ namespace stretto::transport {
 static constexpr std::uint64_t kReportReadBytes = kMailRingBytes / 4;
 
 // Sends the new bytes of this rank's mailbox to `rank`, each lap of its ring by itself.
-void Carrier::post_mail(int rank) {
+void LinkedPeers::post_mail(int rank) {
     Peer &to = peer(rank);
     if (to.out == nullptr)
         return;
@@ -27,26 +27,26 @@ void Carrier::post_mail(int rank) {
 }
 
 // Reports how far this rank has read the mailbox of `rank`, when the writer may need it.
-void Carrier::tell_read(int rank) {
+void LinkedPeers::report_read(int rank) {
     Peer &from = peer(rank);
     if (from.in == nullptr)
         return;
     const std::uint64_t read = from.in->read.load(std::memory_order_acquire);
     const std::uint64_t released = from.in->released.load(std::memory_order_acquire);
-    if (read - from.told_read < kReportReadBytes &&
-        released - from.told_released < kReportReadBytes)
+    if (read - from.reported_read < kReportReadBytes &&
+        released - from.reported_released < kReportReadBytes)
         return;
-    from.told_read = read;
-    from.told_released = released;
+    from.reported_read = read;
+    from.reported_released = released;
     send(rank, WireMessage::read, read, released);
 }
 
-void Carrier::take_mail(int from, const WireMessage &packet) {
+void LinkedPeers::take_mail(int from, const WireMessage &packet) {
     Peer &sender = peer(from);
     if (sender.in == nullptr || (packet.flags & WireMessage::kMore) != 0)
         return;
     sender.in->written.store(packet.position + packet.length, std::memory_order_release);
-    segment_.news(rank_)[from / 64].fetch_or(1ull << (from % 64), std::memory_order_seq_cst);
+    segment_.pending(rank_)[from / 64].fetch_or(1ull << (from % 64), std::memory_order_seq_cst);
 }
 
 } // namespace stretto::transport

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements the bridge over links, and keeps the mirror of the memory that ranks of other hosts
-// write.
+// Remote peers over links; keeps the mirror of the memory that ranks of other hosts write.
 #pragma once
 
 #include <array>
@@ -15,35 +14,35 @@
 #include <vector>
 
 #include "base/descriptor.hpp"
-#include "transport/bridge.hpp"
 #include "transport/links.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/payloads.hpp"
+#include "transport/remote_peers.hpp"
 #include "transport/segment.hpp"
 #include "transport/traffic.hpp"
 #include "transport/transmit_thread.hpp"
 
 namespace stretto::transport {
 
-class Carrier final : public Bridge, private Links::Receiver {
+class LinkedPeers final : public RemotePeers, private Links::Receiver {
 public:
-    // `segment`: this rank's own; this object becomes its bridge.  `leave`: that of the transmit
-    // thread.
-    Carrier(Segment &segment, int rank, std::unique_ptr<EventSet> events,
-            std::unique_ptr<Links> links,
-            std::chrono::microseconds leave = TransmitThread::kLeaveUs);
-    ~Carrier() override;
+    // `segment`: this rank's own; this object becomes its remote peers.  `leave`: that of the
+    // transmit thread.
+    LinkedPeers(Segment &segment, int rank, std::unique_ptr<EventSet> events,
+                std::unique_ptr<Links> links,
+                std::chrono::microseconds leave = TransmitThread::kLeaveUs);
+    ~LinkedPeers() override;
 
     std::string place(int rank) const override { return links_->place(rank); }
-    void ship(int rank, const CellSend &cell) override;
+    void send_cell(int rank, const CellSend &cell) override;
     void push() override;
     void push_parts() override;
     void ask(int rank, std::uint64_t progress) override;
-    void tell_writers(const std::uint64_t *taken) override;
+    void report_taken(const std::uint64_t *taken) override;
     std::uint64_t suspicious_ns() const override { return suspicious_ns_; }
     void inquire(int rank) override;
     void ring(int rank) override;
-    bool carry(Caller caller) override;
+    bool make_progress(Caller caller) override;
     bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) override;
     void wake(int rank) override;
     void open_mailbox(int rank) override;
@@ -57,7 +56,7 @@ public:
     void observe(Traffic &traffic);
     // Called once when the failure of the communicator is reported to other hosts.  A lock is held,
     // so the function must not wait.  After this returns, an earlier function is no longer called.
-    void on_failure(std::function<void(const Error &)> told);
+    void on_failure(std::function<void(const Error &)> reported);
     // `rank`, on another host, has died or counts as dead: nothing more is received from it.
     void lose(int rank);
     // Reports to the others that this rank leaves, and waits at most `timeout_ns` until the report
@@ -71,12 +70,12 @@ private:
 
     // The entries of a rank and its wait state, as they are sent.
     struct Account {
-        struct Said {
+        struct SentCall {
             std::uint64_t sequence, signature, count, what;
             Letters parameters;
         };
-        Said calls[kEntries];
-        std::uint64_t standing;
+        SentCall calls[kEntries];
+        std::uint64_t wait_state;
     };
     struct Peer {
         // Values of the peer's progress: at this rank's last mark, in its last question, and the
@@ -88,9 +87,9 @@ private:
         std::array<std::uint64_t, kMarks> marks{};
         // Positions of the peer's stream: the end of the received cells, and the end of those that
         // it knows this rank has taken.
-        std::uint64_t come = 0, told = 0;
+        std::uint64_t come = 0, reported = 0;
         std::uint64_t mailed = 0; // bytes of our mailbox
-        std::uint64_t told_read = 0, told_released = 0;
+        std::uint64_t reported_read = 0, reported_released = 0;
         std::uint64_t sent = 0, received = 0;      // bytes of payload
         MailboxHead *out = nullptr, *in = nullptr; // the mailboxes, once they are used
         std::string failure;                       // while it comes
@@ -108,15 +107,15 @@ private:
     void locked(Body &&body, Then then = Then::push);
 
     bool round();
-    bool carry(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns);
+    bool make_progress(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns);
     bool arm();
 
     // All below with the lock.
     void send(int rank, const WireMessage &packet, const std::byte *payload, bool more = false);
     void send(int rank, WireMessage::Kind kind, std::uint64_t position, std::uint64_t flag = 0);
-    void tell(int rank);
+    void report_progress(int rank);
     void post_mail(int rank);
-    void tell_read(int rank);
+    void report_read(int rank);
     void spread_failure();
     void answer(int rank);
     void take_account(int from, std::uint64_t progress);
@@ -139,7 +138,7 @@ private:
     Pool pool_;
     std::vector<RemotePayloads> payloads_; // of each rank's cells
     std::string failure_;                  // this rank's own, as sent
-    bool told_failure_ = false;
+    bool reported_failure_ = false;
     std::function<void(const Error &)> on_failure_;
     Traffic *traffic_ = nullptr;
     std::vector<std::byte> padding_; // padding of others, which is not read
