@@ -90,7 +90,7 @@ TEST_CASE("pre-reduced ring: all steps ahead that there are at few ranks, any at
     }
 }
 
-TEST_CASE("pre-reduced ring: nobody ahead, a ring; op by op") {
+TEST_CASE("pre-reduced ring: without steps ahead it is the ring, op by op") {
     for (const Position ranks : {2, 3, 4, 7, 16})
         for (const Value &none : {Value{}, ahead(ranks, 0)}) {
             algorithms::Values given;
@@ -103,7 +103,7 @@ TEST_CASE("pre-reduced ring: nobody ahead, a ring; op by op") {
         }
 }
 
-TEST_CASE("pre-reduced ring: what is no vector of steps") {
+TEST_CASE("pre-reduced ring: vectors that are refused") {
     const auto refused = [](Value given) {
         return stretto::test::message(Status::unsupported, [&] {
             (void)make(choice("pre_reduced_ring", {{"ahead", std::move(given)}}), 4);
@@ -227,7 +227,7 @@ TEST_CASE("late_last: early ranks fold before the late ones come; proved") {
     });
 }
 
-TEST_CASE("what is made for arrivals fits them") {
+TEST_CASE("parameters made for arrivals fit them") {
     algorithms::Lateness expected = {.arrivals = {},
                                      .spread = 0,
                                      .bytes = 4 << 20,

@@ -65,7 +65,7 @@ void check_rounds(Position ranks, Block blocks) {
 
 } // namespace
 
-TEST_CASE("the broadcast of blocks: each to everybody once, before it is sent on") {
+TEST_CASE("the broadcast of blocks: each block reaches each rank once, before it is sent on") {
     const Position most = ::test::sampled() ? 40 : 299;
     for (Position ranks = 2; ranks <= most; ++ranks)
         for (const Block blocks : {1, 2, 5, 17})

@@ -182,7 +182,7 @@ TEST_CASE("any mapping, any algorithm: as it declares") {
             }
 }
 
-TEST_CASE("between hosts run all allreduces that do not need to know who arrives when") {
+TEST_CASE("all allreduces that need no arrivals run between hosts") {
     const algorithms::Algorithm &hierarchical =
         algorithms::find(Collective::allreduce, "hierarchical");
     std::set<std::string_view> given(hierarchical.parameters[1].names.begin(),
@@ -232,7 +232,7 @@ TEST_CASE("leaders: as many as are asked for, and as the smallest host has") {
     CHECK(leaders("", "1x4") == Set{}); // one host
 }
 
-TEST_CASE("what goes between hosts is what the inter algorithm sends, whatever the leaders") {
+TEST_CASE("traffic between hosts is that of the inter algorithm, for any number of leaders") {
     constexpr std::size_t kCount = 960;
     for (const char *inter : {"ring", "direct", "recursive_doubling", "circulant"}) {
         const Topology topology = Topology::parse("4x3");
@@ -336,7 +336,7 @@ TEST_CASE("compose: parts of any collective, any positions and blocks") {
     CHECK(ops[half + 1].after == std::vector<std::int32_t>{static_cast<std::int32_t>(half)});
 }
 
-TEST_CASE("compose refuses what has no place") {
+TEST_CASE("compose refuses parts without a place") {
     const Part pair{shared(flat("direct", 2)), {0, 1}, {{0}, {0}}};
     Part part = pair;
     part.positions = {0};

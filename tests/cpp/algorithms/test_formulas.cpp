@@ -362,7 +362,7 @@ TEST_CASE("every contribution is reduced once") {
     });
 }
 
-TEST_CASE("scatter and allgather: everybody receives every block once") {
+TEST_CASE("scatter and allgather: each rank receives every block once") {
     const Choice choice = algorithms::parse(Collective::broadcast, "scatter_allgather");
     for (Position ranks = 2; ranks <= 33; ++ranks)
         for (Position root = 0; root < ranks; ++root) {

@@ -103,7 +103,7 @@ Counts counts(std::int64_t ranks, std::int64_t r) {
 
 } // namespace
 
-TEST_CASE("generalized: every group and every r are proved, and are what they declare") {
+TEST_CASE("generalized: every group and every r are proved, with their declared properties") {
     const Position most = sampled() ? 24 : 64;
     int proved = 0;
     for (Position ranks = 2; ranks <= most; ++ranks)
@@ -212,7 +212,7 @@ TEST_CASE("generalized: with messages of one block it is the ring") {
         }
 }
 
-TEST_CASE("generalized: with a group of twos it is what hypercubes do") {
+TEST_CASE("generalized: with a group of twos it equals the hypercube algorithms") {
     for (const auto &[ranks, twos] :
          {std::pair<Position, std::string>{2, "2"}, {4, "2x2"}, {8, "2x2x2"}, {32, "2x2x2x2x2"}}) {
         const int d = algorithms::log2_floor(ranks);
@@ -281,7 +281,7 @@ TEST_CASE("generalized: the other collectives, with every group") {
                 }
 }
 
-TEST_CASE("generalized: what does not fit is refused with what does") {
+TEST_CASE("generalized: parameters that do not fit are refused with those that do") {
     const auto refusal = [](const std::string &name, Position ranks) {
         return message(Status::unsupported, [&] { (void)made(name, ranks); });
     };

@@ -75,7 +75,7 @@ TEST_CASE("names with parameters") {
     }
 }
 
-TEST_CASE("refusals say what there is") {
+TEST_CASE("refusals list the choices") {
     CHECK(contains(refusal("rink"), "\"rink\""));
     CHECK(contains(refusal("rink"), "one_shot, one_shot_canonical, direct,"));
     CHECK(contains(refusal("scatter_allgather"), "no allreduce algorithm"));

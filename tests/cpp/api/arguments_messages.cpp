@@ -107,7 +107,7 @@ TEST_CASE("messages") {
     });
 }
 
-TEST_CASE("collectives of which each pair of ranks knows the counts") {
+TEST_CASE("collectives whose counts only each pair of ranks knows") {
     using Sizes = std::array<std::size_t, 3>;
     constexpr std::size_t kFar = SIZE_MAX / 16;
     // What each rank has for the others, and what it has at the root of a gather or scatter.

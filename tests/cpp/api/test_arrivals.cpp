@@ -96,7 +96,7 @@ TEST_CASE("algorithms for late ranks play for the arrivals of the last calls") {
         });
 }
 
-TEST_CASE("whoever is late, and it is another one each time, comes last") {
+TEST_CASE("the late rank, a different one each time, gets the last place") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
@@ -118,7 +118,7 @@ TEST_CASE("whoever is late, and it is another one each time, comes last") {
         });
 }
 
-TEST_CASE("parts come to all, whoever is late") {
+TEST_CASE("parts reach all ranks, whichever rank is late") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
@@ -146,7 +146,7 @@ TEST_CASE("parts come to all, whoever is late") {
         });
 }
 
-TEST_CASE("one rank's vector and the sum at one rank are right, whoever is late") {
+TEST_CASE("one rank's vector and the sum at one rank are right, whichever rank is late") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
     for (const int ranks : sizes({3, 5}))
@@ -188,7 +188,7 @@ TEST_CASE("a reduce and a broadcast are made for arrivals, which no call carries
     });
 }
 
-TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten come back") {
+TEST_CASE("arrival messages are in no statistics, and dropped plans are made again") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     // With no memory at all for plans, what is told was planned for its call alone.
@@ -207,7 +207,7 @@ TEST_CASE("nobody counts what is told of arrivals, and plans that are forgotten 
     }
 }
 
-TEST_CASE("what is told of arrivals needs no thread to move calls") {
+TEST_CASE("arrival messages need no progress thread") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     test::with_ranks(3, [](stretto_comm comm) {
@@ -227,7 +227,7 @@ TEST_CASE("what is told of arrivals needs no thread to move calls") {
     });
 }
 
-TEST_CASE("ranks that call something else are told what was called, which they did not start") {
+TEST_CASE("ranks with a different call get an error that names the other call") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     test::with_ranks(3, [](stretto_comm comm) {

@@ -170,7 +170,7 @@ TEST_CASE("every collective is exact by every algorithm, for every type and oper
     }
 }
 
-TEST_CASE("nobody leaves a barrier before all have come") {
+TEST_CASE("no rank leaves a barrier before all have come") {
     for (int ranks = 1; ranks <= 16; ++ranks) {
         CAPTURE(ranks);
         std::atomic<int> come{0};

@@ -55,7 +55,7 @@ static stretto_stat stat_of(stretto_comm comm, const std::string &collective) {
     throw std::runtime_error("no statistics of " + collective);
 }
 
-TEST_CASE("messages and copies are what the algorithms need, no more") {
+TEST_CASE("messages and copies are those of the algorithms, no more") {
     constexpr std::size_t kCount = 1 << 16; // of 4 bytes: P divides it at 4
     test::with_ranks(4, [&](stretto_comm comm) {
         std::vector<float> send(kCount, 1), recv(kCount);

@@ -122,7 +122,7 @@ TEST_CASE("what a type cannot do is refused, with what it can") {
     });
 }
 
-TEST_CASE("ranks that give other types or operations are told") {
+TEST_CASE("ranks with other types or operations get a mismatch") {
     for (const auto &[dtype, op, said] :
          {std::tuple{STRETTO_BFLOAT16, STRETTO_SUM, "bfloat16, sum"},
           {STRETTO_FLOAT16, STRETTO_AVG, "float16, avg"},

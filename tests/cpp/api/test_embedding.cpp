@@ -82,7 +82,7 @@ TEST_CASE("an exchange that fails is no job") {
 }
 
 // It is as if one rank could not join for its settings: all are told, and none waits.
-TEST_CASE("what is wrong with one rank is said by all") {
+TEST_CASE("the failure of one rank is in the errors of all") {
     setenv("STRETTO_IFACE", "^", 1);
     Exchange exchange(2);
     test::on_threads(2, [&](int rank) {

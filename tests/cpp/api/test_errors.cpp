@@ -46,7 +46,7 @@ TEST_CASE("wrong arguments are refused before anything is sent") {
     });
 }
 
-TEST_CASE("a disagreement is an error on all ranks that says who differs in what") {
+TEST_CASE("a mismatch is an error on all ranks that names the ranks and the difference") {
     struct Case {
         std::size_t count;
         stretto_dtype dtype;
@@ -207,7 +207,7 @@ TEST_CASE("a killed rank is an error on all others, at any moment") {
     }
 }
 
-TEST_CASE("nothing is left behind, whoever is killed") {
+TEST_CASE("nothing is left behind, whichever process is killed") {
     const auto leftovers = [] {
         std::vector<std::string> names;
         for (const auto &entry : std::filesystem::directory_iterator("/dev/shm"))
@@ -245,7 +245,7 @@ TEST_CASE("a rank that never starts is named") {
     unsetenv("STRETTO_INIT_TIMEOUT");
 }
 
-TEST_CASE("no room for the segment is an error that says what to do") {
+TEST_CASE("no room for the segment is an error that names the remedy") {
     setenv("STRETTO_RING_BYTES", "4096G", 1);
     stretto_comm comm = nullptr;
     const stretto_status status = stretto_init_explicit(0, 1, "roomless", &comm);

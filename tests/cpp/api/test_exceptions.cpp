@@ -71,7 +71,7 @@ TEST_CASE("a stall callback that throws is dropped, and the call ends well") {
     }
 }
 
-TEST_CASE("an operation that throws what is no exception fails the call on all ranks") {
+TEST_CASE("an operation that throws a value other than an exception fails the call on all ranks") {
     test::with_ranks(3, [](stretto_comm comm) {
         stretto_op op = STRETTO_SUM;
         test::check(stretto_op_create(

@@ -257,7 +257,7 @@ TEST_CASE("a rank that calls something else is found out") {
         });
 }
 
-TEST_CASE("a rank that dies in a gatherv is an error of those who wait for it") {
+TEST_CASE("a rank that dies in a gatherv is an error of the ranks that wait for it") {
     test::SharedCounter joined, answered;
     const auto codes = test::on_processes(3, [&](stretto_comm comm) {
         std::vector<int> own(300'000), all(900'000);

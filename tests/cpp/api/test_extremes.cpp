@@ -137,7 +137,7 @@ TEST_CASE("no end of a setting is an internal error") {
     }
 }
 
-TEST_CASE("what is beyond the ends of a setting is refused by its name") {
+TEST_CASE("a value out of a setting's range is refused with its name") {
     for (const SettingInfo &info : stretto::kSettings) {
         if (info.group == stretto::SettingGroup::launcher ||
             (info.kind != SettingKind::bytes && info.kind != SettingKind::duration &&

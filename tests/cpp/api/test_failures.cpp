@@ -147,7 +147,7 @@ TEST_CASE("a rank that refuses its own arguments is one that has not come") {
     });
 }
 
-TEST_CASE("every way to disagree is told to all ranks") {
+TEST_CASE("every mismatch is an error on all ranks") {
     // Rank 1 does what stands in the second half.
     const auto kinds = test::call_kinds();
     struct Case {

@@ -150,7 +150,7 @@ TEST_CASE("an operation that does not commute is refused where operands do not s
     check(stretto_op_free(last));
 }
 
-TEST_CASE("it is never the library's own choice, and what cannot run between hosts is refused") {
+TEST_CASE("the library never chooses it, and what cannot run between hosts is refused") {
     on_hosts("a,b,c", 6, [](stretto_comm comm) {
         for (const std::size_t count : {1, 1000, 1'000'000}) {
             const char *name = nullptr;

@@ -93,7 +93,7 @@ void call_refused(stretto_comm comm, stretto_status status, const std::vector<st
 
 } // namespace
 
-TEST_CASE("a ring from a file reduces what a ring reduces") {
+TEST_CASE("a ring from a file gives the same results as the ring") {
     for (const int ranks : {2, 3, 4, 5}) {
         const Folder folder;
         const std::string rules = rule(write(folder, ring(ranks)));
@@ -157,7 +157,7 @@ TEST_CASE("every algorithm from a file gives the bits that it gives by name") {
     }
 }
 
-TEST_CASE("a file serves sizes, collectives and names that other rules leave") {
+TEST_CASE("a file runs for sizes, collectives and names that other rules leave") {
     const Folder folder;
     const std::string path = write(folder, ring(3), "a(1)=b.json");
     test::with_ranks(3, [&](stretto_comm comm) {
@@ -201,7 +201,7 @@ TEST_CASE("a file that has changed is read when it is forced again") {
     });
 }
 
-TEST_CASE("what cannot be read or played is refused with the file and the reason") {
+TEST_CASE("a file that cannot be read or played is refused with its name and the reason") {
     const Folder folder;
     const std::string four = write(folder, ring(4), "four.json");
     const std::string three = write(folder, ring(3), "three.json");
@@ -249,7 +249,7 @@ TEST_CASE("what cannot be read or played is refused with the file and the reason
     });
 }
 
-TEST_CASE("what a schedule cannot serve is refused by all ranks alike, and they go on") {
+TEST_CASE("a call that a schedule cannot run is refused by all ranks alike, and they continue") {
     const Folder folder;
     const std::string all = write(folder, ring(3), "all.json");
     const std::string tree = write(folder, made(Collective::broadcast, "binomial", 3, 2));
@@ -376,7 +376,7 @@ TEST_CASE("ranks whose files differ find out in the first call") {
         });
 }
 
-TEST_CASE("and if one of them cannot serve the call, the others learn that, too") {
+TEST_CASE("if one of the files cannot run the call, the other ranks get an error too") {
     const test::With patience("STRETTO_TIMEOUT", "0");
     for (const int root : {0, 1})
         with_different(made(Collective::broadcast, "binomial", 3, 0),

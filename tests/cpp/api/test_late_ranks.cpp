@@ -42,7 +42,7 @@ int wrong_after_odd_sum(stretto_comm comm, int turn) {
 
 } // namespace
 
-TEST_CASE("whoever is missing comes last") {
+TEST_CASE("the missing rank gets the last place") {
     for (const int ranks : {3, 4, 5, 8, 13})
         test::with_ranks(ranks, [ranks](stretto_comm comm) {
             check(stretto_force_algorithm(comm, "late_last"));
@@ -99,7 +99,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("in reproducible modes nobody waits to see who is late") {
+TEST_CASE("in reproducible modes ranks do not wait for late-rank detection") {
     test::with_ranks(3, [](stretto_comm comm) {
         check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_RUN));
         for (int turn = 0; turn < 20; ++turn) {

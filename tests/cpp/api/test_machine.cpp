@@ -37,7 +37,7 @@ std::map<std::string, Line> settings_of(stretto_comm comm) {
 
 } // namespace
 
-TEST_CASE("settings tell their values and where these come from") {
+TEST_CASE("settings show their values and their sources") {
     const With timeout("STRETTO_TIMEOUT", "2min"), plan("STRETTO_PLAN_BYTES", "");
     const auto now = settings_of(nullptr);
     CHECK(now.at("STRETTO_TIMEOUT").value == "2min");
@@ -52,7 +52,7 @@ TEST_CASE("settings tell their values and where these come from") {
         CHECK_MESSAGE(line.error == "", name);
 }
 
-TEST_CASE("what is wrong is told, and is no failure") {
+TEST_CASE("a malformed setting has an error, and the call succeeds") {
     const With spin("STRETTO_SPIN", "soon"), other("STRETTO_TIMEOT", "5");
     const auto now = settings_of(nullptr);
     CHECK(now.at("STRETTO_SPIN").value == "soon");
@@ -75,7 +75,7 @@ TEST_CASE("no more lines are filled than there is room for") {
     CHECK(stretto_settings(nullptr, lines, 2, nullptr) == STRETTO_ERR_ARGUMENT);
 }
 
-TEST_CASE("a communicator tells what it goes by, not what the environment became") {
+TEST_CASE("a communicator shows its own settings, not later changes of the environment") {
     const With ring("STRETTO_RING_BYTES", "65536"), mode("STRETTO_REPRODUCIBLE", "run");
     test::with_ranks(3, [&](stretto_comm comm) {
         const int rank = stretto_rank(comm);
@@ -112,7 +112,7 @@ TEST_CASE("a communicator tells what it goes by, not what the environment became
     unsetenv("STRETTO_TIMEOUT");
 }
 
-TEST_CASE("children have what was set for their parent") {
+TEST_CASE("children have the settings of their parent") {
     test::with_ranks(2, [](stretto_comm comm) {
         test::check(stretto_force_algorithm(comm, "direct"));
         test::check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_RUN));
@@ -139,7 +139,7 @@ TEST_CASE("a rank alone has no launcher to thank") {
     test::check(stretto_finalize(&comm));
 }
 
-TEST_CASE("the machine is what this thread may use of it") {
+TEST_CASE("the machine is the part that this thread may use") {
     stretto_machine machine{};
     test::check(stretto_examine(&machine));
     CHECK(stretto_examine(nullptr) == STRETTO_ERR_ARGUMENT);

@@ -107,7 +107,7 @@ struct Tuned {
 
 } // namespace
 
-TEST_CASE("calls are told apart as profiles do") {
+TEST_CASE("kinds of calls are those of profiles") {
     const With assumed("STRETTO_TUNING_FILE", "assumed");
     const json four = of_all(4, [](stretto_comm comm) { return tuning_candidates(comm); });
     CHECK(four["collective"] == "allreduce");
@@ -123,7 +123,7 @@ TEST_CASE("calls are told apart as profiles do") {
           }) == true);
 }
 
-TEST_CASE("a job goes by what its profile says that calls took, and tries nothing") {
+TEST_CASE("a job uses the measured times of its profile, and makes no trials") {
     for (const int ranks : {3, 4}) {
         const Tuned tuned(ranks);
         const With file("STRETTO_TUNING_FILE", tuned.path.c_str());
@@ -182,7 +182,7 @@ TEST_CASE("other ranks are other calls, of which it says nothing") {
     CHECK(children == tuned.best);
 }
 
-TEST_CASE("results that repeat do not depend on what was measured") {
+TEST_CASE("reproducible results do not depend on measurements") {
     const Tuned tuned(4);
     const auto choices = [](stretto_comm comm) -> json {
         json names;
@@ -201,7 +201,7 @@ TEST_CASE("results that repeat do not depend on what was measured") {
     CHECK(of_all(4, choices) == plain);
 }
 
-TEST_CASE("what trials have found is in the profile, and settles the next job's calls") {
+TEST_CASE("results of trials are in the profile, and decide the next job's calls") {
     if (!test::across_hosts())
         return; // there are no trials
     const test::Folder folder;

@@ -207,7 +207,7 @@ TEST_CASE("messages that are looked for, that do not fit, and that lie in shared
     });
 }
 
-TEST_CASE("collectives of which each pair of ranks knows the counts") {
+TEST_CASE("collectives whose counts only each pair of ranks knows") {
     constexpr std::size_t kPart = 3000;
     const std::vector<std::size_t> counts(kScarceRanks, kPart);
     Post post(kPart * kScarceRanks);

@@ -100,7 +100,7 @@ TEST_CASE("a long message is not in the way of a short one") {
     });
 }
 
-TEST_CASE("messages of one source overtake nobody, and wildcards take the oldest") {
+TEST_CASE("messages of one source stay in order, and wildcards take the oldest") {
     test::with_ranks(3, [](stretto_comm comm) {
         constexpr int kMany = 300;
         const int rank = stretto_rank(comm);
@@ -132,7 +132,7 @@ TEST_CASE("messages of one source overtake nobody, and wildcards take the oldest
     });
 }
 
-TEST_CASE("a flood that nobody asks for is stored up to a bound, and all of it arrives") {
+TEST_CASE("a flood of unexpected messages is stored up to a bound, and all of it arrives") {
     test::with_ranks(2, [](stretto_comm comm) {
         constexpr int kMany = 3000; // of 1 KiB: more than is stored, and than a mailbox holds
         if (stretto_rank(comm) == 0) {
@@ -301,7 +301,7 @@ TEST_CASE("receives that nothing has matched are given up by finalize") {
     });
 }
 
-TEST_CASE("what was sent before a rank left is still received; what was not is an error") {
+TEST_CASE("messages sent before a rank left are still received; others are errors") {
     const std::string job = test::fresh_job();
     test::on_threads(2, [&](int rank) {
         stretto_comm comm = nullptr;
@@ -321,7 +321,7 @@ TEST_CASE("what was sent before a rank left is still received; what was not is a
     });
 }
 
-TEST_CASE("a peer that dies is an error of whoever waits for its message, in whatever way") {
+TEST_CASE("a dead peer is an error of every rank that waits for its message, in any way") {
     for (const int way : {0, 1, 2, 3, 4}) {
         CAPTURE(way);
         const auto codes = test::on_processes(3, [way](stretto_comm comm) {

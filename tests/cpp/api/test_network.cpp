@@ -192,7 +192,7 @@ TEST_CASE("communicators made of others have the profile of the job") {
     });
 }
 
-TEST_CASE("what is left of a job has its profile") {
+TEST_CASE("a shrunk job keeps its profile") {
     const Hosts hosts;
     constexpr int kVictim = 4, kFine = 7;
     test::SharedCounter there;
@@ -217,7 +217,7 @@ TEST_CASE("what is left of a job has its profile") {
         CHECK(codes[static_cast<std::size_t>(rank)] == kFine);
 }
 
-TEST_CASE("callers neither see nor count what was measured") {
+TEST_CASE("measurements are in no statistics and no call numbers") {
     const Hosts hosts;
     const test::Folder folder;
     const With trace("STRETTO_TRACE", folder.path().c_str());
@@ -282,7 +282,7 @@ TEST_CASE("a rank that is killed while the network is measured is an error on al
 }
 
 // Of ranks that share a clock in truth.
-TEST_CASE("all learn what clocks are apart, at once on one host and in a while between hosts") {
+TEST_CASE("all ranks learn the clock offsets, at once on one host and later between hosts") {
     constexpr std::int64_t kWrongByLess = 1'000'000'000;
     const auto learn = [](stretto_comm comm) {
         std::int64_t offset = 7;

@@ -71,7 +71,7 @@ TEST_CASE("a blocking call does not match a nonblocking one") {
 // Watching memory that another thread writes is a race, and the point here.
 #if !defined(__SANITIZE_THREAD__)
 // Long ones it takes up at once, short ones when it has looked twice and nobody has come.
-TEST_CASE("the progress thread finishes calls that nobody waits for") {
+TEST_CASE("the progress thread finishes calls without a waiting caller") {
     for (const std::size_t count : {std::size_t{5}, std::size_t{20'011}, std::size_t{300'003}}) {
         CAPTURE(count);
         test::with_ranks(3, [&](stretto_comm comm) {
@@ -98,7 +98,7 @@ TEST_CASE("the progress thread finishes calls that nobody waits for") {
 }
 #endif
 
-TEST_CASE("test tells the end, once") {
+TEST_CASE("a test reports the end once") {
     test::with_ranks(2, [&](stretto_comm comm) {
         std::int64_t value = stretto_rank(comm) + 1;
         stretto_request request = nullptr;

@@ -142,7 +142,7 @@ TEST_CASE("an operation that does not commute sees the ranks in their order") {
     CHECK(wrong_calls == 0);
 }
 
-TEST_CASE("ranks compare what kind of operation they give, not whose") {
+TEST_CASE("ranks compare the kind of an operation, not its identity") {
     test::with_ranks(3, [&](stretto_comm comm) {
         const int rank = stretto_rank(comm);
         std::vector<std::unique_ptr<Op>> others; // so that numbers differ

@@ -95,7 +95,7 @@ TEST_CASE("a rank whose part is empty needs no buffer for it") {
     });
 }
 
-TEST_CASE("ranks whose counts differ are told so") {
+TEST_CASE("ranks whose counts differ get a mismatch") {
     // The same sum; other sums; and equal counts on one side.
     for (const auto &[first, second] :
          std::vector<std::pair<std::vector<std::size_t>, std::vector<std::size_t>>>{

@@ -67,7 +67,7 @@ void await_end(pid_t process) {
 
 } // namespace
 
-TEST_CASE("a rank that is killed is named to those who never talk to it") {
+TEST_CASE("a killed rank is named in the errors of ranks that never communicate with it") {
     const Hosts hosts;
     SharedCounter ready;
     constexpr int kVictim = 2;
@@ -113,7 +113,7 @@ TEST_CASE("a rank that is killed in the middle of a collective is named with its
     }
 }
 
-TEST_CASE("a rank that falls silent is named to all, and told itself when it comes back") {
+TEST_CASE("a silent rank is named in all errors, and gets its own when it comes back") {
     const Hosts hosts;
     const With silence("STRETTO_PEER_TIMEOUT", "1.5");
     SharedCounter ready;
@@ -158,7 +158,7 @@ TEST_CASE("a rank that computes for long is not taken for dead") {
     CHECK(codes == std::vector<int>(3, kFine));
 }
 
-TEST_CASE("a rank that leaves in good order harms nobody") {
+TEST_CASE("a rank that leaves in order harms no other") {
     const Hosts hosts;
     SharedCounter left;
     const auto codes = test::on_processes(
@@ -220,7 +220,7 @@ TEST_CASE("a failure reaches ranks that are in no call") {
     CHECK(codes == std::vector<int>(3, kTold));
 }
 
-TEST_CASE("who has done its part and computes is not among those who have not come") {
+TEST_CASE("a rank that has done its part and computes does not count as missing") {
     const Hosts hosts;
     const With timeout("STRETTO_TIMEOUT", "3");
     const With forced("STRETTO_ALGORITHM", "chain"); // from 0 by way of 1 to 2

@@ -43,7 +43,7 @@ void play(stretto_comm comm, int calls) {
 
 } // namespace
 
-TEST_CASE("whatever ranks tell of their phases, the sums are right and the choice is one") {
+TEST_CASE("with any announcements of phases, the sums are right and all ranks choose alike") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     const test::With soon("STRETTO_HEARTBEAT", "20ms"); // clocks are known soon
@@ -51,7 +51,7 @@ TEST_CASE("whatever ranks tell of their phases, the sums are right and the choic
         test::with_ranks(ranks, [](stretto_comm comm) { play(comm, 24); });
 }
 
-TEST_CASE("some ranks tell and some do not, and forced algorithms follow") {
+TEST_CASE("some ranks announce and some do not, and forced algorithms follow") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With soon("STRETTO_HEARTBEAT", "20ms");
     for (const char *name : {"chain", "pre_reduced_ring", "late_rooted"})
@@ -70,7 +70,7 @@ TEST_CASE("some ranks tell and some do not, and forced algorithms follow") {
         });
 }
 
-TEST_CASE("callbacks of other threads tell while their rank waits in a call") {
+TEST_CASE("callbacks of other threads announce while their rank waits in a call") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     test::with_ranks(3, [](stretto_comm comm) {
         std::atomic<bool> over{false};

@@ -84,7 +84,7 @@ int poll_until_told(stretto_comm comm, const Start &start, bool pauses, stretto_
 
 } // namespace
 
-TEST_CASE("who tests is told that a rank does not come") {
+TEST_CASE("a rank that tests gets an error for a rank that does not come") {
     const test::With timeout("STRETTO_TIMEOUT", "0.3");
     for (const bool pauses : {false, true})
         for (const auto &[name, start] : kinds()) {
@@ -110,7 +110,7 @@ TEST_CASE("who tests is told that a rank does not come") {
         }
 }
 
-TEST_CASE("who tests or probes is told that a rank has died") {
+TEST_CASE("a rank that tests or probes gets an error for a rank that has died") {
     const test::With timeout("STRETTO_TIMEOUT", "0");
     auto all = kinds();
     all.emplace_back("iprobe", [](stretto_comm comm, Buffers &, stretto_request *) {
@@ -134,7 +134,7 @@ TEST_CASE("who tests or probes is told that a rank has died") {
     }
 }
 
-TEST_CASE("who tests has a late rank come") {
+TEST_CASE("a rank that tests waits for a late rank") {
     const test::With timeout("STRETTO_TIMEOUT", "60");
     test::with_ranks(3, [](stretto_comm comm) {
         for (int call = 0; call < 3; ++call) {

@@ -127,7 +127,7 @@ TEST_CASE("each call of each rank is in its report") {
     }
 }
 
-TEST_CASE("what a rank computes beside a nonblocking call is not in it") {
+TEST_CASE("computation during a nonblocking call does not count as its time") {
     using Clock = std::chrono::steady_clock;
     constexpr std::chrono::milliseconds kBeside(50);
     const test::Folder folder;

@@ -170,7 +170,7 @@ TEST_CASE("mode full has one result whatever happens") {
     CHECK(lines.size() == 4); // one of each type
 }
 
-TEST_CASE("the values tell brackets apart") {
+TEST_CASE("the values distinguish brackets") {
     // What the other modes give: the test above could fail.
     const auto off = STRETTO_REPRODUCIBLE_OFF, run = STRETTO_REPRODUCIBLE_RUN;
     CHECK(hashes<Float32>(off, STRETTO_SUM, {"ring", "binomial", "direct"}).size() > 1);

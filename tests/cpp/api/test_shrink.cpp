@@ -72,7 +72,7 @@ int go_on(Survivor &self, std::uint64_t calls, const std::vector<int> &expected)
 
 } // namespace
 
-TEST_CASE("those who are left go on with the right sums, whoever dies") {
+TEST_CASE("the remaining ranks continue with the right sums, whichever ranks die") {
     const std::vector<int> sizes =
         test::full_tier() ? std::vector{2, 3, 4, 5, 6, 7, 8, 9} : std::vector{2, 3, 6, 9};
     for (const int size : sizes)
@@ -105,7 +105,7 @@ TEST_CASE("those who are left go on with the right sums, whoever dies") {
         }
 }
 
-TEST_CASE("after a failure of which nobody died all go on") {
+TEST_CASE("after a failure without a death all ranks continue") {
     for (int size = 1; size <= (test::full_tier() ? 9 : 4); ++size) {
         CAPTURE(size);
         const MeetingPlace place;
@@ -193,7 +193,7 @@ TEST_CASE("hosts may have any number of ranks, and one host may be left") {
     setenv("STRETTO_FAKE_HOSTS", before.c_str(), 1);
 }
 
-TEST_CASE("what is left is as good as what was") {
+TEST_CASE("the communicator of a shrink has all functions of the old one") {
     const MeetingPlace place;
     const auto codes = test::on_processes(5, [&](stretto_comm comm) {
         Survivor self(comm);

@@ -54,7 +54,7 @@ int go_on(Survivor &self, int calls) {
 
 } // namespace
 
-TEST_CASE("a rank that is awaited by those who shrink dies") {
+TEST_CASE("a rank for which a shrink waits dies") {
     constexpr int kSize = 5;
     for (const int second : {0, 3}) {
         CAPTURE(second);
@@ -169,7 +169,7 @@ TEST_CASE("a rank that was stopped meanwhile learns that it is excluded") {
     CHECK(codes == std::vector<int>{kRight, kExcluded, kRight, kRight});
 }
 
-TEST_CASE("those who are no majority are told so at once") {
+TEST_CASE("ranks without a majority get the error at once") {
     if (!test::across_hosts())
         return;
     constexpr int kSize = 5;

@@ -60,7 +60,7 @@ void call(stretto_comm comm, const std::atomic<int> &told, int wanted, std::size
 
 } // namespace
 
-TEST_CASE("those who wait hear once who has not come, and the call goes on") {
+TEST_CASE("the stall callback runs once for each waiting rank, and the call goes on") {
     constexpr int kRanks = 3, kOthers = kRanks - 1, kCalls = 3;
     std::atomic<int> told{0};
     test::with_ranks(kRanks, [&](stretto_comm comm) {
@@ -91,7 +91,7 @@ TEST_CASE("those who wait hear once who has not come, and the call goes on") {
     });
 }
 
-TEST_CASE("a wait that earlier ones explain is nothing to tell of, in calls of that kind") {
+TEST_CASE("a wait as long as earlier ones is not reported") {
     constexpr int kRanks = 3, kOthers = kRanks - 1;
     std::atomic<int> told{0};
     test::with_ranks(kRanks, [&](stretto_comm comm) {
@@ -120,7 +120,7 @@ TEST_CASE("a wait that earlier ones explain is nothing to tell of, in calls of t
     });
 }
 
-TEST_CASE("who waits for a nonblocking call hears of it as well") {
+TEST_CASE("the stall callback also runs for nonblocking calls") {
     std::atomic<int> told{0};
     test::with_ranks(2, [&](stretto_comm comm) {
         Ear ear{{}, &told};

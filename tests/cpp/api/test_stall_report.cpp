@@ -114,7 +114,7 @@ const std::vector<std::string> kHosts{"", "a,b,b,a"};
 
 } // namespace
 
-TEST_CASE("who has not come, and where each of the others waits") {
+TEST_CASE("the error names the missing rank, and where each other rank waits") {
     for (const std::string &hosts : kHosts) {
         CAPTURE(hosts);
         CHECK(told(4, hosts, [](stretto_comm comm) { return ring_without(3, comm); }) ==
@@ -127,7 +127,7 @@ TEST_CASE("who has not come, and where each of the others waits") {
     }
 }
 
-TEST_CASE("those who wait in the same way are named together") {
+TEST_CASE("ranks that wait in the same way are named together") {
     for (const std::string &hosts : kHosts) {
         CAPTURE(hosts);
         CHECK(told(4, hosts,

@@ -111,7 +111,7 @@ TEST_CASE("a rank that is held up between its call and its greeting is waited fo
     }
 }
 
-TEST_CASE("who lets the others in and has no descriptor left tells all of them") {
+TEST_CASE("a founder without free descriptors reports it to all ranks") {
     constexpr int kRanks = 24;
     const std::string job = test::fresh_job();
     const auto codes = test::on_bare_processes(kRanks, [&](int rank) {
@@ -131,7 +131,7 @@ TEST_CASE("who lets the others in and has no descriptor left tells all of them")
     CHECK(codes == std::vector<int>(kRanks, kRight));
 }
 
-TEST_CASE("who has not been heard of is named, by the one that knows") {
+TEST_CASE("the rank that knows it names a rank that has not reported") {
     const With limit("STRETTO_INIT_TIMEOUT", "1");
     const std::string job = test::fresh_job();
     const auto codes = test::on_bare_processes(3, [&](int rank) {
@@ -180,7 +180,7 @@ TEST_CASE("ranks of several hosts listen in the range of ports that they are giv
           }) == std::vector<int>(2, kRight));
 }
 
-TEST_CASE("rank 0 whose port another process has tells the others") {
+TEST_CASE("rank 0 reports to the others that another process has its port") {
     const Hosts hosts;
     const int other = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in6 any{};
@@ -213,7 +213,7 @@ TEST_CASE("ranks that are to share no memory need an address") {
     CHECK(stretto_finalize(&comm) == STRETTO_OK);
 }
 
-TEST_CASE("a name that nobody knows is asked for until the time is over") {
+TEST_CASE("a name that does not resolve is looked up until the limit") {
     const Hosts hosts;
     const With addr("STRETTO_ADDR", "no-such-host.invalid:29471"),
         limit("STRETTO_INIT_TIMEOUT", "1");

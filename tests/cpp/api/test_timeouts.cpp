@@ -134,7 +134,7 @@ TEST_CASE("requests have limits, by which they are waited for or tested") {
         }
 }
 
-TEST_CASE("what ends in time has no limit to hear of") {
+TEST_CASE("a call that ends in time has no error of a limit") {
     test::with_ranks(3, [](stretto_comm comm) {
         test::check(stretto_set_timeout(comm, 100));
         for (int call = 0; call < 100; ++call) {
@@ -149,7 +149,7 @@ TEST_CASE("what ends in time has no limit to hear of") {
     });
 }
 
-TEST_CASE("an interrupt ends every call, and the others are told") {
+TEST_CASE("an interrupt ends every call, and the others get an error") {
     auto calls = blocking();
     calls.emplace_back("wait", [](stretto_comm comm) {
         stretto_request request = nullptr;
@@ -202,7 +202,7 @@ TEST_CASE("an interrupt that uses another communicator leaves the call its limit
 
 // A rank that is interrupted before it has met another one has nobody to tell, so it waits until
 // the other has been asked several times whether it is to stop.
-TEST_CASE("an interrupt ends the start, and the others are told") {
+TEST_CASE("an interrupt ends the start, and the others get an error") {
     const test::With timeout("STRETTO_INIT_TIMEOUT", "0");
     for (const int interrupted : {0, 1}) {
         const std::string job = test::fresh_job();

@@ -93,7 +93,7 @@ TEST_CASE("ranks try the same algorithms, decide alike, and are right") {
         });
 }
 
-TEST_CASE("what is started meanwhile goes by what served last") {
+TEST_CASE("calls that start meanwhile use the last selected algorithm") {
     test::with_ranks(4, [](stretto_comm comm) {
         for (int turn = 0; turn < kCalls; ++turn) {
             std::vector<std::int64_t> values = input(stretto_rank(comm), 500, turn), other = values;
@@ -125,7 +125,7 @@ TEST_CASE("plans that are forgotten meanwhile come back as they were") {
     }
 }
 
-TEST_CASE("nobody counts how ranks agree") {
+TEST_CASE("agreement calls are in no statistics") {
     test::with_ranks(3, [](stretto_comm comm) {
         check(stretto_stats_reset(comm));
         for (int turn = 0; turn < kCalls; ++turn) {
@@ -136,7 +136,7 @@ TEST_CASE("nobody counts how ranks agree") {
     });
 }
 
-TEST_CASE("without trials, forced, or where bits must repeat, one algorithm serves") {
+TEST_CASE("without trials, forced, or in reproducible modes, one algorithm runs") {
     const auto one = [](int ranks, const auto &before) {
         test::with_ranks(ranks, [&](stretto_comm comm) {
             before(comm);

@@ -80,7 +80,7 @@ TEST_CASE("two sockets of two clusters, with threads") {
     CHECK(Caches::read({5}, tree.root()).shared_by({4, 15}) == 4);
 }
 
-TEST_CASE("without caches those of a socket count; without anything nothing is known") {
+TEST_CASE("without caches, sockets stand for them; without either nothing is known") {
     Tree tree;
     for (std::size_t each = 0; each < 4; ++each)
         tree.write("cpu" + std::to_string(each) + "/topology/physical_package_id",

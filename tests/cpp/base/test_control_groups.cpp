@@ -92,14 +92,14 @@ TEST_CASE("page cache is room") {
     CHECK(cores_left_by_groups(recorded("v1_container")) == 3);
 }
 
-TEST_CASE("the group with the least room counts, of those above as well") {
+TEST_CASE("the group with the least room counts, including groups above") {
     CHECK(available_memory(recorded("v2_nested")) == (1000 - 900 + 10) * kMiB);
     CHECK(cores_left_by_groups(recorded("v2_nested")) == 3);
     CHECK(available_memory(recorded("v1_nested")) == (600 - 500 + 50) * kMiB);
     CHECK(cores_left_by_groups(recorded("v1_nested")) == 1);
 }
 
-TEST_CASE("no limit, and what is not known, is no number") {
+TEST_CASE("no limit and unknown values give no number") {
     CHECK_FALSE(memory_left_by_groups(recorded("v1_unlimited")));
     CHECK_FALSE(cores_left_by_groups(recorded("v1_unlimited")));
     CHECK(available_memory(recorded("v1_unlimited")) == 20480 * kMiB); // the machine's

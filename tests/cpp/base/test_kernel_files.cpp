@@ -16,7 +16,7 @@ TEST_CASE("available memory") {
     CHECK(available_memory() > 0);
 }
 
-TEST_CASE("what cannot be read is empty") {
+TEST_CASE("a file that cannot be read is empty") {
     CHECK(contents("/proc/self/stat") != "");
     CHECK(contents("/no/such/file") == "");
     CHECK(contents("/proc") == ""); // can be opened, but not read

@@ -20,7 +20,7 @@ struct CountingHash {
 
 } // namespace
 
-TEST_CASE("what repeats is one look-up, and what repeats at once is none") {
+TEST_CASE("a repeated key is one look-up, the last key none") {
     stretto::Memo<int, std::string, CountingHash> memo;
     int made = 0;
     const auto get = [&](int key) -> std::string & {
@@ -46,7 +46,7 @@ TEST_CASE("what repeats is one look-up, and what repeats at once is none") {
     CHECK(made == 1000);
 }
 
-TEST_CASE("what was forgotten is made again") {
+TEST_CASE("a dropped value is made again") {
     stretto::Memo<int, std::string, CountingHash> memo;
     int made = 0;
     const auto get = [&](int key) {

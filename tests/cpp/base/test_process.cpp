@@ -50,7 +50,7 @@ TEST_CASE("a child has another mark than its parent, however it was made") {
     CHECK(process_mark() == mine);
 }
 
-TEST_CASE("descriptors are closed in a child, and those of others are not") {
+TEST_CASE("the library's descriptors are closed in a child, others are not") {
     int ends[2];
     REQUIRE(pipe(ends) == 0);
     const int others = ends[1];
@@ -75,7 +75,7 @@ TEST_CASE("descriptors are closed in a child, and those of others are not") {
     close(others);
 }
 
-TEST_CASE("locks of the process are free in a child, whoever held them") {
+TEST_CASE("locks of the process are free in a child, whichever thread held them") {
     static auto &lock = *new ProcessLock;
     CHECK(exit_code(fork(), [] { return lock.try_lock() ? 0 : 1; }) == 0);
     CHECK(lock.try_lock());

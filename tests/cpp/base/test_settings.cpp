@@ -103,7 +103,7 @@ TEST_CASE("booleans, words and counts") {
     CHECK(read(Setting::rank, "3.0") == -1);
 }
 
-TEST_CASE("an error says what would do") {
+TEST_CASE("an error names the accepted values") {
     try {
         parse(info(Setting::isa), "sse\n2");
         FAIL("accepted");
@@ -127,7 +127,7 @@ TEST_CASE("values in force have a source, and all are checked") {
     CHECK_THROWS_AS(check_settings(with({{"STRETTO_PLAN_BYTES", "much"}})), Error);
 }
 
-TEST_CASE("unknown variables are told, with the nearest real one") {
+TEST_CASE("unknown variables are reported, with the nearest real one") {
     const char *const environment[] = {
         "PATH=/bin",          "STRETTO_TIMEOT=3", "STRETTO_TIMEOUT=3", "STRETTO_TEST_FULL=1",
         "STRETTO_RING_BYTE=", "STRETTOX=1",       "STRETTO_",          nullptr};
@@ -141,7 +141,7 @@ TEST_CASE("unknown variables are told, with the nearest real one") {
     CHECK(unknown_settings(nullptr).empty());
 }
 
-TEST_CASE("docs/settings.md is what the table says") {
+TEST_CASE("docs/settings.md matches the table") {
     const std::string page = contents(STRETTO_DOCS "/settings.md");
     INFO("write it anew: stretto info --markdown > docs/settings.md");
     CHECK(page == settings_page());

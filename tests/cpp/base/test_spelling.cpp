@@ -26,7 +26,7 @@ TEST_CASE("the nearest word") {
     CHECK(nearest_word(std::string(1'000'000, 'r'), words) != "");
 }
 
-TEST_CASE("what is shown can be shown") {
+TEST_CASE("shown texts are printable") {
     CHECK(shown("a\tb\x7f\xff") == "a?b??");
     CHECK(shown(std::string(80, 'x')) == std::string(80, 'x'));
     CHECK(shown(std::string(81, 'x')) == std::string(80, 'x') + "...");

@@ -97,7 +97,7 @@ TEST_CASE("a call in memory of a kind is performed by the executor of that kind"
     CHECK(executor.ever_taken() > 0);
 }
 
-TEST_CASE("ranks that give different kinds of memory are told who gave which") {
+TEST_CASE("ranks with different kinds of memory get a mismatch that names them") {
     Deferred executor(Deferred::Tells::signals);
     const test::Registered registered(MemoryKind::cuda, executor);
     test::with_ranks(3, [&](stretto_comm comm) {
@@ -114,7 +114,7 @@ TEST_CASE("ranks that give different kinds of memory are told who gave which") {
     });
 }
 
-TEST_CASE("memory that nothing serves is refused by all ranks, and the communicator works") {
+TEST_CASE("memory without an executor is refused by all ranks, and the communicator works") {
     test::with_ranks(3, [](stretto_comm comm) {
         Sum sum(comm, 8);
         for (const bool nonblocking : {false, true}) {
@@ -135,7 +135,7 @@ TEST_CASE("memory that nothing serves is refused by all ranks, and the communica
     });
 }
 
-TEST_CASE("a rank alone with memory that nothing serves is found out by the others") {
+TEST_CASE("one rank's memory without an executor is an error on the others") {
     std::barrier told(3); // of one that has left nobody asks what it called
     test::with_ranks(3, [&](stretto_comm comm) {
         const bool alone = stretto_rank(comm) == 1;
@@ -155,7 +155,7 @@ TEST_CASE("a rank alone with memory that nothing serves is found out by the othe
     });
 }
 
-TEST_CASE("what the CPU computes is refused in memory that it does not reach") {
+TEST_CASE("work of the CPU is refused in memory that it does not reach") {
     Deferred executor(Deferred::Tells::signals);
     const test::Registered registered(MemoryKind::cuda, executor);
     test::with_ranks(2, [&](stretto_comm comm) {
@@ -173,7 +173,7 @@ TEST_CASE("what the CPU computes is refused in memory that it does not reach") {
     CHECK(executor.ever_taken() == 0);
 }
 
-TEST_CASE("kinds of memory have numbers, and what a rank says holds them beside all else") {
+TEST_CASE("kinds of memory have numbers, which fit into call descriptions") {
     CHECK(stretto::memory_kind(0) == MemoryKind::host);
     CHECK(stretto::memory_kind(1) == MemoryKind::cuda);
     const auto error = error_of([] { (void)stretto::memory_kind(2); });

@@ -223,7 +223,7 @@ private:
 
 } // namespace
 
-TEST_CASE("where positions are alike, one of them says what all do") {
+TEST_CASE("if positions are alike, one of them stands for all") {
     each_alike([](const Schedule &schedule) {
         const auto blocks = static_cast<std::size_t>(schedule.blocks());
         for (const bool fuse : {true, false})
@@ -295,7 +295,7 @@ TEST_CASE("the plans of all ranks fit together, whatever the count and however s
     });
 }
 
-TEST_CASE("what is said of one position holds whether or not it stands for all") {
+TEST_CASE("the passes of a position are the same whether or not it stands for all") {
     each_alike([](const Schedule &schedule) {
         Schedule apart = in_alike_order(schedule);
         apart.alike = false;

@@ -77,7 +77,7 @@ void check_allreduce(const Schedule &schedule, std::size_t count, std::size_t ri
 
 } // namespace
 
-TEST_CASE("hand-written schedules give exact answers, whoever comes late") {
+TEST_CASE("hand-written schedules give exact answers, whichever rank is late") {
     for (const Position ranks : {2, 3, 4, 7})
         for (const auto &schedule : {test::one_shot(ranks), test::direct(ranks), test::ring(ranks),
                                      test::linear(ranks), test::binomial(ranks)})
@@ -87,7 +87,7 @@ TEST_CASE("hand-written schedules give exact answers, whoever comes late") {
     check_allreduce(test::recursive_doubling(8, false), 5000);
 }
 
-TEST_CASE("rings of a page serve vectors of any length") {
+TEST_CASE("rings of one page are enough for vectors of any length") {
     for (const auto &schedule : {test::direct(5), test::ring(5), test::one_shot(5)})
         check_allreduce(schedule, 9'973, 4096);
 }

@@ -161,7 +161,7 @@ Placements placements() {
 
 } // namespace
 
-TEST_CASE("codes tell the algorithms of a collective apart") {
+TEST_CASE("the algorithms of a collective have different codes") {
     using namespace stretto;
     for (const algorithms::Algorithm &one : algorithms::all())
         for (const algorithms::Algorithm &other : algorithms::all())
@@ -174,7 +174,7 @@ TEST_CASE("codes tell the algorithms of a collective apart") {
     CHECK(engine::algorithm_code("") != 0);
 }
 
-TEST_CASE("ranks of one process see one mapping of what they share, and each a mirror of its own") {
+TEST_CASE("ranks of one process share one mapping, and each has its own mirror") {
     World world;
     world.host_of = {0, 1, 0, 1};
     const std::vector<std::shared_ptr<Segment>> views = segments(world);
@@ -216,7 +216,7 @@ TEST_CASE("small rings and links without room slow nothing down for ever") {
     }
 }
 
-TEST_CASE("answers are exact whether links tell by descriptors, when armed, or in memory alone") {
+TEST_CASE("answers are exact whether links report by descriptors, when armed, or only in memory") {
     using Reports = stretto::test::Pipes::Reports;
     for (const Reports tells : {Reports::by_descriptors, Reports::when_armed, Reports::in_memory})
         for (const std::uint64_t delay_ns : {0, 100'000})
@@ -299,7 +299,7 @@ TEST_CASE("a long stream hears of its reader a few times in each lap of its ring
     CHECK(pipes.sent(WireMessage::progress) <= marks + pipes.sent(WireMessage::await) + 2);
 }
 
-TEST_CASE("who is done answers nobody, and nobody waits for it") {
+TEST_CASE("a rank that is done answers no questions, and no rank waits for it") {
     World world;
     world.meet = true;
     const bool all = !::test::sampled();
@@ -316,7 +316,7 @@ TEST_CASE("who is done answers nobody, and nobody waits for it") {
     }
 }
 
-TEST_CASE("a writer is told once what was taken, and again of what came meanwhile") {
+TEST_CASE("a writer gets one report of taken cells, and another for cells that arrived meanwhile") {
     World world;
     world.host_of = {0, 1};
     const std::vector<std::shared_ptr<Segment>> views = segments(world);
@@ -352,7 +352,7 @@ TEST_CASE("a writer is told once what was taken, and again of what came meanwhil
     CHECK(told(1536) == 0);
 }
 
-TEST_CASE("a writer asks for what a mark tells only when the mark is late") {
+TEST_CASE("a writer asks for progress only when the report of a mark is late") {
     World world;
     world.host_of = {0, 1};
     world.ring = 4096;

@@ -57,7 +57,7 @@ TEST_CASE("direct publishes a reduced block while it stores it") {
     CHECK(reduces == 1);
 }
 
-TEST_CASE("a ring stores what it passes on once more, into the cell") {
+TEST_CASE("a ring stores forwarded data once more, into the cell") {
     const Lowered lowered = lower(test::ring(4), options_for(4000));
     const auto passes = passes_of(lowered, 2);
     CHECK(passes.size() == 1 + 3 + 3); // the first block out; 3 reductions; 3 copies
@@ -103,7 +103,7 @@ TEST_CASE("blocks without bytes are no messages") {
     CHECK(cells == 2 * 4 + 2);
 }
 
-TEST_CASE("what is not in the output goes to scratch") {
+TEST_CASE("blocks that are not in the output go to scratch") {
     LowerOptions options = options_for(1000);
     options.output_everywhere = false;
     std::vector<schedule::Program> programs = test::empty_programs(3);

@@ -95,7 +95,7 @@ TEST_CASE("an order can be played at any speeds, however small the rings") {
             }
 }
 
-TEST_CASE("rings need not hold what a rank has for all others") {
+TEST_CASE("rings need not hold all cells of a rank at once") {
     for (const schedule::Position ranks : {5, 8, 13, 16, 24}) {
         LowerOptions lowering;
         lowering.count = static_cast<std::size_t>(ranks) * 1024;
@@ -148,7 +148,7 @@ TEST_CASE("plans know whether anybody can leave before all have entered") {
             ->synchronizing);
 }
 
-TEST_CASE("the plans of all positions agree on what both ends must agree on") {
+TEST_CASE("the plans of all positions agree on the data of both ends") {
     PlanOptions options;
     options.count = 12'345;
     const auto first = compile(test::direct(5), 0, options);

@@ -54,7 +54,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a thread that is asleep is woken for what is left") {
+TEST_CASE("a sleeping progress thread is woken for calls left in flight") {
     Watcher watcher;
     for (const Left left : {Left::something, Left::urgent}) {
         CAPTURE(static_cast<int>(left));
@@ -67,7 +67,7 @@ TEST_CASE("a thread that is asleep is woken for what is left") {
     CHECK(!watcher.visit(Left::nothing));
 }
 
-TEST_CASE("a thread that is awake finds what is left by itself, unless it is urgent") {
+TEST_CASE("an awake progress thread finds calls left in flight by itself, unless they are urgent") {
     Watcher watcher;
     // It may fall asleep before we come again: then it is woken, and we try again.
     int visits = 1;

@@ -150,7 +150,7 @@ TEST_CASE("a check of the memory that a plan takes makes no program once more") 
     CHECK_THROWS_WITH_AS(compile(tree, 3, options, refuse), "no room", Error);
 }
 
-TEST_CASE("more steps than a rank can tell its progress in are refused") {
+TEST_CASE("a plan with more steps than progress can count is refused") {
     PlanOptions options;
     options.count = std::size_t{1} << 36;
     options.slice = 64;

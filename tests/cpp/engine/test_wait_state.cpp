@@ -9,7 +9,7 @@
 
 using stretto::transport::WaitState;
 
-TEST_CASE("a standing fits into its word") {
+TEST_CASE("a wait state fits into its word") {
     for (const WaitState::Kind kind : {WaitState::step, WaitState::incoming, WaitState::outgoing})
         for (const int awaited : {WaitState::kAnyRank, 0, 1, 63, 65'535})
             for (const std::uint32_t at : {0u, 1u, 4'194'303u})
@@ -27,7 +27,7 @@ TEST_CASE("a standing fits into its word") {
           WaitState{WaitState::step, 3, 4'194'303, 4'194'303});
 }
 
-TEST_CASE("a standing in words") {
+TEST_CASE("a wait state in words") {
     using stretto::engine::in_words;
     CHECK(in_words({WaitState::step, 5, 3, 14}) == "rank 5 in step 3 of 14");
     CHECK(in_words({WaitState::step, WaitState::kAnyRank, 3, 14}) ==

@@ -60,7 +60,7 @@ TEST_CASE("an IPv4 address in an IPv6 one is the IPv4 address") {
     CHECK_FALSE(Address(reinterpret_cast<sockaddr *>(&other), sizeof(other)).known());
 }
 
-TEST_CASE("what addresses have in common") {
+TEST_CASE("common prefixes of addresses") {
     CHECK(at("10.0.0.1", 1).same_host(at("10.0.0.1", 2)));
     CHECK_FALSE(at("10.0.0.1", 1) == at("10.0.0.1", 2));
     CHECK_FALSE(at("10.0.0.1").same_host(at("10.0.0.2")));

@@ -163,7 +163,7 @@ TEST_CASE("large messages both ways, to every landing, over TCP of both kinds") 
         }
 }
 
-TEST_CASE("what the kernel does not take is sent later, from where it is") {
+TEST_CASE("bytes that the kernel does not take are sent later, without a copy") {
     Pair pair(test::local_pair());
     Bytes payload = counted(4 << 20);
     send(pair.one, payload);
@@ -180,7 +180,7 @@ TEST_CASE("what the kernel does not take is sent later, from where it is") {
     CHECK(pair.one.frames_sent() == 1);
 }
 
-TEST_CASE("who has taken much lets others have their turn") {
+TEST_CASE("a connection that has received much gives others a turn") {
     Pair pair(test::local_pair(), {.payload = 1 << 20, .buffer = 4096});
     Collector receiver([](const Frame &) { return How::pieces; });
     const Bytes payload = counted(100'000);
@@ -195,7 +195,7 @@ TEST_CASE("who has taken much lets others have their turn") {
     CHECK(receiver.got[0].payload == payload);
 }
 
-TEST_CASE("an end says who it was, and how") {
+TEST_CASE("the end of a connection names the peer and the cause") {
     Collector receiver([](const Frame &) { return How::whole; });
     SUBCASE("closed between frames") {
         Pair pair(test::tcp_pair());

@@ -81,7 +81,7 @@ TEST_CASE("a connection is opened, and both sides hold the same") {
     CHECK(there->peer == local_address(here.socket.get()));
 }
 
-TEST_CASE("it tries until somebody listens") {
+TEST_CASE("a connector tries until its peer listens") {
     const Address at = deserted();
     Connector connector(kJob, purpose(), {at});
     // Its time passes when we say so.
@@ -125,7 +125,7 @@ TEST_CASE("the time is over") {
     CHECK_THROWS_AS(wait_for(connector), Error);
 }
 
-TEST_CASE("who does not answer is tried again") {
+TEST_CASE("a peer that does not answer is tried again") {
     Listener silent = listening(); // which nobody drives
     Connector connector(kJob, purpose(), {silent.address()},
                         {.deadline = now_ns() + 200'000'000, .try_ns = 20'000'000});
@@ -133,7 +133,7 @@ TEST_CASE("who does not answer is tried again") {
     CHECK(failure(connector, Status::timeout).find("did not answer in time") != std::string::npos);
 }
 
-TEST_CASE("who proves itself too late is given twice as long each time") {
+TEST_CASE("a peer that proves itself too late gets twice as long each time") {
     constexpr std::uint64_t kMillisecond = 1'000'000;
     const Listener silent = listening();
     Connector connector(kJob, purpose(), {silent.address()},
@@ -152,7 +152,7 @@ TEST_CASE("who proves itself too late is given twice as long each time") {
     CHECK(tries == std::vector<std::uint64_t>{20, 40, 80, 100, 100});
 }
 
-TEST_CASE("another secret ends the trying, and says what to do") {
+TEST_CASE("a different secret ends the attempts with an error that names the remedy") {
     Listener listener = listening(loopback(), Key(filled(2)));
     Connector connector(kJob, purpose(), {listener.address()});
     let_go_on(connector, &listener);
@@ -161,7 +161,7 @@ TEST_CASE("another secret ends the trying, and says what to do") {
     CHECK(why.find(listener.address().text()) != std::string::npos);
 }
 
-TEST_CASE("who is behind is waited for, who is ahead is not") {
+TEST_CASE("a connector waits for a peer in an earlier epoch, not in a later one") {
     Listener ahead = listening(loopback(), kJob, 5);
     Connector late(kJob, purpose(), {ahead.address()});
     let_go_on(late, &ahead);
@@ -183,7 +183,7 @@ TEST_CASE("who is behind is waited for, who is ahead is not") {
     CHECK(early.state() == State::open);
 }
 
-TEST_CASE("what is no rank is named by what it says") {
+TEST_CASE("a peer that is no rank is named by its first bytes") {
     const Descriptor listener = listen_at(loopback());
     const Address at = local_address(listener.get());
     std::thread server([&] {

@@ -158,7 +158,7 @@ TEST_CASE("landings take turns") {
         CHECK(receiver.got[i].payload == payloads[i]);
 }
 
-TEST_CASE("a writer tells what has gone, and keeps the rest in order") {
+TEST_CASE("a writer reports sent frames, and keeps the rest in order") {
     FrameWriter writer;
     const Bytes payload = payload_of(100, 1);
     const iovec pieces[] = {piece(payload)};
@@ -180,7 +180,7 @@ TEST_CASE("a writer tells what has gone, and keeps the rest in order") {
     CHECK_FALSE(writer.empty());
 }
 
-TEST_CASE("what is no frame, or too long, ends the reading") {
+TEST_CASE("bytes that are no frame, or a frame that is too long, end the reading") {
     const auto fed = [](const Bytes &wire) {
         FrameReader reader(1000, kBuffer);
         Collector receiver([](const Frame &) { return How::whole; });

@@ -78,7 +78,7 @@ TEST_CASE("each connection has a key of its own") {
     CHECK(initiator.agreement().key.bytes() != again.agreement().key.bytes());
 }
 
-TEST_CASE("what follows the handshake is left where it is") {
+TEST_CASE("bytes after the handshake stay in the socket") {
     Initiator initiator(kJob, to_rank_0(), filled(2));
     Responder responder(kJob, rank_0(), filled(3));
     tell(responder, said_by(initiator));
@@ -107,7 +107,7 @@ TEST_CASE("another secret is refused on both sides, and the stranger learns noth
           std::string::npos);
 }
 
-TEST_CASE("an impostor who listens is found out") {
+TEST_CASE("a listening impostor is detected") {
     // It accepts everybody, with a proof that it makes up or has heard.
     for (const int made_up : {0, 7}) {
         Initiator initiator(kJob, to_rank_0(), filled(2));
@@ -124,7 +124,7 @@ TEST_CASE("an impostor who listens is found out") {
     }
 }
 
-TEST_CASE("both versions are named, to those who know the secret") {
+TEST_CASE("an error names both versions if the peer knows the secret") {
     ConnectionRole purpose = to_rank_0();
     purpose.protocol = 9;
     purpose.kind = static_cast<ConnectionKind>(77); // which that version may have
@@ -243,7 +243,7 @@ TEST_CASE("our own bytes prove nothing") {
     }
 }
 
-TEST_CASE("strangers are known by their first bytes") {
+TEST_CASE("strangers are recognised by their first bytes") {
     const auto text = [](std::string_view said) {
         const auto bytes = std::as_bytes(std::span(said));
         return test::Bytes(bytes.begin(), bytes.end());

@@ -136,7 +136,7 @@ TEST_CASE("this host") {
     CHECK_THROWS_AS(local_toward(at("127.0.0.1", 5), Place::other_host), Error);
 }
 
-TEST_CASE("a peer to whom no way leads") {
+TEST_CASE("a peer without a route") {
     try {
         source_toward(at("255.255.255.255", 5)); // broadcasts are forbidden to sockets
         FAIL("found a way");

@@ -130,7 +130,7 @@ Refusal turned_away(Door &door, Initiator &rank) {
 
 } // namespace
 
-TEST_CASE("a rank is let in, over IPv4 and IPv6, and what it sends at once is not lost") {
+TEST_CASE("a rank is accepted over IPv4 and IPv6, and bytes that it sends at once are not lost") {
     for (const char *host : {"127.0.0.1", "::1"}) {
         if (!test::has_loopback(Address::numeric(host, 0)->family()))
             continue;
@@ -190,7 +190,7 @@ TEST_CASE("another secret, another version, another rank, another epoch") {
     CHECK_FALSE(door.listener.take());
 }
 
-TEST_CASE("each kind of refusal is told once, with who, where and what to do") {
+TEST_CASE("each kind of refusal is reported once, with the peer, its address and the remedy") {
     Door door;
     for (int i = 0; i < 3; ++i) {
         Initiator stranger(Key(filled(9)), from_rank(3), random_bytes());
@@ -284,7 +284,7 @@ TEST_CASE("byte by byte is allowed, as long as it takes no longer than it may") 
     door.let_in(3);
 }
 
-TEST_CASE("who says nothing is sent away after a while, who hangs up at once") {
+TEST_CASE("a silent peer is dropped after a while, a closed connection at once") {
     Door door;
     const Descriptor silent = door.knock();
     door.progress_until_strangers(1);
@@ -392,7 +392,7 @@ TEST_CASE("in a new epoch all have to come again") {
     door.let_in(purpose, rank);
 }
 
-TEST_CASE("those who use the connections may not want one") {
+TEST_CASE("the user of connections may refuse one") {
     std::map<std::uint32_t, int> asked;
     Door door({.judge = [&](const ConnectionRole &purpose) { return ++asked[purpose.from] == 1; }});
     door.let_in(5);

@@ -84,7 +84,7 @@ auto key_of(const Secret &secret, const char *job = "job", std::uint64_t size = 
 
 } // namespace
 
-TEST_CASE("the environment comes first, then the file that it names, then the usual one") {
+TEST_CASE("the secret comes from the environment, then from its file, then from the default file") {
     const Folder home;
     const std::string mine = home.file("mine", kValue + "x\n");
     home.file("config/stretto/secret", kValue + "y\n");
@@ -180,7 +180,7 @@ TEST_CASE("links are followed, and both their ends must be safe") {
     CHECK(refusal(with_file(folder / "loop"), Status::system) != "");
 }
 
-TEST_CASE("what belongs to others is refused") {
+TEST_CASE("a secret file of another user is refused") {
     if (geteuid() != 0)
         return; // nothing can be given away
     const Folder folder;
@@ -193,7 +193,7 @@ TEST_CASE("what belongs to others is refused") {
     has(refusal(with_file(file)), "the folder " + folder / "theirs");
 }
 
-TEST_CASE("what is no file is refused, without waiting for anybody") {
+TEST_CASE("a path that is no regular file is refused without waiting") {
     const Folder folder;
     REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
     has(refusal(with_file(folder / "pipe")), "no regular file");
@@ -201,7 +201,7 @@ TEST_CASE("what is no file is refused, without waiting for anybody") {
     has(refusal(with_file("/dev/null")), "no regular file");
 }
 
-TEST_CASE("nobody is shown the value") {
+TEST_CASE("the value of a secret is never shown") {
     const auto environment = with({{"STRETTO_SECRET", kValue}});
     for (const SettingState &state : settings_in_force(environment)) {
         CHECK(state.value.find("abcdef") == std::string::npos);

@@ -81,7 +81,7 @@ TEST_CASE("a connection can begin at a given address") {
     CHECK(local_address(one.get()).same_host(from));
 }
 
-TEST_CASE("nobody there") {
+TEST_CASE("a peer that does not listen") {
     const Address nobody = deserted();
     const std::string why =
         refusal(Status::system, [&] { connect_until(now_ns() + test::kAges, nobody); });
@@ -107,7 +107,7 @@ TEST_CASE("a deadline ends the waiting") {
     CHECK(why.find("could not connect to " + at.text() + " in time") != std::string::npos);
 }
 
-TEST_CASE("a socket that is connected to itself is connected to nobody") {
+TEST_CASE("a socket that is connected to itself is not accepted") {
     // From and to the same port: what happens by chance to who connects to a free port.
     const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const Address any = loopback();

@@ -49,7 +49,7 @@ TEST_CASE("a limit narrows the choice and never widens it") {
     }
 }
 
-TEST_CASE("an unknown limit is an error that names what would do") {
+TEST_CASE("an unknown limit is an error that names the accepted ones") {
     try {
         reduce::widest_isa("avx1024");
         FAIL("accepted");

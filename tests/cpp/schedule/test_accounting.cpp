@@ -72,7 +72,7 @@ TEST_CASE("n-ary reductions and copies") {
     CHECK(account(alltoall(3, 2)).most.copies == 4);
 }
 
-TEST_CASE("scratch is what is live at once") {
+TEST_CASE("scratch is the most that is live at once") {
     auto programs = empty_programs(2);
     ops_of(programs, 0) = {
         recv(1, {0}, 1),                       // s1[0]
@@ -103,7 +103,7 @@ TEST_CASE("paths of a token cost what they cost") {
     CHECK_THROWS_AS(account(chosen_root(), 2), stretto::Error);
 }
 
-TEST_CASE("what cannot run cannot be counted") {
+TEST_CASE("a schedule that cannot run cannot be counted") {
     CHECK_THROWS_AS(account(recursive_doubling(4, true)), stretto::Error);
     CHECK_THROWS_AS(account(alltoall(3, 1), 10, 4), stretto::Error); // 10 is no multiple of 3
     CHECK(account(alltoall(3, 1), 9, 4).most.bytes_sent == 2 * 3 * 4);

@@ -56,7 +56,7 @@ TEST_CASE("bound to ranks in any order a schedule is proved, and costs the same"
         }
 }
 
-TEST_CASE("each rank does what its position does, with those at the other positions") {
+TEST_CASE("each rank does its position's work, with the ranks at the other positions") {
     const Schedule original = made(Collective::allreduce, "chain", 4);
     const std::vector<Position> order = {2, 0, 3, 1};
     const Schedule bound = bind(original, order);
@@ -71,7 +71,7 @@ TEST_CASE("each rank does what its position does, with those at the other positi
         CHECK(bind(original, in_order(4)).program(p) == original.program(p));
 }
 
-TEST_CASE("who stands where the root is, is the root") {
+TEST_CASE("the rank at the root's position is the root") {
     std::mt19937 random(11);
     using enum Collective;
     for (const auto &[collective, name] : {std::pair{reduce, "chain"},
@@ -92,7 +92,7 @@ TEST_CASE("who stands where the root is, is the root") {
             }
 }
 
-TEST_CASE("who stands at a position owns its blocks") {
+TEST_CASE("the rank at a position owns its blocks") {
     const Schedule bound = bind(made(Collective::allgather, "late_last(segments=2)", 3), {1, 2, 0});
     // Positions 0 and 1 are ranks 1 and 2, which are early; rank 0 gives its block to the first.
     CHECK(bound.program(1).ops.front() == send(2, {2, 3}));
@@ -101,7 +101,7 @@ TEST_CASE("who stands at a position owns its blocks") {
     CHECK(bound.program(0).ops.front().blocks == std::vector<Block>{0});
 }
 
-TEST_CASE("what cannot be bound is refused") {
+TEST_CASE("an order that cannot be bound is refused") {
     const Schedule ring = made(Collective::allreduce, "ring", 3);
     for (const std::vector<Position> &order : std::vector<std::vector<Position>>{
              {}, {0, 1}, {0, 1, 1}, {0, 1, 3}, {0, -1, 2}, {0, 1, 2, 3}})

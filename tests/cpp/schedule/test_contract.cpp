@@ -47,7 +47,7 @@ std::string end_table(const Contract &contract) {
 
 } // namespace
 
-TEST_CASE("what every position holds at the start and at the end") {
+TEST_CASE("the contracts: blocks at the start and at the end") {
     const std::string own = "0.0 0.1 | 1.0 1.1 | ", all = "*0 *1 | *0 *1 | ";
     CHECK(start_table({Collective::allreduce, 2, 2}) == own);
     CHECK(end_table({Collective::allreduce, 2, 2}) == all);

@@ -42,7 +42,7 @@ TEST_CASE("ops wait if they touch the same cell and one writes it") {
     CHECK(dependencies(ops, {}) == Waits{{}, {}, {}, {}, {0, 1}, {2, 4}, {3, 4}, {5, 6}, {6}});
 }
 
-TEST_CASE("a three-operand receive does not wait for the send of what it reduces with") {
+TEST_CASE("a three-operand receive does not wait for the send of its operand") {
     const Waits in_place = dependencies({send(1, {0}), recv_reduce(1, {0}, Side::left)}, {});
     CHECK(in_place == Waits{{}, {0}});
     const Waits apart = dependencies({send(1, {0}), recv_reduce(1, {0}, Side::left, kWork, 1)}, {});
@@ -68,7 +68,7 @@ TEST_CASE("windows count receives and sends over the whole program") {
     CHECK(dependencies(ops, {2, 1}) == Waits{{}, {}, {}, {0}, {2}, {1}});
 }
 
-TEST_CASE("edges, without what they imply") {
+TEST_CASE("edges, without implied ones") {
     CHECK(dependencies({send(1, {0}), recv(1, {1}), after(recv(2, {2}), {0, 1})}, {}) ==
           Waits{{}, {}, {0, 1}});
     CHECK(dependencies({send(1, {0}), recv(1, {0}), after(send(2, {0}), {0})}, {}) ==

@@ -118,7 +118,7 @@ TEST_CASE("an unordered group over a commuted pair is still of its place") {
                               programs)) == kNone);
 }
 
-TEST_CASE("hashes tell trees apart and do not depend on the run") {
+TEST_CASE("hashes distinguish trees and do not depend on the run") {
     const std::vector<Schedule> schedules = {linear(6), binomial(6), direct(6),   ring(6),
                                              linear(5), linear(7),   one_shot(2), ring(2)};
     std::set<std::uint64_t> hashes;

@@ -84,7 +84,7 @@ TEST_CASE("round trip") {
     }
 }
 
-TEST_CASE("what a person writes") {
+TEST_CASE("a schedule written by hand") {
     const Schedule schedule = from_json(kSmall);
     CHECK(verify(schedule).failure == "");
     CHECK(schedule.program(1).ops == std::vector<Op>{recv(0, {0})});
@@ -222,7 +222,7 @@ TEST_CASE("hostile sizes are refused before they cost anything") {
     refused(nested, "deeper than 8");
 }
 
-TEST_CASE("what is not JSON is refused") {
+TEST_CASE("a text that is not JSON is refused") {
     for (const char *text : {"", "null", "[]", "3", "{", "{\"format\"", "\"\\ud800\"", "\xff\xfe"})
         refused(text, "schedule JSON: document");
     // Every prefix of a document is incomplete.

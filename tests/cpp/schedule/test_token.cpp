@@ -75,7 +75,7 @@ TEST_CASE("an arbiter issues after its first ops") {
     fails_with(answer({2, 0, 2}, tell, told), "its prefix has 1");
 }
 
-TEST_CASE("luck is not knowledge: what may carry the token need not") {
+TEST_CASE("a message that may carry the token does not count as one that does") {
     // Position 0 knows from the start and tells 1; 1 tells 2 something; 3 only delays 2.
     const auto schedule = [](std::vector<Op> relay, std::vector<Op> heard, std::vector<Op> delay) {
         auto programs = empty_programs(4);
@@ -124,7 +124,7 @@ TEST_CASE("equal suffixes need no token") {
     CHECK(verify(schedule).failure == "");
 }
 
-TEST_CASE("an elected token is known to all") {
+TEST_CASE("all positions know an elected token") {
     CHECK(verify(answer({2, -1, 0}, {}, {})).failure == "");
     fails_with(answer({2, -1, 1}, {}, {}), "`issued_after`");
     fails_with(answer({3, -1, 0}, {}, {}), "2 suffixes, but the token has 3 values");

@@ -54,7 +54,7 @@ TEST_CASE("a topology is read as it is written") {
     CHECK(Topology::parse("3,1,2/2").cache_of() == Numbers{0, 0, 1, 2, 3, 3});
 }
 
-TEST_CASE("what is written is read again") {
+TEST_CASE("a written schedule is read again") {
     for (const std::string_view text :
          {"2x3", "1x5", "5x1", "3,1,2", "cyclic:3x2", "cyclic:3,1,2", "map:0,1,0,2,2", "2x4/2",
           "cyclic:2x4/3", "3,1,2/2", "map:0,0,1,0/2", "1x1"}) {
@@ -69,7 +69,7 @@ TEST_CASE("what is written is read again") {
     CHECK(Topology().text() == "");
 }
 
-TEST_CASE("what makes no sense is refused, with the way it is written") {
+TEST_CASE("a malformed topology is refused, with the correct form") {
     for (const std::string_view text : {"",
                                         "x",
                                         "4x",

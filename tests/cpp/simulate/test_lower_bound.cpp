@@ -49,7 +49,7 @@ TEST_CASE("small numbers of ranks, no bytes, no ranks") {
     CHECK_THROWS_AS(lower_bound(1000, {}, kTenG), Error);
 }
 
-TEST_CASE("no algorithm beats the bounds, whoever is late") {
+TEST_CASE("no algorithm beats the bounds, whichever rank is late") {
     std::mt19937 random(7);
     for (const Position ranks : {2, 3, 5, 8, 13})
         for (const double spread : {0.0, 1e-3, 1e-2, 1e-1}) {

@@ -86,7 +86,7 @@ TEST_CASE("a receive that must wait for its turn holds up a walk, not the langua
     CHECK(finish(gather, units(Mode::ordered, arrivals, 3)) == std::vector<double>{11, 11, 1});
 }
 
-TEST_CASE("walks buffer what they send, the language does not") {
+TEST_CASE("walks buffer their sends, mode ordered does not") {
     // In place, each overwrites what it still sends.
     const Schedule exchange = recursive_doubling(4, true);
     for (const Mode mode : {Mode::posted, Mode::arrived, Mode::eager})
@@ -97,7 +97,7 @@ TEST_CASE("walks buffer what they send, the language does not") {
           std::vector<double>(4, 2.5));
 }
 
-TEST_CASE("a deadlock names who waits for what") {
+TEST_CASE("the error of a deadlock names the waiting ops") {
     const Schedule circle =
         two({recv(1, {0}), send(1, {0}, kWork, 1)}, {recv(0, {0}, kWork, 1), send(0, {0})}, 1);
     for (const Mode mode : {Mode::posted, Mode::arrived, Mode::eager})
@@ -180,7 +180,7 @@ TEST_CASE("a token holds suffixes back until it comes") {
     CHECK_THROWS_AS(simulate::simulate(chosen, problem), Error);
 }
 
-TEST_CASE("an elected token is known when the last position has come") {
+TEST_CASE("an elected token is known when the last position has arrived") {
     auto programs = empty_programs(2);
     programs[0].suffixes = {{send(1, {0})}, {recv(1, {0})}};
     programs[1].suffixes = {{recv(0, {0})}, {send(0, {0})}};
@@ -257,7 +257,7 @@ TEST_CASE("events fill ports and processors without overlap") {
         }
 }
 
-TEST_CASE("events tell who sends what to whom, and what is reduced") {
+TEST_CASE("events name senders, receivers, blocks and reductions") {
     Problem problem = units(Mode::posted, {}, 3);
     problem.network.gamma = 0; // so that there is no work
     int events = 0;
@@ -280,7 +280,7 @@ TEST_CASE("a ring of hundreds takes exactly its steps") {
     CHECK(timeline.mean_elapsed == timeline.makespan);
 }
 
-TEST_CASE("what cannot be simulated is refused with a reason") {
+TEST_CASE("a schedule that cannot be simulated is refused with a reason") {
     const auto refused = [](const Schedule &schedule, const Problem &problem, const char *why) {
         CHECK_THROWS_WITH_AS(simulate::simulate(schedule, problem), doctest::Contains(why), Error);
     };

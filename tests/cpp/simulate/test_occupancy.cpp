@@ -54,7 +54,7 @@ TEST_CASE("ports of a ring are never idle, first with what is reduced") {
     }
 }
 
-TEST_CASE("what is busy is as long as the events are, whatever the grid") {
+TEST_CASE("busy time equals the length of the events for every grid") {
     std::mt19937 random(5);
     for (const algorithms::Algorithm &algorithm : algorithms::all())
         if (algorithm.runs(6))

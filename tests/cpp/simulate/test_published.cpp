@@ -67,7 +67,7 @@ TEST_CASE("the schedules written for these tests are allreduces") {
     }
 }
 
-TEST_CASE("a balanced ring takes what Proficz measured") {
+TEST_CASE("a ring with synchronous arrivals takes the time that Proficz measured") {
     simulate::Problem real; // in blocks that differ by one element
     real.count = kMebi;
     real.network = kTryton;
@@ -145,7 +145,7 @@ TEST_CASE("one rank 100 ms late, over the number of ranks (Proficz 2018, figure 
     }
 }
 
-TEST_CASE("what the pre-reduced ring saves against the ring (Proficz 2018, table 4)") {
+TEST_CASE("the gain of the pre-reduced ring over the ring (Proficz 2018, table 4)") {
     constexpr double kLate[] = {0, 1, 5, 10, 50, 100, 500, 1000};
     struct Row {
         std::size_t kibi_floats;
@@ -170,7 +170,7 @@ TEST_CASE("what the pre-reduced ring saves against the ring (Proficz 2018, table
     }
 }
 
-TEST_CASE("schedules made for other arrivals than those that come") {
+TEST_CASE("schedules made for other arrivals than the real ones") {
     struct Row {
         simulate::Network network;
         Position who; // is late, though position 47 was estimated to be, by 200 ms
@@ -193,7 +193,7 @@ TEST_CASE("schedules made for other arrivals than those that come") {
     }
 }
 
-TEST_CASE("balanced arrivals: the generalized allreduce and what it is compared with") {
+TEST_CASE("synchronous arrivals: the generalized allreduce and its rivals") {
     // Kolmakov & Zhang 2020, figure 1, in us.
     const auto microseconds = [](const Schedule &schedule, std::size_t bytes) {
         const std::vector<double> arrivals(static_cast<std::size_t>(schedule.ranks), 0);

@@ -49,7 +49,7 @@ TEST_CASE("one position for all, or all of them: the same times") {
         }
 }
 
-TEST_CASE("what is wrong with a symmetric schedule is said of positions that there are") {
+TEST_CASE("errors of a symmetric schedule name existing positions") {
     const auto without = [](const Schedule &schedule, OpKind kind) {
         auto programs = programs_of(schedule);
         for (Program &program : programs)

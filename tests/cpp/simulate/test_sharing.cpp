@@ -109,7 +109,7 @@ TEST_CASE("hosts and racks together: four positions, two hosts a rack") {
           std::vector<double>{1, 2, 1, 1, 0, 2, 0, 1});
 }
 
-TEST_CASE("who waits for one port holds no other") {
+TEST_CASE("a message that waits for one port holds no other") {
     const Sharing pairs = {.host_of = {0, 0, 1, 1}, .rack_of = {}};
     // 0 comes at 1/2, when 1 -> 3 is on its way out of their host; 0 -> 1 need not leave it, and
     // 0 -> 2 goes when that is done.
@@ -133,7 +133,7 @@ TEST_CASE("a ring over hosts of four: dealt, all of it leaves the host") {
     CHECK(last(dealt) == 120);
 }
 
-TEST_CASE("where nobody shares, nothing changes") {
+TEST_CASE("without shared links nothing changes") {
     std::mt19937 random(5);
     for (const Position ranks : {1, 2, 3, 5, 7, 8, 13, 16})
         for (const algorithms::Algorithm &algorithm : algorithms::all()) {

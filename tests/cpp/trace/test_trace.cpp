@@ -174,7 +174,7 @@ TEST_CASE("a full trace keeps the newest, and says how much is gone") {
     CHECK(calls.back()["args"]["call"] == 999);
 }
 
-TEST_CASE("what a killed process has recorded is not lost") {
+TEST_CASE("the records of a killed process are not lost") {
     const test::Folder folder;
     const pid_t child = fork();
     if (child == 0) {
@@ -202,7 +202,7 @@ TEST_CASE("what a killed process has recorded is not lost") {
     CHECK(waits[0]["args"]["unfinished"] == true);
 }
 
-TEST_CASE("what is no trace is refused") {
+TEST_CASE("a file that is no trace is refused") {
     const test::Folder folder;
     auto buffer = std::make_shared<Buffer>(folder.path(), 1 << 16, kMe);
     Recorder(buffer, 0, 1, "job", &translated).call_begins({0, 0, 1, 4, "ring", false});

@@ -26,7 +26,7 @@ bool same(const Entered &a, const Entered &b) {
 
 } // namespace
 
-TEST_CASE("an entry says what its rank entered last") {
+TEST_CASE("an entry describes the call that its rank entered last") {
     Entry entry{};
     CHECK_FALSE(entered(entry));
     for (const std::uint64_t number : {0, 8, 16}) {

@@ -149,7 +149,7 @@ struct World {
 
 } // namespace
 
-TEST_CASE("a look sees the descriptors of each source by its tags, and what wakes beside them") {
+TEST_CASE("a look returns the events of each source by its tags, and wake-ups") {
     EventSet events;
     Source one(Reports::by_descriptors), other(Reports::by_descriptors);
     const EventSet::Id first = events.add(one), second = events.add(other);
@@ -200,7 +200,7 @@ TEST_CASE("every queue is armed, and one that has events keeps the rank awake") 
     CHECK(sockets.armed == 0);
 }
 
-TEST_CASE("where a source tells in memory alone, a sleep of any length is a nap") {
+TEST_CASE("if a source reports only in memory, a sleep of any length is a nap") {
     EventSet events;
     Source memory(Reports::in_memory), sockets(Reports::by_descriptors);
     (void)events.add(memory);
@@ -213,7 +213,7 @@ TEST_CASE("where a source tells in memory alone, a sleep of any length is a nap"
     }
 }
 
-TEST_CASE("what comes ends the sleep of a rank, however its links tell") {
+TEST_CASE("arriving data ends the sleep of a rank, for all kinds of links") {
     for (const Reports tells : {Reports::by_descriptors, Reports::when_armed, Reports::in_memory}) {
         CAPTURE(static_cast<int>(tells));
         World world(tells);

@@ -40,7 +40,7 @@ void sleep_us(unsigned microseconds) {
 
 } // namespace
 
-TEST_CASE("all but the one that is late say who it is, and so does that one") {
+TEST_CASE("all ranks, also the late one, get the same late rank") {
     for (const int ranks : {2, 3, 5, 8, 13}) {
         CAPTURE(ranks);
         const auto segment = segment_of(ranks);
@@ -131,7 +131,7 @@ TEST_CASE("however close they come, all say the same, and learn the same") {
     }
 }
 
-TEST_CASE("who does not come at all, or has gone, is late for nobody") {
+TEST_CASE("a rank that does not come, or has left, does not count as late") {
     const auto segment = segment_of(4);
     for (int rank = 0; rank < 4; ++rank)
         segment->hold_life(rank);

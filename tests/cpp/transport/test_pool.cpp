@@ -36,7 +36,7 @@ WireMessage bulk(std::uint64_t position, std::uint64_t where, std::size_t length
 
 } // namespace
 
-TEST_CASE("a pool gives nobody what another has, and takes back everything") {
+TEST_CASE("a pool never gives out memory twice, and takes back everything") {
     for (const unsigned seed : {1u, 2u, 3u}) {
         CAPTURE(seed);
         std::mt19937 random(seed);
@@ -75,7 +75,7 @@ TEST_CASE("a pool gives nobody what another has, and takes back everything") {
     }
 }
 
-TEST_CASE("what is given back is taken before anything new") {
+TEST_CASE("returned memory is used before new memory") {
     Pool pool;
     std::byte *const first = pool.take(100'000);
     std::byte *const second = pool.take(50'000);
@@ -105,7 +105,7 @@ TEST_CASE("a payload stays where it is until it has been taken") {
     CHECK(pool.used() == 0);
 }
 
-TEST_CASE("what the sender writes over has been taken") {
+TEST_CASE("a payload that the sender overwrites has been taken") {
     constexpr std::size_t kRing = 1 << 16;
     Pool pool;
     RemotePayloads payloads(pool, kRing);
@@ -141,7 +141,7 @@ TEST_CASE("what the sender writes over has been taken") {
 
 // Long streams of many ranks, each read in part, in calls: what is live is never given to another,
 // and the pool stays as large as a call needs.
-TEST_CASE("a pool is as large as what comes in a call, whoever it comes from") {
+TEST_CASE("a pool is as large as the payloads of a call, from any senders") {
     constexpr std::size_t kRing = 1 << 20, kSenders = 12, kBytes = 40'000;
     constexpr int kCalls = 300, kFrom = 3, kCells = 6;
     std::mt19937 random(7);

@@ -123,7 +123,7 @@ TEST_CASE("long cells are dealt out evenly, all else goes by the first connectio
     }
 }
 
-TEST_CASE("what is not pushed waits, and what has more behind it waits for that") {
+TEST_CASE("packets wait for push(), and with `more` for the next packet") {
     World world(1);
     const std::vector<std::byte> payload = numbered(1);
     const auto send = [&](std::uint64_t position, bool more) {
@@ -169,7 +169,7 @@ TEST_CASE("a connection that stands still does not hold up the others' cells") {
     CHECK(first / (net::kFrameHeaderBytes + kLong) > kCells / 2);
 }
 
-TEST_CASE("what comes over several connections arrives whole") {
+TEST_CASE("data over several connections arrives whole") {
     World world(3);
     std::vector<std::vector<std::unique_ptr<net::Connection>>> ends;
     for (Descriptor &other : world.others) {
@@ -210,7 +210,8 @@ TEST_CASE("what comes over several connections arrives whole") {
     CHECK(inbox.reason.find("rank 1") != std::string::npos);
 }
 
-TEST_CASE("when one connection breaks, the rank is told broken once and gets nothing more") {
+TEST_CASE(
+    "when one connection breaks, the rank is reported broken once and receives nothing more") {
     World world(3);
     world.others[2] = Descriptor();
     Inbox inbox;

@@ -55,7 +55,7 @@ TEST_CASE("with two cores two ranks have it") {
     CHECK(shared->presence(1) == Presence::here);
 }
 
-TEST_CASE("who waits for a turn hears of a failure") {
+TEST_CASE("a rank that waits for a turn gets a failure") {
     const auto shared = segment(2, 1);
     std::optional<Turn> first(std::in_place, *shared, 0);
     shared->fail(stretto::Status::peer, "rank 7 has died");
