@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What may end a call of this thread early, beside what goes wrong in it: a limit of its own, and
-// an interrupt.
+// What may end a call of this thread early, apart from failures: its own time limit, and an
+// interrupt.
 #pragma once
 
 #include <atomic>

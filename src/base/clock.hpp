@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time.  Ticks cost a few nanoseconds and are what the hot path records; seconds are what people
-// read.
+// Time.  Ticks cost a few nanoseconds, so hot paths record ticks; messages show seconds.
 #pragma once
 
 #include <chrono>

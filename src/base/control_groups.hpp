@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the control groups of this process allow, of either version: cgroups v2, v1, and both side
-// by side.  Functions of text stand apart from reading, so that any text can be tried.
+// The limits of this process's control groups, of either version: cgroups v2, v1, and both side by
+// side.  Parsing is separate from reading, so that tests can try any text.
 #pragma once
 
 #include <cstddef>

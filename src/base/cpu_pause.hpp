@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a thread does between two looks at a flag while it spins.
+// The pause between two looks at a flag while a thread spins.
 #pragma once
 
 namespace stretto {

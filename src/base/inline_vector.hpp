@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A vector whose first elements lie in the object itself.  Compiling a plan makes a hundred
+// A vector whose first elements are in the object itself.  Compiling a plan makes a hundred
 // thousand tiny lists; allocating each takes longer than all else.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// System calls that a signal interrupts.  Timers of profilers come thousands of times a second, and
-// most handlers are installed without SA_RESTART: the call then ends with EINTR and has to be made
-// again.
+// System calls that a signal interrupts.  Timers of profilers send thousands of signals a second,
+// and most handlers are installed without SA_RESTART: the call then ends with EINTR and has to be
+// repeated.
 #pragma once
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel says in files of /proc.  Taking the text apart stands apart
-// from reading it, so that any text can be tried; none of these functions throws.
+// Files of /proc.  Parsing is separate from reading, so that tests can try any text; none of these
+// functions throws.
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // A value that is made when it is first asked for.
 //
 // A static variable in a function does the same under a lock.  If one thread holds that lock while
-// another forks, the child waits for it for ever.  Here is no lock: threads that ask at the same
-// time may each make the value, and all get the first that is ready.
+// another forks, the child waits for it for ever.  This class has no lock: threads that ask at the
+// same time may each make the value, and all get the first that is ready.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is usual: the median, the upper one of an even number.
+// The median; of an even number of values, the upper one.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was made for a key, found again by one look-up, and by none if it is the key of the last
-// time: most callers repeat what they do.
+// A cache: values by key.  A look-up is skipped if the key is that of the last call, since most
+// callers repeat themselves.
 #pragma once
 
 #include <unordered_map>

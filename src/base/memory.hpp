@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sizes of memory, and how much there is to have.
+// Sizes of memory, and how much memory is available.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In which memory the buffers of a call lie.
+// The kind of memory of a call's buffers.
 #pragma once
 
 #include <cstdint>

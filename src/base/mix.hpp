@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One hash of two: what all fingerprints are made by.
+// Combines two hashes into one: all fingerprints are made by it.
 #pragma once
 
 #include <bit>

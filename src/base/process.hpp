@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs that fork: which process this is, and what a child must not keep of its parent.
+// Programs that fork: identifies this process, and closes what a child must not keep of its parent.
 //
-// A child has a copy of all memory, but none of the threads, and it shares the descriptors.  So
-// nothing that the parent has made can be used there: whoever made something asks for the mark.
+// A child has a copy of all memory, but none of the threads, and it shares the descriptors.  So it
+// cannot use objects that the parent has made: each object compares its process with this one.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The file that a rank writes into a user's folder while it runs: memory that is mapped from it, so
-// that what was written is there however the process ends.
+// that its data remains however the process ends.
 //
 // Its reader is a process of the same machine type and version, or the same process.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The settings: every STRETTO_* variable, once, with its type, range, default and meaning.
 //
-// Nobody else reads a STRETTO_* variable or takes its text apart.  Settings are read when a
-// communicator is made, never in a call.
+// No other code reads or parses a STRETTO_* variable.  Settings are read when a communicator is
+// made, never in a call.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The values of settings: what is accepted, and what is said of what is not.
+// The values of settings: accepted texts, and errors for all others.
 #include <algorithm>
 #include <array>
 #include <charconv>

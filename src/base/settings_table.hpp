@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All settings there are.
+// The table of all settings.
 #pragma once
 
 #include <array>

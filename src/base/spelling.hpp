@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What somebody meant who misspelt a word.
+// Suggests the word that a misspelt one probably means.
 #pragma once
 
 #include <cstddef>

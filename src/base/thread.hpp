@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads beside the program's own, which tools that list threads (top -H, perf, gdb) can tell from
-// them.
+// The library's threads.  Their names distinguish them from the program's own in tools that list
+// threads (top -H, perf, gdb).
 #pragma once
 
 #include <pthread.h>

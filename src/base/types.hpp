@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is reduced and how: element types and operations, with their sizes and names, and which of
-// them go together.
+// Element types and operations, with their sizes and names, and the table of which go together.
 #pragma once
 
 #include <array>

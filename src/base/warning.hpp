@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All that the library ever prints by itself: what has no other way to be noticed, and what
-// somebody has asked for.
+// The only output of the library itself: warnings that have no other channel, and lines that a
+// setting asks for.
 #pragma once
 
 #include <string_view>

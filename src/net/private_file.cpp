@@ -90,7 +90,8 @@ std::string private_text(const std::string &path) {
         refuse(path, "it belongs to another user", "make one of your own by `stretto secret`");
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         refuse(path, "others may read or write it",
-               "chmod 600 '" + shown(path) + "', and make a new one if somebody may have read it");
+               "chmod 600 '" + shown(path) +
+                   "', and make a new one if another user may have read it");
     // Reads one character more than a secret may have, to see whether the text is too long.
     std::string text(Secret::kMostBytes + sizeof("\r\n"), '\0');
     std::size_t size = 0;

@@ -12,7 +12,7 @@
 
 namespace stretto::net {
 
-// Listens; port 0: the kernel chooses one, which local_address() tells.
+// Listens; port 0: the kernel chooses one, which local_address() returns.
 Descriptor listen_at(const Address &at);
 // Listens at all addresses of this host: IPv6 and IPv4, or IPv4 alone if the kernel has no IPv6.
 Descriptor listen_everywhere(std::uint16_t port);

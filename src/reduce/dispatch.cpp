@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which kernels this processor runs.
+// Chooses the kernels that this processor runs.
 #include "reduce/kernels.hpp"
 
 #include <algorithm>

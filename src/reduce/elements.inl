@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How elements are held while they are reduced.
 //
-// An element type says what lies in memory (Stored), what is calculated with (Lane), and how a
-// vector of the one becomes the other and comes back: enter() and leave().  Some are held as two
-// vectors, a Pair.  settle() is what happens to a result between two operands of a fold.
+// An element type defines its form in memory (Stored), its form in calculations (Lane), and the
+// conversions of vectors between them: enter() and leave(). Some are held as two vectors, a Pair.
+// settle() is applied to a result between two operands of a fold.
 #pragma once
 
 #include <type_traits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations that the caller made.
+// Operations that callers created.
 #pragma once
 
 #include <array>

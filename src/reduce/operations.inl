@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is done to a pair of operands.  A further operation is a further entry of the list at the
-// end, and of ReduceOp in base/types.hpp.
+// The operations on a pair of operands.  To add one, add an entry to the list at the end, and to
+// ReduceOp in base/types.hpp.
 //
-// The bits of a result are defined, whatever the instruction set:
+// The bits of a result are the same on every instruction set:
 //   integers   wrap;
 //   sum, prod  are the operations of IEEE 754, folded from the left and rounded after each, in
 //              float32 for 16-bit numbers, which are rounded to 16 bits at the end of the pass;

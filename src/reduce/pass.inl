@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The passes of one instruction set.  The including file says how wide its vectors are
-// (STRETTO_VECTOR_BYTES) and what its table is called (STRETTO_TABLE).
+// The passes of one instruction set.  The including file defines the width of its vectors
+// (STRETTO_VECTOR_BYTES) and the name of its table (STRETTO_TABLE).
 //
 // A pass is cut in three.  With 64-byte vectors and out[0] 40 bytes into a cache line, one over 360
 // bytes of 4-byte elements is
@@ -9,8 +9,8 @@
 //     [24, 344)   middle   5 vectors: a block of 4, then 1; all stores to out[0] aligned
 //     [344, 360)  edge     what is left
 //
-// For what is reduced most the middle exists for each small number of operands, with its pointers
-// in registers; the edge exists once for all, and is the whole of a small pass.  Each block of
+// For the most used types and operations there is a middle for each small number of operands, with
+// its pointers in registers.  There is one edge for all; a small pass is edge only.  Each block of
 // bytes is read from all operands before it is written anywhere, and never read again: so an output
 // may be an operand.
 #pragma once

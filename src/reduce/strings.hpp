@@ -3,9 +3,9 @@
 //
 // A vector store into a line that another core has read first fetches the line, or at least the
 // right to it.  The string instruction knows that it will overwrite whole lines, and asks for the
-// right alone, for many lines at once.  Between two cores that is worth a factor of up to two; of
-// data that no other core has seen it copies as fast as vectors do.  (Intel, Optimization Reference
-// Manual, "Enhanced REP MOVSB and STOSB operation"; AMD has it since Zen 3.)
+// right alone, for many lines at once.  Between two cores this is up to twice as fast; for data
+// that no other core has read it is as fast as vectors.  (Intel, Optimization Reference Manual,
+// "Enhanced REP MOVSB and STOSB operation"; AMD has it since Zen 3.)
 #pragma once
 
 #include "reduce/kernels.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one instruction set has to offer.
+// The passes and maps of one instruction set.
 #pragma once
 
 #include "reduce/kernels.hpp"

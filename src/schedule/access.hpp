@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an op touches: the one place that says which op reads and writes which cells.
+// The cells that each op reads and writes; defined here alone.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The accounting: what a schedule costs, counted exactly.
+// The accounting: the exact cost of a schedule.
 #pragma once
 
 #include <cstddef>

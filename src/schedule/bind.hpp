@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks bound to positions: who does what a schedule says of each.
+// Binds ranks to the positions of a schedule.
 #pragma once
 
 #include <vector>

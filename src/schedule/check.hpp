@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Is a schedule well formed?  The verifier asks before it proves, the JSON reader before it
-// accepts.
+// Checks that a schedule is well formed.  The verifier calls this before the proof, the JSON reader
+// before it accepts a schedule.
 #pragma once
 
 #include "schedule/schedule.hpp"

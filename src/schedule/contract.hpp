@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a schedule is for: what each position holds at the start and must hold at the end.
+// The contract of a schedule: what each position holds at the start and must hold at the end.
 #pragma once
 
 #include <cstdint>

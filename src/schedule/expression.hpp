@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Expression trees: what a block holds, written as how it came about.
+// Expression trees: the value of a block as the expression that computed it.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The order of accesses to one piece of memory: a read waits for the last write, a write waits for
-// the reads since then.  The rule stands here alone.  Its callers say what a piece is (a block of a
-// slot, a slice of it, an interval of bytes) and what accesses it (ops, pieces of ops, passes).
+// the reads since then.  The rule is defined here alone.  Its callers define a piece (a block of a
+// slot, a slice of it, an interval of bytes) and the accesses (of ops, pieces of ops, passes).
 //
 //   op 0  reads                    readers 0
 //   op 1  writes, in group 1       base 0, writers 1

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The format is docs/schedule-json.md.  Anybody may have written the text: nothing is allocated in
-// proportion to a number in it before that number is checked, and what is not understood is
-// refused.
+// The format is docs/schedule-json.md.  The text may come from any source: no memory is allocated
+// in proportion to a number in it before that number is checked, and unknown parts are refused.
 #include "schedule/json.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Strict access to a JSON document that anybody may have written.
+// Strict access to a JSON document from any source.
 #pragma once
 
 #include <cstddef>

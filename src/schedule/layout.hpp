@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the buffers of a call lie in the vector of its schedule.
+// The places of a call's buffers in the vector of its schedule.  A schedule has one vector of
+// blocks.  A caller's buffers hold the whole of it, the part of this rank, or do not exist:
 //
-// A schedule knows one vector of blocks.  A caller's buffers hold the whole of it, the part of this
-// rank, or do not exist:
 //
 //                     input               output              in place
 //                     root     others     root     others

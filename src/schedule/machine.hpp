@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symbolic execution: what every block holds, as an expression tree, while a schedule is played.
+// Symbolic execution: the value of every block as an expression tree, while a schedule is played.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which send meets which receive.
+// Matches sends and receives.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The language: what an algorithm is.
+// The language of algorithms.
 //
 // An algorithm is a pure function from a problem to a Schedule.  A schedule says, for each position
-// 0 ... P-1, which blocks of a vector it sends, receives, reduces and copies.  It knows nothing of
-// ranks (they are bound to positions when it is called), of bytes (a Partition cuts the vector when
-// a count is known), or of how messages travel.  The same schedule is proved (verify.hpp), counted
+// 0 ... P-1, which blocks of a vector it sends, receives, reduces and copies.  It does not contain
+// ranks (they are bound to positions when it is called), bytes (a Partition cuts the vector when a
+// count is known), or the transport of messages.  The same schedule is proved (verify.hpp), counted
 // (accounting.hpp), simulated (simulate/), and run (engine/).
 //
 //   Order.  Two ops of a position are ordered if and only if they touch the same block of the same

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the blocks of an op are cut into the slices that travel.  The rule stands here alone: the
+// How the blocks of an op are cut into slices for transfer.  The rule is defined here alone: the
 // engine lowers schedules by it, and prices count by it.
 //
 //   most = 64 KiB   blocks   150          20  20  20  0     20
 //                   slices   50  50  50   60          none  20
 //
-// A long block has as few slices as can be, all of one length.  A short block travels in the slice
-// before it if that has room for the whole of it.
+// A long block has as few slices as can be, all of one length.  A short block joins the slice
+// before it if that has room for the whole block.
 #pragma once
 
 #include <cstddef>

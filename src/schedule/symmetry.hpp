@@ -10,8 +10,8 @@
 // (6) is the cyclic group, and (2, 2, 2) the one whose elements are their own inverses: adding in a
 // factor of 2 is what hypercubes call exchanging along a dimension.
 //
-// A schedule that looks the same from every position has such a group: what position p + g does is
-// what p does, with g added to all peers.
+// A schedule that looks the same from every position has such a group: position p + g does the same
+// as p, with g added to all peers.
 #pragma once
 
 #include <cstddef>

@@ -20,12 +20,12 @@ struct LowerBound {
 // Two arguments.  With beta m the time of one whole vector through a port:
 //
 //   Counting.  At any time t the contributions lie with n ranks at least: those that have yet to
-//   arrive, and one more if somebody has, who may hold all that there is.  After t each byte needs
+//   arrive, and one more if any rank has, which may hold everything.  After t each byte needs
 //   n - 1 receives that combine and P - 1 that tell the result.  So all ports together receive for
 //   at least (n + P - 2) beta m, each only between max(t, its arrival) and its finish.
 //
 //   Last arrival.  What the last rank contributes must reach all others, and the result it: a whole
-//   vector through each in-port, and one alpha for each doubling of those who know.
+//   vector through each in-port, and one alpha for each doubling of the ranks that have it.
 //
 // Throws Error(argument) if there are no arrivals.
 LowerBound lower_bound(std::size_t bytes, const std::vector<double> &arrivals,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The trace of a rank while it runs, shared by all of its communicators.
 //
-// Writing a record takes a place by one atomic addition and stores eight words there: no lock, no
-// system call, and any thread may.  The memory is that of a file, so nothing that was written is
-// lost when the process is killed; `stretto trace` reads such files, too.  When the rank has ended,
-// or failed, what is there becomes a JSON file beside it (events.hpp).
+// Writing a record takes a place by one atomic addition and stores eight words there: any thread
+// may do it, without locks or system calls.  The memory is that of a file, so no record is lost if
+// the process is killed; `stretto trace` reads such files, too.  When the rank has ended or failed,
+// the records are written to a JSON file beside it (events.hpp).
 #pragma once
 
 #include <cstdint>

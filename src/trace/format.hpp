@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a trace holds while its rank runs (base/rank_file.hpp).
+// The format of a trace while its rank runs (base/rank_file.hpp).
 //
 //     | header | names, each ended by a zero | records: a ring, of which the oldest are overwritten
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A trace as it is read: of a rank that runs, or from the file of one that was killed.
+// Reads a trace: of a running rank, or from the file of a killed one.
 #pragma once
 
 #include <cstddef>

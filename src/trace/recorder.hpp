@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one communicator puts into its rank's trace.
-//
-// Calls, steps and waits are recorded by whoever plays them, which is one thread at a time; what
-// goes over links, and failures, by anybody.  None of it fails: without memory for a name a call
-// has none.
+// The records of one communicator in its rank's trace.  The thread that plays calls records calls,
+// steps and waits; it is one thread at a time.  Any thread may record link traffic and failures.
+// Recording never fails: without memory for a name, a call has no name.
 #pragma once
 
 #include <cstdint>

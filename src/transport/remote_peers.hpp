@@ -65,7 +65,7 @@ public:
     virtual bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) = 0;
     // Ends the sleep of a rank of this host.
     virtual void wake(int rank) = 0;
-    // The failure of the communicator is posted on this host: tells the others.
+    // The failure of the communicator is posted on this host: reports it to the others.
     virtual void failed() noexcept = 0;
 };
 

@@ -7,7 +7,7 @@
 //              0 -> 4;  0 -> 2;  0 -> 1, 2 -> 3
 //
 // Steps     ceil(log2 P) + floor(log2 P)
-// Messages  2 (P - 1) of m bytes; nobody sends more than ceil(log2 P)
+// Messages  2 (P - 1) of m bytes; no rank sends more than ceil(log2 P)
 // Good for small vectors over a network where few messages matter.  Carries the canonical tree for
 // every P.  No restrictions, no scratch.
 #include "algorithms/catalog.hpp"

@@ -10,7 +10,7 @@
 // Steps     2 ceil(log2 P); one less for 2^k < P <= 3/2 2^k
 // Messages  2 ceil(log2 P) sent by each; 2 (P - 1) blocks, 2 (P - 1) / P m bytes, the least
 // possible Good over a network for middle-sized and long vectors, above all where P is no power of
-// two, as nobody is folded.  Commutative operations only (P > 2).  No scratch.
+// two, as no rank is folded.  Commutative operations only (P > 2).  No scratch.
 #include "algorithms/circulant.hpp"
 #include "algorithms/catalog.hpp"
 

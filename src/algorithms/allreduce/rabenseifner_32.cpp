@@ -21,7 +21,7 @@
 // Steps     2 k with k = floor(log2 P), 2 more if P is not a power of two
 // Messages  2^k 2 k, 4 more for a triple, 2 more for a folded position
 // Bytes     a member of a triple sends at most 2 (1 - 2^-k) m + m / 2
-// Good over a network for 2^k < P <= 3/2 2^k, where nobody is folded.  Any P.  No scratch.
+// Good over a network for 2^k < P <= 3/2 2^k, where no rank is folded.  Any P.  No scratch.
 #include "algorithms/catalog.hpp"
 #include "algorithms/elimination.hpp"
 

@@ -7,7 +7,7 @@
 //   5 ranks, root 3:   3 -> 4;  3 -> 0;  3 -> 2, 0 -> 1
 //
 // Steps     at most ceil(log2 P); floor(log2 P) from root 0
-// Messages  P - 1 of m bytes; nobody sends more than ceil(log2 P)
+// Messages  P - 1 of m bytes; no rank sends more than ceil(log2 P)
 // Good for small vectors over a network.  No restrictions, no scratch.
 #include "algorithms/catalog.hpp"
 #include "algorithms/parts.hpp"

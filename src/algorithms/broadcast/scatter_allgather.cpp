@@ -14,7 +14,7 @@
 // heads hold from the scatter.
 //
 // Steps     at most ceil(log2 P) + P - 1
-// Bytes     everybody but the root receives m; nobody sends more than about 2 m (P - 1) / P
+// Bytes     each rank except the root receives m; no rank sends more than about 2 m (P - 1) / P
 // Good for long vectors over a network.  No restrictions, no scratch.
 #include "algorithms/catalog.hpp"
 #include "algorithms/parts.hpp"

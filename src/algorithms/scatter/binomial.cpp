@@ -8,7 +8,7 @@
 //   5 ranks, root 0:   0 -> 4: block 4;  0 -> 2: blocks 2 3;  0 -> 1: 1, 2 -> 3: 3
 //
 // Steps     floor(log2 P) from root 0, at most ceil(log2 P)
-// Messages  P - 1; nobody sends more than ceil(log2 P)
+// Messages  P - 1; no rank sends more than ceil(log2 P)
 // Bytes     a head receives all blocks of its range: together about m / 2 log2 P
 // Good for small blocks over a network.  No restrictions.  No scratch of its own; an engine whose
 // ranks have room for their own block alone keeps a subtree's until it is sent.
