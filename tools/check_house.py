@@ -3,7 +3,8 @@
 
 Every source file says its licence, is no longer than 400 lines (tests may be), includes nothing by
 way of "../", and has no copy of what has one place in the library; each public header compiles
-alone as C99.  Sources and docs have no word that docs/glossary.md has another one for.
+alone as C99.  Sources and docs have no word that docs/glossary.md has another one for.  Numeric
+constants of the library end in their unit.
 """
 
 from __future__ import annotations
@@ -65,6 +66,18 @@ WORDS = {
     "STRETTO_STRING_COPIES": "STRETTO_REP_MOVSB",
     "STRETTO_TRIALS": "STRETTO_AUTOTUNE",
 }
+# Words of the library's sources alone; elsewhere they have their plain meaning.
+WORDS_OF_SRC = {
+    "bridge": "remote peers",
+    "lend": "zero-copy read",
+    "lent": "read in place",
+    "ladder": "wait policy",
+}
+OLD_WORD_OF_SRC = re.compile(rf"\b({'|'.join(WORDS_OF_SRC)})s?\b", re.IGNORECASE)
+# Words that hide the actor, in the rooms whose sentences all name it.
+NO_ACTOR = re.compile(r"\b(nobody|somebody|whoever|whom)\b", re.IGNORECASE)
+NAMES_THE_ACTOR = {"algorithms", "api", "base", "engine", "net", "reduce", "schedule", "simulate"}
+NAMES_THE_ACTOR |= {"trace", "transport"}
 OLD_WORD = re.compile(rf"\b({'|'.join(WORDS)})s?\b", re.IGNORECASE)
 # The last word of a numeric constant of the library, and what it says.  A word has one meaning.
 TIMES = {"Ns": "nanoseconds", "Us": "microseconds", "Ms": "milliseconds", "Seconds": "seconds"} | {
@@ -164,6 +177,17 @@ def old_words(path: Path) -> Iterator[str]:
             yield f"line {number}: '{found[0]}'; the glossary's word is {better}"
 
 
+def unclear_words(path: Path) -> Iterator[str]:
+    """Of the library's sources: words that have a plainer one, or that name no actor."""
+    room = path.relative_to(ROOT / "src").parts[0]
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        for found in OLD_WORD_OF_SRC.finditer(line):
+            better = next(new for old, new in WORDS_OF_SRC.items() if re.match(old, found[0], re.I))
+            yield f"line {number}: '{found[0]}'; the glossary's word is {better}"
+        if room in NAMES_THE_ACTOR and (found := NO_ACTOR.search(line)):
+            yield f"line {number}: '{found[0]}'; name the rank, the sender or the caller"
+
+
 def pages() -> Iterator[Path]:
     yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
     yield from sorted((ROOT / "docs").glob("*.md"))  # not docs/papers, which tell a history
@@ -182,6 +206,9 @@ def main() -> int:
     found = [f"{path.relative_to(ROOT)}: {each}" for path in sources() for each in problems(path)]
     library = [path for path in sources() if path.relative_to(ROOT).parts[0] == "src"]
     found += [f"{path.relative_to(ROOT)}: {each}" for path in library for each in unitless(path)]
+    found += [
+        f"{path.relative_to(ROOT)}: {each}" for path in library for each in unclear_words(path)
+    ]
     both = [*sources(), *pages()]
     found += [f"{path.relative_to(ROOT)}: {each}" for path in both for each in old_words(path)]
     headers = sorted((ROOT / "include").rglob("*.h"))

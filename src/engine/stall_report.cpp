@@ -37,7 +37,7 @@ std::string in_words(const WaitState &wait_state, const transport::RankNames &na
     case WaitState::outgoing: return who + " to take a message";
     case WaitState::nowhere: break;
     }
-    return "nobody";
+    return "no rank";
 }
 
 void ask_where(const Segment &segment) {

@@ -202,13 +202,12 @@ Listener::Accepted Listener::turn_one_away() {
     const bool turned = Descriptor(uninterrupted([&] {
                             return accept4(socket_.get(), raw, &size, SOCK_CLOEXEC);
                         })).open();
-    const bool nobody =
-        !turned &&
-        errno == EAGAIN; // no refusal is reported earlier if this process has no descriptor left
+    // Only now: a process without free descriptors cannot see earlier that the queue is empty.
+    const bool queue_empty = !turned && errno == EAGAIN;
     spare_ = open_spare();
     if (turned)
         refuse(Refusal::descriptors, {}, Address(raw, size));
-    return turned ? Accepted::one : nobody ? Accepted::none : Accepted::failed;
+    return turned ? Accepted::one : queue_empty ? Accepted::none : Accepted::failed;
 }
 
 void Listener::refuse(Refusal kind, const Other &other, const Address &peer) {

@@ -24,7 +24,7 @@ public:
             while (!over()) {
                 transport::wait(*messenger_.segment_, messenger_.rank_, *this,
                                 transport::caller(messenger_.options_.spin_ns));
-                // What other threads get done ends the ladder as well, but not this wait.
+                // Progress of other threads ends the sleep as well, but not this wait.
                 if (const std::uint64_t now = now_ns(); now - looked > kLookNs) {
                     looked = now;
                     if (!over())

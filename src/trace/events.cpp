@@ -295,8 +295,8 @@ private:
             args.count("for", record.a - 1);
         if (unfinished)
             args.yes("unfinished");
-        const std::string whom = record.a == 0 ? "another rank" : "rank " + number(record.a - 1);
-        span(basic("X", track(record)).text("name", "wait for " + whom).text("cat", "wait"),
+        const std::string awaited = record.a == 0 ? "another rank" : "rank " + number(record.a - 1);
+        span(basic("X", track(record)).text("name", "wait for " + awaited).text("cat", "wait"),
              record.begin, end, args);
     }
 

@@ -59,7 +59,7 @@ struct Hosts {
         for (FakeTransport *each : {&fake(), &spare()}) {
             each->lacks = each->fails = [](int) { return ""; };
             each->has_version = [] { return std::uint16_t{3}; };
-            each->tells = FakeTransport::Tells::by_descriptors;
+            each->tells = FakeTransport::Reports::by_descriptors;
             each->longest = 0;
             each->opened = each->closed = each->connected = 0;
         }
@@ -133,8 +133,9 @@ TEST_CASE("why there is no common transport names ranks, what they lack, and ver
 }
 
 TEST_CASE("a job uses the preferred transport that all its ranks can use, however its links tell") {
-    for (const auto tells : {FakeTransport::Tells::by_descriptors, FakeTransport::Tells::when_armed,
-                             FakeTransport::Tells::in_memory}) {
+    for (const auto tells :
+         {FakeTransport::Reports::by_descriptors, FakeTransport::Reports::when_armed,
+          FakeTransport::Reports::in_memory}) {
         CAPTURE(static_cast<int>(tells));
         const Hosts hosts;
         fake().tells = tells;
