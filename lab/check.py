@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a lab this machine can do: each thing is tried in a network that nobody else sees."""
+"""What this machine can do of a lab: each feature is tried in a network of its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What went wrong, in words for the user."""
+"""Errors, in words for the user."""
 
 
 class LabError(Exception):

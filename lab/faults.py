@@ -101,7 +101,8 @@ def thaw(cluster: Cluster, host: int) -> None:
 
 
 def kill(cluster: Cluster, host: int, power: bool) -> None:
-    """Ends all processes of the host at once; with `power`, nobody hears their goodbyes."""
+    """Ends all processes of the host at once; with `power`, no other host receives their last
+    packets."""
     if power:
         set_loss(cluster, others(cluster, host), 1.0)
     processes.signal_all(cluster.host(host), signal.SIGKILL)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The processes that a cluster consists of, and what they do before they fall asleep.
+"""The processes of a cluster, and their work before they sleep.
 
-    up      starts the keeper, hears from everybody, writes the state, ends
+    up starts the keeper, waits for all reports, writes the state, ends
     keeper  process 1 of a process-id namespace of its own, and its network is the switch
     init    one for each host: process 1 of the host's namespaces, child of the keeper
     relay   one for each host, if packets are delayed; outside of the host's process-id namespace
@@ -88,7 +88,7 @@ def _receive(connection: socket.socket) -> tuple[int, dict]:
 
 
 def _in_child(work: Callable[[], None], report: socket.socket) -> NoReturn:
-    """Does the work of a forked process; a failure is told to `up`."""
+    """Does the work of a forked process, and reports a failure to `up`."""
     status = 1
     try:
         work()
@@ -193,7 +193,7 @@ def _be_host(
 
 
 def _mount_own(cluster: Cluster, name: str) -> None:
-    """What of the file system a host has for itself; nothing of it is seen outside."""
+    """The parts of the file system that a host has for itself; they are not visible outside."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("proc", "/proc", "proc")
     limit = f",size={cluster.shm}" if cluster.shm else ""
@@ -254,7 +254,7 @@ def _detach() -> None:
 
 
 def _reap_for_ever() -> NoReturn:
-    """What process 1 is for: orphans are its children."""
+    """The work of process 1: orphans are its children."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     while True:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What launchers put into the environment of a rank."""
+"""The variables that launchers set for a rank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import names
 
-FIRST_PORT, PORTS = 10000, 20000  # below those that the kernel hands out
+FIRST_PORT, PORTS = 10000, 20000  # below the ports that the kernel assigns
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Run:
-    """What all ranks of a run share."""
+    """The data that all ranks of a run share."""
 
     job: str
     secret: str
@@ -101,7 +101,8 @@ LAUNCHERS: dict[str, Callable[[Place, Run], dict[str, object]]] = {
 
 
 def environment(launcher: str, place: Place, run: Run, base: Mapping[str, str]) -> dict[str, str]:
-    """That of a rank: `base` without what any launcher has set in it, and what this one sets."""
+    """The environment of a rank: `base` without the variables of any launcher, plus those of this
+    one."""
     theirs = {name for each in LAUNCHERS.values() for name in each(place, run)}
     kept = {name: value for name, value in base.items() if name not in theirs}
     ours = {name: str(value) for name, value in LAUNCHERS[launcher](place, run).items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a host and its devices are called, and their addresses.
+"""Names of a host and its devices, and their addresses.
 
 Every cluster uses the same ones: none is seen outside of its namespaces.  The last two bytes of
 each address of host n are n; the relay turns IP into Ethernet addresses by that.

@@ -55,7 +55,7 @@ def measure(cluster: Cluster, seconds: float) -> dict[str, object]:
 
 
 def _round_trips(cluster: Cluster, one: int, other: int, seconds: float) -> tuple[int, list[float]]:
-    """How many were sent, and the microseconds of those that came back."""
+    """How many messages were sent, and the round trips in microseconds."""
     with _program(cluster, other, "echo", other) as echo:
         _line(echo)
         with _program(cluster, one, "ping", other, seconds) as ping:

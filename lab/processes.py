@@ -77,7 +77,7 @@ def end_marked(inits: Sequence[int], variable: str, value: str) -> None:
     namespaces = {_namespace(init) for init in inits} - {None}
     deadline = time.monotonic() + PATIENCE
     while True:
-        # Those that were forked while we looked are found the next time.
+        # Processes that were forked meanwhile are found the next time.
         found = [
             pid for pid in _all() if _namespace(pid) in namespaces and mark in _environment(pid)
         ]

@@ -71,7 +71,7 @@ std::int64_t now_ns() {
     return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-// How exact we are; lab/relay.py knows the layout.
+// The precision of the relay; lab/relay.py reads this layout.
 struct Statistics {
     std::atomic<std::uint64_t> packets, bytes, dropped, late_ns_sum, late_ns_most;
     std::array<std::atomic<std::uint64_t>, 32> late_us; // [i]: less than 2^i us after its time
@@ -122,8 +122,8 @@ Wire open_wire(const char *name) {
     return wire;
 }
 
-// Fills in the Ethernet header; false if the packet is for nobody in particular.  The last two
-// bytes of a host's addresses are the same in IPv4, IPv6 and Ethernet (lab/names.py).
+// Fills in the Ethernet header; false if the packet has no single destination.  The last two bytes
+// of a host's addresses are the same in IPv4, IPv6 and Ethernet (lab/names.py).
 bool address_frame(Headers &headers, const std::uint8_t *packet, std::size_t length,
                    const Wire &wire) {
     const int version = length > 0 ? packet[0] >> 4 : 0;
@@ -329,7 +329,7 @@ int main(int argc, char **argv) {
     Relay relay(open_tun(argv[1]), open_wire(argv[2]),
                 {number(3), number(4), size(5), size(6), number(7), number(8), size(9)},
                 mapped_statistics(argv[10]));
-    // Whoever started us waits for this line before it configures the device.
+    // The parent process waits for this line before it configures the device.
     std::puts("ready");
     std::fclose(stdout);
     relay.run();

@@ -40,7 +40,7 @@ def start(cluster: Cluster, inits: list[int]) -> None:
 
 
 def _serve(listener: socket.socket, size: int, inits: list[int]) -> NoReturn:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the threads that answer
     while True:
         connection, _ = listener.accept()
         if os.fork() == 0:
@@ -80,7 +80,7 @@ def _answer(connection: socket.socket, size: int, inits: list[int]) -> int:
         os.close(stream)
     ended = os.pidfd_open(process.pid)
     readable, _, _ = select.select([ended, connection], [], [])
-    if ended not in readable:  # the one who asked has gone
+    if ended not in readable:  # the asking process has ended
         os.killpg(process.pid, signal.SIGHUP)
     status = process.wait()
     return 128 - status if status < 0 else status

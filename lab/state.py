@@ -155,7 +155,7 @@ def find(name: str) -> Cluster:
 
 @contextlib.contextmanager
 def changing(name: str) -> Iterator[Cluster]:
-    """The cluster while nobody else changes it; saved at the end."""
+    """The cluster, locked against other changes; saved at the end."""
     find(name)
     with open(root() / name / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -30,7 +30,7 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-// In place of the shortest of those that are kept.
+// Replaces the shortest kept one.
 static void note(struct player *player, struct call call) {
     if (player->kept < KEPT) {
         player->longest[player->kept++] = call;

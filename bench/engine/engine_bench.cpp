@@ -34,7 +34,7 @@ constexpr int kMost = 4000;                // timed bursts of one kind and size,
 constexpr std::size_t kLongest = 16 << 10; // bytes of calls that are timed in bursts
 constexpr int kBurst = 32;
 
-// What the two processes tell each other beside the segments under test.
+// The data that the two processes exchange outside of the tested segments.
 struct Meeting {
     alignas(64) std::atomic<std::uint64_t> arrived[kRanks];
     double seconds[kRanks][2][kMost];

@@ -41,7 +41,8 @@ class Cluster:
 
 @contextlib.contextmanager
 def made(size: int, rate: str, congestion: str, *more: object) -> Iterator[Cluster]:
-    """A cluster of so many hosts, which is gone afterwards; `more` of the options of `up`."""
+    """A cluster of this many hosts, which is removed afterwards; `more`: further options of
+    `up`."""
     cluster = Cluster(f"bench-{os.getpid()}-{size}", size)
     try:
         _output(cluster.command("up", size, "--rate", rate, "--congestion", congestion, *more))

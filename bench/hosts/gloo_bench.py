@@ -40,13 +40,14 @@ class Meeting:
         self.arrived[self.rank] = self.now
 
     def _gather(self) -> None:
-        """Those who wait sleep: if they only yielded, they would take the time from the others."""
+        """Ranks that wait sleep: if they only yielded, they would take the time from the others."""
         self._arrive()
         while self.arrived.min() < self.now:
             time.sleep(0.0002)
 
     def barrier(self) -> int:
-        """All leave together.  Returns the thread's CPU time in it, in ns, which is nobody's."""
+        """All leave together.  Returns the thread's CPU time in it, in ns, which counts for no
+        contestant."""
         before = time.thread_time_ns()
         self._gather()
         self._arrive()

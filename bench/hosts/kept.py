@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results of many jobs on one number of hosts, which are kept: who starts again goes on where it
-ended."""
+"""Results of many jobs on one number of hosts.  They are kept: a new start continues where the last
+one ended."""
 
 from __future__ import annotations
 

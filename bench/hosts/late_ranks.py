@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The measurements of Proficz ("Improving all-reduce collective operations for imbalanced process
-arrival patterns", 2018) on hosts of the lab: `stretto bench arrival` for each mode and size, on
-4 to 16 hosts.  Results are written after each: who starts again goes on where it ended."""
+arrival patterns", 2018) on hosts of the lab: `stretto bench arrival` for each mode and size, on 4
+to 16 hosts.  Results are written after each: a new start continues where the last one ended."""
 
 from __future__ import annotations
 

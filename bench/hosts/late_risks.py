@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What it costs to go by estimates: where nobody is late, and where estimates are wrong."""
+"""The cost of relying on estimates: if no rank is late, and if estimates are wrong."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The training of Proficz (2018), section 6 and table 5, on hosts of the lab: recorded steps of
 examples/cnn as sleeps, and real averages of real models after each.  Algorithms take turns,
-execution by execution; results are written after each: who starts again goes on where it ended."""
+execution by execution; results are written after each: a new start continues where the last one
+ended."""
 
 from __future__ import annotations
 
@@ -128,7 +129,7 @@ class Replays(Kept):
         }
 
     def left(self) -> list[Run]:
-        """In turns; who begins changes."""
+        """In turns; a different one begins each time."""
         done = {
             Run(row["pace"], row["execution"], row["algorithm"]) for row in self.results["rows"]
         }

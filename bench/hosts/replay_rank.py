@@ -68,7 +68,7 @@ def play(
 ) -> tuple[np.ndarray, float, int]:
     """Seconds in each call, seconds of all, and wrong elements, of this rank.  Collective.
 
-    edge: the part of a step after which others are told; None: they are not.
+    edge: the part of a step after which the rank announces its arrival; None: it does not.
     """
     own, mean = model(comm.rank, comm.size, count)
     vector = comm.alloc(count, np.float32)
@@ -107,8 +107,8 @@ def sleep_until(moment: float) -> None:
 def evaluate(elapsed: np.ndarray, totals: np.ndarray) -> dict:
     """Of seconds in a call, by rank (row) and call (column), and of all, by rank.
 
-    elapsed: mean over ranks and calls.  waiting: by how much more that is than the time of whoever
-    spends least in a call, who came last.  total: until all are done.
+    elapsed: mean over ranks and calls.  waiting: how much longer that is than the time of the rank
+    that spends least in a call, which came last.  total: until all are done.
     """
     least = elapsed.min(axis=0)
     return {

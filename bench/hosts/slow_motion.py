@@ -108,7 +108,7 @@ def ring_bytes(size: int, ranks: int) -> int:
 
 
 def too_many(algorithm: str, size: int, ranks: int) -> bool:
-    """Whether its ranks hear from so many others that there is no memory for the rings."""
+    """Whether its ranks receive from so many others that the rings do not fit into memory."""
     return algorithm.startswith("direct") and ranks > 64 and ring_bytes(size, ranks) > 128 * KIB
 
 
@@ -252,7 +252,7 @@ class Sweep:
                 self._tell(record["bytes"])
 
     def _profile(self, link: dict) -> str:
-        """A file that Stretto goes by."""
+        """A tuning file for Stretto."""
         one = {name: value for name, value in link.items() if name != "common"}
         path = self.path.with_suffix(".profile")
         links = {"inside": one, "between": one}

@@ -30,7 +30,7 @@ struct Case {
 
 class Buffers {
 public:
-    // Numbered from `first`, so that inputs and outputs are told apart.
+    // Numbered from `first`, so that inputs and outputs differ.
     Buffers(int first, int number, std::size_t bytes, std::size_t shift) {
         for (int k = first; k < first + number; ++k) {
             // Buffers that differ in their low 12 address bits do not disturb one another.

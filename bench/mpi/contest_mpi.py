@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an MPI program gains by the preload: every served call and size, under each library, on this
-host and on hosts of the lab."""
+"""The gain of an MPI program by the preload: every call that Stretto runs, and every size, under
+each library, on this host and on hosts of the lab."""
 
 from __future__ import annotations
 

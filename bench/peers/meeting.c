@@ -158,8 +158,9 @@ void meeting_barrier(Meeting *meeting) {
         }
 }
 
-/* Who waits is woken by the last to come, or looks after its MPI: seldom where ranks are many, as
- * they share the cores with those who have not come yet.  0.2 ms up to 14 ranks, 16 ms at 128. */
+/* The last rank to come wakes the others.  Meanwhile they progress their MPI, rarely if there are
+ * many ranks, as they share the cores with ranks that have not come yet.  0.2 ms up to 14 ranks, 16
+ * ms at 128. */
 void meeting_gather(Meeting *meeting) {
     Floor *floor = meeting->floor;
     const uint32_t now = ++meeting->gatherings;

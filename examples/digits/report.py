@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the collectives did, who waited for whom, and what each algorithm would have cost."""
+"""The collectives, which worker waited for which, and the cost of each algorithm."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ def show_shares(console: Console, shares: list[Share], slow: int | None) -> None
 
 
 def verdict(shares: list[Share]) -> str:
-    """Who held up whom: the rank that the others waited for itself waits least."""
+    """Which worker delayed the others: the rank that the others waited for itself waits least."""
     late = min(shares, key=lambda each: each.waiting)
     others = [each.waiting for each in shares if each is not late]
     if not others or min(others) < 2 * late.waiting:
-        return "Nobody held up the others for long."
+        return "No worker delayed the others for long."
     return (
         f"The others waited for rank {late.rank}: {min(others):.2f} s at the least, "
         f"it {late.waiting:.2f} s."

@@ -3,10 +3,10 @@
 
     stretto run --keep-going -n 4 python examples/digits/survive.py --kill 2:300 --kill 0:600
 
-When a worker dies, the others are told by an error of the call that they are in. They shrink the
-communicator to those who are left, agree on the weights, and repeat the step that was lost. The
-batches stay what they were, only their parts grow: so the training ends where the survivors alone
-would have ended.  Exits with an error unless it does.
+When a worker dies, the others get an error of their present call.  They shrink the communicator to
+the remaining workers, agree on the weights, and repeat the step that was lost. The batches stay
+what they were, only their parts grow: so the training ends where the survivors alone would have
+ended.  Exits with an error unless it does.
 """
 
 # ruff: noqa: E402
@@ -33,7 +33,7 @@ LOST = (stretto.PeerError, stretto.RevokedError, stretto.TimeoutError)
 
 
 class Training:
-    """What a worker knows of the training: after each step all of them know the same."""
+    """A worker's state of the training: after each step it is the same on all workers."""
 
     def __init__(self, recipe: Recipe):
         self.model = new_model(recipe.seed)
@@ -41,7 +41,7 @@ class Training:
         self.step = 0  # steps done
 
     def agree(self, comm) -> None:
-        """What the lowest worker knows is what holds."""
+        """The state of the lowest worker counts."""
         step = np.array([self.step])
         comm.broadcast(step)
         comm.broadcast(self.model.parameters)
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def train_through(comm, training: Training, digits: Digits, recipe: Recipe, deaths: set[int]):
-    """Trains to the end with whoever is left; gives their communicator.
+    """Trains to the end with the remaining workers; returns their communicator.
 
     This worker dies in the steps that `deaths` names.
     """
@@ -91,7 +91,7 @@ def train_through(comm, training: Training, digits: Digits, recipe: Recipe, deat
 
 
 def go_on(comm, training: Training, error: stretto.Error):
-    """The communicator of those who are left, who know the same again."""
+    """The communicator of the remaining workers, which have the same state again."""
     while True:
         old = comm
         comm, completed = old.shrink()

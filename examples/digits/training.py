@@ -45,8 +45,8 @@ def train(
 ) -> float:
     """Trains `model` in place, the same on every worker of `group`; the seconds spent computing.
 
-    `on_step` is told the mean loss and the accuracy of each whole batch.  `pause` seconds are
-    added to each step of this worker, to make it slow.
+    `on_step` gets the mean loss and the accuracy of each whole batch.  `pause` seconds are added to
+    each step of this worker, to make it slow.
     """
     descend = Momentum(model, recipe.rate)
     # All workers of the host read and write these in place: nothing is copied on the way.

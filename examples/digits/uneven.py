@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Training in which nobody waits for a slow worker: the others take more steps meanwhile.
+"""Training in which no worker waits for a slow one: the others take more steps meanwhile.
 
 Workers train models of their own and average them now and then.  How many steps each takes from
 one average to the next follows from how long its steps are expected to take, which all know: so all

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What strangers do to a port of a job.  None of them knows its secret."""
+"""Attacks of strangers on a port of a job.  None of them knows its secret."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Tally:
 
 
 class Stranger:
-    """A host that has no rank of the job, and what it knows."""
+    """A host without a rank of the job, and its knowledge."""
 
     def __init__(self, init: int, chance: random.Random):
         self._init = init
@@ -80,7 +80,7 @@ def _repeated(attempt: Attempt) -> Attack:
 
 
 def _welcome(verdict: bytes) -> bool:
-    """Who does not know the secret is told that, or nothing."""
+    """A peer without the secret learns only that it is refused, or nothing."""
     return bool(verdict) and verdict[0] != protocol.SECRET
 
 
@@ -188,7 +188,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 def let_go(tally: Tally) -> None:
-    """What has become of connections that were held open: nobody has been told anything."""
+    """The state of connections that were held open: none of them has received anything."""
     for connection in tally.held:
         connection.setblocking(False)
         try:

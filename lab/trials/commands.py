@@ -80,7 +80,7 @@ def _one_by_one(
 
 @contextlib.contextmanager
 def _told_at_the_end(words: Callable[[], str]) -> Iterator[None]:
-    """Also what was seen until somebody has interrupted it."""
+    """Also the results so far, if the command is interrupted."""
     try:
         yield
     finally:

@@ -150,7 +150,7 @@ class Crew:
         self.wait(lambda: False, seconds)
 
     def stop(self) -> None:
-        """Tells the ranks that it is enough."""
+        """Sends the ranks the signal to end."""
         for rank in self.ranks:
             with contextlib.suppress(OSError):
                 rank.process.stdin.write(b"stop\n")

@@ -12,7 +12,7 @@ Break = Callable[[random.Random, Trial], None]
 
 
 def _hosts(trial: Trial) -> list[int]:
-    """Those that fit ranks are on."""
+    """The failures that fit the placement of ranks."""
     return sorted({rank.host for rank in trial.crew if trial.world.fit(rank)})
 
 
@@ -35,7 +35,7 @@ def _cut(chance: random.Random, trial: Trial) -> None:
 
 
 def _cut_one_link(chance: random.Random, trial: Trial) -> None:
-    """One of the two ends goes: which, depends on who has noticed first."""
+    """One of the two ends is excluded: which one depends on which noticed first."""
     trial.exact = False
     host, other = chance.sample(_hosts(trial), 2)
     trial.world.cut(host, [other])
@@ -71,7 +71,7 @@ STARTING: dict[str, Break] = {
         trial.shape.hosts[0]
     ),
 }
-# What nobody should notice.
+# Faults that no rank should notice.
 SHORT: dict[str, Break] = {
     "freeze a host for a moment": _freeze,
     "cut a host off for a moment": _cut,

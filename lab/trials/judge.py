@@ -16,8 +16,8 @@ class Verdict:
     ranks: int = 0
     killed: int = 0
     errors: int = 0  # calls that ended with one
-    went_on: int = 0  # ranks, in a communicator of those who were left
-    left_out: int = 0  # ranks that were told that they do not
+    went_on: int = 0  # ranks, in a communicator of the remaining ranks
+    left_out: int = 0  # ranks that got ExcludedError
     slowest_error: float = 0.0  # seconds from the fault
     slowest_shrink: float = 0.0  # seconds
     calls: int = 0  # of which the answers were checked
@@ -73,7 +73,7 @@ def _count(verdict: Verdict, trial: Trial, rank: Rank) -> None:
 
 
 def _since(trial: Trial, rank: Rank, event: Event) -> float | None:
-    """Seconds from the last fault before; for who was frozen, from its thaw.  None: no fault."""
+    """Seconds since the last fault; for a frozen rank, since its thaw.  None: no fault."""
     times = [fault.began for fault in trial.world.done]
     if rank.host in trial.world.thawed_at:
         times.append(trial.world.thawed_at[rank.host])
@@ -111,8 +111,8 @@ def _contents(during: str, message: str) -> list[tuple[str, bool]]:
 
 
 def _judge_who_goes_on(trial: Trial) -> None:
-    """If some who reach one another are a majority, they go on; if they are the only ones, all.
-    A job that could not begin has nobody who could."""
+    """Ranks that reach one another and are a majority continue; if they are the only group, all of
+    them do.  In a job that could not begin, no rank continues."""
     everybody = range(len(trial.crew.ranks))
     able = [each for each in trial.candidates if views.is_quorum(each, everybody)]
     if (

@@ -99,7 +99,7 @@ def _soak(options: argparse.Namespace) -> int:
         try:
             command = [worker, options.seed, options.calls, units.time_ns(options.late) // 1000]
             hosts = list(range(1, options.hosts + 1)) * options.ranks_per_host
-            # The library names who waits for whom before we give up.
+            # The library's error names the waiting ranks before this command gives up.
             variables = {"STRETTO_TIMEOUT": f"{options.patience / 2:g}"}
             with Crew(state.find(name), sorted(hosts), command, variables) as crew:
                 started = time.monotonic()

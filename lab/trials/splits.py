@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The switch is split.  One side goes on at most, and the others are told."""
+"""The switch is split.  At most one side continues, and the others get ExcludedError."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _three_sides(chance: random.Random, trial: Trial) -> None:
 
 
 def _link_by_link(chance: random.Random, trial: Trial) -> None:
-    """Within a second or two, in any order: for a while nobody is on one side."""
+    """Within a second or two, in any order: for a while one side has no host."""
     trial.exact = False
     one, other = _sides(chance, trial.world.hosts(), 2)
     pairs = [(a, b) for a in one for b in other]
@@ -42,7 +42,7 @@ def _link_by_link(chance: random.Random, trial: Trial) -> None:
 
 
 def _during_shrink(chance: random.Random, trial: Trial) -> None:
-    """A rank has died, and those who are left are about to agree on who goes on."""
+    """A rank has died, and the remaining ranks are about to agree on the ranks that continue."""
     trial.world.kill_rank(chance.randrange(len(trial.crew.ranks)))
     trial.within("fails", lambda: any(rank.said("failed") for rank in trial.crew))
     trial.crew.listen(chance.choice([0, chance.uniform(0, 0.05)]))
@@ -50,7 +50,7 @@ def _during_shrink(chance: random.Random, trial: Trial) -> None:
 
 
 def _twice(chance: random.Random, trial: Trial) -> None:
-    """Those who go on are split again."""
+    """The ranks that continue are split again."""
     one, other, third = _sides(chance, trial.world.hosts(), 3)
     trial.world.split([sorted(one + other), third])
     trial.settled()

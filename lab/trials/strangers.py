@@ -21,7 +21,7 @@ from .trial import Deadlines, Ground, Shape, Trial
 CHILDREN_EVERY = 4  # calls: so often the doors of the ranks are open
 DOORS = 2  # of the running job are attacked
 LISTENS = "0A"  # in /proc/net/tcp
-# Attacks of seconds must not become the job's end: it waits as long as usual.
+# Attacks of seconds must not end the job: it waits as long as by default.
 DEADLINES = Deadlines(peer=10.0, call=60.0, start=60.0)
 REFUSAL = r"stretto: (rank \d+ on h\d+, listening at \S+), refused a connection from \S+: ([^;(]*)"
 
@@ -67,8 +67,9 @@ def play(ground: Ground, seed: int, tallies: dict[str, Tally]) -> Trial:
 
 
 def _check_ourselves(trial: Trial, stranger: Stranger, door: Target) -> None:
-    """Who knows the secret is believed, and told that this job has no such rank: so it is for the
-    secret that others are refused, and not for how they speak."""
+    """A peer that knows the secret is trusted, and gets the answer that this job has no such rank.
+    So other peers are refused because of the secret, and not because of the form of their
+    messages."""
     key = protocol.job_key(trial.crew.run.secret, trial.crew.run.rendezvous)
     hello = protocol.greeting(door.kind, door.ranks, door.rank)
     with stranger.connect(door) as connection:
@@ -104,7 +105,7 @@ def _listeners(rank: Rank) -> list[int]:
 
 
 def _logged_twice(rank: Rank) -> list[str]:
-    """Each listener tells of the first refusal of a kind, and counts the others."""
+    """Each listener reports the first refusal of a kind, and counts the others."""
     told = collections.Counter(
         (where, re.sub(r"\d+", "N", why)) for where, why in re.findall(REFUSAL, rank.errors)
     )

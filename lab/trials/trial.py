@@ -24,7 +24,7 @@ class Deadlines:
     peer: float = 2.0  # STRETTO_PEER_TIMEOUT: of silence, until a rank is taken for dead
     call: float = 6.0  # STRETTO_TIMEOUT
     start: float = 10.0  # STRETTO_INIT_TIMEOUT
-    # What a busy machine may add: a rank that is told waits for a core.
+    # The delay that a busy machine may add: a notified rank waits for a core.
     margin: float = 5.0
 
     @property
@@ -34,7 +34,7 @@ class Deadlines:
 
     @property
     def starting(self) -> float:
-        """Ranks wait five seconds longer than rank 0, which tells them why."""
+        """Ranks wait five seconds longer than rank 0, which sends them the reason."""
         return self.start + 5.0 + self.margin
 
     def variables(self) -> dict[str, str]:
@@ -75,9 +75,11 @@ class Trial:
         self.complaints: list[str] = []
         self.hangs = 0
         self.harmless = False  # what is done is no reason to fail
-        self.exact = True  # who goes on follows from who reaches whom at the end
-        self.mended = False  # who took whom for dead is chance: nobody has to go on
-        self.candidates: list[frozenset[int]] = []  # who could go on together, after the last fault
+        self.exact = True  # the ranks that continue follow from the connections at the end
+        self.mended = False  # which ranks counted others as dead is chance: no rank has to continue
+        self.candidates: list[
+            frozenset[int]
+        ] = []  # the ranks that could continue together after the last fault
         command = [ground.program, seed, mark, children]
         self.crew = Crew(ground.cluster, shape.hosts, command, ground.deadlines.variables())
         self.world = World(ground.cluster.name, self.crew)
@@ -91,7 +93,8 @@ class Trial:
                 self.world.tidy()
 
     def see_to_the_end(self) -> None:
-        """After the last fault: those who can go on do, all others are told, and all end."""
+        """After the last fault: ranks that can continue do, all others get ExcludedError, and all
+        end."""
         self.settled()
         if not self.candidates:
             self.reachable()
@@ -102,7 +105,7 @@ class Trial:
             self.ends()
 
     def reachable(self) -> None:
-        """Takes down who can go on now."""
+        """Records the ranks that can continue now."""
         self.candidates = self.world.largest()
 
     # ---- waiting; False if it was in vain, which is a hang
@@ -120,7 +123,7 @@ class Trial:
         )
 
     def settled(self) -> bool:
-        """Each rank that is able to goes on, or has been told that it does not."""
+        """Each rank that is able to continues, or has got ExcludedError."""
         deadlines = self.ground.deadlines
         once = max(deadlines.running, deadlines.starting) + deadlines.call
         return self._within(
@@ -130,7 +133,7 @@ class Trial:
         )
 
     def thawed_give_up(self) -> bool:
-        """Those who were frozen when the others went on without them."""
+        """The ranks that were frozen when the others continued without them."""
         thawed = [rank for rank in self.crew if rank.host in self.world.thawed_at]
         return self._within(
             2 * self.ground.deadlines.running,
@@ -139,7 +142,7 @@ class Trial:
         )
 
     def ends(self) -> bool:
-        """All who are left are told to stop, and do."""
+        """All remaining ranks get the signal to stop, and do."""
         self.crew.stop()
         return self._within(
             2 * self.ground.deadlines.running,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who went on with whom, as the ranks themselves say."""
+"""Which ranks continued together, as they report it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def history(rank: Rank, size: int) -> list[View]:
 
 
 def named(rank: Rank) -> set[View]:
-    """The communicators that this rank, which is not among those who go on, says were decided."""
+    """The communicators that this rank, which does not continue, reports as decided."""
     texts = [text for event in rank.all("outside") for text in _NAMED.findall(event.fields[-1])]
     return {
         tuple(each for part in text.split(",") for each in units.span(part) or ()) for text in texts
@@ -35,7 +35,7 @@ def named(rank: Rank) -> set[View]:
 
 
 def is_out(rank: Rank) -> bool:
-    """It has been told that it does not go on, or has never come in."""
+    """It got ExcludedError, or has never joined."""
     return rank.ended or rank.said("outside")
 
 

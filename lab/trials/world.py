@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trial does to its hosts, and who can reach whom in consequence."""
+"""The faults of a trial, and which hosts can reach one another as a result."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@
 /* splitmix64's output function (Steele, Lea, Flood 2014): every bit depends on every bit. */
 uint64_t mixed(uint64_t x);
 
-/* Who is in the communicator. */
+/* The ranks of the communicator. */
 struct crew {
     stretto_comm comm;
     int rank, size;

@@ -81,7 +81,7 @@ static double announced(const struct options *options, const struct crew *crew, 
     }
 }
 
-/* *told: how often this rank has said how far it is. */
+/* *told: how often this rank has announced its progress. */
 static stretto_status compute(const struct options *options, const struct crew *crew,
                               uint64_t number, uint64_t *told) {
     const uint64_t whole = EVERYBODY_US + lateness(options, crew, number);

@@ -143,7 +143,7 @@ static stretto_status go_on(const struct options *options, const struct crew *cr
     }
 }
 
-/* The communicator of those who are left takes the failed one's place; 0 if this rank is not among
+/* The communicator of the remaining ranks replaces the failed one; 0 if this rank is not among
  * them. */
 static int shrink(const struct options *options, struct crew *crew, struct progress *progress) {
     struct crew left = {0};
