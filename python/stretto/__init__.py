@@ -79,11 +79,12 @@ def init(rank: int | None = None, size: int | None = None, job: str | None = Non
     """Joins a job.  Collective: returns when all ranks have joined.
 
     Without arguments, the job that the environment describes: that of `stretto run`, torchrun,
-    mpirun (Open MPI, MPICH, Intel MPI) or srun; a process that none of them started is a job of
-    one rank.  Else as `rank` of `size` in `job`, a name that the job's ranks on this host share.
+    mpirun (Open MPI, MPICH, Intel MPI) or srun; a process that none of them started is a job of one
+    rank.  With arguments, joins `job`, a name that the job's ranks on this host share, as `rank` of
+    `size`.
 
-    Raises TimeoutError naming who has not come within STRETTO_INIT_TIMEOUT seconds, MismatchError
-    if ranks disagree on the size, ArgumentError, OutOfMemoryError or SystemError.
+    Raises TimeoutError that names the ranks that have not come within STRETTO_INIT_TIMEOUT seconds,
+    MismatchError if ranks disagree on the size, ArgumentError, OutOfMemoryError or SystemError.
     """
     if rank is None and size is None and job is None:
         return Communicator(_core.init())
@@ -95,7 +96,7 @@ def init(rank: int | None = None, size: int | None = None, job: str | None = Non
 def algorithms(collective: str = "allreduce", ranks: int | None = None) -> list[str]:
     """Names of the algorithms of a collective, for `force_algorithm`.
 
-    With `ranks`, only those that run with so many ranks.
+    With `ranks`, only the algorithms that run on this number of ranks.
     """
     names = [each["name"] for each in _core.algorithms() if each["collective"] == collective]
     if ranks is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The arrays of a call: what is given, and new ones for results."""
+"""The arrays of a call: the caller's, and new ones for results."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ AnyOp = str | Operation
 
 
 class Op(Operation):
-    """An operation by a function in Python, for `op` of any reduction.
+    """An operation that a Python function performs, for `op` of any reduction.
 
     function(lower, higher): two arrays of the same length, in one dimension.  It either changes
     `higher` to the result, or returns the result, as NumPy's functions do (`Op(np.hypot)`); `lower`

@@ -89,8 +89,8 @@ class Parts:
         """Puts the ranks' arrays one after another; every rank gets them all.
 
         send: n elements.  recv: size * n elements, those of rank r from r * n on; without it, a new
-        array of shape (size, *send.shape).  IN_PLACE: this rank's part already lies there.
-        Returns recv.
+        array of shape (size, *send.shape).  IN_PLACE: this rank's part is already there.  Returns
+        recv.
         """
         recv = self._gathered(send, recv)
         self._core.play("allgather", given(send), recv, "sum", 0, timeout)
@@ -207,7 +207,7 @@ class Parts:
             return np.empty(whole.shape[1:], whole.dtype)
         return np.empty(whole.size // self.size, whole.dtype)
 
-    # What receives, and what of it is the result.
+    # The receive buffer, and the part of it that is the result.
     def _scattered(self, send: AnyArray | InPlace, recv: Any) -> tuple[Any, Any]:
         if recv is None:
             recv = self._part_of(send)

@@ -196,8 +196,8 @@ def measure_point(
     clock: Clock,
     link: Link | None,
 ) -> list[dict[str, Any]]:
-    """A row for each algorithm.  Collective.  A communicator of its own knows of no other
-    arrivals than those of this point."""
+    """A row for each algorithm.  Collective.  A separate communicator has only the arrivals of this
+    point."""
     before = skew.seconds + EXTRA if compute is None else compute
     calls = iterations or skew.usual_calls(before + skew.seconds)
     with comm.dup() as fresh:

@@ -30,12 +30,12 @@ Row = dict[str, Any]
 class Cell:
     text: str
     better: bool = False
-    """Than what it is compared with; the paper has it in bold."""
+    """Better than the reference; bold in the paper."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Lines of cells under a head; the first cell of each says what it is of."""
+    """Lines of cells under a head; the first cell of each is its label."""
 
     title: str
     head: list[str]
@@ -128,7 +128,7 @@ def _head(first: str, delays: list[float]) -> list[str]:
 
 
 def _ms(microseconds: float | None) -> str:
-    """With as many digits as the paper has, and more of what is short."""
+    """With as many digits as in the paper, and more for short times."""
     if microseconds is None:
         return NONE
     ms = microseconds * 1e-3

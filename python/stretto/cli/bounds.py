@@ -2,9 +2,9 @@
 """Lower bounds for every allreduce, if ranks arrive at different times.
 
 Bounds of a network in which nothing is sent to a rank that has not come are those of `stretto
-simulate` (src/simulate/lower_bound.hpp).  In truth its host takes in what comes for it, as far as
-TCP and rings have room: `buffered`.  Then what early ranks have put together may be there when the
-last comes, which has nothing to receive any more, and
+simulate` (src/simulate/lower_bound.hpp).  In reality its host receives data for it, as far as TCP
+and rings have room: `buffered`.  Then the results of early ranks may be there when the last rank
+arrives, which has nothing to receive any more, and
 
 - of L ranks that come at a time t or later, L - 1 must send something that another adds, and P - 1
   hear the result, all after t: (L + P - 2) vectors, between t and the finishes;
@@ -49,7 +49,7 @@ def elapsed_bound(arrival: np.ndarray, size: int, link: Link) -> float:
 
 
 def buffered_bound(arrival: np.ndarray, size: int, link: Link) -> float:
-    """The same if hosts take in what comes for a rank before it has come."""
+    """The same if hosts receive data for a rank before it arrives."""
     ranks = len(arrival)
     if ranks == 1:
         return 0.0

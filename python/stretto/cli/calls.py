@@ -60,7 +60,8 @@ class Noted:
 
 @dataclass(frozen=True)
 class Site:
-    """Calls that a program makes at one place, as far as the library can tell, of all ranks."""
+    """Calls that a program makes at one place, as far as the library can distinguish them, of all
+    ranks."""
 
     key: tuple[Any, ...]
     ranks: list[Noted]
@@ -85,7 +86,7 @@ class Site:
         return min(each.kind["complete"] for each in self.ranks)
 
     def lateness(self) -> list[Lateness] | None:
-        """None if there is no call to look at, or nobody to compare with."""
+        """None if there is no call, or no other rank to compare with."""
         comparable = self.clocks_known and len(self.ranks) > 1
         if not self.numbers or not comparable:
             return None
@@ -94,7 +95,7 @@ class Site:
         return of_ranks(self.came, self.left, waits_for)
 
     def held_up(self) -> float:
-        """All that could be gained, in seconds: what sites are put in order by."""
+        """The possible gain in seconds, by which sites are sorted."""
         return sum(each.held_up for each in self.lateness() or ()) * self.calls
 
 
@@ -116,7 +117,7 @@ def read_folder(folder: str, job: str | None = None) -> list[dict[str, Any]]:
 
 
 def sites(ranks: list[dict[str, Any]]) -> list[Site]:
-    """Of what the ranks noted; the site at which most time could be gained first."""
+    """The sites in the ranks' records, with the largest possible gain first."""
     noted: dict[tuple[Any, ...], list[Noted]] = {}
     for about in ranks:
         for kind in about["kinds"]:

@@ -25,7 +25,7 @@ DTYPES = {
     "int8": 1, "int16": 2, "int32": 4, "int64": 8,
     "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1,
 }  # fmt: skip
-# Those whose results are the same in whatever order operands are put together.
+# Operations whose results are the same for every order of operands.
 EXACT = tuple(name for name in DTYPES if "int" in name or name == "bool")
 MOST_RANKS = 64  # up to here properties are looked at
 
@@ -83,7 +83,7 @@ def choose(texts: tuple[str, ...], collective: str | None) -> list[Choice]:
         if not matching:
             names = ", ".join(dict.fromkeys(each["name"] for each in known))
             raise click.UsageError(f"there is no algorithm '{name}'; there are {names}")
-        # Of several collectives that have the name, those whose algorithm has the parameters.
+        # Of several collectives with this name, those whose algorithm has the parameters.
         able = [each for each in matching if each.given().keys() <= each.parameters()]
         choices += able or matching
     return choices
@@ -91,7 +91,7 @@ def choose(texts: tuple[str, ...], collective: str | None) -> list[Choice]:
 
 @dataclass(frozen=True)
 class Named:
-    """A schedule with what the user called it."""
+    """A schedule with the name that the user gave."""
 
     collective: str
     text: str
@@ -105,7 +105,8 @@ def schedule_of(
     root: int,
     hosts: _core.Topology = NOWHERE,
 ) -> Named:
-    """Of an algorithm for so many ranks on these hosts; or of a JSON file, which has its own."""
+    """The schedule of an algorithm for this many ranks on these hosts, or of a JSON file, which has
+    its own."""
     if text.endswith(".json"):
         schedule = read_schedule(Path(text))
         return Named(schedule.collective, Path(text).stem, schedule)

@@ -14,7 +14,7 @@ SYSTEM = Path("/sys/devices/system")
 
 
 def allowed_cores() -> list[int] | None:
-    """The cores that this process may use; None where the system does not tell (a sandbox may
+    """The cores that this process may use; None if the system does not report them (a sandbox may
     forbid sched_getaffinity)."""
     try:
         return sorted(os.sched_getaffinity(0))
@@ -30,7 +30,7 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def topology(cores: list[int], system: Path = SYSTEM) -> dict[str, Any]:
-    """How these cores hang together; a number that the kernel does not tell is None."""
+    """The topology of these cores; a number that the kernel does not report is None."""
     near = [system / "cpu" / f"cpu{core}" / "topology" for core in cores]
     packages = {text(each / "physical_package_id") for each in near} - {""}
     siblings = {text(each / "thread_siblings_list") for each in near} - {""}

@@ -62,7 +62,7 @@ def draw(
     if output:
         check_name(output)
     if not as_json:
-        drawing.pyplot()  # or it says what is missing, before any work
+        drawing.pyplot()  # or ends with the missing package, before any work
     count = model.sharing.ranks(ranks, 4)
     named = [model.schedule(text, collective, count, root) for text in schedules]
     for what in named:
@@ -130,7 +130,7 @@ def title(what: Named, timeline: dict[str, Any], where: str) -> str:
 
 
 def plain(timeline: dict[str, Any]) -> dict[str, Any]:
-    """For JSON; what is busy by kind."""
+    """For JSON: busy time by kind."""
     if "occupancy" not in timeline:
         return timeline
     kinds = ("received_to_reduce", "received_as_it_is", "reducing")

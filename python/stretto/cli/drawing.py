@@ -37,7 +37,7 @@ FONT = 8.0  # points
 
 @dataclass(frozen=True)
 class Panel:
-    """A schedule to draw: its timeline (events and finish) and who arrives when."""
+    """A schedule to draw: its timeline (events and finish) and the arrivals."""
 
     title: str
     ranks: int
@@ -45,7 +45,7 @@ class Panel:
     arrivals: list[float]
     timeline: dict[str, Any]
     hosts: list[int] = field(default_factory=list)
-    """Of each rank; none if nobody shares one."""
+    """The host of each rank; none if no two ranks share one."""
 
 
 def pyplot() -> tuple[Any, Any]:
@@ -63,7 +63,7 @@ def pyplot() -> tuple[Any, Any]:
 
 
 def check_name(path: str) -> None:
-    """Of a picture; what cannot be one ends the command before any work."""
+    """The format of a picture; an unknown one ends the command before any work."""
     if not path.lower().endswith(FORMATS):
         raise click.UsageError(f"'{path}': the picture ends in {', '.join(FORMATS)}")
     folder = Path(path).parent

@@ -25,7 +25,7 @@ Case = tuple[Choice, int, int]  # with the number of ranks, and the root
 
 
 def foresee(cases: Iterable[Case], work: Work, bytes_per_move: int) -> None:
-    """Says how long `work` on all of these takes, if that is long.
+    """Prints how long `work` on all of these takes, if that is long.
 
     Memory grows with what is moved: blocks, of all ranks together.  How that grows with the number
     of ranks is seen at 64 and 128 of them; and how time does, at as many as take a moment.

@@ -45,7 +45,7 @@ MOST_RANKS = 1024
 @click.option(
     "--collective", type=click.Choice(COLLECTIVES), default="allreduce", show_default=True
 )
-@click.option("--cores", type=click.IntRange(1), help="For all ranks.  [default: those there are]")
+@click.option("--cores", type=click.IntRange(1), help="For all ranks.  [default: the present ones]")
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="float32", show_default=True)
 @click.option(
     "--in-order", is_flag=True, help="The operation does not commute: operands stay in order."
@@ -142,8 +142,8 @@ def profile_of_environment() -> str | None:
 
 
 def print_candidates(result: dict[str, Any]) -> None:
-    """First what can serve, the cheapest first; then what cannot.  Corrected: by measured calls;
-    with a star those of this algorithm, else what others have in common."""
+    """First the algorithms that can run, the cheapest first; then the others.  Corrected: by
+    measured calls; with a star those of this algorithm, else what others have in common."""
     able = [each for each in result["candidates"] if not each["excluded"]]
     corrected = any(each["corrected_seconds"] is not None for each in able)
     shown = table(

@@ -12,7 +12,7 @@ def groups_of(ranks: int, which: str | None) -> list[list[int]]:
     """The orders of the factors; one rank has the group without factors.
 
     cyclic: one factor.  primes: one for each prime, the smallest first.  all: every product, in
-    every order of its factors, which differ in who talks to whom.
+    every order of its factors, which differ in the pairs of ranks that communicate.
     """
     if ranks == 1:
         return [[]]

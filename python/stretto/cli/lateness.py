@@ -24,7 +24,7 @@ class Lateness:
     """Of one rank.  Seconds, of waiting, working and holding up for one call on the average."""
 
     last: int
-    """Calls to which nobody came later."""
+    """Calls at which no rank came later."""
     late_p50: float
     """After the first rank to come, as these percentiles."""
     late_p90: float
@@ -32,7 +32,8 @@ class Lateness:
     trend: float | None
     """Median of the last quarter of the calls less that of the first; None: too few calls."""
     waiting: float
-    """From coming until the last of those has come that it waits for, or leaving before."""
+    """From the arrival of a rank until the last rank that it waits for has come, or until it
+    leaves."""
     working: float
     """The rest of the call."""
     held_up: float
@@ -46,7 +47,7 @@ def late_by(came: Times) -> Times:
 
 
 def needs(collective: str, ranks: int, root: int | None) -> Needs:
-    """Who, a row, waits for whom, a column; a root that is not known is None."""
+    """Which rank (row) waits for which (column); a root that is not known is None."""
     if collective not in FROM_ROOT + TO_ROOT:
         return np.ones((ranks, ranks), np.bool_)
     made = np.zeros((ranks, ranks), np.bool_)
@@ -59,7 +60,7 @@ def of_ranks(came: Times, left: Times, waits_for: Needs) -> list[Lateness]:
     """By rank; there must be a call."""
     late = late_by(came)
     last = came.argmax(axis=1)
-    # Who waits for nobody waits for itself, which has come.
+    # A rank that waits for no other waits for itself, which has come.
     latest = np.stack(
         [came[:, row | (np.arange(len(row)) == rank)].max(axis=1)
          for rank, row in enumerate(waits_for)], axis=1,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from stretto.cli.cpus import allowed_cores
 from stretto.cli.jobs import Job, forward_death
 
-# What launchers tell a process of its rank and of the number of ranks.
+# The variables by which launchers give a process its rank and the number of ranks.
 LAUNCHERS = (
     ("STRETTO_RANK", "STRETTO_SIZE"),
     ("RANK", "WORLD_SIZE"),

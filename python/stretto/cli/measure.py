@@ -89,7 +89,7 @@ class Bench:
         begin = comm.rank * self.part
         self._in_place, self._prepared = in_place, False
         self._right: np.ndarray | None = None
-        # The arrays of the call, and what of them is read and written.
+        # The arrays of the call, and the parts that are read and written.
         self._send = self._recv = None
         if not in_place:
             self._send = self._new(elements[gives]) if gives != "nothing" else None
@@ -115,7 +115,7 @@ class Bench:
         return (case.collective, self._send, self._recv, case.op, 0)
 
     def chosen(self, algorithm: str | None = None) -> str:
-        """The algorithm that serves if this one, or the case's, is asked for."""
+        """The algorithm that runs if this one, or the case's, is forced."""
         case, comm = self._case, self._comm
         comm.force_algorithm(algorithm or case.algorithm)
         count = self.part if case.collective != "barrier" else 0

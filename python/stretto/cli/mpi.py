@@ -140,7 +140,8 @@ def find_library() -> str:
 
 
 def preloaded(library: str, others: str) -> str:
-    """Before the others, since whoever comes first serves a call; but ASan's comes first itself."""
+    """Before the others, since the first library handles a call; but ASan's run-time library has to
+    come before it."""
     words = [word for word in SEPARATORS.split(others) if word]
     if library in words:
         return others
@@ -231,7 +232,7 @@ def handing_on(command: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
 
 
 def variables(words: list[str] | tuple[str, ...]) -> Iterator[tuple[str, str, str | None]]:
-    """What a launcher is told of variables: its option as it stands there, the name, the value."""
+    """A variable passed by a launcher's option: the option as written, the name, the value."""
     for at, (option, word) in enumerate(zip(words, words[1:], strict=False)):
         if option == "-x":  # Open MPI: -x NAME, -x NAME=VALUE
             name, equals, value = word.partition("=")
@@ -241,7 +242,7 @@ def variables(words: list[str] | tuple[str, ...]) -> Iterator[tuple[str, str, st
 
 
 def refuse_contradictions(command: tuple[str, ...], changes: dict[str, str]) -> None:
-    """A launcher's own value of a variable would undo, for the programs, what is set here."""
+    """A launcher's own value of a variable would override the value that is set here."""
     for option, name, value in variables(command):
         if value is None or name not in changes or value == changes[name]:
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The model of a network that `simulate` and `draw` play schedules in, and who is late in it."""
+"""The network model in which `simulate` and `draw` play schedules, and the late ranks."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Model:
         return {**result, "finish": finish}
 
     def bound(self, named: Named) -> dict[str, float] | None:
-        """What no allreduce can beat, seconds; none for what it does not hold for."""
+        """The lower bound of every allreduce, in seconds; none if it does not hold."""
         if named.collective != "allreduce" or self.mode == "eager":
             return None
         arrivals = self.arrivals(named.schedule.ranks)

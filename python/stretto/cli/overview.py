@@ -42,7 +42,7 @@ def paint(axes: Any, panel: Panel, time: Time) -> None:
         shares[:, :, None] * (ink(colour) - ink(PAPER))
         for shares, colour in ((to_reduce, TO_REDUCE), (as_it_is, AS_IT_IS))
     )
-    # Grey as long as somebody has not come and nothing comes for the others.
+    # Grey while a rank has not come and nothing arrives for the others.
     end = panel.timeline["makespan"]
     away = np.maximum.reduceat(panel.arrivals, first_ranks(panel.ranks, rows))
     late = (np.arange(columns) + 1) * end / columns <= away[:, None]

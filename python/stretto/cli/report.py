@@ -22,7 +22,7 @@ SHOWN = 5
 @click.option("--top", type=click.IntRange(1), default=SHOWN, show_default=True,
               help="How many call sites to show.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, of all call sites.")
-@click.option("--plot", metavar="FILE", help="Draw those that are shown (.png, .svg or .pdf).")
+@click.option("--plot", metavar="FILE", help="Draw the shown sites (.png, .svg or .pdf).")
 @click.option("--job", metavar="ID", help="Which, if the folder has reports of several.")
 def report(folder: str, top: int, as_json: bool, plot: str | None, job: str | None) -> None:
     """Shows which ranks come late to which calls, and what it costs the others.
@@ -58,7 +58,7 @@ def show_folder(folder: str) -> None:
 
 
 def show(ranks: list[dict[str, Any]], found: list[Site], top: int) -> None:
-    """Tables, and what a reader should know of them."""
+    """Tables, and notes on them."""
     if not found:
         click.echo("no blocking calls of two and more ranks")
     for each in found[:top]:

@@ -28,7 +28,7 @@ def algorithm(row: dict[str, Any]) -> str:
 
 
 def number(field: str, width: int, digits: int, head: str, unit: float = 1.0) -> Column:
-    """Of what is not known there is a dash."""
+    """A dash stands for unknown values."""
 
     def cell(row: dict[str, Any]) -> str:
         return "–" if row[field] is None else f"{row[field] / unit:,.{digits}f}"

@@ -41,7 +41,7 @@ def run(
     report: bool,
     command: tuple[str, ...],
 ) -> None:
-    """Runs COMMAND as so many ranks of one job.
+    """Runs COMMAND as N ranks of one job.
 
     \b
     stretto run -n 4 python train.py --epochs 3
@@ -67,7 +67,7 @@ def run(
 
 
 def reported(command: tuple[str, ...], options: Options) -> int:
-    """Runs it, and shows what `stretto report` says of it; also if it failed."""
+    """Runs it, and shows its `stretto report`; also if it failed."""
     with tempfile.TemporaryDirectory(prefix="stretto-report-") as folder:
         kept = os.environ.setdefault("STRETTO_REPORT", folder)
         status = launch(command, options)

@@ -21,7 +21,7 @@ RANDOM_BYTES = 32  # 64 hexadecimal digits
 @click.option("--replace", is_flag=True, help="Put a new one in place of the one that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the file.")
 def secret(file: Path | None, replace: bool, as_json: bool) -> None:
-    """Writes a new secret to FILE, which only you can read.
+    """Writes a new secret to FILE, which only its owner can read.
 
     \b
     stretto secret
@@ -78,7 +78,7 @@ def write(file: Path, replace: bool) -> bool:
 
 
 def make_folder(folder: Path) -> None:
-    """With its parents, which Path.mkdir would open to whom the umask lets in."""
+    """With its parents, which Path.mkdir would make accessible as the umask allows."""
     if not folder.exists():
         make_folder(folder.parent)
         folder.mkdir(mode=0o700)

@@ -78,7 +78,7 @@ class Sharing:
         return int(links)
 
     def describe(self, ranks: int) -> str:
-        """ " on 12 hosts in 3 racks with 2 uplinks each"; nothing if nobody shares."""
+        """ " on 12 hosts in 3 racks with 2 uplinks each"; nothing if no links are shared."""
         hosts, racks = self.hosts_of(ranks), self.racks_of(ranks)
         number = max(hosts, default=0) + 1
         text = f" on {number} {'host' if number == 1 else 'hosts'}" if hosts else ""

@@ -30,14 +30,14 @@ from stretto.communicator import Communicator
 KINDS = ("one-late", "rand-late", "moving-late", "any-late")
 # Calls to which the same rank is late in moving-late: a habit is known by then, and given up.
 STAY = 8
-# What ranks tell when half of their computation is done.
+# What ranks announce when half of their computation is done.
 ANNOUNCED = ("right", "wrong", "none")
 # Calls before those that count: after the third it begins to be decided what serves for such
 # arrivals (docs/arrivals.md), which is planned after the fourth.
 REHEARSALS = 5
 BUDGET = 2.0  # seconds per size and algorithm, unless --iters says otherwise
 FEWEST, MOST = 5, 256
-CLOCK_PATIENCE = 10.0  # seconds until hosts know what their clocks are apart
+CLOCK_PATIENCE = 10.0  # seconds until hosts know their clock offsets
 LEAD = 2e-3  # until a moment that hosts agreed on has been heard of by all
 
 
@@ -62,7 +62,7 @@ class Skew:
         return late
 
     def usual_calls(self, seconds: float) -> int:
-        """How many calls of so many seconds are made, if nobody says how many."""
+        """The default number of calls that take this many seconds."""
         fewest = 3 * STAY if self.kind == "moving-late" else FEWEST
         return int(np.clip(BUDGET / max(seconds, 1e-4), fewest, MOST))
 
@@ -94,7 +94,7 @@ SKEW = Unit("skew", parse_skew)
 
 
 class Clock(NamedTuple):
-    """By what ranks come to a call."""
+    """The clock by which ranks arrive at a call."""
 
     common: bool
     """Whether it is one for all; else each has its own, which begins when a barrier ends."""
@@ -103,7 +103,7 @@ class Clock(NamedTuple):
 
 
 def clock_of(comm: Communicator) -> Clock:
-    """Collective.  Between hosts it waits until they know what their clocks are apart."""
+    """Collective.  Between hosts it waits until the clock offsets are known."""
     if hosts_of(comm) == 1:
         return Clock(True, 0.0)
     until = time.monotonic() + CLOCK_PATIENCE
@@ -121,7 +121,7 @@ class Late(NamedTuple):
     """The calls of one algorithm."""
 
     arrival: np.ndarray
-    """Seconds after those without delay, by rank (row) and call (column)."""
+    """Seconds after the ranks without delay, by rank (row) and call (column)."""
     finish: np.ndarray
     wrong: int
     """Elements, on all ranks and in all calls."""

@@ -115,7 +115,8 @@ def remarks(traces: list[Trace], alignments: dict[int, Alignment]) -> list[str]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @job_option
 def show(folder: str, as_json: bool, job: str | None) -> None:
-    """Tells how long each rank was in calls of the job's communicator, and for whom it waited."""
+    """Shows how long each rank was in calls of the job's communicator, and for which rank it
+    waited."""
     traces = read_folder(folder, job)
     alignments = align(traces)
     rows = [summary(each) for each in traces]
@@ -181,8 +182,8 @@ def linked(trace: Trace, what: str) -> int:
 def draw(folder: str, output: str, call: int | None, job: str | None) -> None:
     """Draws one blocking call of the job's communicator over all ranks.
 
-    Ranks down, time across: when each came, what it sent, received and reduced, and for whom it
-    waited.
+    Ranks down, time across: when each came, its sends, receives and reductions, and for which rank
+    it waited.
     """
     check_name(output)
     traces = read_folder(folder, job)

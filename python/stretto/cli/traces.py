@@ -108,17 +108,17 @@ def missing(traces: list[Trace]) -> list[int]:
 
 @dataclass(frozen=True)
 class Alignment:
-    """How a clock is brought to that of the first trace: what is added to it, in nanoseconds."""
+    """The offset of a clock to that of the first trace, in nanoseconds."""
 
     offset: int
     error: int | None
-    """It may be wrong by so much; None: nobody knows."""
+    """Its largest error; None: not known."""
     how: str
     """"same clock", "measured" by the ranks, "calls" that bound it, or "unknown"."""
 
 
 def align(traces: list[Trace]) -> dict[int, Alignment]:
-    """Brings all events to the clock of the first trace; how, by rank.
+    """Converts all events to the clock of the first trace; returns the alignment of each rank.
 
     Ranks of one host share a clock.  For others the ranks have measured what their clocks are
     apart, and each call that nobody leaves before all have entered bounds it: an end on one host is

@@ -33,7 +33,7 @@ def checks(cores: list[int]) -> list[Check]:
     """In the order in which a job needs them; it ends at the first without which there is none."""
     trial = _Trial(cores)
     steps = (
-        ("join", trial.join, "what a sandbox or container must allow: Unix sockets, memfd_create"),
+        ("join", trial.join, "a sandbox or container must allow this: Unix sockets, memfd_create"),
         ("collective", trial.collective, "please report it with the output of `stretto info`"),
         ("shared buffers", trial.shared, "allow more address space (ulimit -v)"),
         ("memory probe", trial.probe, None),
@@ -70,7 +70,7 @@ def _barrier() -> Check:
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Both ranks are here, so nobody needs to wait long.  What cannot be read stays as it is."""
+    """Both ranks are here, so no rank needs to wait long.  Malformed settings stay as they are."""
     ours = ("STRETTO_INIT_TIMEOUT", "STRETTO_TIMEOUT")
     good = [each.name for each in stretto.settings() if each.name in ours and not each.error]
     before = {name: os.environ.get(name) for name in good}
@@ -86,7 +86,7 @@ def _patience() -> Iterator[None]:
 
 
 class _Trial:
-    """Each step says what it found, or raises an error of Stretto."""
+    """Each step returns its finding, or raises an error of Stretto."""
 
     def __init__(self, cores: list[int]):
         self._cores = cores

@@ -22,7 +22,7 @@ from stretto.cli.tables import console, table, write_json
 from stretto.cli.tuning import Row, Tuner
 from stretto.cli.units import SIZES, show_seconds, show_size
 
-KIND = ("collective", "ranks", "hosts", "host_of")  # by which profiles tell calls apart
+KIND = ("collective", "ranks", "hosts", "host_of")  # the keys that identify calls in profiles
 
 
 @click.command()
@@ -56,9 +56,9 @@ KIND = ("collective", "ranks", "hosts", "host_of")  # by which profiles tell cal
     type=click.FloatRange(0, 1000),
     default=0.5,
     show_default=True,
-    help="Time also ranks that come late by up to so many times what the call takes; 0: do not.",
+    help="Also time calls with ranks late by up to this multiple of the call's time; 0: do not.",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, help="Of who comes how late.")
+@click.option("--seed", type=click.IntRange(0), default=1, help="The seed of the random delays.")
 @click.option(
     "-o",
     "--output",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The ranks of `stretto tune`: they time the algorithms with close prices, in turns.
 
-All ranks measure alike.  How long that goes on is a matter of time, which each sees for itself; so
-rank 0 decides, and tells the others.
+All ranks measure alike.  When to stop depends on time, which each rank measures for itself; so rank
+0 decides, and broadcasts the decision.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIXED = 16 << 10  # bytes that take as long as what a call takes without any, or
 
 @dataclass
 class Row:
-    """One size: which algorithms were timed, and what they took, in seconds."""
+    """One size: the timed algorithms, and their times in seconds."""
 
     call: dict[str, Any]
     """As profiles tell calls apart, with `bytes` and `algorithms`, the choice first."""
@@ -137,7 +137,7 @@ class Tuner:
         row.times.setdefault(name, []).extend(1e-6 * slowest)
         if self._skew <= 0:
             return
-        # The same on all ranks, as what the slowest one took is.
+        # The same on all ranks, as the time of the slowest is.
         usual = float(np.median(row.times[row.chosen]))
         late = np.random.default_rng(seed).uniform(0, self._skew * usual, (self._comm.size, CALLS))
         one_clock = row.call["hosts"] == 1

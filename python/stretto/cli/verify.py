@@ -26,7 +26,7 @@ PROPERTIES = ("order_preserving", "consistent", "canonical")
 
 @click.command()
 @click.argument("algorithms", nargs=-1)
-@click.option("--ranks", type=RANKS, help="Numbers of ranks.  [default: those of --hosts, or 1:64]")
+@click.option("--ranks", type=RANKS, help="Numbers of ranks.  [default: that of --hosts, or 1:64]")
 @hosts_option("Which ranks share a host; all: every shape, neighbours sharing one or dealt out")
 @collective_option
 @click.option(

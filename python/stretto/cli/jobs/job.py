@@ -67,7 +67,7 @@ class Job:
             self._drain()
         finally:
             if self._status or self._alive:
-                # Also what ranks that have ended left behind.
+                # Also processes that ended ranks have left behind.
                 for rank in range(len(self._processes)):
                     self._signal(rank, signal.SIGKILL)
             for rank in self._alive:
@@ -111,7 +111,7 @@ class Job:
                 self._signal(rank, signal.SIGKILL)
 
     def _read(self, stream: BinaryIO, rank: int, target: object) -> bool:
-        """Passes on what there is; False at the end of the stream, or when there is nothing."""
+        """Passes on the available bytes; False at the end of the stream, or if there are none."""
         try:
             data = os.read(stream.fileno(), 1 << 16)
         except BlockingIOError:

@@ -19,7 +19,7 @@ class LinePrinter:
         self._rest: dict[tuple[int, TextIO], bytes] = {}
 
     def feed(self, rank: int, target: TextIO, data: bytes) -> bool:
-        """Prints the lines that are complete and keeps the rest; False if nobody reads them."""
+        """Prints the complete lines and keeps the rest; False if the output has no reader."""
         data = self._rest.pop((rank, target), b"") + data
         whole, newline, rest = data.rpartition(b"\n")
         if rest:
@@ -43,7 +43,7 @@ class LinePrinter:
 
 
 def _write(target: TextIO, data: bytes) -> bool:
-    """All of it, whatever kind of stream it is; False if its reader is gone."""
+    """Writes all of it, to any kind of stream; False if its reader is gone."""
     rest = memoryview(data)
     try:
         target.flush()
