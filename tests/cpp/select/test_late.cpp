@@ -319,7 +319,7 @@ TEST_CASE("who is late to a call is known when the others have come, and some ti
     const Election election{2, 0.01};
     const Elected call = elected({0.5, 0.1, 0.102, 0.7, 0.3}, election);
     CHECK(call.late);
-    const double known = 0.3 + 0.01 + kElected;
+    const double known = 0.3 + 0.01 + kElectedSeconds;
     const Arrivals begin = {0, 0, 0, 0.5 - known, 0.7 - known};
     for (std::size_t position = 0; position < begin.size(); ++position)
         CHECK(call.begin[position] == doctest::Approx(begin[position]));
@@ -328,7 +328,7 @@ TEST_CASE("who is late to a call is known when the others have come, and some ti
     const Elected together = elected({0.004, 0, 0.009, 0.001, 0.002}, election);
     CHECK(!together.late);
     CHECK(together.begin == Arrivals(5, 0));
-    CHECK(together.waited == doctest::Approx(0.009 + kElected - 0.016 / 5));
+    CHECK(together.waited == doctest::Approx(0.009 + kElectedSeconds - 0.016 / 5));
 }
 
 TEST_CASE("those who are late are told by a gap, and never more than half of all") {
