@@ -167,7 +167,7 @@ def _faults(add: Add) -> None:
 
     for name, text in (
         ("freeze", "Stops all processes of hosts at once."),
-        ("thaw", "Lets frozen hosts go on."),
+        ("thaw", "Lets frozen hosts continue."),
         ("kill", "Ends all processes of hosts at once."),
     ):
         command = add(name, text, f"{name} h3")
@@ -176,5 +176,5 @@ def _faults(add: Add) -> None:
             command.add_argument(
                 "--power",
                 action="store_true",
-                help="as if it lost power: its link is cut first, so that nobody hears of the end",
+                help="like a loss of power: cut its link first, so that no peer sees the end",
             )

@@ -86,8 +86,8 @@ class Cluster:
         process = self.hosts[number - 1]
         if not process.alive():
             raise LabError(
-                f"h{number} of cluster '{self.name}' is gone: somebody has ended its process 1; "
-                f"start afresh with `lab/cluster down --name {self.name}` and up"
+                f"h{number} of cluster '{self.name}' does not exist: its process 1 has ended; "
+                f"start again with `lab/cluster down --name {self.name}` and up"
             )
         return process.pid
 

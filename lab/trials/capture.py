@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records what is sent to a host, as anybody on its network can."""
+"""Records the packets to a host, as every machine on its network can."""
 
 from __future__ import annotations
 

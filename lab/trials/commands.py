@@ -155,6 +155,6 @@ def _line(seed: int, kind: str, trial: Trial, verdict: Verdict, seconds: float) 
     slowest = f", last error after {verdict.slowest_error:.2f} s" if verdict.errors else ""
     return (
         f"{seed:4} {verdict.ranks:2} ranks on {','.join(map(str, trial.shape.hosts))}: {done}: "
-        f"{verdict.went_on} go on, {verdict.left_out} are told that they do not{slowest} "
+        f"{verdict.went_on} ranks continue, {verdict.left_out} are excluded{slowest} "
         f"({seconds:.1f} s)"
     )

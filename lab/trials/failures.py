@@ -107,7 +107,7 @@ def play(ground: Ground, seed: int, kind: str) -> Trial:
 
 
 def _two(chance: random.Random, trial: Trial) -> None:
-    """The second before anybody has noticed the first, while they shrink, or when they go on."""
+    """The second failure: before a rank has detected the first, during the shrink, or after."""
     for each in chance.sample(list(RUNNING.values()), 2):
         trial.crew.listen(chance.uniform(0, 2 * trial.ground.deadlines.peer))
         each(chance, trial)

@@ -123,7 +123,7 @@ def _judge_who_goes_on(trial: Trial) -> None:
         return
     going = {rank.rank for rank in trial.crew if rank.said("ended")}
     if not going:
-        trial.complaints.append(f"nobody goes on, and {sorted(able[0])} could")
+        trial.complaints.append(f"no rank continues, but {sorted(able[0])} could")
     elif trial.exact and len(trial.candidates) == 1 and not able[0] <= going:
         missing = sorted(able[0] - going)
-        trial.complaints.append(f"ranks {missing} do not go on with {sorted(going)}")
+        trial.complaints.append(f"ranks {missing} do not continue with {sorted(going)}")

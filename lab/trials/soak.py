@@ -28,7 +28,7 @@ EXAMPLES = """\
 example, as root:
   lab/soak --calls 1000 --hosts 5
 
-What was seen is told as JSON.  The exit status is 0 if every result was right and nothing hung.
+Prints the results as JSON.  The exit status is 0 if every result was right and nothing hung.
 """
 TOLD_EVERY = 10.0  # seconds, of progress
 LAST_WORDS = 15.0  # seconds for the others to say how a call failed

@@ -59,7 +59,7 @@ def play(ground: Ground, seed: int, tallies: dict[str, Tally]) -> Trial:
         trial.see_to_the_end()
     told = [rank for rank in crew if re.search(REFUSAL, rank.errors)]
     if not told:
-        trial.complaints.append("no rank has told of strangers")
+        trial.complaints.append("no rank has reported a refusal")
     for rank in crew:
         trial.complaints += _logged_twice(rank)
         rank.errors = re.sub(REFUSAL + ".*\n", "", rank.errors)
@@ -109,4 +109,4 @@ def _logged_twice(rank: Rank) -> list[str]:
     told = collections.Counter(
         (where, re.sub(r"\d+", "N", why)) for where, why in re.findall(REFUSAL, rank.errors)
     )
-    return [f"{where} has told {n} times: {why}" for (where, why), n in told.items() if n > 1]
+    return [f"{where} has reported {n} times: {why}" for (where, why), n in told.items() if n > 1]

@@ -111,7 +111,7 @@ class Trial:
     # ---- waiting; False if it was in vain, which is a hang
 
     def within(self, what: str, until: Callable[[], bool]) -> bool:
-        """All that ranks do unless they are hindered."""
+        """Waits for what ranks do without a failure."""
         return self._within(
             self.ground.deadlines.starting + self.ground.deadlines.running, what, until
         )
@@ -128,7 +128,7 @@ class Trial:
         once = max(deadlines.running, deadlines.starting) + deadlines.call
         return self._within(
             once * max(1, len(self.world.done)),
-            "goes on or gives up",
+            "continues or gives up",
             lambda: all(map(self._is_settled, filter(self.world.fit, self.crew))),
         )
 
@@ -137,7 +137,7 @@ class Trial:
         thawed = [rank for rank in self.crew if rank.host in self.world.thawed_at]
         return self._within(
             2 * self.ground.deadlines.running,
-            "is told after it thawed",
+            "gets an error after it thawed",
             lambda: all(rank.killed or self._is_settled(rank) for rank in thawed),
         )
 
@@ -146,7 +146,7 @@ class Trial:
         self.crew.stop()
         return self._within(
             2 * self.ground.deadlines.running,
-            "ends when it is told to",
+            "ends after the signal to stop",
             lambda: all(rank.ended for rank in self.crew),
         )
 

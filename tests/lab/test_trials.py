@@ -92,7 +92,7 @@ def test_nothing_is_amiss_when_all_is_as_it_should_be():
         ("shrunk", "2 shrunk|11.5|2,3|7|7", "without a majority"),
         ("shrunk", "2 shrunk|11.5|0,1,2|7|7", "split brain: at the end"),
         ("shrunk", "2 shrunk|11.5|0,1,2,3|6|7", "repeat different calls"),
-        ("ended", "2 outside|13|7|shrink|peer failed|excluded", "ranks [2] do not go on"),
+        ("ended", "2 outside|13|7|shrink|peer failed|excluded", "ranks [2] do not continue"),
     ],
 )
 def test_what_is_amiss_is_noticed(what, becomes, complaint):
