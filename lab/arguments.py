@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of `lab/cluster`, as people type them."""
+"""The command line of `lab/cluster`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ examples, as root:
   lab/cluster link h3 slow 100mbit                  while a job runs; then cut, restore, drop 2
   lab/cluster split 1-3 4-8                         and heal
   lab/cluster freeze h5                             and thaw; or kill h5
-  lab/cluster down                                  leaves nothing
+  lab/cluster down                                  removes everything
 
 docs/lab.md has the picture and the limits.
 """
@@ -33,8 +33,8 @@ def parser() -> argparse.ArgumentParser:
     """Of the whole command; `command_name` says which one it is."""
     made = argparse.ArgumentParser(
         prog="lab/cluster",
-        description="A cluster of hosts on this machine, made of namespaces, with links that are "
-        "as slow, late or broken as you say.",
+        description="A cluster of hosts on this machine, made of namespaces, with links "
+        "whose rate, delay and faults you set.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -66,61 +66,69 @@ def parser() -> argparse.ArgumentParser:
 def _lifetime(add: Add) -> None:
     up = add(
         "up",
-        "Makes a cluster. Its links are as fast as the machine if nothing is said.",
+        "Makes a cluster. Without --rate, its links are as fast as the machine.",
         "up 4",
         "up 16 --rate 1gbit --delay 30us",
         "up 8 --rate 10gbit --delay 30us --dilate 400 --name slow",
         "up 4 --rate 1gbit --delay 30us --jitter 2ms --mtu 9000",
     )
-    up.add_argument("hosts", type=int, metavar="N", help=f"how many hosts, 1 to {MOST_HOSTS}")
-    up.add_argument("--rate", help="of each link, each way: 1gbit, 250mbit")
-    up.add_argument("--delay", help="of each link: what a host sends arrives that much later")
+    up.add_argument("hosts", type=int, metavar="N", help=f"number of hosts, 1 to {MOST_HOSTS}")
+    up.add_argument("--rate", help="rate of each link in each direction: 1gbit, 250mbit")
+    up.add_argument("--delay", help="delay of each link in each direction: 30us, 1ms")
     up.add_argument(
-        "--jitter", help="and up to that much more by chance; flows overtake each other"
+        "--jitter", help="random delay on top, up to this time; connections overtake each other"
     )
     up.add_argument(
-        "--seed", type=at_least(0), default=1, help="of --jitter (default: %(default)s)"
+        "--seed", type=at_least(0), default=1, help="seed of --jitter (default: %(default)s)"
     )
-    up.add_argument("--mtu", type=int, metavar="BYTES", help="of each link: 9000 (default: 1500)")
+    up.add_argument("--mtu", type=int, metavar="BYTES", help="longest packet: 9000 (default: 1500)")
     up.add_argument(
         "--dilate", type=float, default=1.0, metavar="F", help="slow motion: rate / F, delays x F"
     )
-    up.add_argument("--ipv6", action="store_true", help="hosts' names stand for IPv6 addresses")
-    up.add_argument("--shm", metavar="SIZE", help="of each host's /dev/shm: 64m, 1g")
+    up.add_argument("--ipv6", action="store_true", help="host names resolve to IPv6 addresses")
+    up.add_argument("--shm", metavar="SIZE", help="size of each host's /dev/shm: 64m, 1g")
     up.add_argument("--congestion", metavar="NAME", help="TCP's congestion control: cubic, reno")
-    up.add_argument("--burst", metavar="SIZE", help="what passes unshaped after an idle gap")
-    up.add_argument("--queue", metavar="SIZE", help="what waits for a link before it is dropped")
-    up.add_argument("--quiet", action="store_true", help="say nothing")
+    up.add_argument(
+        "--burst", metavar="SIZE", help="bytes that pass at full speed after an idle gap"
+    )
+    up.add_argument("--queue", metavar="SIZE", help="bytes that a link queues before it drops")
+    up.add_argument("--quiet", action="store_true", help="print nothing")
 
     down = add(
         "down",
-        "Ends a cluster with all that runs in it. Nothing is left.",
+        "Ends a cluster and its processes, and removes its networks and mounts.",
         "down",
         "down --name slow",
         "down --all",
     )
-    down.add_argument("--all", action="store_true", help="every cluster of this machine")
+    down.add_argument("--all", action="store_true", help="all clusters of this machine")
 
 
 def _programs(add: Add) -> None:
     run = add(
         "run",
-        "Starts ranks in the hosts, in the environment of a launcher. The first that fails ends "
-        "the others,\nand its exit status is that of this command; nothing that ranks started is "
-        "left.",
+        "Starts ranks in the hosts, in the environment of a launcher. If a rank fails, the "
+        "others\nare ended, and the exit status is that of the failed rank. At the end, all "
+        "processes that\nthe ranks have started are ended too.",
         "run ./a.out",
         "run --hosts 1,3-5 --ranks-per-host 2 python train.py",
-        "run --hosts 1-4,1-4 ./a.out      ranks dealt out in turn",
+        "run --hosts 1-4,1-4 ./a.out      ranks placed in turn",
         "run --launcher torchrun --env A=B python train.py",
     )
     run.add_argument("--ranks-per-host", type=at_least(1), default=1, metavar="K")
-    run.add_argument("--hosts", default="all", help="in the order of ranks: 1,3-5 (default: all)")
-    run.add_argument("--launcher", choices=sorted(LAUNCHERS), default="stretto")
-    run.add_argument("--env", action="append", default=[], metavar="A=B", help="one more variable")
-    run.add_argument("--no-prefix", dest="prefix", action="store_false", help="output as it comes")
-    run.add_argument("--keep-going", action="store_true", help="a rank that fails ends no other")
     run.add_argument(
-        "--grace", type=float, default=5.0, metavar="SECONDS", help="from SIGTERM to SIGKILL"
+        "--hosts", default="all", help="hosts in the order of ranks: 1,3-5 (default: all)"
+    )
+    run.add_argument("--launcher", choices=sorted(LAUNCHERS), default="stretto")
+    run.add_argument("--env", action="append", default=[], metavar="A=B", help="set a variable")
+    run.add_argument(
+        "--no-prefix", dest="prefix", action="store_false", help="no rank before a line"
+    )
+    run.add_argument(
+        "--keep-going", action="store_true", help="other ranks continue after a failure"
+    )
+    run.add_argument(
+        "--grace", type=float, default=5.0, metavar="SECONDS", help="time from SIGTERM to SIGKILL"
     )
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD")
 
@@ -135,21 +143,22 @@ def _facts(add: Add) -> None:
     status = add("status", "Shows all clusters, hosts and links.", "status --json")
     probe = add(
         "probe",
-        "Measures the links. Round trips of small messages between h1 and h2, then what TCP\n"
-        "carries while every host sends to the next.",
+        "Measures the links. Round trips of small messages between h1 and h2, then the rate\n"
+        "of TCP while every host sends to the next.",
         "probe --seconds 5",
     )
-    probe.add_argument("--seconds", type=float, default=2.0, help="for each of the two")
-    check = add("check", "Says what of a lab this machine can do.", "check")
+    probe.add_argument("--seconds", type=float, default=2.0, help="time of each measurement")
+    check = add("check", "Prints which features of the lab this machine supports.", "check")
     for command in (status, probe, check):
-        command.add_argument("--json", action="store_true", help="for programs")
+        command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _faults(add: Add) -> None:
     link = add(
         "link",
-        "Changes a host's link while jobs run. It can be slow, cut (in silence: no device goes\n"
-        "down), or lose packets; both ways, and --to some hosts only. Restore undoes all of it.",
+        "Changes a host's link while jobs run. It can be slow, cut (no device goes down, so\n"
+        "programs get no error), or lose packets, in both directions, or only --to some hosts.\n"
+        "`restore` undoes all of it.",
         "link h3 slow 100mbit",
         "link h3 cut",
         "link h3 drop 2 --to 4-8",
@@ -158,7 +167,7 @@ def _faults(add: Add) -> None:
     link.add_argument("host")
     link.add_argument("action", choices=("slow", "cut", "drop", "restore"))
     link.add_argument("value", nargs="?", metavar="RATE|PERCENT")
-    link.add_argument("--to", metavar="HOSTS", help="only between the host and these")
+    link.add_argument("--to", metavar="HOSTS", help="change only the links to these hosts")
 
     split = add("split", "Cuts all links between two groups of hosts.", "split 1-3 4-8")
     split.add_argument("one", metavar="HOSTS")

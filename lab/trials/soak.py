@@ -38,30 +38,30 @@ START = 60.0  # seconds until all have joined
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="lab/soak",
-        description="Allreduces, reduces and broadcasts around the size from which arrivals are "
-        "watched, to which ranks\ncome late by chance and which some announce, rightly or wrongly, "
-        "over links that reorder what flows carry.\nEvery result is checked.",
+        description="Makes allreduces, reduces and broadcasts around the size from which arrivals "
+        "are measured. Ranks\nare late at random, and some announce their arrival, correctly or "
+        "wrongly. Messages of different\nconnections arrive in random order. Checks every result.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     number = units.at_least
     add = made.add_argument
     add("--calls", type=number(1), default=100_000, help="(default: %(default)s)")
-    add("--hosts", type=number(3), default=4, help="of the cluster (default: %(default)s)")
+    add("--hosts", type=number(3), default=4, help="hosts of the cluster (default: %(default)s)")
     add("--ranks-per-host", type=number(1), default=1, metavar="K", help="(default: %(default)s)")
-    add("--seed", type=number(0), default=1, help="of all chance (default: %(default)s)")
-    add("--late", default="8ms", metavar="TIME", help="ranks are by at most (default: %(default)s)")
+    add("--seed", type=number(0), default=1, help="of all random numbers (default: %(default)s)")
+    add("--late", default="8ms", metavar="TIME", help="the latest arrival (default: %(default)s)")
     add("--rate", default="1gbit", help="of each link (default: %(default)s)")
     add("--delay", default="30us", help="of each link (default: %(default)s)")
     add("--jitter", default="500us", help="of each link (default: %(default)s)")
     add("--mtu", type=int, metavar="BYTES", help="of each link (default: 1500)")
     add(
         "--patience", type=number(10), default=120, metavar="SECONDS",
-        help="without a call that ends: a hang (default: %(default)s)",
+        help="time without a completed call that counts as a hang (default: %(default)s)",
     )  # fmt: skip
     add(
         "--prefix", type=Path, metavar="FOLDER",
-        help="where Stretto is installed, or a build of it (default: the one in .venv)",
+        help="an installation or a build of Stretto (default: the one in .venv)",
     )  # fmt: skip
     return made
 
