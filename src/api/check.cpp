@@ -13,7 +13,7 @@ namespace stretto::api {
 
 namespace {
 
-using comm::Request;
+using calls::Request;
 using reduce::Operation;
 using schedule::Buffers;
 using schedule::Collective;

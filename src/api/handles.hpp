@@ -48,12 +48,12 @@ struct stretto_comm_s {
     stretto_comm_s *let_go_before = nullptr; // in a forked child
     std::mutex mutex;                        // of requests
     std::set<stretto_request_s *> requests;
-    stretto::comm::Stats shown; // keeps the names of the last stretto_stats alive
+    stretto::calls::Stats shown; // keeps the names of the last stretto_stats alive
 };
 
 struct stretto_request_s {
     stretto_comm_s *comm;
-    stretto::comm::Request request = {};
+    stretto::calls::Request request = {};
     bool persistent = false;
     std::uint64_t tested_since = 0;                         // and had not ended; 0: not tested
     stretto::engine::Queue::InFlightCall *flight = nullptr; // null if it is not running
@@ -149,13 +149,13 @@ inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecordBytes; // 
 
 // A request, checked as far as one rank can check it alone.  `made`: the created operation with the
 // number `op`, if there is one; the caller keeps it as long as the request.
-comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
-                      void *recv, std::size_t count, int dtype, int op, int root,
-                      const reduce::Operation *made = nullptr);
+calls::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
+                       void *recv, std::size_t count, int dtype, int op, int root,
+                       const reduce::Operation *made = nullptr);
 // The same for a collective without a root that has a count for each rank.
-comm::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
-                      void *recv, const std::size_t *counts, int dtype, int op, int root,
-                      const reduce::Operation *made = nullptr);
+calls::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,
+                       void *recv, const std::size_t *counts, int dtype, int op, int root,
+                       const reduce::Operation *made = nullptr);
 
 // ops.cpp
 using OperationPointer = std::shared_ptr<const reduce::Operation>;

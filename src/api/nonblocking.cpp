@@ -4,7 +4,7 @@
 
 #include "handles.hpp"
 
-using stretto::comm::Request;
+using stretto::calls::Request;
 using stretto::schedule::Collective;
 using namespace stretto::api;
 

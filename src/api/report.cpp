@@ -8,7 +8,7 @@
 
 using stretto::Error;
 using stretto::Status;
-using stretto::comm::Request;
+using stretto::calls::Request;
 using stretto::schedule::Collective;
 using namespace stretto::api;
 

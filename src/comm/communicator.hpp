@@ -21,14 +21,14 @@
 #include "arrival/phase.hpp"
 #include "base/memo.hpp"
 #include "base/types.hpp"
+#include "calls/call_descriptor.hpp"
+#include "calls/plan_inputs.hpp"
+#include "calls/request.hpp"
+#include "calls/shares.hpp"
 #include "comm/arrival_state.hpp"
 #include "comm/bootstrap.hpp"
 #include "comm/environment.hpp"
 #include "comm/notes.hpp"
-#include "comm/plan_inputs.hpp"
-#include "comm/request.hpp"
-#include "comm/said.hpp"
-#include "comm/shares.hpp"
 #include "engine/engine.hpp"
 #include "engine/queue.hpp"
 #include "p2p/messenger.hpp"
@@ -46,6 +46,8 @@
 #include "transport/segment.hpp"
 
 namespace stretto::comm {
+
+using namespace calls;
 
 class Communicator {
 public:

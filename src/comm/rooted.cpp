@@ -22,8 +22,8 @@ namespace stretto::comm {
 
 // Calls to the first decision; from one to the next, at least and at most; and from the last of
 // which ranks tell to that which asks, so that those have told who come behind the others.
-static constexpr std::uint64_t kFirstRootedCalls = 12, kLeastAfterCalls = 16,
-                               kMostAfterCalls = 32, kStampAheadCalls = 4;
+static constexpr std::uint64_t kFirstRootedCalls = 12, kLeastAfterCalls = 16, kMostAfterCalls = 32,
+                               kStampAheadCalls = 4;
 static constexpr std::uint64_t kStampedCalls = arrival::History::kCalls;
 static constexpr std::size_t kEnoughCalls = 3; // of these calls
 static_assert(kFirstRootedCalls > kStampedCalls + kStampAheadCalls);

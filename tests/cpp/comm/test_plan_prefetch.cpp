@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "comm/plan_inputs.hpp"
+#include "calls/plan_inputs.hpp"
 #include "comm/plan_prefetch.hpp"
 
 using namespace stretto;
-using comm::PlanInputs;
+using calls::PlanInputs;
 using comm::PlanPrefetch;
 
 namespace {

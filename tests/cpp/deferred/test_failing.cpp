@@ -130,7 +130,7 @@ TEST_CASE("a communicator that is left with calls in flight waits for their step
     stretto_comm comm = nullptr;
     check(stretto_init_explicit(0, 1, test::fresh_job().c_str(), &comm));
     executor.hold();
-    stretto::comm::Request request;
+    stretto::calls::Request request;
     request.input = buffers.send.data();
     request.output = buffers.recv.data();
     request.count = kCount;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/said.hpp"
+#include "calls/call_descriptor.hpp"
 #include "handles.hpp"
 #include "support/deferred.hpp"
 #include "support/oracle.hpp"
@@ -24,9 +24,9 @@ using stretto::Error;
 using stretto::MemoryKind;
 using stretto::ReduceOp;
 using stretto::Status;
-using stretto::comm::Collective;
+using stretto::calls::Collective;
+using stretto::calls::Request;
 using stretto::comm::Communicator;
-using stretto::comm::Request;
 using test::contains;
 using test::Deferred;
 
@@ -192,10 +192,10 @@ TEST_CASE("kinds of memory have numbers, which fit into call descriptions") {
                 asked.memory = memory;
                 asked.root = root;
                 const std::uint64_t said = pack(asked) | stretto::comm::kAsRanksArriveFlag;
-                CHECK(stretto::comm::memory_in(said) == memory);
-                CHECK(stretto::comm::dtype_in(said) == asked.dtype);
-                CHECK(stretto::comm::collective_in(said) == asked.collective);
-                CHECK(stretto::comm::op_in(said) == asked.op);
-                CHECK(static_cast<int>(said >> stretto::comm::kRootShift) == root);
+                CHECK(stretto::calls::memory_in(said) == memory);
+                CHECK(stretto::calls::dtype_in(said) == asked.dtype);
+                CHECK(stretto::calls::collective_in(said) == asked.collective);
+                CHECK(stretto::calls::op_in(said) == asked.op);
+                CHECK(static_cast<int>(said >> stretto::calls::kRootShift) == root);
             }
 }

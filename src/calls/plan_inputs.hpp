@@ -12,7 +12,7 @@
 #include "schedule/schedule.hpp"
 #include "schedule/topology.hpp"
 
-namespace stretto::comm {
+namespace stretto::calls {
 
 using Planned = std::unique_ptr<const engine::Plan>;
 
@@ -35,4 +35,4 @@ struct PlanInputs {
 // What a schedule's name does not tell of it.
 std::uint64_t content_of(const std::vector<int> &order);
 
-} // namespace stretto::comm
+} // namespace stretto::calls

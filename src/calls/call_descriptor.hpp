@@ -9,9 +9,9 @@
 
 #include "base/memory_kind.hpp"
 #include "base/types.hpp"
-#include "comm/request.hpp"
+#include "calls/request.hpp"
 
-namespace stretto::comm {
+namespace stretto::calls {
 
 inline constexpr int kOpShift = 5, kReproducibleShift = 11, kDtypeShift = 16, kMemoryShift = 30,
                      kRootShift = 32;
@@ -40,4 +40,4 @@ constexpr MemoryKind memory_in(std::uint64_t what) {
     return static_cast<MemoryKind>(what >> kMemoryShift & 3);
 }
 
-} // namespace stretto::comm
+} // namespace stretto::calls

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/plan_inputs.hpp"
+#include "calls/plan_inputs.hpp"
 
 #include <utility>
 
@@ -8,7 +8,7 @@
 #include "schedule/bind.hpp"
 #include "select/placed.hpp"
 
-namespace stretto::comm {
+namespace stretto::calls {
 
 schedule::Schedule PlanInputs::schedule(const std::string &algorithm,
                                         const std::vector<int> &order) const {
@@ -37,4 +37,4 @@ std::uint64_t content_of(const std::vector<int> &order) {
     return content;
 }
 
-} // namespace stretto::comm
+} // namespace stretto::calls

@@ -18,7 +18,7 @@ namespace stretto::reduce {
 struct Operation;
 }
 
-namespace stretto::comm {
+namespace stretto::calls {
 
 using schedule::Collective;
 using schedule::InPlace;
@@ -65,4 +65,4 @@ struct Stat {
 // By collective and algorithm.
 using Stats = std::map<std::pair<Collective, std::string>, Stat>;
 
-} // namespace stretto::comm
+} // namespace stretto::calls

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm/shares.hpp"
+#include "calls/shares.hpp"
 
 #include <algorithm>
 
 #include "base/mix.hpp"
 
-namespace stretto::comm {
+namespace stretto::calls {
 
 const Shares::Entry &Shares::of(std::span<const std::size_t> counts) {
     if (last_ != nullptr &&
@@ -44,4 +44,4 @@ std::string Shares::words(std::uint32_t wanted) const {
     return "";
 }
 
-} // namespace stretto::comm
+} // namespace stretto::calls

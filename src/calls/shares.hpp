@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace stretto::comm {
+namespace stretto::calls {
 
 class Shares {
 public:
@@ -45,4 +45,4 @@ private:
     std::uint32_t ids_ = 0;
 };
 
-} // namespace stretto::comm
+} // namespace stretto::calls
