@@ -136,7 +136,7 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
     request.input = send;
     request.output = recv;
     place(request, {whole, own}, rank);
-    comm->communicator.share(request, shares);
+    comm->communicator.together([&] { comm->communicator.calls().shares.give(request, shares); });
     return request;
 }
 

@@ -15,9 +15,10 @@ static_assert(STRETTO_UNDEFINED == stretto::comm::kNoColor);
 std::unique_ptr<stretto_comm_s> make(const stretto_comm_s &parent, const Child &child) {
     auto made = std::make_unique<stretto_comm_s>(child.identity, &child.origin);
     made->communicator.settle(child.origin);
-    made->communicator.inherit(parent.communicator, child.same_terms);
+    made->communicator.calls().policies.inherit(parent.communicator.calls().policies,
+                                                child.same_policy);
     inherit_note(made.get(), parent, stretto::Setting::reproducible);
-    if (child.same_terms)
+    if (child.same_policy)
         inherit_note(made.get(), parent, stretto::Setting::algorithm);
     made->parent_ranks = child.ranks;
     return made;

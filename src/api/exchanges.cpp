@@ -10,7 +10,7 @@
 #include "handles.hpp"
 #include "overlap.hpp"
 
-using stretto::calls::Exchange;
+using stretto::comm::Exchange;
 using stretto::schedule::Collective;
 using namespace stretto::api;
 

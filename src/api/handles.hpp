@@ -212,7 +212,7 @@ void noting_failure(stretto_comm comm, Body &&body) {
     try {
         body();
     } catch (const Error &error) {
-        comm->communicator.knows(error);
+        comm->communicator.note_reported(error);
         throw;
     }
 }

@@ -69,7 +69,7 @@ stretto_comm open(const stretto::comm::Identity &me) {
                                                    " are possible");
     warn_of_unknown_settings(me.rank);
     auto made = std::make_unique<stretto_comm_s>(me);
-    made->communicator.learn();
+    made->communicator.learn_network();
     return made.release();
 }
 

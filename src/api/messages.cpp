@@ -50,7 +50,7 @@ void fill_message(stretto_message *message, const Taken &taken) {
 // Runs a call that is not a collective.
 template<class Body>
 void call(stretto_comm comm, const Body &body) {
-    comm->communicator.admit();
+    comm->communicator.check_usable();
     noting_failure(comm, [&] { body(comm->communicator.messenger()); });
 }
 
@@ -81,7 +81,7 @@ void stretto::api::release_messages(stretto_request request) {
         }
     }
     if (request->exchange)
-        request->comm->communicator.exchanged(*request->exchange);
+        request->comm->communicator.exchanges().over(*request->exchange);
     release(request);
     if (first)
         throw *first;

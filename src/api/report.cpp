@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/spelling.hpp"
+#include "comm/probe.hpp"
 #include "handles.hpp"
 #include "select/profile_json.hpp"
 
@@ -46,7 +47,7 @@ stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm)
     return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         const std::string_view wanted = algorithm == nullptr ? "auto" : algorithm;
-        comm->communicator.force(wanted, "the program");
+        comm->communicator.calls().policies.force(wanted, "the program");
         note(comm, stretto::Setting::algorithm, wanted == "auto" ? "" : wanted);
     });
 }
@@ -57,7 +58,7 @@ stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible 
         require(mode >= STRETTO_REPRODUCIBLE_OFF && mode <= STRETTO_REPRODUCIBLE_FULL,
                 "unknown mode; see stretto_reproducible in stretto.h");
         const auto wanted = static_cast<stretto::select::Reproducible>(mode);
-        comm->communicator.set_reproducible(wanted);
+        comm->communicator.calls().policies.set_reproducible(wanted);
         note(comm, stretto::Setting::reproducible, stretto::select::name(wanted));
     });
 }
@@ -105,8 +106,10 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
 stretto_status stretto_network_profile(stretto_comm comm, const char **json) {
     return guarded_in(comm, [&] {
         require(comm != nullptr && json != nullptr, "an argument is NULL");
-        *json = kept(comm, stretto::select::to_json(comm->communicator.profile_and_trials(),
-                                                    STRETTO_VERSION_TEXT));
+        *json =
+            kept(comm, stretto::select::to_json(comm->communicator.trials().with_findings(
+                                                    comm->communicator.calls().selection.profile()),
+                                                STRETTO_VERSION_TEXT));
     });
 }
 
@@ -114,7 +117,7 @@ stretto_status stretto_clock_offset(stretto_comm comm, int64_t *nanoseconds, int
     return guarded_in(comm, [&] {
         require(comm != nullptr && nanoseconds != nullptr && known != nullptr,
                 "an argument is NULL");
-        const auto offset = comm->communicator.clock_offset();
+        const auto offset = comm->communicator.clock().offset();
         *nanoseconds = offset.value_or(0);
         const bool one_host = comm->communicator.reach().watch == nullptr;
         *known = offset.has_value() || one_host ? 1 : 0;
@@ -125,15 +128,15 @@ stretto_status stretto_tuning_candidates(stretto_comm comm, const char *collecti
                                          stretto_dtype dtype, const char **json) {
     return guarded_in(comm, [&, type = static_cast<int>(dtype)] {
         require(comm != nullptr && collective != nullptr && json != nullptr, "an argument is NULL");
-        *json = kept(comm,
-                     comm->communicator.tuning_candidates(call_of(comm, collective, count, type)));
+        *json = kept(comm, comm->communicator.calls().selection.tuning_candidates(
+                               call_of(comm, collective, count, type)));
     });
 }
 
 stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line) {
     return guarded_in(comm, [&] {
         require(comm != nullptr && nanoseconds_per_line != nullptr, "an argument is NULL");
-        *nanoseconds_per_line = comm->communicator.probe();
+        *nanoseconds_per_line = stretto::comm::probe(comm->communicator);
     });
 }
 

@@ -13,14 +13,14 @@ stretto_status stretto_set_stall_callback(stretto_comm comm, stretto_stall_funct
     return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         if (function == nullptr) {
-            comm->communicator.set_stall_callback({}, 0, 0);
+            comm->communicator.engine().stall_watch().set({}, 0, 0);
             return;
         }
         constexpr double kMostSeconds = 1e9; // 31 years
         require(factor >= 0 && std::isfinite(factor), "the factor of a stall is a number from 0");
         require(floor_seconds > 0 && floor_seconds <= kMostSeconds,
                 "the floor of a stall is a time above 0, in seconds");
-        comm->communicator.set_stall_callback(
+        comm->communicator.engine().stall_watch().set(
             [function, context,
              rank = comm->communicator.rank()](const stretto::engine::Alert &alert) {
                 const stretto_stall described = {

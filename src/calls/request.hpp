@@ -42,20 +42,11 @@ struct Request {
     bool own = false;                     // made by the library: nobody counts it or hears of it
 };
 
-// A collective in which each pair of ranks alone knows how much travels between them.
-struct Exchange {
-    // What lies at `data` and goes to, or comes from, `peer`; not this rank.
-    struct Part {
-        int peer = 0;
-        void *data = nullptr;
-        std::size_t bytes = 0;
-    };
-    Collective collective = Collective::alltoall; // or gather, scatter
-    const char *name = "";                        // "alltoallv", for errors
-    Dtype dtype = Dtype::f32;
-    int root = 0;
-    std::vector<Part> sends, receives;
-};
+// Elements of the whole vector of such a call of so many ranks.
+inline std::size_t vector_count(const Request &request, int ranks) {
+    const bool parts = request.shares == 0 && schedule::in_parts(request.collective);
+    return parts ? request.count * static_cast<std::size_t>(ranks) : request.count;
+}
 
 struct Stat {
     std::uint64_t calls = 0, bytes = 0;

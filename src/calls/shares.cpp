@@ -2,10 +2,23 @@
 #include "calls/shares.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "base/mix.hpp"
 
 namespace stretto::calls {
+
+void Shares::give(Request &request, std::span<const std::size_t> counts) {
+    if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end()) {
+        request.count = counts[0];
+        return;
+    }
+    const Entry &entry = of(counts);
+    request.count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    request.root = static_cast<int>(mark(entry.hash));
+    request.shares = entry.id;
+}
 
 const Shares::Entry &Shares::of(std::span<const std::size_t> counts) {
     if (last_ != nullptr &&

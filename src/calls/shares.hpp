@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "calls/request.hpp"
+
 namespace stretto::calls {
 
 class Shares {
@@ -20,6 +22,9 @@ public:
         const std::vector<std::uint64_t> *counts = nullptr;
     };
 
+    // Gives the request these counts, one for each rank, if they are unequal; else their count.
+    // It must be played or started before another is given counts.
+    void give(Request &request, std::span<const std::size_t> counts);
     // By the thread that calls collectives.
     const Entry &of(std::span<const std::size_t> counts);
     // The entry that of() gave last has this id.

@@ -78,9 +78,9 @@ Child child_of(const Communicator &parent, std::vector<int> ranks, const std::st
     child.identity.launcher = call;
     child.origin.place = place;
     child.origin.ring_bytes = parent.segment()->ring_bytes();
-    child.origin.trace = parent.trace();
-    child.origin.call_log = parent.call_log();
-    child.origin.profile = parent.profile();
+    child.origin.trace = parent.trace().buffer();
+    child.origin.call_log = parent.report().log();
+    child.origin.profile = parent.calls().selection.profile();
     for (const int rank : ranks)
         child.origin.in_job.push_back(parent.segment()->names().in_job(rank));
     child.ranks = std::move(ranks);

@@ -18,8 +18,8 @@ inline std::atomic<bool> children_fall_back{false};
 struct Child {
     Identity identity;
     ParentContext origin;
-    std::vector<int> ranks;  // of the parent, by rank of the child
-    bool same_terms = false; // the parent's forced algorithm holds as well
+    std::vector<int> ranks;   // of the parent, by rank of the child
+    bool same_policy = false; // the parent's forced algorithm holds as well
 };
 
 // `ranks` of the parent, in the order of the child's, which meet at `place`: all of them know it,

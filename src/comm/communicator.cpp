@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/communicator.hpp"
 
-#include <algorithm>
 #include <unistd.h>
+#include <utility>
 
-#include "algorithms/algorithm.hpp"
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
+#include "base/mix.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "base/warning.hpp"
+#include "calls/call_words.hpp"
 #include "comm/child.hpp"
+#include "engine/failure.hpp"
 #include "net/sockets.hpp"
+#include "tuning/network.hpp"
 
 namespace stretto::comm {
 
@@ -34,31 +37,72 @@ engine::EngineOptions engine_options(const transport::Segment &segment, int rank
     return options;
 }
 
+// As others find it in what this rank writes.  Of the key no more is told than tells jobs apart.
+RankIdentity in_files(const Identity &me, const transport::Segment &segment) {
+    constexpr std::uint64_t kNameMagic = 0x7472616365;
+    return {me.job, mix(segment.header().key, kNameMagic), me.rank, me.size};
+}
+
+// One for a rank and all of its communicators.
+std::shared_ptr<arrival::CallLog> call_log(const Identity &me, const ParentContext *origin,
+                                           transport::Segment &segment) {
+    if (origin != nullptr)
+        return origin->call_log;
+    try {
+        return arrival::CallLog::open(in_files(me, segment));
+    } catch (...) { // the others wait for this rank
+        throw engine::post_exception(segment, me.rank,
+                                     engine::no_memory(segment.names().of(me.rank)));
+    }
+}
+
+int job_rank(const Joined &joined, int rank) {
+    return joined.reach.watch == nullptr ? rank
+                                         : joined.reach.ranks[static_cast<std::size_t>(rank)];
+}
+
 } // namespace
 
 Communicator::Communicator(const Identity &identity, const ParentContext *origin)
     : me_(identity),
       of_job_(origin == nullptr || origin->kind == RegisteredCommunicator::Kind::job),
       joined_(join(identity, origin)), segment_(joined_.segment),
-      membership_{joined_, identity.rank}, tracing_(start_trace(origin)),
-      notes_{start_call_log(origin)}, heap_(segment_, identity.rank),
-      messenger_(segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, tracing_),
+      membership_(joined_, identity.rank),
+      clock_(joined_.reach.watch.get(), job_rank(joined_, identity.rank)),
+      recorder_(trace_.start(in_files(identity, *segment_),
+                             origin != nullptr ? &origin->trace : nullptr, *segment_,
+                             joined_.linked_peers.get())),
+      report_(call_log(identity, origin, *segment_), in_files(identity, *segment_), clock_),
+      heap_(segment_, identity.rank),
+      messenger_(segment_, identity.rank, heap_,
+                 engine_options(*segment_, identity.rank, recorder_),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
-          segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, tracing_),
-          [this](const engine::Said &said) { return describe(said); }, &messenger_),
+          segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, recorder_),
+          [this](const engine::Said &said) { return describe(said, calls_.shares, rank()); },
+          &messenger_),
       queue_(engine_, *segment_, identity.rank),
-      profile_(origin != nullptr ? origin->profile : select::Profile{}),
-      tries_(number(Setting::autotune) != 0 && !segment_->placement().one_host()),
-      watches_(number(Setting::arrivals) != 0), late_rank_detector_(*segment_, identity.rank),
-      most_plan_bytes_(number(Setting::plan_bytes)),
-      logs_choices_(identity.rank == 0 && text(Setting::log) == "choice"),
+      calls_(*segment_, identity.rank, identity.job, heap_, engine_, queue_,
+             [this] { return exchanges_.completed(); }),
+      exchanges_(*segment_, identity.rank, engine_, queue_, messenger_, calls_.plans),
+      trials_(calls_, queue_, number(Setting::autotune) != 0 && !segment_->placement().one_host()),
+      arrivals_({*segment_, identity.rank, calls_, trials_, [this] { (void)messenger_.progress(); },
+                 joined_.reach.watch.get(),
+                 joined_.registration ? joined_.registration->warming() : nullptr,
+                 joined_.reach.ranks, clock_},
+                number(Setting::arrivals) != 0),
       exhausted_(engine::no_memory(segment_->names().of(identity.rank))) {
-    set_reproducible(select::reproducible_named(text(Setting::reproducible)));
-    force(text(Setting::algorithm), "STRETTO_ALGORITHM", origin != nullptr && children_fall_back);
-    constexpr std::uint64_t kFloorNs = 1'000'000'000; // ns
+    calls_.cache.add(report_);
+    calls_.cache.add(trials_);
+    calls_.cache.add(arrivals_);
+    if (origin != nullptr)
+        calls_.selection.set_profile(origin->profile);
+    calls_.policies.set_reproducible(select::reproducible_named(text(Setting::reproducible)));
+    calls_.policies.force(text(Setting::algorithm), "STRETTO_ALGORITHM",
+                          origin != nullptr && children_fall_back);
+    constexpr std::uint64_t kFloorNs = 1'000'000'000;
     if (const std::uint64_t factor = number(Setting::stall_warning); factor != 0)
-        set_stall_callback(
+        engine_.stall_watch().set(
             [](const engine::Alert &alert) {
                 if (alert.lowest)
                     log("stall: " + alert.text);
@@ -66,62 +110,68 @@ Communicator::Communicator(const Identity &identity, const ParentContext *origin
             static_cast<double>(factor), kFloorNs);
 }
 
-Communicator::Membership::~Membership() {
-    constexpr std::uint64_t kFarewellNs = 2'000'000'000; // ns for what is on its way
-    if (joined.linked_peers != nullptr)
-        joined.linked_peers->leave(kFarewellNs);
-    joined.registration.reset();
-    joined.reach.watch.reset();
-    joined.segment->leave(rank);
+void Communicator::play(const calls::Request &request) {
+    play_since(report_.on() ? now_ns() : 0, request);
 }
 
-std::string Communicator::describe(const engine::Said &said) const {
-    if (said.by != 0) {
-        const Collective collective = collective_in(said.what);
-        std::string by = "an algorithm from elsewhere";
-        for (const algorithms::Algorithm &each : algorithms::all())
-            if (each.collective == collective &&
-                engine::same_name(said.by, engine::algorithm_code(each.name)))
-                by = each.name;
-        const std::string parameters = engine::text_of(said.parameters);
-        return describe({said.what, said.count}) + " by " + by +
-               (parameters.empty() ? "" : "(" + parameters + ")");
-    }
-    const auto collective = collective_in(said.what);
-    const auto root = static_cast<std::uint32_t>(said.what >> kRootShift);
-    const bool shares = root != 0 && !schedule::rooted(collective); // then it is their mark
-    std::string text((said.what & kOverlapsFlag) != 0 ? "nonblocking " : "");
-    const bool by_pairs = (said.what & kByPairsFlag) != 0;
-    text.append(schedule::name(collective)).append(shares || by_pairs ? "v" : "");
-    if (collective == Collective::custom)
-        return "measuring the network";
-    if (collective == Collective::barrier)
-        return text;
-    if (by_pairs)
-        return text + "(" + stretto::words(dtype_in(said.what)) +
-               (schedule::rooted(collective) ? ", root " + std::to_string(root) : "") + ")";
-    text += "(" + std::to_string(said.count) + " x " + stretto::words(dtype_in(said.what));
-    if (schedule::reduces(collective))
-        text += ", " + std::string(stretto::name(op_in(said.what)));
-    if (schedule::rooted(collective))
-        text += ", root " + std::to_string(root);
-    if (shares) {
-        const std::string counts = shares_.words(root);
-        text += counts.empty() ? ", counts that differ from those of rank " + std::to_string(rank())
-                               : ", counts " + counts;
-    }
-    // Host memory goes without saying, unless another rank gave another kind.
-    const MemoryKind memory = memory_in(said.what);
-    if (memory != MemoryKind::host || (said.unlike != 0 && memory_in(said.unlike) != memory))
-        text.append(", in ").append(stretto::words(memory));
-    if (const auto mode = static_cast<select::Reproducible>(said.what >> kReproducibleShift & 3);
-        mode != select::Reproducible::off)
-        text += ", reproducible " + std::string(select::name(mode));
-    if ((said.what & kOfFileFlag) != 0)
-        text += ", by a schedule from a file";
-    if ((said.what & kAsRanksArriveFlag) != 0)
-        text += ", as ranks arrive";
-    return text + ")";
+// `came`: 0 if the report has nothing to say of the call.
+void Communicator::play_since(std::uint64_t came, const calls::Request &request) {
+    together([&] {
+        calls::CallEntry &entry = calls_.cache.entry_of_call(request);
+        if (entry.hooks.empty()) [[likely]]
+            queue_.play(calls_.cache.call(request, entry, false), entry.tally);
+        else
+            play_with_hooks({request, entry, came}, calls_.cache, queue_);
+    });
+}
+
+engine::Queue::InFlightCall *Communicator::start(const calls::Request &request) {
+    const std::uint64_t came = report_.on() ? now_ns() : 0;
+    return together([&] {
+        calls::CallEntry &entry = calls_.cache.entry_of_call(request);
+        if (entry.hooks.empty()) [[likely]]
+            return queue_.start(calls_.cache.call(request, entry, true), entry.tally);
+        return start_with_hooks({request, entry, came}, calls_.cache, queue_);
+    });
+}
+
+void Communicator::land(engine::Queue::InFlightCall *flight) {
+    report_.land(flight, [&] { queue_.finish(flight); });
+}
+
+void Communicator::prepare(const calls::Request &request) {
+    together([&] { calls_.cache.prepare(request); });
+}
+
+std::string Communicator::chosen(const calls::Request &request) {
+    return calls_.cache.prepare(request).plan->algorithm;
+}
+
+Exchanges::Begun Communicator::exchange(const Exchange &what) {
+    return together([&] { return exchanges_.start(what); });
+}
+
+void Communicator::spent(schedule::Collective collective, std::uint64_t came) {
+    const std::uint64_t now = now_ns();
+    exchanges_.spent(collective, static_cast<double>(now - came) * 1e-9);
+    if (report_.on())
+        report_.note_exchange(collective, came, now);
+}
+
+calls::Stats Communicator::stats() {
+    calls::Stats all = calls_.cache.stats();
+    all.insert(exchanges_.stats().begin(), exchanges_.stats().end());
+    return all;
+}
+
+void Communicator::reset_stats() {
+    calls_.cache.reset_stats();
+    exchanges_.reset_stats();
+}
+
+void Communicator::finish_trace() {
+    if (of_job_)
+        trace_.write(clock_);
 }
 
 void Communicator::fail_together() {
@@ -130,9 +180,9 @@ void Communicator::fail_together() {
     } catch (const Error &error) {
         if (error.status() == Status::argument || error.status() == Status::unsupported)
             throw;
-        tell();
+        post_failure();
     } catch (...) {
-        tell();
+        post_failure();
     }
 }
 
@@ -141,53 +191,33 @@ static Error refusal(const Error &failure) {
             std::string("the communicator failed in an earlier call: ") + failure.what()};
 }
 
-void Communicator::tell() {
+void Communicator::post_failure() {
     const Error failure = engine::post_exception(*segment_, rank(), exhausted_);
-    if (told_.exchange(true))
+    if (failure_reported_.exchange(true))
         throw refusal(failure);
-    trace_failure(failure);
+    trace_.failed(failure, clock_);
     throw failure;
 }
 
-void Communicator::knows(const Error &error) noexcept {
+void Communicator::note_reported(const Error &error) noexcept {
     if (segment_->failed() && engine::posted(*segment_, exhausted_).status() == error.status() &&
-        !told_.exchange(true))
-        trace_failure(error);
+        !failure_reported_.exchange(true))
+        trace_.failed(error, clock_);
 }
 
-void Communicator::admit() {
-    if (told_.load(std::memory_order_relaxed)) [[unlikely]]
+void Communicator::check_usable() {
+    if (failure_reported_.load(std::memory_order_relaxed)) [[unlikely]]
         throw refusal(engine::posted(*segment_, exhausted_));
-}
-
-void Communicator::force(std::string_view rules, std::string by, bool where_possible) {
-    CallPolicy wanted = terms();
-    wanted.forced = select::parse_forced(rules);
-    std::string obstacle;
-    if (where_possible)
-        wanted.forced = select::rules_that_run(wanted.forced, size(), obstacle);
-    static std::atomic<bool> said{false};
-    if (!obstacle.empty() && rank() == 0 && !said.exchange(true))
-        warn("on a communicator of " + std::to_string(size()) +
-             " of the ranks the library chooses the algorithm: " + by + ": " + obstacle);
-    try { // each rank may have another file there
-        select::import_files(wanted.forced, size());
-    } catch (const Error &error) {
-        throw Error(error.status(), segment_->names().of(rank()) + ": " + error.what());
-    }
-    select::require(wanted.forced, size());
-    wanted.forced_by = wanted.forced.empty() ? "" : std::move(by);
-    agree(std::move(wanted));
 }
 
 void Communicator::settle(const ParentContext &origin) {
     if (joined_.linked_peers == nullptr)
         return; // the ranks of one host wait for one another while they join
     try {
-        play_unnoted(barrier_request());
+        play_since(0, barrier_request());
     } catch (const Error &error) {
-        // Who could not make it leaves, and tells the parent why: that may still be on its way.
-        constexpr std::uint64_t kPatienceNs = 1'000'000'000; // ns
+        // A rank that could not make it leaves, and tells the parent why: that may be on its way.
+        constexpr std::uint64_t kPatienceNs = 1'000'000'000;
         const std::uint64_t start = now_ns();
         while (error.status() == Status::peer && now_ns() - start < kPatienceNs) {
             origin.watch();
@@ -197,7 +227,7 @@ void Communicator::settle(const ParentContext &origin) {
         throw;
     }
     reset_stats();
-    first_call_ = engine_.calls();
+    calls_.internal.callers_begin();
 }
 
 void Communicator::quiesce() {
@@ -205,53 +235,24 @@ void Communicator::quiesce() {
     messenger_.abandon();
 }
 
-std::uint64_t Communicator::completed() {
-    std::uint64_t calls = all_completed();
-    const auto own = std::lower_bound(own_calls_.begin(), own_calls_.end(), calls);
-    calls -= own_before_ + static_cast<std::uint64_t>(own - own_calls_.begin());
-    return calls - std::min(calls, first_call_);
-}
-
-std::uint64_t Communicator::all_completed() {
-    const std::lock_guard lock(exchanges_mutex_);
-    const std::uint64_t calls = engine_.completed();
-    return exchanges_.empty() ? calls : std::min(calls, *exchanges_.begin());
-}
-
-// The next call is none that a caller makes.
-void Communicator::count_own_call(std::uint64_t ahead) {
-    constexpr std::size_t kManyCalls = 1024;
-    if (own_calls_.size() >= kManyCalls)
-        queue_.while_still([&] {
-            const auto later =
-                std::lower_bound(own_calls_.begin(), own_calls_.end(), all_completed());
-            own_before_ += static_cast<std::uint64_t>(later - own_calls_.begin());
-            own_calls_.erase(own_calls_.begin(), later);
-        });
-    own_calls_.push_back(engine_.calls() + ahead);
-}
-
-void Communicator::inherit(const Communicator &other, bool algorithm) {
-    CallPolicy inherited = terms();
-    inherited.reproducible = other.terms().reproducible;
-    if (algorithm) {
-        inherited.forced = other.terms().forced;
-        inherited.forced_by = other.terms().forced_by;
+void Communicator::learn_network() {
+    if (segment_->placement().one_host() && (size() == 1 || segment_->header().profile == 0))
+        return; // nothing to know
+    engine_.end_waits_at(
+        joined_.deadline,
+        " at the end of STRETTO_INIT_TIMEOUT (" + text(Setting::init_timeout) +
+            " s).  Connections are open and shorter messages may have come: if this one needs full "
+            "packets, the way between the hosts may carry none that are as large as their "
+            "interfaces allow (look at their MTU; `ip link set DEV mtu 1500` to try); else see "
+            "whether a rank is stopped.  STRETTO_TUNING_FILE=assumed measures nothing");
+    try {
+        calls_.selection.set_profile(tuning::agree_on_network(*segment_, rank(), calls_.internal));
+    } catch (...) { // also what only this rank can find wrong, such as a file
+        post_failure();
     }
-    agree(std::move(inherited));
-}
-
-void Communicator::set_reproducible(select::Reproducible mode) {
-    CallPolicy wanted = terms();
-    wanted.reproducible = mode;
-    agree(std::move(wanted));
-}
-
-void Communicator::agree(CallPolicy terms) {
-    const auto found = std::find(all_terms_.begin(), all_terms_.end(), terms);
-    terms_now_ = static_cast<std::size_t>(found - all_terms_.begin());
-    if (found == all_terms_.end())
-        all_terms_.push_back(std::move(terms));
+    engine_.end_waits_as_ever();
+    calls_.internal.callers_begin();
+    engine_.number_from_here();
 }
 
 } // namespace stretto::comm

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/settings.hpp"
-#include "comm/network.hpp"
 #include "select/select.hpp"
+#include "tuning/network.hpp"
 
 namespace stretto::comm {
 
@@ -16,7 +16,7 @@ transport::SegmentShape shape_for(int ranks, unsigned cores, const ParentContext
     shape.cores = cores;
     shape.heap_bytes = number(Setting::heap_bytes);
     shape.slice_bytes = number(Setting::slice_bytes);
-    shape.profile = origin == nullptr && names_profile();
+    shape.profile = origin == nullptr && tuning::names_profile();
     shape.ring_bytes = number(Setting::ring_bytes);
     if (shape.ring_bytes == 0)
         shape.ring_bytes = select::ring_bytes(ranks);

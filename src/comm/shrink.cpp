@@ -66,7 +66,7 @@ std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
         try {
             Child child = child_of(old, list.members, name, key + " " + name, kCall);
             child.origin.kind = RegisteredCommunicator::Kind::job;
-            child.same_terms = true;
+            child.same_policy = true;
             child.origin.watch = watch(segment, old.rank(), list.members, roll);
             join(child);
             if (roll->confirm())
@@ -125,7 +125,7 @@ std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
             const std::string name = "shrink " + std::to_string(epoch);
             Child child = child_of(old, members, name, name, kCall);
             child.origin.kind = RegisteredCommunicator::Kind::job;
-            child.same_terms = true;
+            child.same_policy = true;
             child.origin.reach.epoch = epoch;
             child.origin.watch = [watch, epoch] {
                 if (const auto ended = watch->ended(epoch))

@@ -92,7 +92,7 @@ struct SegmentHeader {
     std::uint64_t slice_bytes; // 0: by size
     std::uint64_t heap_bytes;  // window of each rank
     std::uint64_t
-        profile;       // 1: rank 0 names a file (comm/network.cpp), whose contents it sends to all
+        profile; // 1: rank 0 names a file (tuning/network.hpp), whose contents it sends to all
     std::uint64_t key; // random: part of every signature
     Signals signals;
     std::atomic<std::uint64_t> decision; // of the shrink agreement

@@ -52,7 +52,7 @@ FailureDetector::FailureDetector(int rank, Connections connections)
     hooks.sealed = [this](std::uint64_t key, const std::string &value) {
         const std::lock_guard lock(decisions_mutex_);
         if (auto consequence = consequences_.extract(key))
-            sealed_.emplace_back(std::move(consequence.mapped()), value);
+            decided_.emplace_back(std::move(consequence.mapped()), value);
     };
     hooks.place = [this](int each) { return links_.place(each); };
     hooks.round = [this] { round(); };
@@ -101,12 +101,12 @@ void FailureDetector::decide_by(std::uint64_t key, Decision decision) {
     decisions_.insert_or_assign(key, std::move(decision));
 }
 
-void FailureDetector::when_sealed(std::uint64_t key, Consequence consequence) {
+void FailureDetector::when_decided(std::uint64_t key, Consequence consequence) {
     const std::lock_guard lock(decisions_mutex_);
     consequences_.insert_or_assign(key, std::move(consequence));
 }
 
-void FailureDetector::seal_before(std::uint64_t key, std::uint64_t time) {
+void FailureDetector::decide_before(std::uint64_t key, std::uint64_t time) {
     constexpr std::uint64_t kSpreadNs =
         5'000'000; // nanoseconds until all have it, on busy machines
     const std::uint64_t now = now_ns(), left = time > now ? time - now : 0;
@@ -178,7 +178,7 @@ void FailureDetector::round() {
         for (RegisteredCommunicator *registration : registered_)
             registration->carry();
     }
-    follow_seals();
+    follow_decisions();
     do_jobs();
 }
 
@@ -203,8 +203,8 @@ void FailureDetector::do_jobs() {
         }
 }
 
-void FailureDetector::follow_seals() {
-    for (const auto &[consequence, value] : std::exchange(sealed_, {})) {
+void FailureDetector::follow_decisions() {
+    for (const auto &[consequence, value] : std::exchange(decided_, {})) {
         const std::uint64_t start = now_ns();
         try {
             consequence(value);
@@ -229,7 +229,7 @@ RegisteredCommunicator::RegisteredCommunicator(const JobContext &reach, int rank
     : watch_(reach.watch), epoch_(reach.epoch), ranks_(reach.ranks), rank_(rank),
       exhausted_(engine::no_memory(segment.names().of(rank))), segment_(segment),
       linked_peers_(linked_peers),
-      warming_(std::make_shared<TcpPrewarm>(ranks_here(segment, ranks_.size()))) {}
+      warming_(std::make_shared<arrival::TcpPrewarm>(ranks_here(segment, ranks_.size()))) {}
 
 // The other constructor is done: whatever is thrown from here on, the destructor runs.
 RegisteredCommunicator::RegisteredCommunicator(const JobContext &reach, Kind kind, int rank,
@@ -285,7 +285,7 @@ void RegisteredCommunicator::carry() {
     if (linked_peers_ == nullptr)
         return;
     try {
-        const TcpPrewarm::Due due = warming_->due(now_ns());
+        const arrival::TcpPrewarm::Due due = warming_->due(now_ns());
         for (const int rank : due.ranks)
             linked_peers_->warm(rank, due.bytes);
         (void)linked_peers_->make_progress(transport::RemotePeers::Caller::awake);

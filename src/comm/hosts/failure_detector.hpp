@@ -14,11 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "arrival/decision_service.hpp"
 #include "arrival/notices.hpp"
+#include "arrival/tcp_prewarm.hpp"
 #include "base/status.hpp"
 #include "comm/hosts/job_context.hpp"
 #include "comm/hosts/mesh.hpp"
-#include "comm/hosts/tcp_prewarm.hpp"
 #include "control/agent.hpp"
 #include "control/net_links.hpp"
 #include "transport/linked_peers.hpp"
@@ -32,12 +33,12 @@ class RegisteredCommunicator;
 // every host, also for ranks that never talk to it.  So does a failure that any rank posts on the
 // job's own communicator; those of communicators made of it stay theirs.  While the rank computes,
 // the agent's thread takes in what comes for it, so that those who inquire are answered.
-class FailureDetector {
+class FailureDetector final : public arrival::DecisionService {
 public:
     // `rank` of the job; the connections are those to its other ranks.
     FailureDetector(int rank, Connections connections);
     // Takes leave of the others, who know by then if the job has failed.
-    ~FailureDetector();
+    ~FailureDetector() override;
     FailureDetector(const FailureDetector &) = delete;
     FailureDetector &operator=(const FailureDetector &) = delete;
 
@@ -48,41 +49,22 @@ public:
     // Ends the epoch and agrees with the other ranks on who is left for the next.  Throws
     // Error(excluded) if those whom this rank hears are no majority, or went on without it.
     control::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
-    // What the clocks of the job's ranks are apart, once that is known.
-    std::optional<control::Offsets> clocks() const { return agent_->clocks(); }
-    // A call to come has a key, from which its arbiter follows, a rank of the job.  This rank will
-    // come to it so many nanoseconds later than usual, which it may say again.  Waits for nobody.
-    void notify(std::uint64_t key, int arbiter, std::int64_t later) {
-        agent_->notify(key, arbiter, later);
+
+    // arrival::DecisionService
+    std::optional<control::Offsets> clocks() const override { return agent_->clocks(); }
+    void notify(std::uint64_t key, int coordinator, std::int64_t number) override {
+        agent_->notify(key, coordinator, number);
     }
-    // At the arbiter: how its agent decides for a key, whenever it is asked, until there is an
-    // answer.
-    struct Heard {
-        arrival::Deviations told; // by those who know something beforehand
-        int from;                 // who asks, a rank of the job; or nobody: it is time
-        std::uint64_t now;
-        arrival::Notices &notices; // what was told of other keys
-    };
-    using Decision = std::function<control::Answer(const Heard &heard)>;
-    void decide_by(std::uint64_t key, Decision decision);
-    // At the arbiter: is decided before that time of now_ns(), unasked, but as late as the last
-    // decision allows.
-    void seal_before(std::uint64_t key, std::uint64_t time);
-    // Does something with what is sealed for a key, as soon as this rank has it, if it has not by
-    // now: by the agent's thread, which has nothing urgent to do then.
-    using Consequence = std::function<void(const std::string &sealed)>;
-    void when_sealed(std::uint64_t key, Consequence consequence);
-    // What was decided, or "": the same for all who ask, who wait for the arbiter's agent at most,
-    // and do something else now and then.  Throws Error(revoked) if the epoch ends first.
-    std::string sealed(std::uint64_t key, int arbiter, const std::function<void()> &meanwhile) {
-        return agent_->seal(key, arbiter, "", meanwhile);
+    void decide_by(std::uint64_t key, Decision decision) override;
+    void decide_before(std::uint64_t key, std::uint64_t time) override;
+    void when_decided(std::uint64_t key, Consequence consequence) override;
+    std::string decided(std::uint64_t key, int coordinator,
+                        const std::function<void()> &meanwhile) override {
+        return agent_->seal(key, coordinator, "", meanwhile);
     }
-    // Does something by the agent's thread, when that has nothing urgent to do.
-    void soon(std::function<void()> job);
-    // Does what is due for communicators at this time of now_ns(): what is warmed is.
-    void come_round(std::uint64_t time) { agent_->come_round(time); }
-    // Nobody asks for keys from the first one up to, but without, the other any more.
-    void forget(std::uint64_t from, std::uint64_t below);
+    void forget(std::uint64_t from, std::uint64_t below) override;
+    void soon(std::function<void()> job) override;
+    void come_round(std::uint64_t time) override { agent_->come_round(time); }
 
 private:
     friend class RegisteredCommunicator;
@@ -92,7 +74,7 @@ private:
     void revoked(std::uint32_t epoch, const control::Reason &reason);
     void lost(int rank);
     void round();
-    void follow_seals();
+    void follow_decisions();
     void do_jobs();
     control::Answer decide(std::uint64_t key, int from);
 
@@ -106,7 +88,7 @@ private:
     // That are to come, by key.
     std::map<std::uint64_t, Decision> decisions_;
     std::map<std::uint64_t, Consequence> consequences_;
-    std::vector<std::pair<Consequence, std::string>> sealed_; // to do: of the agent's thread
+    std::vector<std::pair<Consequence, std::string>> decided_; // to do: of the agent's thread
     std::vector<std::function<void()>> jobs_;
     std::mutex mutex_; // guards the registered communicators
     std::vector<RegisteredCommunicator *>
@@ -131,7 +113,7 @@ public:
 
     // Whom this rank's agent sends bytes that nobody needs, when they are due or when it comes
     // round next (Carrier::warm).  It may outlive this.
-    const std::shared_ptr<TcpPrewarm> &warming() const { return warming_; }
+    const std::shared_ptr<arrival::TcpPrewarm> &warming() const { return warming_; }
 
 private:
     friend class FailureDetector;
@@ -153,7 +135,7 @@ private:
     const Error exhausted_;
     transport::Segment &segment_;
     transport::LinkedPeers *const linked_peers_;
-    const std::shared_ptr<TcpPrewarm> warming_;
+    const std::shared_ptr<arrival::TcpPrewarm> warming_;
 };
 
 } // namespace stretto::comm

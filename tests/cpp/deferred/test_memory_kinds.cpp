@@ -191,7 +191,7 @@ TEST_CASE("kinds of memory have numbers, which fit into call descriptions") {
                 asked.op = ReduceOp::user_in_order;
                 asked.memory = memory;
                 asked.root = root;
-                const std::uint64_t said = pack(asked) | stretto::comm::kAsRanksArriveFlag;
+                const std::uint64_t said = pack(asked) | stretto::calls::kAsRanksArriveFlag;
                 CHECK(stretto::calls::memory_in(said) == memory);
                 CHECK(stretto::calls::dtype_in(said) == asked.dtype);
                 CHECK(stretto::calls::collective_in(said) == asked.collective);

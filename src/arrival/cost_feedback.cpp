@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "arrival/cost_feedback.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <utility>
+
+#include "algorithms/algorithm.hpp"
+#include "base/clock.hpp"
+#include "base/medians.hpp"
+#include "select/placed.hpp"
+
+namespace stretto::arrival {
+
+void CostFeedback::record(CostSample sample) {
+    if (!std::isfinite(sample.elapsed))
+        return;
+    // The first such call fills what it needs, memory and windows: it says little of later ones.
+    const auto [of, is_first] =
+        announced_.try_emplace(std::string(algorithms::name_in(sample.algorithm)));
+    if (is_first)
+        return;
+    std::deque<PricedSample> &samples = of->second;
+    samples.push_back({std::move(sample), {}});
+    if (samples.size() > kMostSamples)
+        samples.pop_front();
+}
+
+// Measured / priced of each, which is found only now that it is asked for: a price takes as long as
+// some messages.
+select::Experience CostFeedback::all(const select::Situation &situation) {
+    select::Experience experience = steady_;
+    for (auto &[algorithm, samples] : announced_) {
+        std::vector<double> ratios;
+        for (PricedSample &each : samples) {
+            if (const std::optional<CostSample> sample = std::exchange(each.unpriced, {})) {
+                const select::Placed placed(situation, sample->algorithm, sample->order);
+                const std::vector<select::Arrivals> cases{sample->came};
+                each.ratio =
+                    select::ratio_of(sample->came, placed.means(cases).front(), sample->elapsed);
+            }
+            if (each.ratio)
+                ratios.push_back(*each.ratio);
+        }
+        if (!ratios.empty()) // one call that was disturbed counts for little
+            experience.learn(algorithm, median(std::move(ratios)));
+    }
+    return experience;
+}
+
+bool CostFeedback::pays(double waits, std::size_t ranks) {
+    constexpr double kWaitsShare = 0.25, kDecayFactor = 0.875;
+    if (kWaitsShare * waits * static_cast<double>(ranks) >= pricing_)
+        return true;
+    pricing_ *= kDecayFactor;
+    return false;
+}
+
+// Of this thread: a busy machine makes no price dearer.
+static double processor_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+select::Late CostFeedback::priced(Kind kind, double waits, double error,
+                                  const select::Late &selected,
+                                  const std::function<select::Late()> &decide) {
+    const double start = processor_seconds();
+    const std::uint64_t began = now_ns();
+    select::Late late = decide();
+    pricing_ = processor_seconds() - start;
+    using enum Backoff::Outcome;
+    Backoff::Outcome outcome = gained;
+    if (late.same_as(selected) && (kind == call || late.algorithm.empty()))
+        outcome = useless;
+    else if (kind == call && best_ &&
+             algorithms::name_in(best_->algorithm) == algorithms::name_in(late.algorithm))
+        outcome = as_before;
+    backoffs_[kind].begin(began, now_ns(), waits, outcome);
+    if (kind == call)
+        best_ =
+            outcome == useless ? std::nullopt : std::optional(Best{late.algorithm, waits, error});
+    return late;
+}
+
+std::optional<std::string> CostFeedback::still_best(double waits, double error,
+                                                    double margin) const {
+    constexpr double kAlikeFactor = 2;
+    if (!best_ || waits > kAlikeFactor * best_->waits || best_->waits > kAlikeFactor * waits ||
+        error > std::max(margin, kAlikeFactor * best_->error))
+        return std::nullopt;
+    return best_->algorithm;
+}
+
+bool Backoff::over(double waits) const {
+    constexpr double kNewFactor = 2;
+    return now_ns() >= end_ || (in_row_ > 0 && waits > kNewFactor * waits_);
+}
+
+void Backoff::begin(std::uint64_t from, std::uint64_t to, double waits, Outcome outcome) {
+    const bool news = outcome == Outcome::gained;
+    waits_ = news ? 0 : std::max(waits_, waits);
+    in_row_ = news ? 0
+                   : std::min(in_row_ + 1, outcome == Outcome::useless ? kMostDoublings
+                                                                       : kMostAsBeforeDoublings);
+    end_ = to + (to - from) * (news ? after_gain_ : times_ << in_row_);
+}
+
+} // namespace stretto::arrival

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "calls/call_cache.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/mix.hpp"
+#include "calls/call_words.hpp"
+#include "engine/executor.hpp"
+#include "reduce/kernels.hpp"
+#include "schedule/layout.hpp"
+
+namespace stretto::calls {
+
+// What the calls of an entry cost.
+static void add_costs(Stats &stats, const CallKey &key, const CallEntry &entry) {
+    const engine::Tally &tally = entry.tally;
+    if (tally.calls == 0)
+        return;
+    const double second = ns_per_tick() * 1e-9;
+    const auto collective = collective_in(key.what);
+    Stat &stat = stats[{collective, entry.plan->algorithm}];
+    stat.calls += tally.calls;
+    stat.bytes += tally.calls * entry.plan->vector_bytes;
+    const double waiting = static_cast<double>(tally.waiting_ticks) * second;
+    const double timed = static_cast<double>(std::max<std::uint64_t>(1, tally.timed_calls));
+    stat.seconds += waiting + static_cast<double>(tally.working_ticks) * second *
+                                  static_cast<double>(tally.calls) / timed;
+    stat.waiting_seconds += waiting;
+    stat.messages += tally.calls * entry.plan->messages;
+    stat.bytes_copied += tally.calls * entry.plan->bytes_copied;
+    stat.bytes_reduced += tally.calls * entry.plan->bytes_reduced;
+}
+
+// An address `by` bytes on, modulo 2^64: it may lie before any memory, or start from none.
+static void *shifted(const void *memory, std::size_t by) {
+    return reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(memory) + by);
+}
+
+std::uint64_t CallCache::descriptor(const Request &request) const {
+    return pack(request) | static_cast<std::uint64_t>(policies.now().reproducible)
+                               << kReproducibleShift;
+}
+
+CallEntry CallCache::make(const Request &request) {
+    const std::size_t element = size_of(request.dtype);
+    const std::size_t whole = vector_count(request, segment.ranks()) * element;
+    const auto me = static_cast<std::size_t>(rank);
+    std::size_t own = request.count * element, first = own * me;
+    if (request.shares != 0) {
+        const std::vector<std::uint64_t> &counts = *shares.last().counts;
+        own = counts[me] * element;
+        first = std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0}) * element;
+    }
+    const schedule::Layout where = schedule::layout(request.collective);
+    const schedule::Buffers held = rank == request.root ? where.root : where.others;
+    const auto bytes = [&](schedule::Holds holds) {
+        return holds == schedule::Holds::whole ? whole : holds == schedule::Holds::own ? own : 0;
+    };
+    CallEntry entry;
+    Chosen chosen = selection.choice_for(request);
+    for (HookSource *source : sources_)
+        if (std::unique_ptr<CallHook> hook = source->hook_for(request, chosen))
+            entry.hooks.push_back(std::move(hook));
+    entry.plan = &plans.plan(request, chosen);
+    entry.reduce = reduce::pass(request.dtype, request.op, policies.now().rounding());
+    entry.input_first = held.input == schedule::Holds::own ? first : 0;
+    entry.output_first = held.output == schedule::Holds::own ? first : 0;
+    entry.input_bytes = bytes(held.input);
+    entry.output_bytes = bytes(held.output);
+    entry.in_place = where.in_place;
+    if (schedule::reduces(request.collective))
+        entry.extra = extra(request, entry);
+    entry.elsewhere = elsewhere(request, entry);
+    entry.what = descriptor(request) | (chosen.imported != nullptr ? kOfFileFlag : 0);
+    entry.fingerprint = fingerprint(request, entry);
+    return entry;
+}
+
+// What ranks compare: that they make the same call, and play the same plan.
+std::uint64_t CallCache::fingerprint(const Request &request, const CallEntry &entry) const {
+    const std::uint64_t call = mix(mix(segment.header().key, entry.what), request.count);
+    const std::uint64_t played = mix(call, entry.plan->identity);
+    return request.shares == 0 ? played : mix(played, shares.last().hash);
+}
+
+// What an average divides, a premultiplied sum multiplies, and what makes truth of the contribution
+// of a rank that is alone, as reducing it with others would.
+std::unique_ptr<const engine::Extra> CallCache::extra(const Request &request,
+                                                      const CallEntry &entry) const {
+    engine::Extra extra;
+    extra.operation = request.operation;
+    extra.dtype = request.dtype;
+    extra.divisor = segment.ranks();
+    const std::size_t element = size_of(request.dtype);
+    const auto map = [&](reduce::Mapping mapping, const void *constant, std::size_t first,
+                         std::size_t bytes) {
+        return engine::Extra::Mapped{reduce::map(mapping, request.dtype), constant, first,
+                                     bytes / element};
+    };
+    if (request.op == ReduceOp::premul_sum)
+        extra.before = map(reduce::Mapping::multiply, request.operation->factor.data(),
+                           entry.input_first, entry.input_bytes);
+    if (entry.output_bytes != 0 && request.op == ReduceOp::avg)
+        extra.after = map(reduce::Mapping::divide, nullptr, entry.output_first, entry.output_bytes);
+    if (segment.ranks() == 1 && gives_truth(request.dtype, request.op))
+        extra.after = map(reduce::Mapping::truth, nullptr, entry.output_first, entry.output_bytes);
+    if (extra.operation == nullptr && extra.after.map == nullptr)
+        return nullptr;
+    auto kept = std::make_unique<engine::Extra>(extra);
+    kept->after.constant = &kept->divisor;
+    return kept;
+}
+
+// Who performs the passes of a call in place of its callers.
+std::unique_ptr<const engine::Execution> CallCache::elsewhere(const Request &request,
+                                                              const CallEntry &entry) const {
+    engine::Executor *const executor = engine::executor_of(request.memory);
+    const engine::Kernel kernel{schedule::reduces(request.collective), request.dtype, request.op,
+                                policies.now().rounding(), entry.reduce};
+    if (executor != nullptr && executor->supports(request.memory, kernel) &&
+        (request.memory == MemoryKind::host || entry.extra == nullptr))
+        return std::make_unique<engine::Execution>(engine::Execution{executor, kernel});
+    if (request.memory == MemoryKind::host)
+        return nullptr;
+    const std::string memory(stretto::words(request.memory)),
+        what = describe({pack(request), request.count}, shares, rank);
+    throw engine::Unserved(
+        Status::unsupported,
+        segment.names().of(rank) + " cannot call " + what + ": " +
+            (executor == nullptr ? "nothing in this process copies and reduces in " + memory
+             : entry.extra != nullptr
+                 ? "averages, sums of multiples and user-defined operations are computed by the "
+                   "CPU, which does not reach " +
+                       memory
+                 : "what copies and reduces in " + memory + " has no such operation") +
+            "; copy the data to host memory first");
+}
+
+engine::Call CallCache::call(const Request &request, const CallEntry &entry, bool overlaps) const {
+    engine::Call call;
+    call.plan = entry.plan;
+    call.reduce = entry.reduce;
+    // A rank must know of every rank's calls whether they overlap, so the two kinds do not match.
+    call.overlaps = overlaps;
+    call.fingerprint = overlaps ? ~entry.fingerprint : entry.fingerprint;
+    call.said = {entry.what | (overlaps ? kOverlapsFlag : 0), request.count};
+    call.extra = entry.extra.get();
+    call.elsewhere = entry.elsewhere.get();
+    // Whether the contribution is mapped on the way to memory that only we know.
+    const bool mapped = call.extra != nullptr && call.extra->before.map != nullptr;
+    const void *input = request.input;
+    void *output = request.output;
+    if (input == nullptr) {
+        input = output;
+        call.in_place = !mapped;
+        switch (entry.in_place) {
+        case InPlace::over: break;
+        case InPlace::inside: input = shifted(output, entry.input_first); break;
+        case InPlace::kept: output = shifted(output, entry.output_first); break;
+        case InPlace::moved:
+            if (entry.output_first == 0 || mapped)
+                break; // what is written is what nobody else reads
+            call.in_place = false;
+            call.move_to = output;
+            call.move_bytes = entry.output_bytes;
+            call.move_first = entry.output_first;
+        }
+    }
+    // Where byte 0 of the whole vector would lie.
+    call.input = shifted(input, -entry.input_first);
+    call.output = shifted(output, -entry.output_first);
+    if (const auto where = heap.offer(input, entry.input_bytes); where != 0 && !mapped)
+        call.input_heap = where - entry.input_first;
+    if (const auto where = heap.offer(output, entry.output_bytes);
+        call.move_bytes == 0 && where != 0)
+        call.output_heap = where - entry.output_first;
+    return call;
+}
+
+void CallCache::select_plan(const Request &request, CallEntry &entry, const Chosen &chosen,
+                            Planned made) {
+    const engine::Plan &wanted = plans.plan(request, chosen, std::move(made));
+    if (&wanted == entry.plan)
+        return;
+    queue.while_still([&] {                       // calls that were started count here as well
+        add_costs(past_, key_of(request), entry); // under the algorithm that it was
+        entry.tally = {};
+    });
+    entry.plan = &wanted;
+    entry.fingerprint = fingerprint(request, entry);
+}
+
+// What a file's schedule cannot run is refused by all ranks alike, if all have read the same; and
+// memory that no executor reaches, if all have given such memory.  If not, some may be in the call
+// already, waiting for this rank: so the call takes its turn, and they find that this rank has
+// called something else.
+void CallCache::announce_refusal(const Request &request, std::uint64_t why) {
+    engine::Call call;
+    call.plan = &plans.empty_plan();
+    call.said = {descriptor(request) | why, request.count};
+    call.fingerprint = mix(mix(segment.header().key, call.said.what), request.count);
+    engine::Tally tally;
+    queue.play(call, tally);
+}
+
+// A program whose counts never repeat would fill the memory with plans.  What is forgotten is
+// planned again when it is needed; no other rank notices.
+void CallCache::forget() {
+    if (!queue.forget())
+        return; // at another call, then
+    for (const auto &[key, entry] : entries_)
+        add_costs(past_, key, entry);
+    entries_.clear();
+    plans.clear();
+}
+
+Stats CallCache::stats() {
+    Stats result = past_;
+    queue.while_still([&] {
+        for (const auto &[key, entry] : entries_)
+            add_costs(result, key, entry);
+    });
+    return result;
+}
+
+void CallCache::reset_stats() {
+    past_.clear();
+    queue.while_still([&] {
+        for (auto &[key, entry] : entries_)
+            entry.tally = {};
+    });
+}
+
+} // namespace stretto::calls

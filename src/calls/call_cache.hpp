@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a request to a call of the engine: the entries of calls that repeat, and where their buffers
+// lie.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/memo.hpp"
+#include "calls/call_descriptor.hpp"
+#include "calls/call_entry.hpp"
+#include "calls/plan_cache.hpp"
+#include "calls/request.hpp"
+#include "calls/selection.hpp"
+#include "calls/shares.hpp"
+#include "engine/queue.hpp"
+#include "transport/heap.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::calls {
+
+// All of these outlive a cache.
+struct CallCacheParts {
+    const transport::Segment &segment;
+    int rank;
+    const transport::Heap &heap;
+    engine::Queue &queue;
+    const CallPolicies &policies;
+    const Shares &shares;
+    const Selection &selection;
+    PlanCache &plans;
+};
+
+class CallCache : private CallCacheParts {
+public:
+    explicit CallCache(const CallCacheParts &parts) : CallCacheParts(parts) {}
+
+    // Entries that are made from now on have this source's hooks, behind those of earlier sources.
+    void add(HookSource &source) { sources_.push_back(&source); }
+
+    // The entry of a call that a caller makes.  A call that no plan or no executor can run is
+    // announced to the other ranks before this throws.
+    CallEntry &entry_of_call(const Request &request) {
+        make_room(request);
+        try {
+            return entry(request);
+        } catch (const select::Unfit &) {
+            announce_refusal(request, kOfFileFlag);
+            throw;
+        } catch (const engine::Unserved &) {
+            announce_refusal(request, 0);
+            throw;
+        }
+    }
+    // The same, when nobody makes the call now.
+    CallEntry &prepare(const Request &request) {
+        make_room(request);
+        return entry(request);
+    }
+    // The same while a call is made: forgets no entry, so references to entries stay valid.
+    CallEntry &entry(const Request &request) {
+        return entries_.get(key_of(request), [&] { return make(request); });
+    }
+    CallKey key_of(const Request &request) const {
+        return {pack(request), request.count,
+                policies.number() | std::uint64_t{request.operation_number} << 32, request.shares};
+    }
+
+    // `overlaps`: later calls may begin before this one is complete.
+    engine::Call call(const Request &request, const CallEntry &entry, bool overlaps) const;
+
+    // From now on this runs such calls.  `made`: its plan, if it has been made elsewhere.
+    void select_plan(const Request &request, CallEntry &entry, const Chosen &chosen,
+                     Planned made = nullptr);
+
+    Stats stats();
+    void reset_stats();
+
+private:
+    CallEntry make(const Request &request);
+    std::uint64_t descriptor(const Request &request) const;
+    std::uint64_t fingerprint(const Request &request, const CallEntry &entry) const;
+    std::unique_ptr<const engine::Extra> extra(const Request &request,
+                                               const CallEntry &entry) const;
+    std::unique_ptr<const engine::Execution> elsewhere(const Request &request,
+                                                       const CallEntry &entry) const;
+    void announce_refusal(const Request &request, std::uint64_t why);
+    // Entries and plans are forgotten only where a caller's call begins and nothing of it holds one
+    // yet, and only if the call needs a new entry.
+    void make_room(const Request &request) {
+        if (plans.full() && !entries_.has(key_of(request))) [[unlikely]]
+            forget();
+    }
+    void forget();
+
+    std::vector<HookSource *> sources_;
+    Memo<CallKey, CallEntry, CallKeyHash> entries_;
+    Stats past_; // of entries that were forgotten
+};
+
+} // namespace stretto::calls

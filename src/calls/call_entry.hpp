@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All that a repeated call needs, found by one look-up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "calls/call_hook.hpp"
+#include "calls/request.hpp"
+#include "engine/executor.hpp"
+#include "engine/plan.hpp"
+#include "engine/run.hpp"
+#include "reduce/kernels.hpp"
+
+namespace stretto::calls {
+
+struct CallEntry {
+    const engine::Plan *plan = nullptr;
+    reduce::Pass reduce = nullptr;
+    std::uint64_t fingerprint = 0; // that ranks compare
+    std::uint64_t what = 0;        // the call's descriptor (call_descriptor.hpp)
+    engine::Tally tally;
+    std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
+    std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
+    InPlace in_place = InPlace::over;
+    std::vector<std::unique_ptr<CallHook>> hooks;       // of most calls there are none
+    std::unique_ptr<const engine::Extra> extra;         // null for most
+    std::unique_ptr<const engine::Execution> elsewhere; // null: callers perform its passes
+};
+
+struct CallKey {
+    std::uint64_t what = ~0ull, count = 0;
+    std::size_t policy = 0; // the number of the policy | that of a user-defined operation << 32
+    std::uint32_t shares = 0;
+    bool operator==(const CallKey &) const = default;
+};
+
+struct CallKeyHash {
+    std::size_t operator()(const CallKey &key) const {
+        return static_cast<std::size_t>(
+            (key.what ^ (key.count << 7) ^ (key.policy << 24)) * 0x9e3779b97f4a7c15u >> 7);
+    }
+};
+
+} // namespace stretto::calls

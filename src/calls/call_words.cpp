@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "calls/call_words.hpp"
+
+#include "algorithms/algorithm.hpp"
+#include "calls/call_descriptor.hpp"
+#include "schedule/contract.hpp"
+#include "select/select.hpp"
+
+namespace stretto::calls {
+
+std::string describe(const engine::Said &said, const Shares &shares, int rank) {
+    if (said.by != 0) {
+        const Collective collective = collective_in(said.what);
+        std::string by = "an algorithm from elsewhere";
+        for (const algorithms::Algorithm &each : algorithms::all())
+            if (each.collective == collective &&
+                engine::same_name(said.by, engine::algorithm_code(each.name)))
+                by = each.name;
+        const std::string parameters = engine::text_of(said.parameters);
+        return describe({said.what, said.count}, shares, rank) + " by " + by +
+               (parameters.empty() ? "" : "(" + parameters + ")");
+    }
+    const auto collective = collective_in(said.what);
+    const auto root = static_cast<std::uint32_t>(said.what >> kRootShift);
+    const bool has_shares = root != 0 && !schedule::rooted(collective); // then it is their mark
+    std::string text((said.what & kOverlapsFlag) != 0 ? "nonblocking " : "");
+    const bool by_pairs = (said.what & kByPairsFlag) != 0;
+    text.append(schedule::name(collective)).append(has_shares || by_pairs ? "v" : "");
+    if (collective == Collective::custom)
+        return "measuring the network";
+    if (collective == Collective::barrier)
+        return text;
+    if (by_pairs)
+        return text + "(" + stretto::words(dtype_in(said.what)) +
+               (schedule::rooted(collective) ? ", root " + std::to_string(root) : "") + ")";
+    text += "(" + std::to_string(said.count) + " x " + stretto::words(dtype_in(said.what));
+    if (schedule::reduces(collective))
+        text += ", " + std::string(stretto::name(op_in(said.what)));
+    if (schedule::rooted(collective))
+        text += ", root " + std::to_string(root);
+    if (has_shares) {
+        const std::string counts = shares.words(root);
+        text += counts.empty() ? ", counts that differ from those of rank " + std::to_string(rank)
+                               : ", counts " + counts;
+    }
+    // Host memory goes without saying, unless another rank gave another kind.
+    const MemoryKind memory = memory_in(said.what);
+    if (memory != MemoryKind::host || (said.unlike != 0 && memory_in(said.unlike) != memory))
+        text.append(", in ").append(stretto::words(memory));
+    if (const auto mode = static_cast<select::Reproducible>(said.what >> kReproducibleShift & 3);
+        mode != select::Reproducible::off)
+        text += ", reproducible " + std::string(select::name(mode));
+    if ((said.what & kOfFileFlag) != 0)
+        text += ", by a schedule from a file";
+    if ((said.what & kAsRanksArriveFlag) != 0)
+        text += ", as ranks arrive";
+    return text + ")";
+}
+
+trace::CallWords trace_words(std::uint64_t what) {
+    const auto collective = collective_in(what);
+    trace::CallWords words;
+    words.collective = schedule::name(collective);
+    words.dtype = dtype_in(what);
+    words.op = op_in(what);
+    words.has_data = collective != Collective::barrier;
+    words.nonblocking = (what & kOverlapsFlag) != 0;
+    words.by_pairs = (what & kByPairsFlag) != 0;
+    words.reduces = words.has_data && !words.by_pairs && schedule::reduces(collective);
+    if (schedule::rooted(collective))
+        words.root = static_cast<int>(what >> kRootShift);
+    return words;
+}
+
+} // namespace stretto::calls

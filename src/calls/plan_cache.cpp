@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "calls/plan_cache.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "base/memory.hpp"
+#include "base/settings.hpp"
+#include "base/status.hpp"
+#include "engine/plan.hpp"
+#include "schedule/layout.hpp"
+#include "transport/turn.hpp"
+
+namespace stretto::calls {
+
+PlanCache::PlanCache(const transport::Segment &segment, int rank, const Selection &selection,
+                     const Shares &shares)
+    : segment_(segment), rank_(rank), selection_(selection), shares_(shares),
+      most_bytes_(number(Setting::plan_bytes)) {}
+
+// From so many ranks on a host, the ranks take turns at making a plan that takes much memory for a
+// moment: 200 ranks at once took 30 GB for a call of 400 kB.
+static constexpr int kManyRanks = 32;
+static constexpr std::size_t kMuchMemoryBytes = std::size_t{32} << 20;
+
+PlanInputs PlanCache::inputs(const Request &request) const {
+    PlanInputs inputs{request.collective, segment_.ranks(), rank_, request.root};
+    if (request.shares != 0)
+        inputs.counts = *shares_.last().counts;
+    inputs.topology = select::topology_of(selection_.situation(request));
+    engine::PlanOptions &options = inputs.options;
+    options.count = vector_count(request, segment_.ranks());
+    options.element = size_of(request.dtype);
+    options.ring_bytes = segment_.ring_bytes();
+    options.cores = segment_.header().cores;
+    options.slice = segment_.header().slice_bytes;
+    if (options.slice == 0)
+        options.slice = select::slice_bytes(selection_.situation(request));
+    options.commutes = request.op != ReduceOp::user_in_order;
+    options.output_everywhere = schedule::layout(request.collective).output_everywhere();
+    return inputs;
+}
+
+std::string PlanCache::key_of(const Request &request, const Chosen &chosen) const {
+    const std::uint64_t content =
+        chosen.imported == nullptr ? content_of(chosen.order) : chosen.imported->hash;
+    std::string key = std::string(schedule::name(request.collective)) + " " + chosen.algorithm +
+                      " " + std::to_string(vector_count(request, segment_.ranks())) + " " +
+                      std::to_string(size_of(request.dtype)) + " " + std::to_string(request.root) +
+                      " " + std::to_string(request.shares);
+    if (request.op == ReduceOp::user_in_order)
+        key += " in order";
+    if (content != 0)
+        key += " " + std::to_string(content);
+    if (request.memory != MemoryKind::host)
+        key.append(" in ").append(stretto::words(request.memory));
+    return key;
+}
+
+std::shared_ptr<const engine::Plan> PlanCache::known_plan(const Request &request,
+                                                          const Chosen &chosen) const {
+    const auto found = plans_.find(key_of(request, chosen));
+    return found == plans_.end() ? nullptr : found->second;
+}
+
+// A rank that the kernel ends for want of memory could not say why.
+static void check_room(int rank, int ranks, std::size_t need) {
+    if (const auto room = available_memory(); room && need > *room)
+        throw Error(Status::memory,
+                    "rank " + std::to_string(rank) + " has no memory to plan a call of " +
+                        std::to_string(ranks) + " ranks: it may take " +
+                        std::to_string(need >> 20) + " MiB for a moment, and " +
+                        std::to_string(*room >> 20) +
+                        " MiB are free; free memory, raise STRETTO_SLICE_BYTES, or start fewer "
+                        "ranks on a host");
+}
+
+Planned PlanCache::make(const Request &request, const Chosen &chosen) const {
+    const PlanInputs by = inputs(request);
+    std::size_t needed = 0;
+    std::optional<transport::Turn> turn;
+    const engine::MemoryCheck check = [&](std::size_t need) {
+        needed = need;
+        if (need < kMuchMemoryBytes ||
+            segment_.placement().ranks_here(segment_.ranks()) < kManyRanks)
+            return;
+        turn.emplace(segment_, rank_);
+        check_room(rank_, segment_.ranks(), need);
+    };
+    Planned plan;
+    if (chosen.imported == nullptr) {
+        plan = by.plan(chosen.algorithm, chosen.order, check);
+    } else {
+        schedule::Schedule schedule = chosen.imported->schedule;
+        schedule.name = chosen.algorithm; // the file, whatever it calls itself
+        plan = by.plan(schedule, chosen.imported->hash, check);
+    }
+    if (needed >= kMuchMemoryBytes)
+        give_back_freed_memory();
+    return plan;
+}
+
+const engine::Plan &PlanCache::plan(const Request &request, const Chosen &chosen, Planned made) {
+    const std::string key = key_of(request, chosen);
+    std::shared_ptr<const engine::Plan> &slot = plans_[key];
+    if (slot)
+        return *slot;
+    try {
+        slot = made != nullptr ? std::move(made) : make(request, chosen);
+    } catch (const Error &error) {
+        plans_.erase(key);
+        if (chosen.imported == nullptr)
+            throw;
+        throw select::unfit(*chosen.imported, "cannot be played: " + std::string(error.what()),
+                            "name an algorithm");
+    } catch (...) {
+        plans_.erase(key);
+        throw;
+    }
+    bytes_ += slot->footprint();
+    if (selection_.logs() && !request.own && logged_.insert(key).second)
+        selection_.log_choice(request, chosen);
+    return *slot;
+}
+
+const engine::Plan &PlanCache::plan(const std::string &name, const std::function<Planned()> &make) {
+    std::shared_ptr<const engine::Plan> &slot = plans_[name];
+    if (slot == nullptr) {
+        slot = make();
+        bytes_ += slot->footprint();
+    }
+    return *slot;
+}
+
+const engine::Plan &PlanCache::empty_plan() {
+    if (empty_ == nullptr) {
+        engine::PlanLists nothing;
+        nothing.cell_bytes.assign(static_cast<std::size_t>(segment_.ranks()), 0);
+        auto plan = std::make_unique<engine::Plan>(nothing);
+        plan->algorithm = "messages";
+        empty_ = std::move(plan);
+    }
+    return *empty_;
+}
+
+void PlanCache::clear() {
+    plans_.clear();
+    bytes_ = 0;
+}
+
+} // namespace stretto::calls

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The plans of a communicator, each made once.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "calls/chosen.hpp"
+#include "calls/plan_inputs.hpp"
+#include "calls/request.hpp"
+#include "calls/selection.hpp"
+#include "calls/shares.hpp"
+#include "engine/plan.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::calls {
+
+class PlanCache {
+public:
+    // All of these outlive this.
+    PlanCache(const transport::Segment &segment, int rank, const Selection &selection,
+              const Shares &shares);
+
+    // The plan of such a call, made if there is none.  `made`: the plan, if it has been made
+    // elsewhere.  Throws Error(memory), or what says why there is no such plan.
+    const engine::Plan &plan(const Request &request, const Chosen &chosen, Planned made = nullptr);
+    // Null if none has been made.
+    std::shared_ptr<const engine::Plan> known_plan(const Request &request,
+                                                   const Chosen &chosen) const;
+    // The plan of an internal call of this name.
+    const engine::Plan &plan(const std::string &name, const std::function<Planned()> &make);
+    // The plan of a call in which the engine moves nothing.
+    const engine::Plan &empty_plan();
+    // What a thread needs to make the plan of such a call, whatever algorithm runs it.
+    PlanInputs inputs(const Request &request) const;
+
+    std::size_t bytes() const { return bytes_; }
+    // They take more than STRETTO_PLAN_BYTES.
+    bool full() const { return bytes_ > most_bytes_; }
+    void clear();
+
+private:
+    std::string key_of(const Request &request, const Chosen &chosen) const;
+    Planned make(const Request &request, const Chosen &chosen) const;
+
+    const transport::Segment &segment_;
+    const int rank_;
+    const Selection &selection_;
+    const Shares &shares_;
+    const std::size_t most_bytes_;
+    std::map<std::string, std::shared_ptr<const engine::Plan>> plans_;
+    std::size_t bytes_ = 0;
+    std::set<std::string> logged_; // keys of plans, also of those that were forgotten
+    Planned empty_;
+};
+
+} // namespace stretto::calls

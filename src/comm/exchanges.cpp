@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/exchanges.hpp"
+
+#include <algorithm>
+#include <climits>
+
+#include "base/mix.hpp"
+#include "calls/call_descriptor.hpp"
+#include "engine/failure.hpp"
+
+namespace stretto::comm {
+
+Exchanges::Exchanges(transport::Segment &segment, int rank, engine::Engine &engine,
+                     engine::Queue &queue, p2p::Messenger &messenger, calls::PlanCache &plans)
+    : segment_(segment), rank_(rank), engine_(engine), queue_(queue), messenger_(messenger),
+      plans_(plans), exhausted_(engine::no_memory(segment.names().of(rank))) {}
+
+// Announces the call to the others, as all collectives are: so a rank that calls something else is
+// found out.  The engine has nothing to move in it.  Gives the number of the call.
+std::uint64_t Exchanges::take_turn(const Exchange &exchange) {
+    calls::Request request;
+    request.collective = exchange.collective;
+    request.dtype = exchange.dtype;
+    request.root = exchange.root;
+    engine::Call call;
+    call.plan = &plans_.empty_plan();
+    call.said = {pack(request) | calls::kByPairsFlag, 0};
+    call.fingerprint = mix(segment_.header().key, call.said.what);
+    engine::Tally tally;
+    queue_.play(call, tally);
+    return engine_.calls() - 1;
+}
+
+Exchanges::Begun Exchanges::start(const Exchange &exchange) {
+    const p2p::Purpose purpose{exchange.name, take_turn(exchange)};
+    {
+        const std::lock_guard lock(mutex_);
+        open_.insert(purpose.call);
+    }
+    const int tag = static_cast<int>(purpose.call & INT_MAX);
+    calls::Stat &stat = this->stat(exchange.collective);
+    Transfers transfers;
+    transfers.reserve(exchange.receives.size() + exchange.sends.size());
+    try {
+        for (const Exchange::Part &part : exchange.receives)
+            transfers.push_back(messenger_.start_receive(part.data, part.bytes, part.peer, tag,
+                                                         p2p::kCollective, purpose));
+        for (const Exchange::Part &part : exchange.sends)
+            transfers.push_back(messenger_.start_send(part.data, part.bytes, part.peer, tag,
+                                                      p2p::kCollective, purpose));
+    } catch (...) {
+        // Others wait for what this rank cannot do, and the caller wants its buffers back.
+        const Error failure = engine::post_exception(segment_, rank_, exhausted_);
+        for (p2p::Transfer *transfer : transfers) {
+            messenger_.wait(*transfer);
+            try {
+                messenger_.land(transfer);
+            } catch (const Error &) { // the one that is thrown below
+            }
+        }
+        throw failure;
+    }
+    ++stat.calls;
+    stat.messages += exchange.sends.size();
+    for (const Exchange::Part &part : exchange.sends)
+        stat.bytes += part.bytes;
+    return {std::move(transfers), purpose.call};
+}
+
+// Of a communicator that has failed meanwhile, it may not be complete.
+void Exchanges::over(std::uint64_t call) {
+    if (segment_.failed())
+        return;
+    const std::lock_guard lock(mutex_);
+    open_.erase(call);
+}
+
+std::uint64_t Exchanges::completed() const {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t calls = engine_.completed();
+    return open_.empty() ? calls : std::min(calls, *open_.begin());
+}
+
+void Exchanges::spent(schedule::Collective collective, double seconds) {
+    stat(collective).seconds += seconds;
+}
+
+calls::Stat &Exchanges::stat(schedule::Collective collective) {
+    return stats_[{collective, plans_.empty_plan().algorithm}];
+}
+
+} // namespace stretto::comm

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives in which each pair of ranks alone knows how much travels between them (gatherv,
+// scatterv, alltoallv): messages in a context of their own, tagged with the number of the call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "base/inline_vector.hpp"
+#include "base/status.hpp"
+#include "base/types.hpp"
+#include "calls/plan_cache.hpp"
+#include "calls/request.hpp"
+#include "engine/queue.hpp"
+#include "p2p/messenger.hpp"
+#include "schedule/contract.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::comm {
+
+struct Exchange {
+    // What lies at `data` and goes to, or comes from, `peer`; not this rank.
+    struct Part {
+        int peer = 0;
+        void *data = nullptr;
+        std::size_t bytes = 0;
+    };
+    schedule::Collective collective = schedule::Collective::alltoall; // or gather, scatter
+    const char *name = "";                                            // "alltoallv", for errors
+    Dtype dtype = Dtype::f32;
+    int root = 0;
+    std::vector<Part> sends, receives;
+};
+
+class Exchanges {
+public:
+    // All of these outlive this.
+    Exchanges(transport::Segment &segment, int rank, engine::Engine &engine, engine::Queue &queue,
+              p2p::Messenger &messenger, calls::PlanCache &plans);
+
+    using Transfers = InlineVector<p2p::Transfer *, 1>;
+    struct Begun {
+        Transfers transfers;
+        std::uint64_t call = 0; // its number
+    };
+    // Takes its turn among the collectives and starts what must travel; to be waited for and landed
+    // by the messenger, after which it is over.  Throws what ends the communicator.
+    Begun start(const Exchange &exchange);
+    void over(std::uint64_t call);
+    // Calls of collectives that are complete, without a gap, exchanges among them.
+    std::uint64_t completed() const;
+
+    // What they cost; the first adds the seconds of one.
+    void spent(schedule::Collective collective, double seconds);
+    const calls::Stats &stats() const { return stats_; }
+    void reset_stats() { stats_.clear(); }
+
+private:
+    std::uint64_t take_turn(const Exchange &exchange);
+    calls::Stat &stat(schedule::Collective collective);
+
+    transport::Segment &segment_;
+    const int rank_;
+    engine::Engine &engine_;
+    engine::Queue &queue_;
+    p2p::Messenger &messenger_;
+    calls::PlanCache &plans_;
+    const Error exhausted_;
+    calls::Stats stats_;
+    mutable std::mutex mutex_;     // of what follows
+    std::set<std::uint64_t> open_; // numbers of those that are not over
+};
+
+} // namespace stretto::comm
