@@ -80,9 +80,9 @@ static double worst(const std::deque<select::Arrivals> &errors) {
 // are about to come.
 std::optional<std::string> Forecast::best_for(const select::Arrivals &expected) const {
     if (forced)
-        return select::forced_late(situation, synchronous, expected, as_may_come(expected, errors))
+        return forced_late(situation, synchronous, expected, as_may_come(expected, errors))
             .algorithm;
-    if (select::wait(expected) < selected.margin)
+    if (wait(expected) < selected.margin)
         return std::nullopt;
     const double waits = farthest(expected, steady), error = worst(errors);
     std::optional<std::string> best = feedback->still_best(waits, error, selected.margin);
@@ -95,7 +95,7 @@ std::optional<std::string> Forecast::best_for(const select::Arrivals &expected) 
 void Forecast::learn() const {
     if (sample)
         feedback->record(*sample);
-    if (!came || forced || select::wait(*came) < selected.margin)
+    if (!came || forced || wait(*came) < selected.margin)
         return;
     const double waits = farthest(*came, steady);
     if (!feedback->backs_off(CostFeedback::call, waits) && feedback->pays(waits, ranks.size()))
@@ -105,8 +105,8 @@ void Forecast::learn() const {
 std::string Forecast::price(const select::Arrivals &expected, double waits, double error) const {
     const std::vector<select::Arrivals> cases = as_may_come(expected, errors);
     const auto choose = [&] {
-        return select::choose_late(situation, synchronous, expected, cases, {},
-                                   feedback->all(situation), {.elections = false});
+        return choose_late(situation, synchronous, expected, cases, {}, feedback->all(situation),
+                           {.elections = false});
     };
     return feedback->priced(CostFeedback::call, waits, error, selected, choose).algorithm;
 }
@@ -136,7 +136,7 @@ std::optional<AnnouncedPlan> announced_plan(std::string_view text, const select:
                     "'" + std::string(text) + "' was decided for a call, and means nothing here");
     AnnouncedPlan plan{std::move(*expected), {.algorithm = decision.algorithm}};
     if (!decision.algorithm.empty())
-        plan.late.order = select::sorted_by_arrival(plan.expected, margin);
+        plan.late.order = sorted_by_arrival(plan.expected, margin);
     plan.late.why = "for what ranks have told of their computation";
     return plan;
 }

@@ -14,8 +14,8 @@
 
 #include "arrival/cost_feedback.hpp"
 #include "arrival/history.hpp"
+#include "arrival/late.hpp"
 #include "arrival/notices.hpp"
-#include "select/late.hpp"
 
 namespace stretto::arrival {
 
@@ -63,7 +63,7 @@ std::optional<select::Arrivals> announced_arrivals(const select::Arrivals &stead
 // steady one.  Throws Error(internal) for what no coordinator decides.
 struct AnnouncedPlan {
     select::Arrivals expected;
-    select::Late late;
+    Late late;
 };
 std::optional<AnnouncedPlan> announced_plan(std::string_view text, const select::Arrivals &steady,
                                             double margin, const std::vector<int> &ranks);
@@ -75,7 +75,7 @@ struct Forecast {
     bool forced = false;
     select::Arrivals steady; // when ranks come as a rule
     std::vector<int> ranks;  // of the job
-    select::Late selected;   // for these arrivals
+    Late selected;           // for these arrivals
     std::deque<select::Arrivals> errors;
     std::optional<CostSample> sample;     // a new one
     std::optional<select::Arrivals> came; // to the last call, if ranks announced something for it

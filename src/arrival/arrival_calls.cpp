@@ -25,7 +25,7 @@ Chosen ArrivalCalls::steady(const Request &request, ArrivalState &state) const {
     return chosen;
 }
 
-void ArrivalCalls::apply(const select::Late &late, Chosen &chosen) {
+void ArrivalCalls::apply(const Late &late, Chosen &chosen) {
     if (late.algorithm.empty() || late.latecomers > 0)
         return;
     chosen.algorithm = late.algorithm;
@@ -36,7 +36,7 @@ void ArrivalCalls::apply(const select::Late &late, Chosen &chosen) {
 // From one decision to the next: a decision takes milliseconds.  The longer it has proved right,
 // the more calls.
 bool ArrivalCalls::change_rule(ArrivalState &state, const select::Arrivals &expected,
-                               const select::Late &next) {
+                               const Late &next) {
     constexpr std::uint64_t kMostCalls = 128;
     const bool same = next.same_as(state.selected);
     state.due_after = same ? std::clamp(2 * state.due_after, kDecisionEveryCalls, kMostCalls)

@@ -15,10 +15,10 @@
 #include "arrival/arrival_state.hpp"
 #include "arrival/decision_service.hpp"
 #include "arrival/job_clock.hpp"
+#include "arrival/late.hpp"
 #include "arrival/tcp_prewarm.hpp"
 #include "calls/call_hook.hpp"
 #include "calls/calls.hpp"
-#include "select/late.hpp"
 #include "transport/segment.hpp"
 #include "tuning/trials.hpp"
 
@@ -61,10 +61,10 @@ protected:
     // The choice for the times at which ranks come as a rule.
     calls::Chosen steady(const calls::Request &request, ArrivalState &state) const;
     // Puts a choice for late ranks in place of another.
-    static void apply(const select::Late &late, calls::Chosen &chosen);
+    static void apply(const Late &late, calls::Chosen &chosen);
     // From now on this is selected as a rule, for these arrivals.  True if something else was.
     static bool change_rule(ArrivalState &state, const select::Arrivals &expected,
-                            const select::Late &next);
+                            const Late &next);
     std::size_t vector_bytes(const calls::Request &request) const;
     // How long ranks wait for others, in nanoseconds, before any of them begins: then the call
     // itself looks for what is wrong, and says so.

@@ -11,10 +11,10 @@
 #include "arrival/announced.hpp"
 #include "arrival/cost_feedback.hpp"
 #include "arrival/history.hpp"
+#include "arrival/late.hpp"
+#include "arrival/late_rank_choice.hpp"
 #include "arrival/plan_prefetch.hpp"
 #include "calls/chosen.hpp"
-#include "select/late.hpp"
-#include "select/late_rank_choice.hpp"
 
 namespace stretto::arrival {
 
@@ -33,7 +33,7 @@ struct ArrivalState {
     // The choice if all ranks come together, once it was needed; and what is selected for the times
     // at which they come as a rule, from which call on (the number of the call before).
     std::optional<calls::Chosen> synchronous;
-    select::Late selected;
+    Late selected;
     std::uint64_t selected_since = 0;
     // What the coordinator's agent decides just now, by its key, and for what: it is selected after
     // the next call.
@@ -52,7 +52,7 @@ struct ArrivalState {
     std::shared_ptr<PlanPrefetch> prefetch; // of the next call's plan
     // Of ranks that share memory: which rank is late by the entry's plan, or
     // LateRankDetector::kNoRank.
-    select::LateRankChoice late_rank_choice;
+    LateRankChoice late_rank_choice;
     int latecomer = -1;
 };
 

@@ -29,16 +29,15 @@ void CostFeedback::record(CostSample sample) {
 
 // Measured / priced of each, which is found only now that it is asked for: a price takes as long as
 // some messages.
-select::Experience CostFeedback::all(const select::Situation &situation) {
-    select::Experience experience = steady_;
+Experience CostFeedback::all(const select::Situation &situation) {
+    Experience experience = steady_;
     for (auto &[algorithm, samples] : announced_) {
         std::vector<double> ratios;
         for (PricedSample &each : samples) {
             if (const std::optional<CostSample> sample = std::exchange(each.unpriced, {})) {
                 const select::Placed placed(situation, sample->algorithm, sample->order);
                 const std::vector<select::Arrivals> cases{sample->came};
-                each.ratio =
-                    select::ratio_of(sample->came, placed.means(cases).front(), sample->elapsed);
+                each.ratio = ratio_of(sample->came, placed.means(cases).front(), sample->elapsed);
             }
             if (each.ratio)
                 ratios.push_back(*each.ratio);
@@ -64,12 +63,11 @@ static double processor_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-select::Late CostFeedback::priced(Kind kind, double waits, double error,
-                                  const select::Late &selected,
-                                  const std::function<select::Late()> &decide) {
+Late CostFeedback::priced(Kind kind, double waits, double error, const Late &selected,
+                          const std::function<Late()> &decide) {
     const double start = processor_seconds();
     const std::uint64_t began = now_ns();
-    select::Late late = decide();
+    Late late = decide();
     pricing_ = processor_seconds() - start;
     using enum Backoff::Outcome;
     Backoff::Outcome outcome = gained;

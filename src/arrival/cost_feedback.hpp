@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "arrival/experience.hpp"
+#include "arrival/late.hpp"
 #include "select/elapsed.hpp"
-#include "select/experience.hpp"
-#include "select/late.hpp"
 
 namespace stretto::arrival {
 
@@ -65,10 +65,10 @@ public:
         : backoffs_{Backoff(rest, 0), Backoff(rest, rest)} {}
 
     // By calls that the steady plan ran.
-    select::Experience &steady() { return steady_; }
+    Experience &steady() { return steady_; }
     void record(CostSample sample);
     // By those, and by the last calls of each algorithm for which ranks announced arrivals.
-    select::Experience all(const select::Situation &situation);
+    Experience all(const select::Situation &situation);
 
     // Whether it pays to price plans for so many ranks that wait so long, in seconds.  Pricing
     // takes one core as long as it took the last time, and all ranks together save a part of their
@@ -83,8 +83,8 @@ public:
     // already; but a rule that is made for late ranks is looked at however often it has proved
     // right, since it costs where ranks begin to come otherwise.  `error`: how far ranks have come
     // from when they were expected, in seconds.
-    select::Late priced(Kind kind, double waits, double error, const select::Late &selected,
-                        const std::function<select::Late()> &decide);
+    Late priced(Kind kind, double waits, double error, const Late &selected,
+                const std::function<Late()> &decide);
     // While decisions for calls rest: the algorithm that the last one chose, with parameters, which
     // is as good for other ranks that wait about as long; empty if that was the synchronous choice.
     // Nothing if nothing came of it, or if these wait much longer or shorter, or if ranks come much
@@ -94,7 +94,7 @@ public:
 private:
     static constexpr std::size_t kMostSamples = 8;
     std::array<Backoff, 2> backoffs_; // by kind
-    select::Experience steady_;
+    Experience steady_;
     struct PricedSample {
         std::optional<CostSample> unpriced;
         std::optional<double> ratio; // measured / priced

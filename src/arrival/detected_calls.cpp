@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Late-rank detection over the network: calls to which some ranks come late, and nobody can say
-// beforehand which (select/elected.hpp).
+// beforehand which (arrival/elected.hpp).
 //
 // A rank that comes asks the coordinator of the call which ranks are late.  So the coordinator's
 // agent hears which ranks have come, and answers when only the late ones are missing.  Its answer
@@ -10,15 +10,15 @@
 #include <memory>
 #include <utility>
 
+#include "arrival/elected.hpp"
 #include "arrival/latecomers.hpp"
 #include "arrival/stamped_calls.hpp"
-#include "select/elected.hpp"
 
 namespace stretto::arrival {
 
 // At the coordinator, for the next call.
 void StampedCalls::expect_detection(const ArrivalState &state) {
-    const select::Late &selected = state.selected;
+    const Late &selected = state.selected;
     std::vector<int> ranks = decisions_.ranks();
     std::ranges::sort(ranks);
     const auto latecomers = std::make_shared<Latecomers>(
@@ -52,7 +52,7 @@ void StampedCalls::select_detected(const Request &request, calls::CallEntry &ent
             late.push_back(static_cast<int>(std::ranges::find(ranks, job_rank) - ranks.begin()));
         }
         apply({.algorithm = state.selected.algorithm,
-               .order = select::late_last(parts_.segment.ranks(), late),
+               .order = late_last(parts_.segment.ranks(), late),
                .why = state.selected.why},
               chosen);
     }

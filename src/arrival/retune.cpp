@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "arrival/elected.hpp"
 #include "base/status.hpp"
-#include "select/elected.hpp"
 #include "select/placed.hpp"
 
 namespace stretto::arrival {
@@ -24,8 +24,8 @@ void record(const Retune &retune) {
             elapsed.push_back(retune.elapsed[at]);
             continue;
         }
-        select::Elected call = select::elected(
-            retune.recent[at], {retune.selected.latecomers, retune.selected.margin});
+        Elected call =
+            elected(retune.recent[at], {retune.selected.latecomers, retune.selected.margin});
         if (!call.late) // the synchronous choice ran it
             continue;
         cases.push_back(std::move(call.begin));
@@ -37,9 +37,9 @@ void record(const Retune &retune) {
                                 retune.selected.algorithm.empty() ? retune.synchronous
                                                                   : retune.selected.algorithm,
                                 retune.selected.order);
-    retune.feedback->steady().learn(
-        retune.selected.latecomers == 0 ? placed.name() : select::when_elected(placed.name()),
-        cases, placed.means(cases), elapsed);
+    retune.feedback->steady().learn(retune.selected.latecomers == 0 ? placed.name()
+                                                                    : when_elected(placed.name()),
+                                    cases, placed.means(cases), elapsed);
 }
 
 // A number as it is, to the last bit.
@@ -71,8 +71,8 @@ std::vector<int> order_from(std::string_view text, const select::Situation &situ
                         "'" + std::string(text) + "' does not say who comes last");
         at = number.ptr == end ? end : number.ptr + 1;
     }
-    std::vector<int> order = select::late_last(situation.ranks, behind);
-    select::place_root(situation, order);
+    std::vector<int> order = late_last(situation.ranks, behind);
+    place_root(situation, order);
     return order;
 }
 
@@ -93,12 +93,11 @@ bool reads(std::string_view text, Number &number, Format... format) {
 
 std::string Retune::decide(std::size_t most_bytes) const {
     const bool rooted = schedule::rooted(situation.collective);
-    select::LateRule rule;
+    LateRule rule;
     rule.elections =
         !rooted; // a rank that comes first to such a call would have to wait for others
     rule.missed = missed;
-    const double waits = std::max(select::wait(expected),
-                                  rule.elections ? select::wait(select::shape_of(recent)) : 0);
+    const double waits = std::max(wait(expected), rule.elections ? wait(shape_of(recent)) : 0);
     if (!forced &&
         (feedback->backs_off(CostFeedback::rule, waits) || !feedback->pays(waits, expected.size())))
         return "";
@@ -108,9 +107,8 @@ std::string Retune::decide(std::size_t most_bytes) const {
         return choose_late(situation, synchronous, expected, recent, selected, feedback->steady(),
                            rule);
     };
-    const select::Late next =
-        forced ? select::forced_late(situation, synchronous, expected, recent)
-               : feedback->priced(CostFeedback::rule, waits, 0, selected, choose);
+    const Late next = forced ? forced_late(situation, synchronous, expected, recent)
+                             : feedback->priced(CostFeedback::rule, waits, 0, selected, choose);
     std::string text = exactly(next.margin) + "\n" + std::to_string(next.latecomers) + "\n";
     text.append(next.same_as(selected) ? kAsSoFar : next.algorithm).append("\n");
     text.append(rooted ? ranks_behind(situation, next.order) : "").append("\n");
@@ -119,11 +117,11 @@ std::string Retune::decide(std::size_t most_bytes) const {
     return text + next.why.substr(0, most_bytes - text.size());
 }
 
-select::Late decoded(std::string_view text, const select::Situation &situation,
-                     const select::Late &selected, const select::Arrivals &expected) {
+Late decoded(std::string_view text, const select::Situation &situation, const Late &selected,
+             const select::Arrivals &expected) {
     if (text.empty())
         return selected;
-    select::Late next;
+    Late next;
     std::string_view rest = text;
     const bool understood = std::ranges::count(text, '\n') >= 4 &&
                             reads(take_line(rest), next.margin, std::chars_format::hex) &&
@@ -140,7 +138,7 @@ select::Late decoded(std::string_view text, const select::Situation &situation,
     } else if (!next.algorithm.empty() && next.latecomers == 0) {
         next.order = schedule::rooted(situation.collective)
                          ? order_from(behind, situation)
-                         : select::sorted_by_arrival(expected, next.margin);
+                         : sorted_by_arrival(expected, next.margin);
     }
     return next;
 }

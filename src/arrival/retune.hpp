@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "arrival/cost_feedback.hpp"
-#include "select/late.hpp"
+#include "arrival/late.hpp"
 
 namespace stretto::arrival {
 
@@ -20,7 +20,7 @@ namespace stretto::arrival {
 struct Retune {
     select::Situation situation;
     std::string synchronous; // the choice if all come together
-    select::Late selected;   // so far
+    Late selected;           // so far
     select::Arrivals expected;
     // Of the last calls, the latest last; what each took, the mean over ranks in seconds, of all
     // but the latest.
@@ -29,7 +29,7 @@ struct Retune {
     std::size_t by_selected = 0; // of those but the latest, how many of the last are by `selected`
     std::shared_ptr<CostFeedback> feedback;
     bool forced = false; // the synchronous choice was asked for by name
-    double missed = 0;   // as of select::LateRule
+    double missed = 0;   // as of LateRule
 
     // The decision, in at most so many bytes; "" if all stays as it is.
     std::string decide(std::size_t most_bytes) const;
@@ -37,7 +37,7 @@ struct Retune {
 
 // What was decided, for ranks that know what was selected and, where all do, what was expected.
 // Throws Error(internal) for what `decide` does not write.
-select::Late decoded(std::string_view text, const select::Situation &situation,
-                     const select::Late &selected, const select::Arrivals &expected);
+Late decoded(std::string_view text, const select::Situation &situation, const Late &selected,
+             const select::Arrivals &expected);
 
 } // namespace stretto::arrival

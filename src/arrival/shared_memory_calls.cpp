@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "algorithms/algorithm.hpp"
+#include "arrival/elected.hpp"
 #include "base/clock.hpp"
-#include "select/elected.hpp"
 
 namespace stretto::arrival {
 
@@ -27,7 +27,7 @@ Chosen SharedMemoryCalls::choice(const Request &request, ArrivalState &state) co
     if (state.latecomer == LateRankDetector::kNoRank)
         return chosen;
     apply({.algorithm = chosen.forced ? chosen.algorithm : std::string(kForLateRanks),
-           .order = select::late_last(parts_.segment.ranks(), std::array{state.latecomer}),
+           .order = late_last(parts_.segment.ranks(), std::array{state.latecomer}),
            .why = "one rank comes later than the others, and which, the call shows"},
           chosen);
     return chosen;

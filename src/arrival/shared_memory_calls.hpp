@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls of ranks that share memory, to which one comes late: the rank that is missing when all
 // others have come gets the last place of late_last (transport/late_rank_detector.hpp,
-// select/late_rank_choice.hpp).
+// arrival/late_rank_choice.hpp).
 //
 // Nothing is predicted and no rank decides for others: a word that all see says which rank it is,
 // and what calls took, which all see too, whether that pays.

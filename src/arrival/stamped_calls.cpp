@@ -7,12 +7,12 @@
 #include <optional>
 #include <utility>
 
+#include "arrival/elected.hpp"
+#include "arrival/late.hpp"
 #include "arrival/retune.hpp"
 #include "base/clock.hpp"
 #include "base/mix.hpp"
 #include "calls/call_descriptor.hpp"
-#include "select/elected.hpp"
-#include "select/late.hpp"
 
 namespace stretto::arrival {
 
@@ -131,7 +131,7 @@ static void note_misses(ArrivalState &state) {
     const std::uint64_t since = state.history.calls() - state.decided_at;
     for (std::size_t at = recent.size() - std::min<std::uint64_t>(since, recent.size());
          at < recent.size(); ++at)
-        state.missed.push_back(select::missed(state.decided_for, recent[at], margin));
+        state.missed.push_back(missed(state.decided_for, recent[at], margin));
     while (state.missed.size() > kRememberedCalls)
         state.missed.pop_front();
 }
@@ -151,7 +151,7 @@ void StampedCalls::decide(calls::HookedCall &call, ArrivalState &state) {
     std::vector<double> expected = state.history.expected();
     std::vector<select::Arrivals> recent(state.history.recent().begin(),
                                          state.history.recent().end());
-    std::vector<double> shape = select::shape_of(recent);
+    std::vector<double> shape = shape_of(recent);
     const calls::Chosen &synchronous = this->synchronous(call.request, state);
     // Plans that are forced and made for these arrivals need no prices.
     const bool settled = calls < state.decided_at + state.due_after ||
@@ -165,14 +165,13 @@ void StampedCalls::decide(calls::HookedCall &call, ArrivalState &state) {
     const select::Situation here = parts_.calls.selection.free_situation(call.request);
     if (synchronous.forced) {
         change_rule(call, state, expected,
-                    select::forced_late(here, synchronous.algorithm, expected, recent));
+                    forced_late(here, synchronous.algorithm, expected, recent));
         return;
     }
     if (state.selected.margin > 0 &&
-        std::max(select::wait(expected), select::wait(shape)) < state.selected.margin) {
-        change_rule(
-            call, state, expected,
-            select::choose_late(here, synchronous.algorithm, expected, recent, state.selected));
+        std::max(wait(expected), wait(shape)) < state.selected.margin) {
+        change_rule(call, state, expected,
+                    choose_late(here, synchronous.algorithm, expected, recent, state.selected));
         return;
     }
     const std::uint64_t key = decisions_.key_of(state, Decisions::About::rule);
@@ -209,7 +208,7 @@ void StampedCalls::adopt(calls::HookedCall &call, ArrivalState &state) {
 }
 
 void StampedCalls::change_rule(calls::HookedCall &call, ArrivalState &state,
-                               const select::Arrivals &expected, const select::Late &next) {
+                               const select::Arrivals &expected, const Late &next) {
     if (!ArrivalCalls::change_rule(state, expected, next))
         return;
     if (state.announced.listens(state.calls))
@@ -227,12 +226,12 @@ static bool is_quiet(const ArrivalState &state) {
     if (!state.selected.algorithm.empty() || state.announced.plays || margin <= 0)
         return false;
     const std::deque<select::Arrivals> &recent = state.history.recent();
-    const auto together = std::ranges::count_if(
-        recent, [&](const auto &each) { return select::wait(each) < margin; });
+    const auto together =
+        std::ranges::count_if(recent, [&](const auto &each) { return wait(each) < margin; });
     const bool confirmed = state.due_after > kDecisionEveryCalls;
-    const double steady = confirmed ? select::wait(state.decided_shape) : 0;
+    const double steady = confirmed ? wait(state.decided_shape) : 0;
     return (confirmed || 2 * static_cast<std::size_t>(together) > recent.size()) &&
-           select::wait(recent.back()) < steady + kLookFactor * margin;
+           wait(recent.back()) < steady + kLookFactor * margin;
 }
 
 // After each call that carries stamps.

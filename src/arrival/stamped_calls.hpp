@@ -44,7 +44,7 @@ private:
     void decide(calls::HookedCall &call, ArrivalState &state);
     void adopt(calls::HookedCall &call, ArrivalState &state);
     void change_rule(calls::HookedCall &call, ArrivalState &state, const select::Arrivals &expected,
-                     const select::Late &next);
+                     const Late &next);
     void expect_next(const Request &request, ArrivalState &state);
 
     // announced_calls.cpp

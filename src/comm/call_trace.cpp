@@ -31,7 +31,8 @@ private:
 
 trace::Recorder *CallTrace::start(const RankIdentity &me,
                                   const std::shared_ptr<trace::Buffer> *parent,
-                                  transport::Segment &segment, transport::LinkedPeers *linked_peers) {
+                                  transport::Segment &segment,
+                                  transport::LinkedPeers *linked_peers) {
     try {
         const std::shared_ptr<trace::Buffer> buffer =
             parent != nullptr ? *parent : trace::Buffer::open(me);

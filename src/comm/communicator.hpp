@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "arrival/arrivals.hpp"
+#include "arrival/arrival_hooks.hpp"
 #include "arrival/call_report.hpp"
 #include "arrival/job_clock.hpp"
 #include "calls/calls.hpp"
@@ -131,7 +131,7 @@ private:
     calls::Calls calls_;
     Exchanges exchanges_;
     tuning::Trials trials_;
-    arrival::Arrivals arrivals_;
+    arrival::ArrivalHooks arrivals_;
     std::int32_t token_[2] = {0, 0};             // what a barrier reduces
     const Error exhausted_;                      // no memory, made while there is some
     std::atomic<bool> failure_reported_ = false; // to a caller: from now on calls are refused

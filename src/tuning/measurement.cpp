@@ -22,8 +22,8 @@
 #include "base/types.hpp"
 #include "net/sockets.hpp"
 #include "reduce/kernels.hpp"
-#include "select/pairs.hpp"
-#include "select/survey.hpp"
+#include "tuning/pairs.hpp"
+#include "tuning/survey.hpp"
 
 namespace stretto::tuning {
 
@@ -93,7 +93,7 @@ std::string now_in_words() {
 // What rank 0 tells all ranks, as bytes: what to try, with whom; and when there is nothing more to
 // try between two ranks how often all of them exchange something.
 struct Orders {
-    select::Probe between, inside;
+    Probe between, inside;
     std::int64_t peer = -1; // between hosts
     std::uint64_t gatherings = 0, over = 0;
 };
@@ -102,10 +102,10 @@ static_assert(std::is_trivially_copyable_v<Orders> && sizeof(Orders) % kElementB
 // Of rank 0 and another.
 struct Pair {
     int peer = -1; // none
-    select::Survey survey = {};
+    Survey survey = {};
     double spent = 0; // seconds
 
-    select::Probe next(double left) { return peer < 0 ? select::kNoProbe : survey.next(left); }
+    Probe next(double left) { return peer < 0 ? kNoProbe : survey.next(left); }
 };
 
 class Measurement {
@@ -170,7 +170,7 @@ private:
             orders.peer = pairs_[now_].peer;
             orders.between = pairs_[now_].next(left);
             orders.inside = inside_.next(std::min(left, kMostInsideSeconds - inside_.spent));
-            if (orders.between != select::kNoProbe || orders.inside != select::kNoProbe)
+            if (orders.between != kNoProbe || orders.inside != kNoProbe)
                 return orders;
             if (now_ + 1 == pairs_.size() || seconds_since(begin_) > kMostThoroughSeconds) {
                 orders.over = 1;
@@ -189,7 +189,7 @@ private:
     }
 
     // All ranks make these calls; to all but the two of the pair they are nothing.
-    void attempt(const select::Probe &probe, Pair &pair) {
+    void attempt(const Probe &probe, Pair &pair) {
         if (rank_ == 0 || rank_ == pair.peer)
             data_.resize(std::max({kElementBytes, std::size_t{probe.large}, data_.size()}));
         const std::uint64_t start = now_ticks();
@@ -201,7 +201,7 @@ private:
             pass_on(pair.peer, 0, kElementBytes, data_.data());
             seconds.push_back(seconds_since(begin));
         };
-        select::Times times;
+        Times times;
         for (std::uint32_t i = 0; i < probe.pings; ++i)
             time(1, kElementBytes, times.pings);
         for (std::uint32_t i = 0; i < probe.lead; ++i)
@@ -211,7 +211,7 @@ private:
             time(1, probe.large, times.large);
         }
         for (std::uint32_t i = 0; i < probe.bursts; ++i)
-            time(select::kBurstMessages, kElementBytes, times.bursts);
+            time(kBurstMessages, kElementBytes, times.bursts);
         pair.spent += seconds_since(start);
         pair.survey.took(probe, times);
     }
@@ -265,13 +265,13 @@ private:
 
     select::Profile found(double reduction) const {
         select::Profile profile;
-        std::vector<select::Surveyed> surveys;
+        std::vector<Surveyed> surveys;
         for (std::size_t i = 0; i <= now_; ++i) {
             std::string how;
             const select::Link link = pairs_[i].survey.link(profile.between, kSliceBytes, how);
             surveys.push_back({pairs_[i].peer, segment_.place(pairs_[i].peer), link, how});
         }
-        profile.between = select::of_pairs(surveys, profile.between, profile.how_between);
+        profile.between = of_pairs(surveys, profile.between, profile.how_between);
         if (inside_.peer >= 0) {
             profile.inside = inside_.survey.link(profile.inside, kSliceBytes, profile.how_inside);
             profile.how_inside += ", with rank " + std::to_string(inside_.peer);

@@ -20,7 +20,7 @@ public:
     Then before(calls::HookedCall &call) override {
         if (trial_ == nullptr)
             trial_ = trials_.trial_of(call.request);
-        if (trial_ == nullptr || trial_->state() == select::Trial::State::over)
+        if (trial_ == nullptr || trial_->state() == Trial::State::over)
             return Then::detach;
         if (trial_->due()) {
             const std::vector<std::string> names =
@@ -30,7 +30,7 @@ public:
                 (void)trials_.calls_.plans.plan(call.request, {{name, kOnTrial, true}, nullptr});
             trial_->begin(names);
         }
-        timed_ = trial_->state() == select::Trial::State::trying;
+        timed_ = trial_->state() == Trial::State::trying;
         if (timed_) {
             trials_.calls_.cache.select_plan(call.request, call.entry,
                                              {{trial_->serve(), kOnTrial, true}, nullptr});
@@ -42,14 +42,14 @@ public:
         if (!timed_)
             return;
         trial_->took(static_cast<double>(now_ns() - start_) * 1e-9);
-        if (trial_->state() == select::Trial::State::agreeing)
+        if (trial_->state() == Trial::State::agreeing)
             trials_.conclude(call.request, call.entry, *trial_);
     }
 
 private:
     Trials &trials_;
-    select::Trial *trial_ = nullptr; // from the first call on
-    bool timed_ = false;             // the call in progress, which began at
+    Trial *trial_ = nullptr; // from the first call on
+    bool timed_ = false;     // the call in progress, which began at
     std::uint64_t start_ = 0;
 };
 
@@ -84,7 +84,7 @@ select::Profile Trials::with_findings(select::Profile profile) const {
     return profile;
 }
 
-select::Trial *Trials::trial_of(const Request &request) {
+Trial *Trials::trial_of(const Request &request) {
     const calls::CallKey key = calls_.cache.key_of(request);
     auto found = trials_.find(key);
     if (found == trials_.end() && trials_.size() < kMostTrials)
@@ -93,7 +93,7 @@ select::Trial *Trials::trial_of(const Request &request) {
 }
 
 // By an allreduce of our own, which nobody counts.
-void Trials::conclude(const Request &request, calls::CallEntry &entry, select::Trial &trial) {
+void Trials::conclude(const Request &request, calls::CallEntry &entry, Trial &trial) {
     std::vector<double> &times = trial.times();
     Request agreement;
     agreement.output = times.data();
@@ -108,7 +108,7 @@ void Trials::conclude(const Request &request, calls::CallEntry &entry, select::T
     select::Measured took = calls_.selection.kind_of(request);
     for (const auto &[algorithm, seconds] : trial.medians())
         took.times.push_back({calls_.selection.situation(request).bytes, algorithm, seconds, 0,
-                              select::Trial::kCountedCalls, select::Timing::By::trial});
+                              Trial::kCountedCalls, select::Timing::By::trial});
     select::add(found_, took);
     calls_.cache.select_plan(request, entry, {{trial.serve(), trial.why(), true}, nullptr});
     if (calls_.selection.logs())

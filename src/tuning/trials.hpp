@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that repeat try the algorithms whose price is close (select/trial.hpp): a hook of their
+// Calls that repeat try the algorithms whose price is close (tuning/trial.hpp): a hook of their
 // entries until the trial is over.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "calls/calls.hpp"
 #include "engine/queue.hpp"
 #include "select/profile.hpp"
-#include "select/trial.hpp"
+#include "tuning/trial.hpp"
 
 namespace stretto::tuning {
 
@@ -34,15 +34,15 @@ private:
 
     bool tries(const calls::Request &request, const calls::Chosen &chosen) const;
     // Null: there are too many.
-    select::Trial *trial_of(const calls::Request &request);
-    void conclude(const calls::Request &request, calls::CallEntry &entry, select::Trial &trial);
+    Trial *trial_of(const calls::Request &request);
+    void conclude(const calls::Request &request, calls::CallEntry &entry, Trial &trial);
 
     calls::Calls &calls_;
     engine::Queue &queue_;
     const bool wanted_;
     // They outlive entries: ranks forget entries one by one, and must not forget these.
     static constexpr std::size_t kMostTrials = 1024;
-    std::unordered_map<calls::CallKey, select::Trial, calls::CallKeyHash> trials_;
+    std::unordered_map<calls::CallKey, Trial, calls::CallKeyHash> trials_;
     // By trials that are over.  Choices do not go by it: a rank may make one anew at a moment when
     // the others do not, and must come to the same.
     std::vector<select::Measured> found_;

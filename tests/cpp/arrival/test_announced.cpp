@@ -84,7 +84,7 @@ TEST_CASE("who will be late is decided for, whichever rank it is") {
             const auto expected = announced_arrivals(forecast.steady, forecast.selected.margin,
                                                      forecast.ranks, decision.deviations);
             REQUIRE(expected);
-            CHECK(select::sorted_by_arrival(*expected).back() == late);
+            CHECK(arrival::sorted_by_arrival(*expected).back() == late);
         }
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
     forecast.feedback->priced(CostFeedback::call, 0.1, 0, {}, [] {
         for (const std::clock_t start = std::clock(); std::clock() - start < CLOCKS_PER_SEC / 4;)
             ;
-        return select::Late();
+        return arrival::Late();
     });
     CHECK(forecast.decide(told, 1024) == Forecast::kRefused);
     int refused = 0;
@@ -109,18 +109,18 @@ TEST_CASE("what all ranks together cannot gain is not priced, but tried again so
 TEST_CASE("after a decision the coordinator rests, of each kind by itself") {
     CostFeedback feedback(1'000'000'000);
     CHECK(!feedback.backs_off(CostFeedback::call, 0.1));
-    feedback.priced(CostFeedback::call, 0.1, 0, {}, [] { return select::Late(); });
+    feedback.priced(CostFeedback::call, 0.1, 0, {}, [] { return arrival::Late(); });
     CHECK(feedback.backs_off(CostFeedback::call, 0.1));
     CHECK(!feedback.backs_off(CostFeedback::rule,
                               0.1)); // what serves as a rule is looked at all the same
-    feedback.priced(CostFeedback::rule, 0.1, 0, {}, [] { return select::Late(); });
+    feedback.priced(CostFeedback::rule, 0.1, 0, {}, [] { return arrival::Late(); });
     CHECK(feedback.backs_off(CostFeedback::rule, 0.1));
 }
 
 TEST_CASE("a rule that is made for late ranks is looked at however often it has proved right") {
     CostFeedback feedback(1'000'000'000);
-    const select::Late chain{.algorithm = "chain"};
-    for (const select::Late &served : {select::Late(), chain, chain}) {
+    const arrival::Late chain{.algorithm = "chain"};
+    for (const arrival::Late &served : {arrival::Late(), chain, chain}) {
         feedback.priced(CostFeedback::rule, 0.1, 0, served, [&] { return chain; });
         CHECK(!feedback.backs_off(CostFeedback::rule, 0.1));
     }
@@ -193,11 +193,11 @@ TEST_CASE("while decisions rest, what was found best serves whoever is as late")
 
 TEST_CASE("where nothing came of it, nothing serves while decisions rest") {
     CostFeedback feedback(1'000'000'000);
-    const select::Late chain{.algorithm = "chain"};
+    const arrival::Late chain{.algorithm = "chain"};
     CHECK(!feedback.still_best(0.1, 0, 0));
     feedback.priced(CostFeedback::call, 0.1, 0, chain, [&] { return chain; }); // the usual
     CHECK(!feedback.still_best(0.1, 0, 0));
-    feedback.priced(CostFeedback::call, 0.1, 0, chain, [] { return select::Late(); });
+    feedback.priced(CostFeedback::call, 0.1, 0, chain, [] { return arrival::Late(); });
     CHECK(feedback.still_best(0.1, 0, 0) == ""); // the balanced choice, which is not the usual
     feedback.priced(CostFeedback::rule, 0.1, 0, {}, [&] { return chain; });
     CHECK(feedback.still_best(0.1, 0, 0) == ""); // of calls only
@@ -255,7 +255,7 @@ TEST_CASE(
     REQUIRE(!served.empty());
     CHECK(sample.algorithm.empty()); // in the end the balanced choice
     // What is not known teaches nothing.
-    const select::Experience before = forecast.feedback->all(forecast.situation);
+    const arrival::Experience before = forecast.feedback->all(forecast.situation);
     sample.algorithm = "ring";
     sample.elapsed = std::numeric_limits<double>::quiet_NaN();
     forecast.feedback->record(sample);

@@ -30,7 +30,7 @@ Retune one_late(int ranks, double late) {
     return retune;
 }
 
-select::Late read(const Retune &retune, std::size_t most = 1024) {
+arrival::Late read(const Retune &retune, std::size_t most = 1024) {
     return decoded(retune.decide(most), retune.situation, retune.selected, retune.expected);
 }
 
@@ -42,9 +42,9 @@ TEST_CASE("all make of a decision what the one who decided meant") {
             CAPTURE(ranks);
             CAPTURE(late);
             const Retune retune = one_late(ranks, late);
-            const select::Late meant =
+            const arrival::Late meant =
                 choose_late(retune.situation, retune.synchronous, retune.expected, retune.recent);
-            const select::Late all = read(retune);
+            const arrival::Late all = read(retune);
             CHECK(all.algorithm == meant.algorithm);
             CHECK(all.order == meant.order);
             CHECK(all.margin == meant.margin); // to the last bit: orders go by it
@@ -58,7 +58,7 @@ TEST_CASE("what goes on keeps its order, and its plans") {
     retune.selected = read(retune);
     REQUIRE(!retune.selected.algorithm.empty());
     retune.expected[2] = 0.004; // no reason for another order
-    const select::Late next = read(retune);
+    const arrival::Late next = read(retune);
     CHECK(next.algorithm == retune.selected.algorithm);
     CHECK(next.order == retune.selected.order);
 }
@@ -120,8 +120,8 @@ TEST_CASE("of calls with a root the order is told, as only the coordinator knows
                 retune.situation.collective = collective;
                 retune.situation.root = root;
                 retune.synchronous = "chain";
-                const select::Late meant = choose_late(retune.situation, retune.synchronous,
-                                                       retune.expected, retune.recent);
+                const arrival::Late meant = choose_late(retune.situation, retune.synchronous,
+                                                        retune.expected, retune.recent);
                 CHECK(read_alone(retune).same_as(meant));
                 retune.forced = true; // made for these arrivals, whatever it costs
                 const std::vector<int> order = read_alone(retune).order;
@@ -151,7 +151,7 @@ TEST_CASE("the last in a chain are those who come last, if others wait for them 
         retune.recent.assign(3, retune.expected);
         retune.situation.collective = collective;
         retune.synchronous = "chain";
-        const select::Late all = read(retune);
+        const arrival::Late all = read(retune);
         CHECK(all.algorithm.starts_with("chain("));
         CHECK(all.mean_elapsed == 0); // which only the coordinator knows
         retune.expected.assign(8, 0); // they come together
@@ -169,7 +169,7 @@ TEST_CASE("what was asked for by name is made for the arrivals, whatever it cost
     retune.situation.collective = schedule::Collective::broadcast;
     retune.synchronous = "chain";
     retune.forced = true;
-    const select::Late all = decoded(retune.decide(1024), retune.situation, retune.selected, {});
+    const arrival::Late all = decoded(retune.decide(1024), retune.situation, retune.selected, {});
     CHECK(all.algorithm.starts_with("chain("));
     CHECK(all.order == std::vector<int>{0, 2, 3, 4, 1});
 }
@@ -219,7 +219,7 @@ TEST_CASE("where nobody knows who comes late, all agree that it shows in the cal
          {&retune.expected, &retune.recent[0], &retune.recent[1], &retune.recent[2]})
         (*each)[3] = 0.1;
     retune.by_selected = 0;
-    const select::Late known = read(retune);
+    const arrival::Late known = read(retune);
     REQUIRE(!known.algorithm.empty());
     CHECK(known.latecomers == 0);
     CHECK(known.order.back() == 3);

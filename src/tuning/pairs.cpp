@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/pairs.hpp"
+#include "tuning/pairs.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <map>
 
-namespace stretto::select {
+namespace stretto::tuning {
 
 namespace {
 
@@ -84,4 +84,4 @@ Link of_pairs(const std::vector<Surveyed> &all, const Link &assumed, std::string
     return link;
 }
 
-} // namespace stretto::select
+} // namespace stretto::tuning

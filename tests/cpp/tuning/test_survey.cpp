@@ -7,14 +7,14 @@
 #include <random>
 #include <string>
 
-#include "select/survey.hpp"
 #include "support/text.hpp"
+#include "tuning/survey.hpp"
 
 using namespace stretto;
 using select::Link;
-using select::Probe;
-using select::Survey;
-using select::Times;
+using tuning::Probe;
+using tuning::Survey;
+using tuning::Times;
 
 namespace {
 
@@ -39,7 +39,7 @@ public:
             times.large.push_back(send(1, probe.large));
         }
         for (std::uint32_t i = 0; i < probe.bursts; ++i)
-            times.bursts.push_back(send(select::kBurstMessages, 8));
+            times.bursts.push_back(send(tuning::kBurstMessages, 8));
         return times;
     }
     void pause(double seconds) {
@@ -79,7 +79,7 @@ Found survey(Known network) {
     Survey made;
     for (;;) {
         const Probe probe = made.next(kMost - network.elapsed);
-        if (probe == select::kNoProbe)
+        if (probe == tuning::kNoProbe)
             break;
         made.took(probe, network.play(probe));
         network.pause(2e-4); // the next order
@@ -163,13 +163,13 @@ TEST_CASE("a burst that costs more than round trips leaves no negative latency")
 TEST_CASE("without time only the first probe is made") {
     Survey made;
     const Probe probe = made.next(-1);
-    CHECK(probe != select::kNoProbe);
+    CHECK(probe != tuning::kNoProbe);
     Times times;
     times.pings.assign(probe.pings, 0.1);
     times.bursts.assign(probe.bursts, 0.2);
     times.small.assign(probe.rounds, 0.2);
     times.large.assign(probe.rounds, 0.3);
     made.took(probe, times);
-    CHECK(made.next(-1) == select::kNoProbe);
-    CHECK(made.next(1) == select::kNoProbe);
+    CHECK(made.next(-1) == tuning::kNoProbe);
+    CHECK(made.next(1) == tuning::kNoProbe);
 }

@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "select/trial.hpp"
-#include "situations.hpp"
+#include "select/situations.hpp"
 #include "support/text.hpp"
+#include "tuning/trial.hpp"
 
 using namespace stretto::select;
+using namespace stretto::tuning;
 using test::contains;
 using State = Trial::State;
 

@@ -18,7 +18,9 @@
 
 #include "select/elapsed.hpp"
 
-namespace stretto::select {
+namespace stretto::arrival {
+
+using select::Arrivals;
 
 // Measured / priced of one call, of what is no wait, within reason; nothing if that is no number.
 std::optional<double> ratio_of(const Arrivals &arrivals, double priced, double measured);
@@ -54,4 +56,4 @@ private:
     std::map<std::string, double, std::less<>> factors_;
 };
 
-} // namespace stretto::select
+} // namespace stretto::arrival

@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <deque>
 
-namespace stretto::select {
+namespace stretto::arrival {
 
 class LateRankChoice {
 public:
@@ -65,4 +65,4 @@ private:
     std::uint64_t gap_ = 0;
 };
 
-} // namespace stretto::select
+} // namespace stretto::arrival

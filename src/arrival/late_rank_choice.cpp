@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/late_rank_choice.hpp"
+#include "arrival/late_rank_choice.hpp"
 
 #include <algorithm>
 
 #include "base/medians.hpp"
 
-namespace stretto::select {
+namespace stretto::arrival {
 
 namespace {
 
@@ -79,4 +79,4 @@ void LateRankChoice::add(std::uint64_t gap, bool late) {
     enter(State::usual);
 }
 
-} // namespace stretto::select
+} // namespace stretto::arrival

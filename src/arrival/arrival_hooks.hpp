@@ -17,10 +17,10 @@
 
 namespace stretto::arrival {
 
-class Arrivals final : public calls::HookSource {
+class ArrivalHooks final : public calls::HookSource {
 public:
     // `wanted`: else nothing is selected by arrivals.
-    Arrivals(ArrivalParts parts, bool wanted);
+    ArrivalHooks(ArrivalParts parts, bool wanted);
 
     std::unique_ptr<calls::CallHook> hook_for(const calls::Request &request,
                                               calls::Chosen &chosen) override;

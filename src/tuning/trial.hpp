@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace stretto::select {
+namespace stretto::tuning {
 
 class Trial {
 public:
@@ -72,4 +72,4 @@ private:
     std::vector<Median> medians_;
 };
 
-} // namespace stretto::select
+} // namespace stretto::tuning

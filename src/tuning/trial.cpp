@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/trial.hpp"
+#include "tuning/trial.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "select/select.hpp"
 
-namespace stretto::select {
+namespace stretto::tuning {
 
 void Trial::begin(std::vector<std::string> candidates) {
     candidates_ = std::move(candidates);
@@ -43,7 +43,7 @@ void Trial::decide() {
         const double median = took[kCountedCalls / 2];
         medians_.push_back({candidates_[i], median});
         why_.append(i == 0 ? " " : ", ").append(candidates_[i]).append(" ");
-        why_ += time_in_words(median);
+        why_ += select::time_in_words(median);
         if (i > 0 && median < least && took[kMostSlowerCalls - 1] < cheapest) {
             least = median;
             chosen_ = i;
@@ -53,4 +53,4 @@ void Trial::decide() {
     times_ = {};
 }
 
-} // namespace stretto::select
+} // namespace stretto::tuning

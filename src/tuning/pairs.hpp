@@ -7,7 +7,9 @@
 
 #include "select/price.hpp"
 
-namespace stretto::select {
+namespace stretto::tuning {
+
+using select::Link;
 
 struct Surveyed {
     int rank;          // the other one
@@ -21,4 +23,4 @@ struct Surveyed {
 // again as the median, or more.  Of none the link that is assumed.
 Link of_pairs(const std::vector<Surveyed> &all, const Link &assumed, std::string &how);
 
-} // namespace stretto::select
+} // namespace stretto::tuning

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/late.hpp"
+#include "arrival/late.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "algorithms/lateness.hpp"
+#include "arrival/elected.hpp"
 #include "select/candidates.hpp"
-#include "select/elected.hpp"
 #include "select/placed.hpp"
 
-namespace stretto::select {
+namespace stretto::arrival {
+
+using namespace select; // which prices what is chosen from
 
 namespace {
 
@@ -261,4 +263,4 @@ Late forced_late(const Situation &s, std::string_view algorithm, const Arrivals 
     return {.margin = margin, .why = "forced, and there is nothing to make of these arrivals"};
 }
 
-} // namespace stretto::select
+} // namespace stretto::arrival

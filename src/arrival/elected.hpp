@@ -14,7 +14,9 @@
 
 #include "select/elapsed.hpp"
 
-namespace stretto::select {
+namespace stretto::arrival {
+
+using select::Arrivals;
 
 struct Election {
     int late = 0;     // so many ranks at most
@@ -43,4 +45,4 @@ Elected elected(const Arrivals &arrivals, const Election &election);
 // All ranks in order, but the late ones last.
 std::vector<int> late_last(int ranks, std::span<const int> late);
 
-} // namespace stretto::select
+} // namespace stretto::arrival

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arrival/arrivals.hpp"
+#include "arrival/arrival_hooks.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,13 +15,13 @@ using schedule::Collective;
 // pipeline pays.
 static constexpr std::size_t kLeastBytes = 512u << 10;
 
-class Arrivals::Hook final : public calls::CallHook {
+class ArrivalHooks::Hook final : public calls::CallHook {
 public:
-    Hook(Arrivals &arrivals, ArrivalCalls &calls) : arrivals_(arrivals), calls_(calls) {}
+    Hook(ArrivalHooks &hooks, ArrivalCalls &calls) : hooks_(hooks), calls_(calls) {}
 
     Then before(calls::HookedCall &call) override {
         if (state_ == nullptr)
-            state_ = arrivals_.state_of(call.request);
+            state_ = hooks_.state_of(call.request);
         if (state_ == nullptr)
             return Then::detach;
         calls_.before(call, *state_);
@@ -31,12 +31,12 @@ public:
     void after(calls::HookedCall &call) override { calls_.after(call, *state_); }
 
 private:
-    Arrivals &arrivals_;
+    ArrivalHooks &hooks_;
     ArrivalCalls &calls_;
     ArrivalState *state_ = nullptr; // from the first call on
 };
 
-Arrivals::Arrivals(ArrivalParts parts, bool wanted)
+ArrivalHooks::ArrivalHooks(ArrivalParts parts, bool wanted)
     : parts_(std::move(parts)), wanted_(wanted), phases_(parts_.decisions) {
     if (one_host()) {
         shared_memory_.emplace(parts_);
@@ -46,7 +46,7 @@ Arrivals::Arrivals(ArrivalParts parts, bool wanted)
     }
 }
 
-bool Arrivals::watches(const Request &request, const Chosen &chosen) const {
+bool ArrivalHooks::watches(const Request &request, const Chosen &chosen) const {
     const Collective what = request.collective;
     const bool sums = what == Collective::allreduce || (what == Collective::reduce && !one_host());
     const bool moves =
@@ -62,7 +62,7 @@ bool Arrivals::watches(const Request &request, const Chosen &chosen) const {
 }
 
 // Forced, with nothing said of how: without its parameters, that is.
-bool Arrivals::made_for_arrivals(const Request &request, const Chosen &chosen) const {
+bool ArrivalHooks::made_for_arrivals(const Request &request, const Chosen &chosen) const {
     if (one_host())
         return SharedMemoryCalls::made_for_arrivals(chosen);
     return std::ranges::any_of(algorithms::all(), [&](const algorithms::Algorithm &each) {
@@ -71,7 +71,7 @@ bool Arrivals::made_for_arrivals(const Request &request, const Chosen &chosen) c
     });
 }
 
-ArrivalCalls &Arrivals::calls_of(Collective collective) {
+ArrivalCalls &ArrivalHooks::calls_of(Collective collective) {
     if (shared_memory_)
         return *shared_memory_;
     if (schedule::rooted(collective))
@@ -79,7 +79,7 @@ ArrivalCalls &Arrivals::calls_of(Collective collective) {
     return *stamped_;
 }
 
-std::unique_ptr<calls::CallHook> Arrivals::hook_for(const Request &request, Chosen &chosen) {
+std::unique_ptr<calls::CallHook> ArrivalHooks::hook_for(const Request &request, Chosen &chosen) {
     if (!watches(request, chosen))
         return nullptr;
     ArrivalCalls &calls = calls_of(request.collective);
@@ -88,7 +88,7 @@ std::unique_ptr<calls::CallHook> Arrivals::hook_for(const Request &request, Chos
     return std::make_unique<Hook>(*this, calls);
 }
 
-ArrivalState *Arrivals::state_of(const Request &request) {
+ArrivalState *ArrivalHooks::state_of(const Request &request) {
     const calls::CallKey key = parts_.calls.cache.key_of(request);
     auto found = states_.find(key);
     if (found == states_.end() && states_.size() < kMostKinds) {

@@ -18,11 +18,13 @@
 #include <string_view>
 #include <vector>
 
+#include "arrival/experience.hpp"
 #include "select/elapsed.hpp"
-#include "select/experience.hpp"
 #include "select/select.hpp"
 
-namespace stretto::select {
+namespace stretto::arrival {
+
+using select::Arrivals, select::Situation;
 
 struct Late {
     std::string algorithm = {};  // with parameters; empty: the balanced choice serves
@@ -77,4 +79,4 @@ Late choose_late(const Situation &situation, const std::string &balanced, const 
 Late forced_late(const Situation &situation, std::string_view algorithm, const Arrivals &expected,
                  std::span<const Arrivals> recent);
 
-} // namespace stretto::select
+} // namespace stretto::arrival

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/experience.hpp"
+#include "arrival/experience.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "base/medians.hpp"
 
-namespace stretto::select {
+namespace stretto::arrival {
 
 // A measurement that says more was disturbed.
 static constexpr double kMostFactor = 4;
@@ -79,4 +79,4 @@ double Experience::factor(std::string_view algorithm) const {
     return count > 0 ? std::exp(sum / count) : 1;
 }
 
-} // namespace stretto::select
+} // namespace stretto::arrival

@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "select/experience.hpp"
+#include "arrival/experience.hpp"
 
-using namespace stretto::select;
+using namespace stretto::arrival;
 using doctest::Approx;
 
 namespace {

@@ -23,7 +23,9 @@
 
 #include "select/profile.hpp"
 
-namespace stretto::select {
+namespace stretto::tuning {
+
+using select::Link;
 
 inline constexpr int kBurstMessages = 16;
 
@@ -66,4 +68,4 @@ private:
     Times times_;
 };
 
-} // namespace stretto::select
+} // namespace stretto::tuning

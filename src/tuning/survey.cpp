@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/survey.hpp"
+#include "tuning/survey.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace stretto::select {
+namespace stretto::tuning {
+
+using select::kBytes, select::kLatencies, select::kOverheads;
 
 namespace {
 
@@ -170,4 +172,4 @@ Link Survey::link(const Link &assumed, std::size_t slice, std::string &how) cons
     return found;
 }
 
-} // namespace stretto::select
+} // namespace stretto::tuning

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "select/late_rank_choice.hpp"
+#include "arrival/late_rank_choice.hpp"
 
-using stretto::select::LateRankChoice;
+using stretto::arrival::LateRankChoice;
 
 namespace {
 

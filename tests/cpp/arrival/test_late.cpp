@@ -9,15 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "arrival/elected.hpp"
+#include "arrival/late.hpp"
 #include "base/status.hpp"
 #include "schedule/bind.hpp"
 #include "select/candidates.hpp"
-#include "select/elected.hpp"
-#include "select/late.hpp"
-#include "situations.hpp"
+#include "select/situations.hpp"
 
 using namespace stretto;
 using namespace stretto::select;
+using namespace stretto::arrival;
 using schedule::Collective;
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/elected.hpp"
+#include "arrival/elected.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "base/medians.hpp"
 
-namespace stretto::select {
+namespace stretto::arrival {
 
 std::vector<Arrivals> by_position(std::span<const Arrivals> recent) {
     std::vector<Arrivals> sorted(recent.begin(), recent.end());
@@ -64,4 +64,4 @@ std::vector<int> late_last(int ranks, std::span<const int> late) {
     return order;
 }
 
-} // namespace stretto::select
+} // namespace stretto::arrival
