@@ -28,13 +28,13 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="proficz.py", description=__doc__)
     add = parser.add_argument
     add("--ranks", type=numbers, default="4,8,12,16", help="numbers of hosts (4,8,12,16)")
-    add("--rate", default="1gbit", help="of the links, each way, headers included (1gbit)")
+    add("--rate", default="1gbit", help="rate of each link, headers included (1gbit)")
     add("--congestion", default="reno", help="TCP's congestion control (reno)")
     add(
         "--parts",
         default=PARTS,
         help=f"of {PARTS} (all): the paper's tables; whether the choice "
-        "is the best where nobody is late; what wrong estimates cost",
+        "is the best if no rank is late; the cost of wrong estimates",
     )
     add("--modes", default=MODES, help=f"of {MODES} (both), for the tables")
     add("--sizes", type=parse_sizes, help=f"of the vector, for the tables ({SIZES})")
@@ -43,8 +43,8 @@ def parse_arguments() -> argparse.Namespace:
     add("--iters", type=int, metavar="N", help="calls of each (2 s, 5 to 20)")
     add("--full", action="store_true", help="all of the paper's sizes and delays, 64 calls of each")
     add("--output", type=Path, default=ROOT / "results", help="folder of the results (results)")
-    add("--anew", action="store_true", help="forget what was measured before")
-    add("--plots-only", action="store_true", help="from what was measured before")
+    add("--anew", action="store_true", help="discard earlier results")
+    add("--plots-only", action="store_true", help="measure nothing, plot earlier results")
     add("--page", action="store_true", help="write tables and figures into docs/ as well")
     options = parser.parse_args()
     unknown = set(options.parts.split(",")) - set(PARTS.split(","))

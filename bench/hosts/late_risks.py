@@ -11,18 +11,18 @@ from stretto.cli.arrival_tables import MODES, Cell, Grid, seen
 from stretto.cli.skew import paired_ratio
 
 TOGETHER = """\
-Nobody is late, or one rank by 1 ms: the mean elapsed time of what was chosen (`auto`) over that \
-of each algorithm, and half of its 95 % interval; {calls} calls of each, which take turns. \
-*balanced* is what serves where nothing is known of arrivals.
+No rank is late, or one rank by 1 ms: the mean elapsed time of Stretto's choice (`auto`) divided \
+by that of each algorithm, and half of its 95 % interval; {calls} calls of each, in turns. \
+*balanced* is the choice without estimates of arrivals.
 """
 WRONG = """\
-Estimates are wrong: the mean elapsed time of what was chosen over that of what serves where \
-nothing is known of arrivals (*balanced*), and half of its 95 % interval; in brackets the worst of \
-{calls} calls. Another rank is late after every 8 calls, or a random one to each, and nobody \
-tells; or the same rank is late, or all are at random, and all tell that they come at other random \
-times.
+Estimates are wrong: the mean elapsed time of Stretto's choice divided by that of the choice \
+without estimates of arrivals (*balanced*), and half of its 95 % interval; in brackets the worst \
+of {calls} calls. Without announcements: another rank is late after every 8 calls, or a random \
+rank in each call. With wrong announcements: the same rank is late, or all ranks are late at \
+random, and all ranks announce other random times.
 """
-TOLD = {"right": "", "none": ", nothing told", "wrong": ", wrong times told"}
+TOLD = {"right": "", "none": ", none announced", "wrong": ", wrong announced"}
 
 
 def only(results: dict, **fields) -> dict:

@@ -245,9 +245,9 @@ def test_what_wrong_estimates_cost_at_most():
     ]
     lines = arrival_tables.markdown(late_risks.wrong([results(4, *rows)]))
     assert lines[0] == "| late by, ms | 10 | 50 |"
-    assert lines[2].startswith("| 4 hosts, all late at random, wrong times told | – | 1.067 ± ")
+    assert lines[2].startswith("| 4 hosts, all late at random, wrong announced | – | 1.067 ± ")
     assert lines[2].endswith("(1.20) |")
-    what = "another rank late after every 8 calls, nothing told"
+    what = "another rank late after every 8 calls, none announced"
     assert lines[3] == f"| 4 hosts, {what} | 1.000 ± 0.000 (1.00) | – |"
     page = late_page.markdown([results(4, *rows)])
     assert "**4 MiB, wrong estimates**" in page

@@ -18,7 +18,7 @@ MODES = {
     "one-late": "one rank late",
     "rand-late": "all late at random",
     "moving-late": "another rank late after every 8 calls",
-    "any-late": "one rank late, nobody knows which",
+    "any-late": "one rank late, unknown to the others",
 }
 COMPARED = "pre_reduced_ring"  # of table 4
 BOUNDS = {"bound": "elapsed_bound_us", "bound, buffered": "buffered_bound_us"}
