@@ -19,6 +19,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND STRETTO_STRICT -Wno-deprecated-declarations)
 endif()
 
+option(STRETTO_TOGETHER "Compile headers ahead, and several files as one where that is faster" ON)
+
 # stretto_layer(NAME [TOGETHER] USES layer... SOURCES file...)
 #
 # Headers are included as "layer/file.hpp".  Each layer's folder is reached through a link in the
@@ -46,15 +48,14 @@ endfunction()
 
 # stretto_precompile(TARGET FAMILY option... [HEADERS header...])
 #
-# Half of what a file takes to compile are headers of the standard library, which are compiled once for
-# each family of targets that have the same options: programs, that is tests, and layers where they are
-# instrumented, which CI makes two builds of.  The library that users get does without, so that every
-# file of it still has to include what it needs.
+# Half of what a file takes to compile are headers of the standard library.  They are compiled once for
+# each family of targets that have the same options: programs, that is tests, and layers.  A build with
+# STRETTO_TOGETHER=OFF compiles layers without: it shows that every file includes what it needs.
 function(stretto_precompile target family)
   cmake_parse_arguments(ARG "" "" "HEADERS" ${ARGN})
   get_target_property(sources ${target} SOURCES)
   if(STRETTO_FUZZ OR sources MATCHES "\\.c(;|$)" # C cannot share them
-     OR (family STREQUAL "layers" AND NOT STRETTO_SANITIZE))
+     OR (family STREQUAL "layers" AND NOT STRETTO_TOGETHER))
     return()
   endif()
   set(common stretto_headers_of_${family})
@@ -84,7 +85,6 @@ endfunction()
 # takes a third.  For what includes much, and where no call spends its time: what the compiler makes of
 # a loop should depend on its own file.  Names of one file must differ from those of its neighbours;
 # and that each includes what it needs shows without this (make test-full).
-option(STRETTO_TOGETHER "Compile several files as one where that is faster" ON)
 function(stretto_compile_together target)
   if(STRETTO_TOGETHER AND NOT STRETTO_FUZZ)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
