@@ -28,7 +28,7 @@ c_files := $(shell find src include mpi python tests bench examples lab -type f 
 	-not -path '*/.venv/*' -not -path '*/.build/*')
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
-.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-compilers test-asan test-tsan \
+.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-compilers build-asan build-tsan test-asan test-tsan \
 	reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
@@ -48,7 +48,7 @@ $(TOOLS): pyproject.toml tools/requirements.py tools/check_machine.sh
 	@touch $@
 
 # In the folder where the tests are built as well, which need most of the same.
-WERROR := $(if $(filter test%,$(MAKECMDGOALS)),ON,OFF)
+WERROR := $(if $(filter test% build-%,$(MAKECMDGOALS)),ON,OFF)
 cmake_options := -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=$(WERROR)
 targets := stretto;stretto_mpi;stretto_core
 $(INSTALLED): $(TOOLS) $(library_sources) $(python_sources) README.md LICENSE
@@ -81,7 +81,13 @@ over_hosts := api_trials api_arrivals api_phases api_stall
 executables = $(1:%=test_%) $(over_hosts:%=test_%)
 only = -R '^($(subst $() ,|,$(strip $(1) $(over_hosts:%=%_hosts))))$$'
 
-test: test-cpp test-python test-lab test-asan test-tsan
+# Many tests wait: meanwhile, at the lowest priority, the builds with sanitizers compile.
+test: $(INSTALLED)
+	@mkdir -p build; \
+	nice -n 19 $(MAKE) --no-print-directory build-asan build-tsan > build/sanitizers.log 2>&1 & compiling=$$!; \
+	$(MAKE) --no-print-directory test-cpp test-python test-lab || { kill $$compiling; exit 1; }; \
+	wait $$compiling || { cat build/sanitizers.log; exit 1; }
+	@$(MAKE) --no-print-directory test-asan test-tsan
 	@echo "all tests passed"
 
 test-full: test-cpp
@@ -109,12 +115,16 @@ test-mpi: $(INSTALLED)
 	$(BIN)/python -m pytest tests/mpi
 
 # One instruction set will do here: instrumented kernels compile for minutes.
-test-asan: $(TOOLS)
+build-asan: $(TOOLS)
 	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests) $(value_tests)))
+
+build-tsan: $(TOOLS)
+	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests)))
+
+test-asan: build-asan
 	$(call ctest,asan,-j $(JOBS) $(call only,$(shared_tests) $(value_tests)))
 
-test-tsan: $(TOOLS)
-	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests)))
+test-tsan: build-tsan
 	$(call ctest,tsan,-j $(JOBS) $(call only,$(shared_tests)))
 
 # Warnings are errors, with each GCC from 12 and Clang from 15 on that is installed, or those that
