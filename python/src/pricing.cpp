@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "select/equations.hpp"
-#include "select/price.hpp"
+#include "cost/price.hpp"
+#include "equations.hpp"
 
 namespace nb = nanobind;
-namespace equations = stretto::select::equations;
 using namespace nb::literals;
 
 namespace stretto::python {
@@ -21,13 +20,13 @@ namespace {
 nb::dict price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
                std::optional<std::size_t> slice, double latency, double overhead, double byte,
                double reduce) {
-    const select::Link link{latency, overhead, byte, reduce};
-    const select::Topology network{.host_of = {}, .inside = link, .between = link};
-    select::Price price;
+    const cost::Link link{latency, overhead, byte, reduce};
+    const cost::Network network{.host_of = {}, .inside = link, .between = link};
+    cost::Price price;
     {
         const nb::gil_scoped_release released;
-        price = select::price(schedule, schedule.partition.fitting(count), element,
-                              slice.value_or(std::numeric_limits<std::size_t>::max()), network);
+        price = cost::price(schedule, schedule.partition.fitting(count), element,
+                            slice.value_or(std::numeric_limits<std::size_t>::max()), network);
     }
     nb::dict result;
     result["seconds"] = price.seconds;

@@ -52,7 +52,7 @@ select::Profile profile_of(const std::optional<std::string> &path, const Numbers
     select::Profile profile;
     if (path)
         profile = select::load_profile(*path);
-    select::Link &link = profile.between;
+    cost::Link &link = profile.between;
     bool any = false;
     const auto take = [&](const std::optional<double> &number, double &place) {
         place = number.value_or(place);

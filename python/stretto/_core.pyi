@@ -235,7 +235,7 @@ def price(
 
     For `count` elements, or the next number that its partition is for, of `element` bytes, which
     travel in pieces of at most `slice` bytes (None: uncut).  Latency and overhead in seconds, the
-    others in seconds per byte.  The model is in src/select/price.hpp.
+    others in seconds per byte.  The model is in src/cost/price.hpp.
 
     `seconds`; `steps`, messages on the longest dependent chain; and of the position that has most:
     `messages` that it sends, `bytes_sent`, `bytes_received`, `bytes_reduced`.  Raises

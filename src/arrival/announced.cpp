@@ -19,12 +19,12 @@ AnnouncedDecision announced_decision_from(std::string_view text) {
             deviations_from(text.substr(std::min(end + 1, text.size())))};
 }
 
-std::optional<select::Arrivals> announced_arrivals(const select::Arrivals &steady, double margin,
-                                                   const std::vector<int> &ranks,
-                                                   const Deviations &deviations) {
+std::optional<cost::Arrivals> announced_arrivals(const cost::Arrivals &steady, double margin,
+                                                 const std::vector<int> &ranks,
+                                                 const Deviations &deviations) {
     if (margin <= 0)
         return std::nullopt;
-    select::Arrivals expected = steady;
+    cost::Arrivals expected = steady;
     bool as_expected = true;
     for (std::size_t rank = 0; rank < expected.size(); ++rank)
         if (const auto of = deviations.find(ranks[rank]); of != deviations.end()) {
@@ -41,11 +41,11 @@ std::optional<select::Arrivals> announced_arrivals(const select::Arrivals &stead
 }
 
 // As arrivals may come out, if announcements are now as right as they were before.
-static std::vector<select::Arrivals> as_may_come(const select::Arrivals &expected,
-                                                 const std::deque<select::Arrivals> &errors) {
-    std::vector<select::Arrivals> cases;
-    for (const select::Arrivals &error : errors) {
-        select::Arrivals &one = cases.emplace_back(expected);
+static std::vector<cost::Arrivals> as_may_come(const cost::Arrivals &expected,
+                                               const std::deque<cost::Arrivals> &errors) {
+    std::vector<cost::Arrivals> cases;
+    for (const cost::Arrivals &error : errors) {
+        cost::Arrivals &one = cases.emplace_back(expected);
         for (std::size_t rank = 0; rank < one.size(); ++rank)
             one[rank] = std::max(0.0, one[rank] + error[rank]);
     }
@@ -54,7 +54,7 @@ static std::vector<select::Arrivals> as_may_come(const select::Arrivals &expecte
 }
 
 // How far apart ranks move, in seconds, from the arrivals that the steady plan was made for.
-static double farthest(const select::Arrivals &expected, const select::Arrivals &steady) {
+static double farthest(const cost::Arrivals &expected, const cost::Arrivals &steady) {
     double least = 0, most = 0;
     for (std::size_t rank = 0; rank < expected.size(); ++rank) {
         const double moved = (expected[rank] - expected[0]) - (steady[rank] - steady[0]);
@@ -65,9 +65,9 @@ static double farthest(const select::Arrivals &expected, const select::Arrivals 
 }
 
 // How far ranks have come from when they were expected, on the average of the worst call.
-static double worst(const std::deque<select::Arrivals> &errors) {
+static double worst(const std::deque<cost::Arrivals> &errors) {
     double most = 0;
-    for (const select::Arrivals &each : errors) {
+    for (const cost::Arrivals &each : errors) {
         double sum = 0;
         for (const double error : each)
             sum += std::abs(error);
@@ -78,7 +78,7 @@ static double worst(const std::deque<select::Arrivals> &errors) {
 
 // Where something was found for such arrivals, that selected: to price takes long, and here ranks
 // are about to come.
-std::optional<std::string> Forecast::best_for(const select::Arrivals &expected) const {
+std::optional<std::string> Forecast::best_for(const cost::Arrivals &expected) const {
     if (forced)
         return forced_late(situation, synchronous, expected, as_may_come(expected, errors))
             .algorithm;
@@ -102,8 +102,8 @@ void Forecast::learn() const {
         (void)price(*came, waits, worst(errors));
 }
 
-std::string Forecast::price(const select::Arrivals &expected, double waits, double error) const {
-    const std::vector<select::Arrivals> cases = as_may_come(expected, errors);
+std::string Forecast::price(const cost::Arrivals &expected, double waits, double error) const {
+    const std::vector<cost::Arrivals> cases = as_may_come(expected, errors);
     const auto choose = [&] {
         return choose_late(situation, synchronous, expected, cases, {}, feedback->all(situation),
                            {.elections = false});
@@ -125,7 +125,7 @@ std::string Forecast::decide(const Deviations &announced, std::size_t most_bytes
     return to_text(decision);
 }
 
-std::optional<AnnouncedPlan> announced_plan(std::string_view text, const select::Arrivals &steady,
+std::optional<AnnouncedPlan> announced_plan(std::string_view text, const cost::Arrivals &steady,
                                             double margin, const std::vector<int> &ranks) {
     if (text.empty() || text == Forecast::kRefused)
         return std::nullopt;
@@ -160,7 +160,7 @@ void AnnouncedArrivals::note(const History &history) {
         latest->came = history.recent().back();
     if (expected.empty())
         return;
-    select::Arrivals &error = errors.emplace_back(history.recent().back());
+    cost::Arrivals &error = errors.emplace_back(history.recent().back());
     for (std::size_t rank = 0; rank < error.size(); ++rank)
         error[rank] -= expected[rank];
     expected.clear();

@@ -21,11 +21,11 @@ namespace stretto::arrival {
 
 // What is known of such calls of one kind; the same on all ranks.
 struct AnnouncedArrivals {
-    bool asks = false;         // a rank called edge() before the last call
-    bool plays = false;        // the entry has the plan of one call, not the steady one
-    select::Arrivals expected; // at the call in progress, if some ranks announced others
+    bool asks = false;       // a rank called edge() before the last call
+    bool plays = false;      // the entry has the plan of one call, not the steady one
+    cost::Arrivals expected; // at the call in progress, if some ranks announced others
     // Of the last calls with announcements: when each rank came, less when it was expected.
-    std::deque<select::Arrivals> errors;
+    std::deque<cost::Arrivals> errors;
     std::uint64_t last = 0; // the number of the last one
     // Calls in a row for which ranks announced something that was not worth pricing; until which
     // call ranks ask for no decision any more.
@@ -55,17 +55,17 @@ AnnouncedDecision announced_decision_from(std::string_view text);
 // When ranks come, if they come at the steady times as a rule and announced these deviations.
 // Deviations count in whole margins, so that arrivals which are nearly the same are the same.
 // Nothing if no rank deviates by as much.  `ranks` are those of the job.
-std::optional<select::Arrivals> announced_arrivals(const select::Arrivals &steady, double margin,
-                                                   const std::vector<int> &ranks,
-                                                   const Deviations &deviations);
+std::optional<cost::Arrivals> announced_arrivals(const cost::Arrivals &steady, double margin,
+                                                 const std::vector<int> &ranks,
+                                                 const Deviations &deviations);
 
 // When ranks come to a call of this decision, and which plan runs it; nothing where that is the
 // steady one.  Throws Error(internal) for what no coordinator decides.
 struct AnnouncedPlan {
-    select::Arrivals expected;
+    cost::Arrivals expected;
     Late late;
 };
-std::optional<AnnouncedPlan> announced_plan(std::string_view text, const select::Arrivals &steady,
+std::optional<AnnouncedPlan> announced_plan(std::string_view text, const cost::Arrivals &steady,
                                             double margin, const std::vector<int> &ranks);
 
 // All by which the coordinator's agent decides, while its rank may be computing.
@@ -73,12 +73,12 @@ struct Forecast {
     select::Situation situation;
     std::string synchronous; // the choice if all come together
     bool forced = false;
-    select::Arrivals steady; // when ranks come as a rule
-    std::vector<int> ranks;  // of the job
-    Late selected;           // for these arrivals
-    std::deque<select::Arrivals> errors;
-    std::optional<CostSample> sample;     // a new one
-    std::optional<select::Arrivals> came; // to the last call, if ranks announced something for it
+    cost::Arrivals steady;  // when ranks come as a rule
+    std::vector<int> ranks; // of the job
+    Late selected;          // for these arrivals
+    std::deque<cost::Arrivals> errors;
+    std::optional<CostSample> sample;   // a new one
+    std::optional<cost::Arrivals> came; // to the last call, if ranks announced something for it
     std::shared_ptr<CostFeedback> feedback;
 
     // The decision for such announcements, in at most so many bytes: "" if no rank comes at another
@@ -92,8 +92,8 @@ struct Forecast {
 private:
     // The algorithm for such arrivals, with parameters; empty: the synchronous choice.  Nothing if
     // it does not pay to price any.
-    std::optional<std::string> best_for(const select::Arrivals &expected) const;
-    std::string price(const select::Arrivals &expected, double waits, double error) const;
+    std::optional<std::string> best_for(const cost::Arrivals &expected) const;
+    std::string price(const cost::Arrivals &expected, double waits, double error) const;
 };
 
 } // namespace stretto::arrival

@@ -35,7 +35,7 @@ void ArrivalCalls::apply(const Late &late, Chosen &chosen) {
 
 // From one decision to the next: a decision takes milliseconds.  The longer it has proved right,
 // the more calls.
-bool ArrivalCalls::change_rule(ArrivalState &state, const select::Arrivals &expected,
+bool ArrivalCalls::change_rule(ArrivalState &state, const cost::Arrivals &expected,
                                const Late &next) {
     constexpr std::uint64_t kMostCalls = 128;
     const bool same = next.same_as(state.selected);

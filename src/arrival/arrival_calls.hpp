@@ -63,8 +63,7 @@ protected:
     // Puts a choice for late ranks in place of another.
     static void apply(const Late &late, calls::Chosen &chosen);
     // From now on this is selected as a rule, for these arrivals.  True if something else was.
-    static bool change_rule(ArrivalState &state, const select::Arrivals &expected,
-                            const Late &next);
+    static bool change_rule(ArrivalState &state, const cost::Arrivals &expected, const Late &next);
     std::size_t vector_bytes(const calls::Request &request) const;
     // How long ranks wait for others, in nanoseconds, before any of them begins: then the call
     // itself looks for what is wrong, and says so.

@@ -39,7 +39,7 @@ struct ArrivalState {
     // the next call.
     struct Pending {
         std::uint64_t key;
-        select::Arrivals expected;
+        cost::Arrivals expected;
     };
     std::optional<Pending> pending;
     // The last decision: at which call, for what, and after how many calls the next is due.

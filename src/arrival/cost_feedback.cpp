@@ -36,7 +36,7 @@ Experience CostFeedback::all(const select::Situation &situation) {
         for (PricedSample &each : samples) {
             if (const std::optional<CostSample> sample = std::exchange(each.unpriced, {})) {
                 const select::Placed placed(situation, sample->algorithm, sample->order);
-                const std::vector<select::Arrivals> cases{sample->came};
+                const std::vector<cost::Arrivals> cases{sample->came};
                 each.ratio = ratio_of(sample->came, placed.means(cases).front(), sample->elapsed);
             }
             if (each.ratio)

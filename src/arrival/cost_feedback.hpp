@@ -15,7 +15,7 @@
 
 #include "arrival/experience.hpp"
 #include "arrival/late.hpp"
-#include "select/elapsed.hpp"
+#include "cost/elapsed.hpp"
 
 namespace stretto::arrival {
 
@@ -23,7 +23,7 @@ namespace stretto::arrival {
 struct CostSample {
     std::string algorithm;
     std::vector<int> order;
-    select::Arrivals came;
+    cost::Arrivals came;
     double elapsed = 0; // seconds, the mean over ranks; not a number if it is not known
 };
 

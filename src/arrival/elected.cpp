@@ -9,9 +9,9 @@
 
 namespace stretto::arrival {
 
-std::vector<Arrivals> by_position(std::span<const Arrivals> recent) {
-    std::vector<Arrivals> sorted(recent.begin(), recent.end());
-    for (Arrivals &each : sorted) {
+std::vector<cost::Arrivals> by_position(std::span<const cost::Arrivals> recent) {
+    std::vector<cost::Arrivals> sorted(recent.begin(), recent.end());
+    for (cost::Arrivals &each : sorted) {
         std::ranges::sort(each);
         const double first = each.front();
         for (double &arrival : each)
@@ -20,11 +20,11 @@ std::vector<Arrivals> by_position(std::span<const Arrivals> recent) {
     return sorted;
 }
 
-Arrivals shape_of(std::span<const Arrivals> recent) {
+cost::Arrivals shape_of(std::span<const cost::Arrivals> recent) {
     return medians(by_position(recent));
 }
 
-std::optional<Election> election_for(const Arrivals &shape, double grace) {
+std::optional<Election> election_for(const cost::Arrivals &shape, double grace) {
     const std::size_t ranks = shape.size();
     Election best{0, grace};
     double longest = grace;
@@ -36,7 +36,7 @@ std::optional<Election> election_for(const Arrivals &shape, double grace) {
     return best.late > 0 ? std::optional(best) : std::nullopt;
 }
 
-Elected elected(const Arrivals &arrivals, const Election &election) {
+Elected elected(const cost::Arrivals &arrivals, const Election &election) {
     Elected found{.begin = arrivals};
     std::ranges::sort(found.begin);
     const auto sum = [&] { return std::accumulate(found.begin.begin(), found.begin.end(), 0.0); };

@@ -12,11 +12,11 @@
 #include <span>
 #include <vector>
 
-#include "select/elapsed.hpp"
+#include "cost/elapsed.hpp"
 
 namespace stretto::arrival {
 
-using select::Arrivals;
+using cost::Arrivals;
 
 struct Election {
     int late = 0;     // so many ranks at most
@@ -27,20 +27,20 @@ struct Election {
 inline constexpr double kElectedSeconds = 500e-6;
 
 // Of each call, by position: seconds after the first, ascending.
-std::vector<Arrivals> by_position(std::span<const Arrivals> recent);
+std::vector<cost::Arrivals> by_position(std::span<const cost::Arrivals> recent);
 // When the first, the second and so on usually come, whoever that is: the median of each.
-Arrivals shape_of(std::span<const Arrivals> recent);
+cost::Arrivals shape_of(std::span<const cost::Arrivals> recent);
 
 // For calls of this shape; nothing where no gap is longer than the grace.
-std::optional<Election> election_for(const Arrivals &shape, double grace);
+std::optional<Election> election_for(const cost::Arrivals &shape, double grace);
 
 // A call to which ranks come at these times.
 struct Elected {
-    bool late = false; // some are
-    Arrivals begin;    // when ranks set to work, by position; the first at 0
-    double waited = 0; // seconds before that, the mean over ranks
+    bool late = false;    // some are
+    cost::Arrivals begin; // when ranks set to work, by position; the first at 0
+    double waited = 0;    // seconds before that, the mean over ranks
 };
-Elected elected(const Arrivals &arrivals, const Election &election);
+Elected elected(const cost::Arrivals &arrivals, const Election &election);
 
 // All ranks in order, but the late ones last.
 std::vector<int> late_last(int ranks, std::span<const int> late);

@@ -24,20 +24,20 @@ static std::string_view family(std::string_view algorithm) {
     return algorithm.substr(0, algorithm.find('('));
 }
 
-double wait(const Arrivals &arrivals) {
+double wait(const cost::Arrivals &arrivals) {
     return *std::ranges::max_element(arrivals) -
            std::accumulate(arrivals.begin(), arrivals.end(), 0.0) /
                static_cast<double>(arrivals.size());
 }
 
-std::optional<double> ratio_of(const Arrivals &arrivals, double priced, double measured) {
+std::optional<double> ratio_of(const cost::Arrivals &arrivals, double priced, double measured) {
     const double certain = wait(arrivals);
     const double ratio = (measured - certain) / (priced - certain);
     return std::isfinite(ratio) ? std::optional(std::clamp(ratio, 1 / kMostFactor, kMostFactor))
                                 : std::nullopt;
 }
 
-std::vector<double> corrected(std::vector<double> priced, std::span<const Arrivals> cases,
+std::vector<double> corrected(std::vector<double> priced, std::span<const cost::Arrivals> cases,
                               double factor) {
     for (std::size_t i = 0; i < priced.size(); ++i) {
         const double certain = wait(cases[i]);
@@ -46,7 +46,7 @@ std::vector<double> corrected(std::vector<double> priced, std::span<const Arriva
     return priced;
 }
 
-void Experience::learn(std::string_view algorithm, std::span<const Arrivals> cases,
+void Experience::learn(std::string_view algorithm, std::span<const cost::Arrivals> cases,
                        std::span<const double> priced, std::span<const double> measured) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < cases.size(); ++i)

@@ -16,20 +16,20 @@
 #include <string_view>
 #include <vector>
 
-#include "select/elapsed.hpp"
+#include "cost/elapsed.hpp"
 
 namespace stretto::arrival {
 
-using select::Arrivals;
+using cost::Arrivals;
 
 // Measured / priced of one call, of what is no wait, within reason; nothing if that is no number.
-std::optional<double> ratio_of(const Arrivals &arrivals, double priced, double measured);
+std::optional<double> ratio_of(const cost::Arrivals &arrivals, double priced, double measured);
 
 // The mean over ranks of what each waits until the last has come, in seconds.
-double wait(const Arrivals &arrivals);
+double wait(const cost::Arrivals &arrivals);
 
 // What is priced, of each case, with the part that is no wait multiplied by a factor.
-std::vector<double> corrected(std::vector<double> priced, std::span<const Arrivals> cases,
+std::vector<double> corrected(std::vector<double> priced, std::span<const cost::Arrivals> cases,
                               double factor);
 
 // What an algorithm is known as where it serves when it shows who is late (elected.hpp).  Ranks
@@ -41,7 +41,7 @@ class Experience {
 public:
     // Of calls that an algorithm has served: when ranks came, the mean elapsed time as priced and
     // as measured, in seconds.  Measured ones that are not numbers do not count.
-    void learn(std::string_view algorithm, std::span<const Arrivals> cases,
+    void learn(std::string_view algorithm, std::span<const cost::Arrivals> cases,
                std::span<const double> priced, std::span<const double> measured);
 
     // The same of one such measured / priced, of what is no wait.

@@ -23,16 +23,16 @@ double mean(std::span<const double> numbers) {
            static_cast<double>(numbers.size());
 }
 
-const Link &link_of(const Situation &s) {
+const cost::Link &link_of(const Situation &s) {
     return s.hosts > 1 ? s.profile.between : s.profile.inside;
 }
 
 // How far single arrivals are from what is expected: the mean, of the rank where it is most.
-double spread_of(const Arrivals &expected, std::span<const Arrivals> recent) {
+double spread_of(const cost::Arrivals &expected, std::span<const cost::Arrivals> recent) {
     double most = 0;
     for (std::size_t rank = 0; rank < expected.size(); ++rank) {
         double sum = 0;
-        for (const Arrivals &each : recent)
+        for (const cost::Arrivals &each : recent)
             sum += std::abs(each[rank] - expected[rank]);
         most = std::max(most, sum / static_cast<double>(recent.size()));
     }
@@ -42,16 +42,17 @@ double spread_of(const Arrivals &expected, std::span<const Arrivals> recent) {
 // All come at once; and `first`, who has the place of who comes first, comes as late as the last.
 // Where there is a root all ranks have places of their own in the balanced choice as well, so to be
 // late costs each something else: there it is one rank after another, of many some.
-std::vector<Arrivals> wrong_estimates(const Situation &s, const Arrivals &expected, int first) {
+std::vector<cost::Arrivals> wrong_estimates(const Situation &s, const cost::Arrivals &expected,
+                                            int first) {
     constexpr std::size_t kMostRanks = 16;
-    const Arrivals at_once(expected.size(), 0);
+    const cost::Arrivals at_once(expected.size(), 0);
     const double last = *std::ranges::max_element(expected);
     const auto late = [&](std::size_t rank) {
-        Arrivals found = at_once;
+        cost::Arrivals found = at_once;
         found[rank] = last;
         return found;
     };
-    std::vector<Arrivals> found = {at_once};
+    std::vector<cost::Arrivals> found = {at_once};
     if (!schedule::rooted(s.collective))
         found.push_back(late(static_cast<std::size_t>(first)));
     else
@@ -67,14 +68,15 @@ double risk_of(std::span<const double> candidate, std::span<const double> balanc
 }
 
 // Who comes last does so just too late to be one of the others.
-Arrivals hardly_late(int ranks, const Election &election) {
+cost::Arrivals hardly_late(int ranks, const Election &election) {
     constexpr double kHardlyFactor = 1.01;
-    Arrivals arrivals(static_cast<std::size_t>(ranks), 0);
+    cost::Arrivals arrivals(static_cast<std::size_t>(ranks), 0);
     std::fill(arrivals.end() - election.late, arrivals.end(), kHardlyFactor * election.grace);
     return arrivals;
 }
 
-std::string who_is_late(const Late &late, const Arrivals &expected, const Arrivals &shape) {
+std::string who_is_late(const Late &late, const cost::Arrivals &expected,
+                        const cost::Arrivals &shape) {
     if (late.latecomers == 0) {
         const auto last = std::ranges::max_element(expected);
         return "rank " + std::to_string(last - expected.begin()) + " is expected " +
@@ -88,7 +90,7 @@ std::string who_is_late(const Late &late, const Arrivals &expected, const Arriva
 
 } // namespace
 
-std::vector<int> sorted_by_arrival(const Arrivals &arrivals, double margin) {
+std::vector<int> sorted_by_arrival(const cost::Arrivals &arrivals, double margin) {
     std::vector<int> order(arrivals.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, {}, [&](int rank) {
@@ -98,7 +100,7 @@ std::vector<int> sorted_by_arrival(const Arrivals &arrivals, double margin) {
     return order;
 }
 
-bool missed(const Arrivals &expected, const Arrivals &came, double margin) {
+bool missed(const cost::Arrivals &expected, const cost::Arrivals &came, double margin) {
     const auto last = std::ranges::max_element(expected) - expected.begin();
     return *std::ranges::max_element(came) > came[static_cast<std::size_t>(last)] + margin;
 }
@@ -111,17 +113,18 @@ void place_root(const Situation &s, std::vector<int> &order) {
         std::rotate(root, root + 1, order.end());
 }
 
-static std::vector<int> placed_by_arrival(const Situation &s, const Arrivals &arrivals,
+static std::vector<int> placed_by_arrival(const Situation &s, const cost::Arrivals &arrivals,
                                           double margin) {
     std::vector<int> order = sorted_by_arrival(arrivals, margin);
     place_root(s, order);
     return order;
 }
 
-std::vector<std::string> made_for(const Situation &s, const Arrivals &expected, double spread) {
+std::vector<std::string> made_for(const Situation &s, const cost::Arrivals &expected,
+                                  double spread) {
     if (s.ranks < 3 || s.bytes < s.element)
         return {};
-    const Link &link = link_of(s);
+    const cost::Link &link = link_of(s);
     algorithms::Lateness lateness = {.arrivals = expected,
                                      .spread = spread,
                                      .bytes = s.bytes,
@@ -140,14 +143,14 @@ std::vector<std::string> made_for(const Situation &s, const Arrivals &expected, 
     return found;
 }
 
-Late choose_late(const Situation &s, const std::string &balanced, const Arrivals &expected,
-                 std::span<const Arrivals> recent, const Late &now, const Experience &experience,
-                 const LateRule &rule) {
+Late choose_late(const Situation &s, const std::string &balanced, const cost::Arrivals &expected,
+                 std::span<const cost::Arrivals> recent, const Late &now,
+                 const Experience &experience, const LateRule &rule) {
     const auto means = [&](const Placed &placed, std::string_view known_as,
-                           std::span<const Arrivals> cases) {
+                           std::span<const cost::Arrivals> cases) {
         return corrected(placed.means(cases), cases, experience.factor(known_as));
     };
-    const Arrivals shape = shape_of(recent);
+    const cost::Arrivals shape = shape_of(recent);
     const double waits = std::max(wait(expected), rule.elections ? wait(shape) : 0);
     const auto at_once = [](double margin) {
         return Late{.margin = margin, .why = "all come at once"};
@@ -156,12 +159,12 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     if (now.margin > 0 && waits < now.margin)
         return at_once(now.margin);
     const Placed base(s, balanced);
-    const std::vector<Arrivals> together = {Arrivals(expected.size(), 0)};
+    const std::vector<cost::Arrivals> together = {cost::Arrivals(expected.size(), 0)};
     const double margin = rule.gain * means(base, base.name(), together).front();
     if (waits < margin)
         return at_once(margin);
     const std::vector<int> order = placed_by_arrival(s, expected, margin);
-    const std::vector<Arrivals> wrong = wrong_estimates(s, expected, order.front());
+    const std::vector<cost::Arrivals> wrong = wrong_estimates(s, expected, order.front());
     // Risk is by prices alone: what calls took says how right they are where estimates are right.
     const std::vector<double> base_wrong = base.means(wrong);
     const double spread = spread_of(expected, recent);
@@ -201,11 +204,11 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     const auto by_election = [&](const std::string &name, const Election &election) {
         const Placed candidate(s, name);
         const std::string known_as = when_elected(name);
-        const auto took = [&](std::span<const Arrivals> cases) {
+        const auto took = [&](std::span<const cost::Arrivals> cases) {
             std::vector<double> found(cases.size());
             for (const bool late : {false, true}) {
                 std::vector<std::size_t> which;
-                std::vector<Arrivals> begin;
+                std::vector<cost::Arrivals> begin;
                 for (std::size_t i = 0; i < cases.size(); ++i)
                     if (Elected call = elected(cases[i], election); call.late == late) {
                         found[i] = call.waited;
@@ -220,7 +223,7 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
             return found;
         };
         consider(candidate, known_as, {.latecomers = election.late}, took(recent), [&] {
-            const std::vector<Arrivals> hardly = {hardly_late(s.ranks, election)};
+            const std::vector<cost::Arrivals> hardly = {hardly_late(s.ranks, election)};
             return took(hardly).front() > risk * means(base, base.name(), hardly).front();
         });
     };
@@ -251,8 +254,8 @@ Late choose_late(const Situation &s, const std::string &balanced, const Arrivals
     return best;
 }
 
-Late forced_late(const Situation &s, std::string_view algorithm, const Arrivals &expected,
-                 std::span<const Arrivals> recent) {
+Late forced_late(const Situation &s, std::string_view algorithm, const cost::Arrivals &expected,
+                 std::span<const cost::Arrivals> recent) {
     const double margin = LateRule().gain * link_of(s).byte * static_cast<double>(s.bytes);
     for (std::string &name : made_for(s, expected, spread_of(expected, recent)))
         if (algorithms::name_in(name) == algorithm)

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "arrival/experience.hpp"
-#include "select/elapsed.hpp"
+#include "cost/elapsed.hpp"
 #include "select/select.hpp"
 
 namespace stretto::arrival {
 
-using select::Arrivals, select::Situation;
+using cost::Arrivals, select::Situation;
 
 struct Late {
     std::string algorithm = {};  // with parameters; empty: the balanced choice serves
@@ -53,30 +53,31 @@ struct LateRule {
 };
 
 // Whether another one came last, clearly, than was expected to.
-bool missed(const Arrivals &expected, const Arrivals &came, double margin);
+bool missed(const cost::Arrivals &expected, const cost::Arrivals &came, double margin);
 
 // Ranks sorted by arrival, those of equal arrival by their number.  Arrivals count in whole
 // margins, if there is one: so that the order is the same for what is nearly the same.
-std::vector<int> sorted_by_arrival(const Arrivals &arrivals, double margin = 0);
+std::vector<int> sorted_by_arrival(const cost::Arrivals &arrivals, double margin = 0);
 
 // Whoever comes when, the root of a broadcast has the first position, that of a reduce the last.
 void place_root(const Situation &situation, std::vector<int> &order);
 
 // What is made for such arrivals, with parameters: for this many bytes over this network.  `spread`
 // is how far single arrivals are from what is expected, in seconds.
-std::vector<std::string> made_for(const Situation &situation, const Arrivals &expected,
+std::vector<std::string> made_for(const Situation &situation, const cost::Arrivals &expected,
                                   double spread);
 
 // `balanced` is the choice that serves if all come at once; `recent` are arrivals of the last
 // calls, by rank, the latest last; `now` is what serves so far, which goes on if nothing is clearly
 // better.  The same on all ranks, as it sees nothing but what all know.
-Late choose_late(const Situation &situation, const std::string &balanced, const Arrivals &expected,
-                 std::span<const Arrivals> recent, const Late &now = {},
-                 const Experience &experience = {}, const LateRule &rule = {});
+Late choose_late(const Situation &situation, const std::string &balanced,
+                 const cost::Arrivals &expected, std::span<const cost::Arrivals> recent,
+                 const Late &now = {}, const Experience &experience = {},
+                 const LateRule &rule = {});
 
 // The same of an algorithm that was asked for: as it is if it makes nothing of these arrivals,
 // which it may of others.
-Late forced_late(const Situation &situation, std::string_view algorithm, const Arrivals &expected,
-                 std::span<const Arrivals> recent);
+Late forced_late(const Situation &situation, std::string_view algorithm,
+                 const cost::Arrivals &expected, std::span<const cost::Arrivals> recent);
 
 } // namespace stretto::arrival

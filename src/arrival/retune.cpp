@@ -16,7 +16,7 @@ namespace {
 // Of the last calls: what they took, against their price.
 void record(const Retune &retune) {
     const std::size_t count = retune.by_selected;
-    std::vector<select::Arrivals> cases;
+    std::vector<cost::Arrivals> cases;
     std::vector<double> elapsed;
     for (std::size_t at = retune.recent.size() - 1 - count; at + 1 < retune.recent.size(); ++at) {
         if (retune.selected.latecomers == 0) {
@@ -118,7 +118,7 @@ std::string Retune::decide(std::size_t most_bytes) const {
 }
 
 Late decoded(std::string_view text, const select::Situation &situation, const Late &selected,
-             const select::Arrivals &expected) {
+             const cost::Arrivals &expected) {
     if (text.empty())
         return selected;
     Late next;

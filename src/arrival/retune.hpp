@@ -21,10 +21,10 @@ struct Retune {
     select::Situation situation;
     std::string synchronous; // the choice if all come together
     Late selected;           // so far
-    select::Arrivals expected;
+    cost::Arrivals expected;
     // Of the last calls, the latest last; what each took, the mean over ranks in seconds, of all
     // but the latest.
-    std::vector<select::Arrivals> recent;
+    std::vector<cost::Arrivals> recent;
     std::vector<double> elapsed;
     std::size_t by_selected = 0; // of those but the latest, how many of the last are by `selected`
     std::shared_ptr<CostFeedback> feedback;
@@ -38,6 +38,6 @@ struct Retune {
 // What was decided, for ranks that know what was selected and, where all do, what was expected.
 // Throws Error(internal) for what `decide` does not write.
 Late decoded(std::string_view text, const select::Situation &situation, const Late &selected,
-             const select::Arrivals &expected);
+             const cost::Arrivals &expected);
 
 } // namespace stretto::arrival

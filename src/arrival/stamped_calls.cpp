@@ -127,7 +127,7 @@ static void note_misses(ArrivalState &state) {
     if (margin <= 0 || state.decided_for.empty() ||
         *std::ranges::max_element(state.decided_for) < margin)
         return;
-    const std::deque<select::Arrivals> &recent = state.history.recent();
+    const std::deque<cost::Arrivals> &recent = state.history.recent();
     const std::uint64_t since = state.history.calls() - state.decided_at;
     for (std::size_t at = recent.size() - std::min<std::uint64_t>(since, recent.size());
          at < recent.size(); ++at)
@@ -149,8 +149,8 @@ void StampedCalls::decide(calls::HookedCall &call, ArrivalState &state) {
         (calls - kFirstDecisionCalls) % kLookEveryCalls != 0)
         return;
     std::vector<double> expected = state.history.expected();
-    std::vector<select::Arrivals> recent(state.history.recent().begin(),
-                                         state.history.recent().end());
+    std::vector<cost::Arrivals> recent(state.history.recent().begin(),
+                                       state.history.recent().end());
     std::vector<double> shape = shape_of(recent);
     const calls::Chosen &synchronous = this->synchronous(call.request, state);
     // Plans that are forced and made for these arrivals need no prices.
@@ -208,7 +208,7 @@ void StampedCalls::adopt(calls::HookedCall &call, ArrivalState &state) {
 }
 
 void StampedCalls::change_rule(calls::HookedCall &call, ArrivalState &state,
-                               const select::Arrivals &expected, const Late &next) {
+                               const cost::Arrivals &expected, const Late &next) {
     if (!ArrivalCalls::change_rule(state, expected, next))
         return;
     if (state.announced.listens(state.calls))
@@ -225,7 +225,7 @@ static bool is_quiet(const ArrivalState &state) {
     const double margin = state.selected.margin;
     if (!state.selected.algorithm.empty() || state.announced.plays || margin <= 0)
         return false;
-    const std::deque<select::Arrivals> &recent = state.history.recent();
+    const std::deque<cost::Arrivals> &recent = state.history.recent();
     const auto together =
         std::ranges::count_if(recent, [&](const auto &each) { return wait(each) < margin; });
     const bool confirmed = state.due_after > kDecisionEveryCalls;

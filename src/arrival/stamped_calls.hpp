@@ -43,7 +43,7 @@ private:
     void learn(calls::HookedCall &call, ArrivalState &state);
     void decide(calls::HookedCall &call, ArrivalState &state);
     void adopt(calls::HookedCall &call, ArrivalState &state);
-    void change_rule(calls::HookedCall &call, ArrivalState &state, const select::Arrivals &expected,
+    void change_rule(calls::HookedCall &call, ArrivalState &state, const cost::Arrivals &expected,
                      const Late &next);
     void expect_next(const Request &request, ArrivalState &state);
 

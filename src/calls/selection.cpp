@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/numbering.hpp"
 #include "base/settings.hpp"
 #include "base/spelling.hpp"
 #include "base/warning.hpp"
@@ -60,7 +61,7 @@ select::Situation Selection::free_situation(const Request &request) const {
 // As profiles tell calls apart.
 select::Measured Selection::kind_of(const Request &request) const {
     const select::Situation here = situation(request);
-    return {here.collective, here.ranks, here.hosts, select::in_order(here.host_of), {}};
+    return {here.collective, here.ranks, here.hosts, numbered_in_order(here.host_of), {}};
 }
 
 std::string Selection::tuning_candidates(const Request &request) const {

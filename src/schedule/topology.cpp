@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/numbering.hpp"
 #include "base/spelling.hpp"
 #include "base/status.hpp"
 
@@ -29,16 +30,6 @@ constexpr std::string_view kCyclic = "cyclic:", kMap = "map:";
     refuse("hosts '" + shown(text) + "': " + why +
            "; hosts are written as 4, 8x4, 3,1,2, cyclic:3x4 or map:0,1,0,2, where 2x8/4 says that "
            "4 ranks of a host share a cache");
-}
-
-// Numbered from 0 in the order of their first places.
-Numbers numbered(std::span<const std::int32_t> given) {
-    std::map<std::int32_t, std::int32_t> number;
-    Numbers result;
-    for (const std::int32_t each : given)
-        result.push_back(
-            number.emplace(each, static_cast<std::int32_t>(number.size())).first->second);
-    return result;
 }
 
 std::optional<std::int32_t> number_in(std::string_view text, std::int32_t least) {
@@ -153,7 +144,7 @@ std::string written(const Numbers &sizes) {
 } // namespace
 
 Topology::Topology(std::span<const std::int32_t> host_of, std::span<const std::int32_t> cache_of)
-    : host_of_(numbered(host_of)), cache_of_(numbered(cache_of)) {
+    : host_of_(numbered_in_order(host_of)), cache_of_(numbered_in_order(cache_of)) {
     const auto negative = [](std::int32_t number) { return number < 0; };
     if (std::ranges::any_of(host_of, negative) || std::ranges::any_of(cache_of, negative))
         refuse("topology: a host or a cache has a negative number");
@@ -193,7 +184,7 @@ Topology Topology::parse(std::string_view text, Position ranks) {
     if (ranks != 0 && host_of.size() != static_cast<std::size_t>(ranks))
         refuse("hosts '" + shown(text) + "' have " + std::to_string(host_of.size()) +
                " ranks, not " + std::to_string(ranks));
-    return Topology(host_of, size ? caches(numbered(host_of), *size) : Numbers{});
+    return Topology(host_of, size ? caches(numbered_in_order(host_of), *size) : Numbers{});
 }
 
 Topology::Groups Topology::groups(Level level, Position ranks) const {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/status.hpp"
-#include "select/placement.hpp"
+#include "cost/indexed_network.hpp"
 #include "select/rules.hpp"
 
 namespace stretto::select {
@@ -44,16 +44,16 @@ bool has(const Algorithm &algorithm, std::string_view name) {
     });
 }
 
-Placement placement(const Situation &s) {
+cost::IndexedNetwork network_of(const Situation &s) {
     return {{s.host_of, s.profile.inside, s.profile.between,
              std::numeric_limits<std::size_t>::max(), s.profile.common},
             s.ranks};
 }
 
-Price price_of(const schedule::Schedule &made, const Situation &s, const Placement &there,
-               const Limits &limits) {
-    return price(made, made.partition.fitting(elements(s)), s.element, slice_bytes(s), there,
-                 limits);
+cost::Price price_of(const schedule::Schedule &made, const Situation &s,
+                     const cost::IndexedNetwork &there, const cost::Limits &limits) {
+    return cost::price(made, made.partition.fitting(elements(s)), s.element, slice_bytes(s), there,
+                       limits);
 }
 
 } // namespace
@@ -88,18 +88,18 @@ std::size_t elements(const Situation &s) {
     return schedule::in_parts(s.collective) ? (count + parts - 1) / parts * parts : count;
 }
 
-Price price_of(const schedule::Schedule &made, const Situation &s) {
-    return price_of(made, s, placement(s), {.work = kQuick.work});
+cost::Price price_of(const schedule::Schedule &made, const Situation &s) {
+    return price_of(made, s, network_of(s), {.work = kQuick.work});
 }
 
-std::vector<Elapsed> elapsed_of(const schedule::Schedule &made, const Situation &s,
-                                std::span<const Arrivals> cases) {
-    return elapsed(made, made.partition.fitting(elements(s)), s.element, slice_bytes(s),
-                   placement(s), cases);
+std::vector<cost::Elapsed> elapsed_of(const schedule::Schedule &made, const Situation &s,
+                                      std::span<const cost::Arrivals> cases) {
+    return cost::elapsed(made, made.partition.fitting(elements(s)), s.element, slice_bytes(s),
+                         network_of(s), cases);
 }
 
 std::vector<Priced> priced(const Situation &s, const Effort &effort) {
-    const Placement there = placement(s);
+    const cost::IndexedNetwork there = network_of(s);
     std::vector<Priced> result;
     std::vector<schedule::Schedule> made; // of each that can serve; nothing of the others
     std::vector<std::size_t> order;
@@ -128,7 +128,7 @@ std::vector<Priced> priced(const Situation &s, const Effort &effort) {
     for (const std::size_t share : {64U, 4U, 1U}) { // those that take least work first
         std::vector<std::size_t> rest;
         for (const std::size_t i : order) {
-            const Limits limits{std::min(left, effort.work / share), effort.within * least};
+            const cost::Limits limits{std::min(left, effort.work / share), effort.within * least};
             Priced &each = result[i];
             try {
                 each.price = price_of(made[i], s, there, limits);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
-#include "select/elapsed.hpp"
-#include "select/price.hpp"
+#include "cost/elapsed.hpp"
+#include "cost/price.hpp"
 #include "select/select.hpp"
 
 namespace stretto::select {
@@ -28,7 +28,7 @@ struct Priced {
     algorithms::Choice choice;
     std::string name;     // with parameters
     std::string excluded; // why it cannot serve; "" if it can, and then:
-    Price price;
+    cost::Price price;
 };
 
 // How much is priced.
@@ -46,11 +46,11 @@ struct Effort {
 inline constexpr Effort kQuick{.within = 3, .work = 1u << 20};
 
 // What a candidate costs over the network; throws Error(unsupported) if that takes too long to say.
-Price price_of(const schedule::Schedule &made, const Situation &situation);
+cost::Price price_of(const schedule::Schedule &made, const Situation &situation);
 
 // The same when positions come at different times, for each of several cases.
-std::vector<Elapsed> elapsed_of(const schedule::Schedule &made, const Situation &situation,
-                                std::span<const Arrivals> cases);
+std::vector<cost::Elapsed> elapsed_of(const schedule::Schedule &made, const Situation &situation,
+                                      std::span<const cost::Arrivals> cases);
 
 // All candidates, in the order of the registry.
 std::vector<Priced> priced(const Situation &situation, const Effort &effort = {});

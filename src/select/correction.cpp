@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "base/numbering.hpp"
 #include "base/status.hpp"
 
 namespace stretto::select {
@@ -61,7 +62,7 @@ private:
 // What was measured of such calls, by algorithm.
 std::map<std::string, Curve> curves(const Situation &s) {
     std::map<std::string, Curve> found;
-    const Measured wanted{s.collective, s.ranks, s.hosts, in_order(s.host_of), {}};
+    const Measured wanted{s.collective, s.ranks, s.hosts, numbered_in_order(s.host_of), {}};
     for (const Measured &each : s.profile.calls)
         if (each.alike(wanted))
             for (const Timing &timing : each.times)

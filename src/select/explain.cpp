@@ -31,7 +31,7 @@ std::vector<algorithms::Choice> forms(const algorithms::Algorithm &algorithm,
 
 // Algorithms that serve only callers who ask for them by name: shown, but not compared.
 void add_requested(const Situation &situation, Explanation &result,
-                   const std::function<Prediction(const schedule::Schedule &)> &predicted) {
+                   const std::function<cost::Prediction(const schedule::Schedule &)> &predicted) {
     for (const algorithms::Algorithm &each : algorithms::all()) {
         if (each.collective != situation.collective || !each.by_request)
             continue;
@@ -84,7 +84,7 @@ Explanation explain_prices(const Situation &situation) {
         }
     }
     add_requested(situation, result, [&](const schedule::Schedule &made) {
-        return Prediction{
+        return cost::Prediction{
             price_of(made, situation).seconds,
             schedule::account(made, made.partition.fitting(result.count), situation.element)};
     });
@@ -98,7 +98,7 @@ Explanation explain(const Situation &situation) {
         return explain_prices(situation);
     Explanation result;
     result.choice = choose(situation);
-    Machine machine;
+    cost::Machine machine;
     machine.cores = situation.cores;
     const std::size_t slice = slice_bytes(situation);
     double least = 0;
@@ -112,7 +112,7 @@ Explanation explain(const Situation &situation) {
             continue;
         const schedule::Schedule made = make({&each, {}}, situation);
         const std::size_t count = elements(situation);
-        candidate.prediction = predict(made, count, situation.element, slice, machine);
+        candidate.prediction = cost::predict(made, count, situation.element, slice, machine);
         result.count = std::max(result.count, count);
         candidate.corrected = measured_seconds(situation, candidate.algorithm);
         candidate.measured = candidate.corrected.has_value();
@@ -122,8 +122,8 @@ Explanation explain(const Situation &situation) {
         }
     }
     add_requested(situation, result, [&](const schedule::Schedule &made) {
-        return predict(made, made.partition.fitting(elements(situation)), situation.element, slice,
-                       machine);
+        return cost::predict(made, made.partition.fitting(elements(situation)), situation.element,
+                             slice, machine);
     });
     return result;
 }

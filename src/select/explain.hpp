@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "select/predict.hpp"
+#include "cost/predict.hpp"
 #include "select/select.hpp"
 
 namespace stretto::select {
@@ -14,7 +14,7 @@ namespace stretto::select {
 struct Candidate {
     std::string algorithm;
     std::string excluded; // why it cannot serve; "" if it can, and then:
-    Prediction prediction;
+    cost::Prediction prediction;
     // Seconds by what the profile holds of measured calls: a price that they correct, or what such
     // calls took where no price decides.  Nothing if it holds none that are near.
     std::optional<double> corrected = std::nullopt;

@@ -2,20 +2,11 @@
 #include "select/measured.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace stretto::select {
 
 std::string_view name(Timing::By by) {
     return by == Timing::By::trial ? "trial" : "tune";
-}
-
-std::vector<int> in_order(const std::vector<int> &host_of) {
-    std::map<int, int> numbers;
-    std::vector<int> result;
-    for (const int host : host_of)
-        result.push_back(numbers.try_emplace(host, static_cast<int>(numbers.size())).first->second);
-    return result;
 }
 
 void add(std::vector<Measured> &all, const Measured &more) {

@@ -53,9 +53,6 @@ struct Measured {
 
 std::string_view name(Timing::By by);
 
-// The hosts of ranks, numbered in the order in which ranks have them.
-std::vector<int> in_order(const std::vector<int> &host_of);
-
 // What a profile may hold.
 inline constexpr std::size_t kMostMeasuredKinds = 64; // kinds of calls
 inline constexpr std::size_t kMostTimings = 4096;     // of all of them

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "algorithms/algorithm.hpp"
+#include "base/numbering.hpp"
 #include "base/status.hpp"
 #include "select/profile_json.hpp"
 #include "select/select.hpp"
@@ -89,7 +90,7 @@ Measured measured(const Value &value) {
             host_of.fail("more than " + std::to_string(kMostPlacedRanks) + " ranks");
         if (read.host_of.size() != static_cast<std::size_t>(read.ranks))
             host_of.fail("expected the host of each of " + std::to_string(read.ranks) + " ranks");
-        if (read.host_of != in_order(read.host_of) ||
+        if (read.host_of != numbered_in_order(read.host_of) ||
             1 + *std::ranges::max_element(read.host_of) != read.hosts)
             host_of.fail("expected " + std::to_string(read.hosts) +
                          " hosts, numbered in the order in which ranks have them");

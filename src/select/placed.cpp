@@ -31,15 +31,15 @@ Placed::Placed(const Situation &situation, const std::string &algorithm, std::ve
             situation_.host_of[p] = situation.host_of[static_cast<std::size_t>(order_[p])];
 }
 
-std::vector<double> Placed::means(std::span<const Arrivals> cases) const {
-    std::vector<Arrivals> by_position;
-    for (const Arrivals &each : cases) {
-        Arrivals &here = by_position.emplace_back();
+std::vector<double> Placed::means(std::span<const cost::Arrivals> cases) const {
+    std::vector<cost::Arrivals> by_position;
+    for (const cost::Arrivals &each : cases) {
+        cost::Arrivals &here = by_position.emplace_back();
         for (const int rank : order_)
             here.push_back(each[static_cast<std::size_t>(rank)]);
     }
     std::vector<double> found;
-    for (const Elapsed &each : elapsed_of(made_, situation_, by_position))
+    for (const cost::Elapsed &each : elapsed_of(made_, situation_, by_position))
         found.push_back(each.mean);
     return found;
 }

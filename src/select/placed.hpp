@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cost/elapsed.hpp"
 #include "schedule/schedule.hpp"
-#include "select/elapsed.hpp"
 #include "select/select.hpp"
 
 namespace stretto::select {
@@ -22,7 +22,7 @@ public:
 
     const std::string &name() const { return made_.name; }
     // Seconds of each case, whose arrivals are by rank: the mean of finish - arrival.
-    std::vector<double> means(std::span<const Arrivals> cases) const;
+    std::vector<double> means(std::span<const cost::Arrivals> cases) const;
 
 private:
     Situation situation_;

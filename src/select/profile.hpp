@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "cost/price.hpp"
 #include "select/measured.hpp"
-#include "select/price.hpp"
 
 namespace stretto::select {
 
 struct Profile {
     // Between two ranks of one host, and of two.
-    Link inside{.latency = 1e-6, .overhead = 1e-6, .byte = 1e-10, .reduce = 1e-10};
-    Link between{.latency = 4e-5, .overhead = 2e-5, .byte = 8.5e-9, .reduce = 1e-10};
+    cost::Link inside{.latency = 1e-6, .overhead = 1e-6, .byte = 1e-10, .reduce = 1e-10};
+    cost::Link between{.latency = 4e-5, .overhead = 2e-5, .byte = 8.5e-9, .reduce = 1e-10};
     double common = 0; // of each piece between hosts, what all hosts share (price.hpp); seconds
     // For people: measured by whom, when, how.
     std::string source = "assumed: 1 Gbit/s Ethernet";

@@ -20,7 +20,7 @@ constexpr std::size_t kMostBytes = 4u << 20; // of a file; one without calls has
 constexpr std::size_t kMostTextBytes = 400;  // bytes of a text in it
 constexpr std::int32_t kFormatVersion = 1, kMostFormatVersion = 1'000'000;
 
-Json written(const Link &link, const std::string &how) {
+Json written(const cost::Link &link, const std::string &how) {
     return {{"latency", link.latency},
             {"overhead", link.overhead},
             {"byte", link.byte},
@@ -36,7 +36,7 @@ std::string words(const schedule::Value &value) {
     return text;
 }
 
-void read(const schedule::Value &value, Link &link, std::string &how) {
+void read(const schedule::Value &value, cost::Link &link, std::string &how) {
     value.object({"latency", "overhead", "byte", "reduce"}, {"how"});
     const auto number = [&](const char *key, const Bounds &bounds) {
         return value[key].number(bounds.least, bounds.most);

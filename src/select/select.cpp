@@ -215,7 +215,7 @@ std::string time_in_words(double seconds) {
 }
 
 // Whether the choice takes hardly longer than the bytes that any candidate has to move.
-static bool is_of_bytes(const Verdicts &v, const Link &link) {
+static bool is_of_bytes(const Verdicts &v, const cost::Link &link) {
     double least = v.chosen->price.seconds;
     for (const Priced &each : v.all)
         if (each.excluded.empty())

@@ -222,14 +222,13 @@ private:
                                 segment_.ranks());
     }
 
-    select::Price price(const select::Profile &profile) const {
-        select::Topology topology{
-            .host_of = {}, .inside = profile.inside, .between = profile.between};
+    cost::Price price(const select::Profile &profile) const {
+        cost::Network topology{.host_of = {}, .inside = profile.inside, .between = profile.between};
         for (int rank = 0; rank < segment_.ranks(); ++rank)
             topology.host_of.push_back(segment_.placement().host_of(rank));
         topology.eager = kSliceBytes;
-        return select::price(gathering(), static_cast<std::size_t>(segment_.ranks()), kElementBytes,
-                             kSliceBytes, topology);
+        return cost::price(gathering(), static_cast<std::size_t>(segment_.ranks()), kElementBytes,
+                           kSliceBytes, topology);
     }
 
     // As many as a tenth of a second has room for, if they take what they should.
@@ -257,7 +256,7 @@ private:
     // share, and every message has its part of it; else 0.
     double common(const select::Profile &profile, double together) const {
         constexpr double kClearlyFactor = 1.5;
-        const select::Price alone = price(profile);
+        const cost::Price alone = price(profile);
         return together > alone.seconds * kClearlyFactor && alone.pieces > 0
                    ? std::min(together / alone.pieces, select::kOverheads.most)
                    : 0;
@@ -268,7 +267,7 @@ private:
         std::vector<Surveyed> surveys;
         for (std::size_t i = 0; i <= now_; ++i) {
             std::string how;
-            const select::Link link = pairs_[i].survey.link(profile.between, kSliceBytes, how);
+            const cost::Link link = pairs_[i].survey.link(profile.between, kSliceBytes, how);
             surveys.push_back({pairs_[i].peer, segment_.place(pairs_[i].peer), link, how});
         }
         profile.between = of_pairs(surveys, profile.between, profile.how_between);

@@ -12,12 +12,12 @@ namespace {
 constexpr double kStandsOutFactor = 1.5;
 constexpr std::size_t kMostNamedPairs = 2;
 
-using Number = double (*)(const Link &);
+using Number = double (*)(const cost::Link &);
 
-double alpha(const Link &link) {
+double alpha(const cost::Link &link) {
     return link.latency + link.overhead;
 }
-double byte(const Link &link) {
+double byte(const cost::Link &link) {
     return link.byte;
 }
 
@@ -47,7 +47,7 @@ std::string range(const std::vector<Surveyed> &links, Number number, double unit
 
 } // namespace
 
-Link of_pairs(const std::vector<Surveyed> &all, const Link &assumed, std::string &how) {
+cost::Link of_pairs(const std::vector<Surveyed> &all, const cost::Link &assumed, std::string &how) {
     if (all.empty())
         return assumed;
     std::map<int, std::vector<Surveyed>> by_rank;
@@ -57,9 +57,9 @@ Link of_pairs(const std::vector<Surveyed> &all, const Link &assumed, std::string
         how = all[0].how + ", with rank " + std::to_string(all[0].rank) + all[0].place;
         return all[0].link;
     }
-    Link link = assumed;
-    link.latency = median(all, [](const Link &of) { return of.latency; });
-    link.overhead = median(all, [](const Link &of) { return of.overhead; });
+    cost::Link link = assumed;
+    link.latency = median(all, [](const cost::Link &of) { return of.latency; });
+    link.overhead = median(all, [](const cost::Link &of) { return of.overhead; });
     link.byte = median(all, byte);
     how = "median of " + std::to_string(all.size()) + " surveys with " +
           std::to_string(by_rank.size()) + (by_rank.size() == 1 ? " rank" : " ranks") +

@@ -5,22 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "select/price.hpp"
+#include "cost/price.hpp"
 
 namespace stretto::tuning {
 
-using select::Link;
+using cost::Link;
 
 struct Surveyed {
     int rank;          // the other one
     std::string place; // where it is: " (10.0.0.7)"
-    Link link;
+    cost::Link link;
     std::string how; // it was measured (survey.hpp)
 };
 
 // Of one its link, and how it was measured, with which rank.  Of several the median of each number,
 // and in words how far they are apart and who stands out: whose messages or bytes take half as long
 // again as the median, or more.  Of none the link that is assumed.
-Link of_pairs(const std::vector<Surveyed> &all, const Link &assumed, std::string &how);
+cost::Link of_pairs(const std::vector<Surveyed> &all, const cost::Link &assumed, std::string &how);
 
 } // namespace stretto::tuning

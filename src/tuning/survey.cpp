@@ -139,8 +139,8 @@ void Survey::took(const Probe &probe, const Times &times) {
     times_ = times;
 }
 
-Link Survey::link(const Link &assumed, std::size_t slice, std::string &how) const {
-    Link found = assumed;
+cost::Link Survey::link(const cost::Link &assumed, std::size_t slice, std::string &how) const {
+    cost::Link found = assumed;
     std::string lacking;
     const auto lack = [&](const char *what) {
         lacking += lacking.empty() ? "; assumed: " : ", ";

@@ -25,7 +25,7 @@
 
 namespace stretto::tuning {
 
-using select::Link;
+using cost::Link;
 
 inline constexpr int kBurstMessages = 16;
 
@@ -53,7 +53,7 @@ public:
     // The numbers, but `reduce`, and in words how they were found; one that was not, or is not
     // plausible, is that of `assumed`, and the words say so.  A stream travels in pieces of
     // `slice` bytes.
-    Link link(const Link &assumed, std::size_t slice, std::string &how) const;
+    cost::Link link(const cost::Link &assumed, std::size_t slice, std::string &how) const;
 
 private:
     double round_trip() const;

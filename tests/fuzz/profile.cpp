@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         must(error.status() == Status::argument, "a text is refused as a wrong argument");
         return 0;
     }
-    for (const select::Link &link : {profile.inside, profile.between})
+    for (const cost::Link &link : {profile.inside, profile.between})
         must(select::kLatencies.hold(link.latency) && select::kOverheads.hold(link.overhead) &&
                  select::kBytes.hold(link.byte) && select::kReductions.hold(link.reduce),
              "numbers are plausible");

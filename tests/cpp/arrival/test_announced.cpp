@@ -18,7 +18,7 @@
 using namespace stretto;
 using namespace stretto::arrival;
 using arrival::Deviations;
-using select::Arrivals;
+using cost::Arrivals;
 
 namespace {
 

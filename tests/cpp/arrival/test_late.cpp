@@ -61,7 +61,7 @@ TEST_CASE("if all come at once, the last to finish is what a price says") {
                 CAPTURE(bytes);
                 const Situation s = across(ranks, bytes);
                 const std::vector<Arrivals> at_once = {Arrivals(static_cast<std::size_t>(ranks))};
-                const Elapsed found = elapsed_of(made(name, ranks), s, at_once).front();
+                const cost::Elapsed found = elapsed_of(made(name, ranks), s, at_once).front();
                 // A symmetric one is priced by one position, whose pieces of one message may
                 // overtake others.
                 CHECK(found.last ==
@@ -75,7 +75,7 @@ TEST_CASE("everybody waits for the last of a ring, who waits for nobody") {
     const Situation s = across(ranks, 4 * kMiB);
     const double late = 0.5; // more than the whole ring takes
     const std::vector<Arrivals> cases = {Arrivals(6, 0), one_late(ranks, 2, late)};
-    const std::vector<Elapsed> found = elapsed_of(made("ring", ranks), s, cases);
+    const std::vector<cost::Elapsed> found = elapsed_of(made("ring", ranks), s, cases);
     CHECK(found[1].last - late <= found[0].last + 1e-9);
     CHECK(found[1].last - late >= beta_m(s));
     // All but rank 2 wait that long besides.

@@ -12,7 +12,7 @@
 
 using namespace stretto;
 using namespace stretto::arrival;
-using select::Arrivals;
+using cost::Arrivals;
 
 namespace {
 
@@ -214,8 +214,8 @@ TEST_CASE("where nobody knows who comes late, all agree that it shows in the cal
     retune.elapsed = {1, 1, 0};
     CHECK(read(retune).algorithm.empty());
     // It says nothing of calls whose late rank is known.
-    retune.recent.assign(3, retune.expected = select::Arrivals(8, 0));
-    for (select::Arrivals *each :
+    retune.recent.assign(3, retune.expected = cost::Arrivals(8, 0));
+    for (cost::Arrivals *each :
          {&retune.expected, &retune.recent[0], &retune.recent[1], &retune.recent[2]})
         (*each)[3] = 0.1;
     retune.by_selected = 0;

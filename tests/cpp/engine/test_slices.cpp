@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
+#include "cost/price.hpp"
 #include "engine/lower.hpp"
 #include "schedule/slices.hpp"
-#include "select/price.hpp"
 
 using namespace stretto;
 using schedule::Collective;
@@ -48,8 +48,8 @@ TEST_CASE("prices count the slices that the engine sends") {
                 for (const auto &publishes : lower(schedule, options).publishes)
                     for (const engine::Publish &publish : publishes)
                         sent += publish.readers.size();
-                const select::Price price = select::price(schedule, options.count, options.element,
-                                                          options.slice, select::Topology{});
+                const cost::Price price = cost::price(schedule, options.count, options.element,
+                                                      options.slice, cost::Network{});
                 CHECK_MESSAGE(price.pieces == static_cast<double>(sent), algorithm, ", ", ranks,
                               " ranks, turn ", turn);
             }

@@ -38,7 +38,7 @@ Situation on_hosts(Collective collective, int ranks, std::size_t bytes, double o
 }
 
 // Of the choice, in seconds; at most `kTold` times any other.
-double cost(Collective collective, int ranks, std::size_t bytes, double on_the_way = 0) {
+double cost_of(Collective collective, int ranks, std::size_t bytes, double on_the_way = 0) {
     if (ranks == 1)
         return 0;
     const Situation s = on_hosts(collective, ranks, bytes, on_the_way);
@@ -66,7 +66,7 @@ TEST_CASE("no cliffs: the cost rises with ranks and sizes, and not by more than 
         for (const int ranks : numbers_of_ranks()) {
             CAPTURE(bytes);
             CAPTURE(ranks);
-            const double now = cost(Collective::allreduce, ranks, bytes);
+            const double now = cost_of(Collective::allreduce, ranks, bytes);
             if (before > 0) {
                 const double steps = algorithms::log2_ceil(ranks);
                 const double steps_before = algorithms::log2_ceil(ranks - 1);
@@ -88,7 +88,7 @@ TEST_CASE("longer vectors cost no less") {
             for (double before = 0; const std::size_t bytes : kSizes) {
                 CAPTURE(ranks);
                 CAPTURE(bytes);
-                const double now = cost(collective, ranks, bytes, 0.5);
+                const double now = cost_of(collective, ranks, bytes, 0.5);
                 CHECK(now >= before / kTold);
                 before = now;
             }
@@ -99,7 +99,7 @@ TEST_CASE("an allreduce costs no more than what it can be made of") {
         for (const std::size_t bytes : kSizes)
             for (const double on_the_way : {0.0, 0.7}) {
                 const auto of = [&](Collective collective) {
-                    return cost(collective, ranks, bytes, on_the_way);
+                    return cost_of(collective, ranks, bytes, on_the_way);
                 };
                 CAPTURE(ranks);
                 CAPTURE(bytes);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numbering.hpp"
 #include "base/status.hpp"
 #include "profiles.hpp"
 #include "select/profile_json.hpp"
@@ -190,6 +191,6 @@ TEST_CASE("what is added takes the place of what it repeats") {
 }
 
 TEST_CASE("hosts in the order in which ranks have them") {
-    CHECK(select::in_order({5, 3, 5, 9}) == std::vector<int>{0, 1, 0, 2});
-    CHECK(select::in_order({}).empty());
+    CHECK(numbered_in_order(std::vector<int>{5, 3, 5, 9}) == std::vector<int>{0, 1, 0, 2});
+    CHECK(numbered_in_order({}).empty());
 }

@@ -58,7 +58,7 @@ TEST_CASE("only the links are needed") {
     const std::string link = R"({"latency": 0, "overhead": 1e-6, "byte": 1e-9, "reduce": 1e-10})";
     const Profile read = select::profile_from_json(R"({"links": {"inside": )" + link +
                                                    R"(, "between": )" + link + "}}");
-    CHECK(read.inside == select::Link{0, 1e-6, 1e-9, 1e-10});
+    CHECK(read.inside == cost::Link{0, 1e-6, 1e-9, 1e-10});
     CHECK(read.between == read.inside);
     CHECK(read.how_inside.empty());
 }

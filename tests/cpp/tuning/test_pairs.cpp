@@ -8,7 +8,7 @@
 #include "tuning/pairs.hpp"
 
 using namespace stretto;
-using select::Link;
+using cost::Link;
 using tuning::Surveyed;
 
 namespace {

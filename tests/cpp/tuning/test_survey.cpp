@@ -11,7 +11,7 @@
 #include "tuning/survey.hpp"
 
 using namespace stretto;
-using select::Link;
+using cost::Link;
 using tuning::Probe;
 using tuning::Survey;
 using tuning::Times;

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "select/placement.hpp"
+#include "cost/indexed_network.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 // When each position comes, in seconds of one clock; the first at 0.
 using Arrivals = std::vector<double>;
@@ -21,7 +21,7 @@ struct Elapsed {
 // One for each case.  Throws as price() does, and Error(argument) if a case has not as many
 // arrivals as there are positions.
 std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t count,
-                             std::size_t element, std::size_t slice, const Placement &placement,
+                             std::size_t element, std::size_t slice, const IndexedNetwork &network,
                              std::span<const Arrivals> cases, const Limits &limits = {});
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/equations.hpp"
+#include "equations.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 
 #include "base/status.hpp"
 
-namespace stretto::select::equations {
+namespace stretto::equations {
 
 namespace {
 
@@ -164,4 +164,4 @@ double exact(const Network &network, int ranks, double bytes, int removed) {
                 static_cast<double>(all.reduced), u);
 }
 
-} // namespace stretto::select::equations
+} // namespace stretto::equations

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/slicing.hpp"
+#include "cost/slicing.hpp"
 
 #include <algorithm>
 
 #include "schedule/slices.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 using schedule::Block;
 
@@ -72,4 +72,4 @@ void Slicing::cut(const std::vector<Block> &blocks, Cut &result) const {
     }
 }
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/orbits.hpp"
+#include "cost/symmetry_classes.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-namespace stretto::select {
+namespace stretto::cost {
 
 using schedule::Position;
 using schedule::Symmetry;
@@ -110,49 +110,51 @@ private:
 
 } // namespace
 
-Orbits Orbits::none(Position ranks) {
-    Orbits orbits(Symmetry::cyclic(ranks));
-    orbits.standing_.resize(at(ranks));
-    std::iota(orbits.standing_.begin(), orbits.standing_.end(), 0);
-    orbits.number_.assign(orbits.standing_.begin(), orbits.standing_.end());
-    return orbits;
+SymmetryClasses SymmetryClasses::none(Position ranks) {
+    SymmetryClasses classes(Symmetry::cyclic(ranks));
+    classes.representatives_.resize(at(ranks));
+    std::iota(classes.representatives_.begin(), classes.representatives_.end(), 0);
+    classes.number_.assign(classes.representatives_.begin(), classes.representatives_.end());
+    return classes;
 }
 
-Orbits Orbits::one(Symmetry group) {
-    Orbits orbits(std::move(group));
-    orbits.standing_ = {0};
-    orbits.number_.assign(at(orbits.group_.size()), 0);
-    return orbits;
+SymmetryClasses SymmetryClasses::one(Symmetry group) {
+    SymmetryClasses classes(std::move(group));
+    classes.representatives_ = {0};
+    classes.number_.assign(at(classes.group_.size()), 0);
+    return classes;
 }
 
-Orbits Orbits::of_hosts(Symmetry group, const std::vector<std::uint32_t> &host_of) {
-    Orbits orbits(std::move(group));
-    const Translations apart(orbits.group_, host_of, true);
+SymmetryClasses SymmetryClasses::of_hosts(Symmetry group,
+                                          const std::vector<std::uint32_t> &host_of) {
+    SymmetryClasses classes(std::move(group));
+    const Translations apart(classes.group_, host_of, true);
     const bool few = apart.elements().size() > 1 &&
                      apart.elements().size() * kMostHostPositions >= host_of.size();
     const std::vector<Position> by =
-        few ? apart.elements() : Translations(orbits.group_, host_of, false).elements();
+        few ? apart.elements() : Translations(classes.group_, host_of, false).elements();
     // The positions of a host stand for those on the hosts that it is taken to.
     std::vector<bool> stood_for(apart.hosts(), false);
-    orbits.number_.assign(host_of.size(), kNoHost);
+    classes.number_.assign(host_of.size(), kNoHost);
     for (std::uint32_t host = 0; host < stood_for.size(); ++host) {
         if (stood_for[host])
             continue;
-        for (Position p = 0; p < orbits.group_.size(); ++p) {
-            if (host_of[at(p)] != host || orbits.number_[at(p)] != kNoHost)
+        for (Position p = 0; p < classes.group_.size(); ++p) {
+            if (host_of[at(p)] != host || classes.number_[at(p)] != kNoHost)
                 continue;
             int together = 0;
             for (const Position each : by) {
-                const Position image = orbits.group_.sum(p, each);
-                orbits.number_[at(image)] = static_cast<std::uint32_t>(orbits.standing_.size());
+                const Position image = classes.group_.sum(p, each);
+                classes.number_[at(image)] =
+                    static_cast<std::uint32_t>(classes.representatives_.size());
                 stood_for[host_of[at(image)]] = true;
                 together += host_of[at(image)] == host ? 1 : 0;
             }
-            orbits.together_ = std::max(orbits.together_, together);
-            orbits.standing_.push_back(p);
+            classes.together_ = std::max(classes.together_, together);
+            classes.representatives_.push_back(p);
         }
     }
-    return orbits;
+    return classes;
 }
 
-} // namespace stretto::select
+} // namespace stretto::cost

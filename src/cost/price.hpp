@@ -34,9 +34,9 @@
 
 #include "schedule/schedule.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
-class Placement;
+class IndexedNetwork;
 
 // Seconds, seconds per byte.
 struct Link {
@@ -51,7 +51,7 @@ struct Link {
 // positions of a host share one port each way for what goes between hosts, so it is worth something
 // where positions are placed.  What a position reduces of what it holds already costs what `inside`
 // says, or `between` where no two positions share a host.
-struct Topology {
+struct Network {
     std::vector<int> host_of; // by position, any numbers; empty: a host for each
     Link inside, between;
     std::size_t eager = 0; // pieces of up to so many bytes do not wait for their receive
@@ -91,11 +91,11 @@ struct Limits {
 // For a vector of `count` elements of `element` bytes; seconds.  Of a schedule that takes longer
 // than the limit, some seconds beyond it, and no counts but of the work.
 //
-// Of a symmetric schedule only positions that stand for others are walked (orbits.hpp): one if each
-// position has a host of its own or all share one, and the positions of one host where hosts have
-// as many in order.  So P = 1024 takes less than a millisecond a position where it has log2 P
-// messages, and some where it has P.  Blocks then count as equally long, which they are to an
-// element.  Where short blocks travel in several pieces of each message, other positions have
+// Of a symmetric schedule only positions that stand for others are walked (symmetry_classes.hpp):
+// one if each position has a host of its own or all share one, and the positions of one host where
+// hosts have as many in order.  So P = 1024 takes less than a millisecond a position where it has
+// log2 P messages, and some where it has P.  Blocks then count as equally long, which they are to
+// an element.  Where short blocks travel in several pieces of each message, other positions have
 // others together, and all of them would take up to a fifth longer.
 //
 // Else all positions are walked: some ten milliseconds at P = 1023 where a position has log2 P
@@ -103,12 +103,12 @@ struct Limits {
 //
 // Throws Error(argument) if the schedule is not well formed, its messages do not pair, or it
 // deadlocks; if the partition is not for this count; if `slice` or `element` is 0, a number of the
-// topology is negative or not finite, or it has not as many positions.  Throws Error(unsupported)
+// network is negative or not finite, or it has not as many positions.  Throws Error(unsupported)
 // if there is more work than the limit.
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-            std::size_t slice, const Topology &topology, const Limits &limits = {});
-// Of many schedules over one network (placement.hpp).
+            std::size_t slice, const Network &network, const Limits &limits = {});
+// Of many schedules over one network (indexed_network.hpp).
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-            std::size_t slice, const Placement &placement, const Limits &limits = {});
+            std::size_t slice, const IndexedNetwork &network, const Limits &limits = {});
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -9,7 +9,7 @@
 
 #include "schedule/schedule.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 struct Piece {
     double bytes;
@@ -50,4 +50,4 @@ private:
     std::size_t one_; // bytes of a block, where all are alike
 };
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/predict.hpp"
+#include "cost/predict.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace stretto::select {
+namespace stretto::cost {
 
 namespace {
 
@@ -224,4 +224,4 @@ Prediction predict(const Schedule &schedule, std::size_t count, std::size_t elem
     return result;
 }
 
-} // namespace stretto::select
+} // namespace stretto::cost

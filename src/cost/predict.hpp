@@ -22,7 +22,7 @@
 #include "schedule/accounting.hpp"
 #include "schedule/schedule.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 struct Machine {
     unsigned cores = 1;
@@ -45,4 +45,4 @@ struct Prediction {
 Prediction predict(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
                    std::size_t slice, const Machine &machine);
 
-} // namespace stretto::select
+} // namespace stretto::cost

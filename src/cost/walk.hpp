@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "select/pieces.hpp"
+#include "cost/pieces.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 struct Walk {
     double seconds = 0;
@@ -28,4 +28,4 @@ Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals =
 // hosts takes `common` of what all share (price.hpp).
 double with_common(double seconds, const Walk &walk, const Pieces &pieces, double common);
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/walk.hpp"
+#include "cost/walk.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-namespace stretto::select {
+namespace stretto::cost {
 
 namespace {
 
@@ -266,4 +266,4 @@ Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals) 
     return Player(pieces).run(limit, arrivals);
 }
 
-} // namespace stretto::select
+} // namespace stretto::cost

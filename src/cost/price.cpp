@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/price.hpp"
+#include "cost/price.hpp"
 
 #include "base/status.hpp"
-#include "select/pieces.hpp"
-#include "select/placement.hpp"
-#include "select/walk.hpp"
+#include "cost/indexed_network.hpp"
+#include "cost/pieces.hpp"
+#include "cost/walk.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-            std::size_t slice, const Topology &topology, const Limits &limits) {
-    return price(schedule, count, element, slice, Placement(topology, schedule.ranks), limits);
+            std::size_t slice, const Network &network, const Limits &limits) {
+    return price(schedule, count, element, slice, IndexedNetwork(network, schedule.ranks), limits);
 }
 
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-            std::size_t slice, const Placement &placement, const Limits &limits) {
-    const Pieces pieces = pieces_of(schedule, count, element, slice, placement, limits);
+            std::size_t slice, const IndexedNetwork &network, const Limits &limits) {
+    const Pieces pieces = pieces_of(schedule, count, element, slice, network, limits);
     const auto beyond = [&](double seconds) {
         return Price{.seconds = seconds, .work = pieces.counts.work};
     };
@@ -28,9 +28,9 @@ Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t e
         throw Error(Status::argument,
                     "price: '" + schedule.name + "' deadlocks; verify() tells where");
     Price result = pieces.counts;
-    result.seconds = with_common(walked.seconds, walked, pieces, placement.topology().common);
+    result.seconds = with_common(walked.seconds, walked, pieces, network.as_given().common);
     result.steps = walked.steps;
     return result;
 }
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/elapsed.hpp"
+#include "cost/elapsed.hpp"
 
 #include <string>
 
 #include "base/status.hpp"
-#include "select/pieces.hpp"
-#include "select/walk.hpp"
+#include "cost/pieces.hpp"
+#include "cost/walk.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t count,
-                             std::size_t element, std::size_t slice, const Placement &placement,
+                             std::size_t element, std::size_t slice, const IndexedNetwork &network,
                              std::span<const Arrivals> cases, const Limits &limits) {
-    const Pieces pieces = pieces_of(schedule, count, element, slice, placement, limits, true);
-    const double common = placement.topology().common;
+    const Pieces pieces = pieces_of(schedule, count, element, slice, network, limits, true);
+    const double common = network.as_given().common;
     std::vector<Elapsed> found;
     for (const Arrivals &arrivals : cases) {
         if (arrivals.size() != pieces.positions)
@@ -33,4 +33,4 @@ std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t cou
     return found;
 }
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "cost/pieces.hpp"
+#include "cost/slicing.hpp"
 #include "schedule/hazards.hpp"
 #include "schedule/schedule.hpp"
-#include "select/pieces.hpp"
-#include "select/slicing.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 class PieceOrder {
 public:
@@ -58,4 +58,4 @@ private:
     std::vector<TaskId> latest_; // by task: the last that was made to wait for it
 };
 
-} // namespace stretto::select
+} // namespace stretto::cost

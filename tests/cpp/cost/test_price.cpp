@@ -12,19 +12,19 @@
 
 #include "algorithms/algorithm.hpp"
 #include "base/status.hpp"
+#include "cost/elapsed.hpp"
+#include "cost/indexed_network.hpp"
+#include "cost/price.hpp"
 #include "schedule/accounting.hpp"
-#include "select/elapsed.hpp"
-#include "select/placement.hpp"
-#include "select/price.hpp"
 #include "simulate/simulate.hpp"
 
 using namespace stretto;
+using cost::Link;
+using cost::Network;
+using cost::Price;
 using schedule::Collective;
 using schedule::Position;
 using schedule::Schedule;
-using select::Link;
-using select::Price;
-using select::Topology;
 
 namespace {
 
@@ -34,7 +34,7 @@ constexpr Link kLink = {2e-5, 1e-5, 1e-8, 2e-10};
 constexpr double kAlpha = 3e-5;
 constexpr Link kNoLatency = {0, kAlpha, 1e-8, 2e-10};
 
-Topology alone(const Link &link) {
+Network alone(const Link &link) {
     return {.host_of = {}, .inside = {}, .between = link};
 }
 
@@ -44,7 +44,7 @@ Schedule allreduce(const std::string &choice, Position ranks) {
 
 double seconds(const std::string &choice, Position ranks, std::size_t bytes, std::size_t slice,
                const Link &link) {
-    return select::price(allreduce(choice, ranks), bytes, 1, slice, alone(link)).seconds;
+    return cost::price(allreduce(choice, ranks), bytes, 1, slice, alone(link)).seconds;
 }
 
 // doctest's Approx, but that 0 is near 0.
@@ -153,7 +153,7 @@ TEST_CASE("uncut and without latency, a price is the time of the simulator") {
             problem.network = network;
             problem.mode = simulate::Mode::ordered;
             const double price =
-                select::price(schedule, problem.count, problem.element, kUncut, alone(kNoLatency))
+                cost::price(schedule, problem.count, problem.element, kUncut, alone(kNoLatency))
                     .seconds;
             const double simulated = simulate::simulate(schedule, problem).makespan;
             CHECK(price <= simulated * (1 + 1e-9));
@@ -176,8 +176,8 @@ TEST_CASE("one position of a symmetric schedule costs what all do") {
             for (const std::size_t slice : {std::size_t{900}, std::size_t{9000}, kUncut}) {
                 CAPTURE(block);
                 CAPTURE(slice);
-                const Price price = select::price(one, block * blocks, 4, slice, alone(kLink));
-                const Price walked = select::price(all, block * blocks, 4, slice, alone(kLink));
+                const Price price = cost::price(one, block * blocks, 4, slice, alone(kLink));
+                const Price walked = cost::price(all, block * blocks, 4, slice, alone(kLink));
                 CHECK(price.steps <= walked.steps);
                 CHECK(price.messages == walked.messages);
                 CHECK(price.bytes_sent == walked.bytes_sent);
@@ -194,8 +194,8 @@ TEST_CASE("one position of a symmetric schedule costs what all do") {
             }
         // Blocks that differ by an element count as the longer ones.
         const std::size_t count = one.partition.fitting(997);
-        const double price = select::price(one, count, 4, kUncut, alone(kLink)).seconds;
-        const double walked = select::price(all, count, 4, kUncut, alone(kLink)).seconds;
+        const double price = cost::price(one, count, 4, kUncut, alone(kLink)).seconds;
+        const double walked = cost::price(all, count, 4, kUncut, alone(kLink)).seconds;
         CHECK(std::abs(price - walked) <= 0.02 * walked);
     });
 }
@@ -205,13 +205,13 @@ TEST_CASE("what all share is waited for, and of messages that start at once by h
         CAPTURE(ranks);
         const std::size_t bytes = static_cast<std::size_t>(ranks) * 64;
         const auto price = [&](const Schedule &schedule, double common) {
-            Topology topology = alone(kLink);
-            topology.common = common;
-            const select::Placement placement(topology, ranks);
-            const double found = select::price(schedule, bytes, 1, kUncut, placement).seconds;
-            const std::vector<select::Arrivals> at_once{
-                select::Arrivals(static_cast<std::size_t>(ranks), 0)};
-            const auto all = select::elapsed(schedule, bytes, 1, kUncut, placement, at_once);
+            Network network = alone(kLink);
+            network.common = common;
+            const cost::IndexedNetwork placement(network, ranks);
+            const double found = cost::price(schedule, bytes, 1, kUncut, placement).seconds;
+            const std::vector<cost::Arrivals> at_once{
+                cost::Arrivals(static_cast<std::size_t>(ranks), 0)};
+            const auto all = cost::elapsed(schedule, bytes, 1, kUncut, placement, at_once);
             CHECK(all.front().last == near(found)); // who stands for all does so here, too
             return found;
         };
@@ -231,39 +231,39 @@ TEST_CASE("what all share is waited for, and of messages that start at once by h
 
 TEST_CASE("what was found for one schedule serves others over the same network") {
     const Link inside = {2e-6, 1e-6, 1e-9, 2e-10};
-    Topology topology{.host_of = {}, .inside = inside, .between = kLink};
+    Network network{.host_of = {}, .inside = inside, .between = kLink};
     for (Position p = 0; p < 12; ++p)
-        topology.host_of.push_back(p / 3);
-    const select::Placement placement(topology, 12);
+        network.host_of.push_back(p / 3);
+    const cost::IndexedNetwork placement(network, 12);
     for (const int again : {1, 2})
         for (const std::string choice : {"ring", "generalized(group=4x3)", "generalized(group=3x4)",
                                          "circulant", "binomial"}) {
             CAPTURE(again);
             const Schedule one = allreduce(choice, 12);
-            CHECK(select::price(one, 1200, 4, kUncut, placement).seconds ==
-                  select::price(one, 1200, 4, kUncut, topology).seconds);
+            CHECK(cost::price(one, 1200, 4, kUncut, placement).seconds ==
+                  cost::price(one, 1200, 4, kUncut, network).seconds);
         }
-    CHECK_THROWS_AS(select::price(allreduce("ring", 11), 1200, 4, kUncut, placement), Error);
+    CHECK_THROWS_AS(cost::price(allreduce("ring", 11), 1200, 4, kUncut, placement), Error);
 }
 
 TEST_CASE("a symmetric schedule that is too much is left behind its first position") {
     const Schedule ring = allreduce("ring", 12);
-    Topology topology{
+    Network network{
         .host_of = {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4}, .inside = kLink, .between = kLink};
-    const std::size_t work = select::price(ring, 1200, 4, kUncut, topology).work;
+    const std::size_t work = cost::price(ring, 1200, 4, kUncut, network).work;
     int programs = 0;
     Schedule counted = ring;
     counted.program = [&](Position p) {
         ++programs;
         return ring.program(p);
     };
-    CHECK_THROWS_AS(select::price(counted, 1200, 4, kUncut, topology, {.work = work / 3}), Error);
+    CHECK_THROWS_AS(cost::price(counted, 1200, 4, kUncut, network, {.work = work / 3}), Error);
     CHECK(programs == 1);
 }
 
 TEST_CASE("the positions of some hosts cost what all do") {
     const Link inside = {2e-6, 1e-6, 1e-9, 2e-10};
-    const auto compare_on = [&](const Schedule &one, Position ranks, const Topology &topology) {
+    const auto compare_on = [&](const Schedule &one, Position ranks, const Network &network) {
         Schedule all = one;
         all.symmetry.reset();
         for (const std::size_t block : {1, 4000})
@@ -272,8 +272,8 @@ TEST_CASE("the positions of some hosts cost what all do") {
                 CAPTURE(ranks);
                 CAPTURE(block);
                 const std::size_t count = block * static_cast<std::size_t>(one.blocks());
-                const Price price = select::price(one, count, 4, slice, topology);
-                const Price walked = select::price(all, count, 4, slice, topology);
+                const Price price = cost::price(one, count, 4, slice, network);
+                const Price walked = cost::price(all, count, 4, slice, network);
                 CHECK(price.messages == walked.messages);
                 CHECK(price.bytes_sent == walked.bytes_sent);
                 CHECK(price.bytes_received == walked.bytes_received);
@@ -283,10 +283,10 @@ TEST_CASE("the positions of some hosts cost what all do") {
             }
     };
     const auto compare = [&](const std::string &choice, Position ranks, auto host) {
-        Topology topology{.host_of = {}, .inside = inside, .between = kLink};
+        Network network{.host_of = {}, .inside = inside, .between = kLink};
         for (Position p = 0; p < ranks; ++p)
-            topology.host_of.push_back(host(p));
-        compare_on(allreduce(choice, ranks), ranks, topology);
+            network.host_of.push_back(host(p));
+        compare_on(allreduce(choice, ranks), ranks, network);
     };
     // Compositions over hosts that are alike.
     for (const std::string pair : {"inter=ring", "inter=circulant,intra=ring", "inter=generalized",
@@ -320,18 +320,18 @@ TEST_CASE("the positions of some hosts cost what all do") {
 TEST_CASE("up to a limit a price is the same, and beyond it above the limit") {
     each_algorithm(12, [](const Schedule &schedule) {
         const std::size_t count = 1000 * static_cast<std::size_t>(schedule.blocks());
-        const Price whole = select::price(schedule, count, 4, 9000, alone(kLink));
+        const Price whole = cost::price(schedule, count, 4, 9000, alone(kLink));
         if (schedule.ranks == 1)
             return;
         for (const double part : {0.01, 0.5, 0.99}) {
-            const select::Limits limits{.seconds = part * whole.seconds};
-            const Price price = select::price(schedule, count, 4, 9000, alone(kLink), limits);
+            const cost::Limits limits{.seconds = part * whole.seconds};
+            const Price price = cost::price(schedule, count, 4, 9000, alone(kLink), limits);
             CHECK(price.seconds > limits.seconds);
             CHECK(price.seconds <= whole.seconds);
         }
         for (const double part : {1.0, 2.0}) {
-            const select::Limits limits{.seconds = part * whole.seconds};
-            const Price price = select::price(schedule, count, 4, 9000, alone(kLink), limits);
+            const cost::Limits limits{.seconds = part * whole.seconds};
+            const Price price = cost::price(schedule, count, 4, 9000, alone(kLink), limits);
             CHECK(price.seconds == whole.seconds);
             CHECK(price.bytes_sent == whole.bytes_sent);
         }
@@ -342,7 +342,7 @@ TEST_CASE("what is counted is the accounting") {
     each_algorithm(24, [](const Schedule &schedule) {
         const std::size_t count = 240 * static_cast<std::size_t>(schedule.blocks());
         const schedule::Accounting costs = schedule::account(schedule, count, 4);
-        const Price price = select::price(schedule, count, 4, kUncut, alone(kLink));
+        const Price price = cost::price(schedule, count, 4, kUncut, alone(kLink));
         CHECK(price.steps == costs.steps);
         CHECK(price.messages == costs.most.sends);
         CHECK(price.bytes_sent == costs.most.bytes_sent);
@@ -356,8 +356,7 @@ TEST_CASE("positions of a host share its port") {
     const double m = 1000;
     const Schedule doubling = allreduce("recursive_doubling", 4);
     const auto price = [&](std::vector<int> host_of) {
-        return select::price(doubling, 1000, 1, kUncut, {std::move(host_of), inside, kLink})
-            .seconds;
+        return cost::price(doubling, 1000, 1, kUncut, {std::move(host_of), inside, kLink}).seconds;
     };
     const auto exchange = [&](const Link &link, int at_once) {
         return at_once * (link.overhead + link.byte * m) + link.latency + link.reduce * m;
@@ -377,7 +376,7 @@ TEST_CASE("where a ring is placed decides what it costs") {
     const Link inside = {0, 0, 0, 0}, between = {0, 1, 0, 0};
     const Schedule ring = allreduce("ring", 4);
     const auto price = [&](std::vector<int> host_of) {
-        return select::price(ring, 400, 1, kUncut, {std::move(host_of), inside, between}).seconds;
+        return cost::price(ring, 400, 1, kUncut, {std::move(host_of), inside, between}).seconds;
     };
     CHECK(price({0, 0, 1, 1}) == near(6));  // each step one message leaves a host
     CHECK(price({0, 1, 0, 1}) == near(12)); // two
@@ -386,9 +385,9 @@ TEST_CASE("where a ring is placed decides what it costs") {
 TEST_CASE("what cannot be priced") {
     const Schedule ring = allreduce("ring", 4);
     const auto status = [](const Schedule &schedule, std::size_t count, std::size_t slice,
-                           const Topology &topology, std::size_t work = select::Limits{}.work) {
+                           const Network &network, std::size_t work = cost::Limits{}.work) {
         try {
-            select::price(schedule, count, 4, slice, topology, {.work = work});
+            cost::price(schedule, count, 4, slice, network, {.work = work});
         } catch (const Error &error) {
             return error.status();
         }

@@ -8,18 +8,18 @@
 #include <deque>
 #include <vector>
 
-#include "select/orbits.hpp"
-#include "select/price.hpp"
+#include "cost/price.hpp"
+#include "cost/symmetry_classes.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
-class Placement {
+class IndexedNetwork {
 public:
     // Throws Error(argument) if a number is negative or not finite, or some positions have hosts,
     // but not all.
-    Placement(Topology topology, schedule::Position ranks);
+    IndexedNetwork(Network network, schedule::Position ranks);
 
-    const Topology &topology() const { return topology_; }
+    const Network &as_given() const { return given_; }
     schedule::Position ranks() const { return ranks_; }
     std::uint32_t hosts() const { return hosts_; } // 0 if each position has its own
     std::uint32_t host_of(schedule::Position position) const {
@@ -31,20 +31,20 @@ public:
         return alone_ || host_of(a) != host_of(b);
     }
     const Link &link(schedule::Position a, schedule::Position b) const {
-        return between(a, b) ? topology_.between : topology_.inside;
+        return between(a, b) ? given_.between : given_.inside;
     }
-    const Link &own() const { return alone_ ? topology_.between : topology_.inside; }
+    const Link &own() const { return alone_ ? given_.between : given_.inside; }
 
     // Found once for each group, and there as long as this is.
-    const Orbits &orbits(const schedule::Symmetry &group) const;
+    const SymmetryClasses &classes(const schedule::Symmetry &group) const;
 
 private:
-    Topology topology_;
+    Network given_;
     schedule::Position ranks_;
     std::vector<std::uint32_t> host_of_; // numbered from 0
     std::uint32_t hosts_ = 0;
     bool alone_ = true; // every position
-    mutable std::deque<Orbits> orbits_;
+    mutable std::deque<SymmetryClasses> classes_;
 };
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-namespace stretto::select::equations {
+namespace stretto::equations {
 
 // Section 2, the model of Chan et al. 2007; the numbers are those of table 2.
 struct Network {
@@ -65,4 +65,4 @@ Counts counts(int ranks, int removed);
 // alpha, beta and gamma times these; seconds.
 double exact(const Network &network, int ranks, double bytes, int removed);
 
-} // namespace stretto::select::equations
+} // namespace stretto::equations

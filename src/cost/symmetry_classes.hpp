@@ -23,19 +23,20 @@
 
 #include "schedule/symmetry.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
-class Orbits {
+class SymmetryClasses {
 public:
     // Each position stands for itself.
-    static Orbits none(schedule::Position ranks);
+    static SymmetryClasses none(schedule::Position ranks);
     // Where nobody shares a port: one position stands for all.
-    static Orbits one(schedule::Symmetry group);
+    static SymmetryClasses one(schedule::Symmetry group);
     // By the numbers of their hosts: 0 ... hosts - 1, each the host of some position.
-    static Orbits of_hosts(schedule::Symmetry group, const std::vector<std::uint32_t> &host_of);
+    static SymmetryClasses of_hosts(schedule::Symmetry group,
+                                    const std::vector<std::uint32_t> &host_of);
 
     const schedule::Symmetry &group() const { return group_; }
-    const std::vector<schedule::Position> &standing() const { return standing_; }
+    const std::vector<schedule::Position> &representatives() const { return representatives_; }
     // Who stands for the position, as an index among them.
     std::uint32_t of(schedule::Position position) const {
         return number_[static_cast<std::size_t>(position)];
@@ -43,19 +44,19 @@ public:
     // How many of those that one stands for are on one host.
     int together() const { return together_; }
     // How many each stands for.
-    int size() const { return group_.size() / static_cast<int>(standing_.size()); }
+    int size() const { return group_.size() / static_cast<int>(representatives_.size()); }
     // What takes the one to the other.
     schedule::Position difference(schedule::Position to, schedule::Position from) const {
         return group_.difference(to, from);
     }
 
 private:
-    explicit Orbits(schedule::Symmetry group) : group_(std::move(group)) {}
+    explicit SymmetryClasses(schedule::Symmetry group) : group_(std::move(group)) {}
 
     schedule::Symmetry group_;
-    std::vector<schedule::Position> standing_;
+    std::vector<schedule::Position> representatives_;
     std::vector<std::uint32_t> number_; // by position
     int together_ = 1;
 };
 
-} // namespace stretto::select
+} // namespace stretto::cost

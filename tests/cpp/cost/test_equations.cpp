@@ -13,12 +13,11 @@
 
 #include "algorithms/algorithm.hpp"
 #include "base/status.hpp"
-#include "select/equations.hpp"
-#include "select/price.hpp"
+#include "cost/price.hpp"
+#include "equations.hpp"
 #include "support/tier.hpp"
 
 using namespace stretto;
-namespace equations = stretto::select::equations;
 using equations::Counts;
 using equations::Network;
 
@@ -265,11 +264,11 @@ TEST_CASE("where the printed equations are not exact") {
 }
 
 TEST_CASE("uncut prices of the others are the equations") {
-    const select::Topology topology{{}, {}, {0, kTable2.alpha, kTable2.beta, kTable2.gamma}};
+    const cost::Network topology{{}, {}, {0, kTable2.alpha, kTable2.beta, kTable2.gamma}};
     const auto price = [&](const std::string &name, int ranks, std::size_t bytes) {
         const auto choice = algorithms::parse(schedule::Collective::allreduce, name);
-        return select::price(algorithms::make(choice, ranks), bytes, 1,
-                             std::numeric_limits<std::size_t>::max(), topology)
+        return cost::price(algorithms::make(choice, ranks), bytes, 1,
+                           std::numeric_limits<std::size_t>::max(), topology)
             .seconds;
     };
     for (int ranks = 2; ranks <= 40; ++ranks)
@@ -288,7 +287,7 @@ TEST_CASE("uncut prices of the others are the equations") {
 }
 
 TEST_CASE("the generalized allreduce costs what its counts say") {
-    const select::Topology topology{{}, {}, {0, kTable2.alpha, kTable2.beta, kTable2.gamma}};
+    const cost::Network topology{{}, {}, {0, kTable2.alpha, kTable2.beta, kTable2.gamma}};
     for (int ranks = 2; ranks <= (test::sampled() ? 33 : 130); ++ranks)
         for (int r = 0; r <= equations::log2_ceil(ranks); ++r) {
             if (ranks == 3 && r == 2)
@@ -298,8 +297,8 @@ TEST_CASE("the generalized allreduce costs what its counts say") {
             const std::size_t bytes = 96 * static_cast<std::size_t>(ranks);
             const auto choice = algorithms::parse(schedule::Collective::allreduce,
                                                   "generalized(r=" + std::to_string(r) + ")");
-            const double price = select::price(algorithms::make(choice, ranks), bytes, 1,
-                                               std::numeric_limits<std::size_t>::max(), topology)
+            const double price = cost::price(algorithms::make(choice, ranks), bytes, 1,
+                                             std::numeric_limits<std::size_t>::max(), topology)
                                      .seconds;
             CHECK(price ==
                   within(equations::exact(kTable2, ranks, static_cast<double>(bytes), r), 1e-9));

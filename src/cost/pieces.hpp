@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
-#include "select/placement.hpp"
-#include "select/price.hpp"
+#include "cost/indexed_network.hpp"
+#include "cost/price.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 using TaskId = std::uint32_t;
 using MessageId = std::uint32_t;
@@ -52,11 +52,11 @@ struct Pieces {
 
 // Throws as price() does, but at deadlocks.
 //
-// Positions are those that stand for all (orbits.hpp), and a message goes to who stands for its
-// destination: what that one receives from somebody whom the sender stands for, and who is as far
-// from it.  `all`: every position stands for itself alone.
+// Positions are those that stand for all (symmetry_classes.hpp), and a message goes to who stands
+// for its destination: what that one receives from somebody whom the sender stands for, and who is
+// as far from it.  `all`: every position stands for itself alone.
 Pieces pieces_of(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
-                 std::size_t slice, const Placement &placement, const Limits &limits,
+                 std::size_t slice, const IndexedNetwork &network, const Limits &limits,
                  bool all = false);
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/piece_order.hpp"
+#include "cost/piece_order.hpp"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 #include "base/status.hpp"
 #include "schedule/access.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 using schedule::Access;
 using schedule::Op;
@@ -87,4 +87,4 @@ void PieceOrder::wait_for_all(std::int32_t earlier, const Whole &later) {
         wait(op.end, later.first + i);
 }
 
-} // namespace stretto::select
+} // namespace stretto::cost

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "select/pieces.hpp"
+#include "cost/pieces.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "base/status.hpp"
+#include "cost/piece_order.hpp"
+#include "cost/slicing.hpp"
+#include "cost/symmetry_classes.hpp"
 #include "schedule/access.hpp"
 #include "schedule/check.hpp"
-#include "select/orbits.hpp"
-#include "select/piece_order.hpp"
-#include "select/slicing.hpp"
 
-namespace stretto::select {
+namespace stretto::cost {
 
 using schedule::Op;
 using schedule::OpKind;
@@ -57,25 +57,25 @@ struct End {
 
 class Builder {
 public:
-    Builder(const Schedule &schedule, const Slicing &slicing, const Placement &placement,
-            const Orbits &orbits, const Limits &limits)
-        : schedule_(schedule), slicing_(slicing), placement_(placement), orbits_(orbits),
+    Builder(const Schedule &schedule, const Slicing &slicing, const IndexedNetwork &network,
+            const SymmetryClasses &classes, const Limits &limits)
+        : schedule_(schedule), slicing_(slicing), network_(network), classes_(classes),
           limits_(limits), order_(pieces_.tasks, pairs_, limits.work) {}
 
     // Nothing if what is sent is not what is received.
     std::optional<Pieces> build() {
-        for (const Position p : orbits_.standing()) {
-            if (!placement_.uniform())
-                pieces_.host_of.push_back(placement_.host_of(p));
+        for (const Position p : classes_.representatives()) {
+            if (!network_.uniform())
+                pieces_.host_of.push_back(network_.host_of(p));
             add(p, schedule_.program(p));
             pieces_.counts.work = blocks_ + pieces_.tasks.size() + pairs_.size();
             if (beyond())
                 return std::move(pieces_);
             if (++pieces_.positions == 1 && schedule_.symmetry)
-                expect(orbits_.standing().size());
+                expect(classes_.representatives().size());
         }
-        if (!placement_.uniform())
-            pieces_.hosts = placement_.hosts();
+        if (!network_.uniform())
+            pieces_.hosts = network_.hosts();
         if (!pair())
             return std::nullopt;
         turn_round();
@@ -139,15 +139,15 @@ private:
         if (blocks_ + pieces_.tasks.size() + cut_.pieces.size() >
             std::min<std::size_t>(limits_.work, kNone))
             too_much();
-        const Link &link = is_message(op) ? placement_.link(position, op.peer) : placement_.own();
+        const Link &link = is_message(op) ? network_.link(position, op.peer) : network_.own();
         const bool sends = op.kind == OpKind::send;
         const double byte =
             sends ? link.byte : static_cast<double>(reductions_of(op)) * link.reduce;
         const double slice = sends ? link.overhead : 0;
-        const bool counts = sends && placement_.between(position, op.peer);
+        const bool counts = sends && network_.between(position, op.peer);
         for (const Piece &piece : cut_.pieces) {
             if (counts)
-                pieces_.counts.pieces += piece.slices * orbits_.size();
+                pieces_.counts.pieces += piece.slices * classes_.size();
             pieces_.tasks.push_back(
                 {.position = pieces_.positions,
                  .op = index,
@@ -180,13 +180,13 @@ private:
         (sends ? mine.bytes_sent : mine.bytes_received) += bytes;
         const Position source = sends ? position : op.peer;
         (sends ? sends_ : recvs_)
-            .push_back({.from = orbits_.of(source),
-                        .to = orbits_.difference(sends ? op.peer : position, source),
+            .push_back({.from = classes_.of(source),
+                        .to = classes_.difference(sends ? op.peer : position, source),
                         .lane = op.lane,
                         .first = first,
                         .pieces = static_cast<std::uint32_t>(cut_.pieces.size()),
                         .bytes = bytes,
-                        .link = &placement_.link(position, op.peer)});
+                        .link = &network_.link(position, op.peer)});
     }
 
     bool pair() {
@@ -210,10 +210,10 @@ private:
                 {.send = from,
                  .recv = to,
                  .latency = on_grid(send.link->latency),
-                 .host_ports = pieces_.hosts > 0 && send.link == &placement_.topology().between,
-                 .ahead = pieces_.tasks[from].seconds * (orbits_.together() - 1),
-                 .eager = send.bytes / send.pieces <= placement_.topology().eager,
-                 .common = send.link == &placement_.topology().between ? orbits_.size() : 0});
+                 .host_ports = pieces_.hosts > 0 && send.link == &network_.as_given().between,
+                 .ahead = pieces_.tasks[from].seconds * (classes_.together() - 1),
+                 .eager = send.bytes / send.pieces <= network_.as_given().eager,
+                 .common = send.link == &network_.as_given().between ? classes_.size() : 0});
         }
     }
 
@@ -233,8 +233,8 @@ private:
 
     const Schedule &schedule_;
     const Slicing &slicing_;
-    const Placement &placement_;
-    const Orbits &orbits_;
+    const IndexedNetwork &network_;
+    const SymmetryClasses &classes_;
     const Limits &limits_;
     Pieces pieces_;
     std::vector<PieceOrder::Pair> pairs_;
@@ -253,38 +253,38 @@ bool equal_blocks(const schedule::Partition &partition) {
 }
 
 std::optional<Pieces> built(const Schedule &schedule, std::size_t count, std::size_t element,
-                            std::size_t slice, const Placement &placement, const Orbits &orbits,
-                            const Limits &limits) {
+                            std::size_t slice, const IndexedNetwork &network,
+                            const SymmetryClasses &classes, const Limits &limits) {
     const std::size_t cells =
-        orbits.standing().size() * static_cast<std::size_t>(schedule.blocks());
+        classes.representatives().size() * static_cast<std::size_t>(schedule.blocks());
     const std::size_t most = std::clamp<std::size_t>(kMostCells / cells, 1, kMostSlices);
-    const Slicing slicing(schedule, count, element, slice, most, orbits.size() > 1);
-    return Builder(schedule, slicing, placement, orbits, limits).build();
+    const Slicing slicing(schedule, count, element, slice, most, classes.size() > 1);
+    return Builder(schedule, slicing, network, classes, limits).build();
 }
 
 } // namespace
 
 Pieces pieces_of(const Schedule &schedule, std::size_t count, std::size_t element,
-                 std::size_t slice, const Placement &placement, const Limits &limits, bool all) {
+                 std::size_t slice, const IndexedNetwork &network, const Limits &limits, bool all) {
     if (slice == 0 || element == 0)
         refuse("slices and elements have at least one byte");
     schedule::check_frame(schedule);
-    if (placement.ranks() != schedule.ranks)
+    if (network.ranks() != schedule.ranks)
         refuse("a schedule of " + std::to_string(schedule.ranks) + " ranks on a network of " +
-               std::to_string(placement.ranks()));
-    const auto build = [&](const Orbits &orbits) {
-        return built(schedule, count, element, slice, placement, orbits, limits);
+               std::to_string(network.ranks()));
+    const auto build = [&](const SymmetryClasses &classes) {
+        return built(schedule, count, element, slice, network, classes, limits);
     };
     // What a schedule claims of itself holds for those of this library; if it is not so, what is
     // sent is hardly ever what is received.
     std::optional<Pieces> pieces;
     if (!all && schedule.symmetry && equal_blocks(schedule.partition))
-        pieces = build(placement.orbits(*schedule.symmetry));
+        pieces = build(network.classes(*schedule.symmetry));
     if (!pieces)
-        pieces = build(Orbits::none(schedule.ranks));
+        pieces = build(SymmetryClasses::none(schedule.ranks));
     if (!pieces)
         refuse("the messages of '" + schedule.name + "' do not pair; verify() tells which");
     return std::move(*pieces);
 }
 
-} // namespace stretto::select
+} // namespace stretto::cost
