@@ -44,7 +44,7 @@ NextCall StampedCalls::expect_announcements(const Request &request, ArrivalState
             forecast.came = state.announced.latest->came;
         const auto shared = std::make_shared<const Forecast>(std::move(forecast));
         decisions_.service().decide_by(next.key, [shared](const DecisionService::Heard &heard) {
-            return shared->decide(heard.told, control::kMostSealBytes);
+            return shared->decide(heard.told, membership::kMostSealBytes);
         });
         decisions_.service().soon([shared] { shared->learn(); });
     }

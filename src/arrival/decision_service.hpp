@@ -11,7 +11,7 @@
 #include <string>
 
 #include "arrival/notices.hpp"
-#include "control/agent.hpp"
+#include "membership/agent.hpp"
 
 namespace stretto::arrival {
 
@@ -20,7 +20,7 @@ public:
     virtual ~DecisionService() = default;
 
     // What the clocks of the job's ranks are apart, once that is known.
-    virtual std::optional<control::Offsets> clocks() const = 0;
+    virtual std::optional<membership::Offsets> clocks() const = 0;
     // This rank tells the coordinator of a key, a rank of the job, a number: for a call to come, by
     // how many nanoseconds it will come later than expected.  It may say so again.  Waits for
     // nobody.
@@ -32,7 +32,7 @@ public:
         std::uint64_t now;
         Notices &notices; // what was told of other keys
     };
-    using Decision = std::function<control::Answer(const Heard &heard)>;
+    using Decision = std::function<membership::Answer(const Heard &heard)>;
     // At the coordinator: how its agent decides for a key, whenever a rank asks, until there is an
     // answer.
     virtual void decide_by(std::uint64_t key, Decision decision) = 0;

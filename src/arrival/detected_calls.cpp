@@ -26,16 +26,16 @@ void StampedCalls::expect_detection(const ArrivalState &state) {
         static_cast<std::uint64_t>(selected.margin * 1e9), longest_wait_ns());
     decisions_.service().decide_by(decisions_.key_of(state, Decisions::About::call),
                                    [latecomers](const DecisionService::Heard &heard) {
-                                       if (heard.from != control::kNoRank)
+                                       if (heard.from != membership::kNoRank)
                                            latecomers->came(heard.from, heard.now);
                                        const auto late = latecomers->who(heard.now);
                                        if (!late)
-                                           return control::Answer::not_before(latecomers->due());
+                                           return membership::Answer::not_before(latecomers->due());
                                        Deviations late_ranks;
                                        for (const int rank : *late)
                                            late_ranks[rank] = 0; // how late, nobody knows
-                                       return control::Answer(
-                                           to_text(late_ranks, control::kMostSealBytes));
+                                       return membership::Answer(
+                                           to_text(late_ranks, membership::kMostSealBytes));
                                    });
 }
 

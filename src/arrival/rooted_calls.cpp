@@ -106,7 +106,7 @@ void RootedCalls::expect_decision(const calls::Request &request, ArrivalState &s
          reports = std::move(reports)](const DecisionService::Heard &heard) {
             const History history = reports.taken_from(heard.notices);
             if (history.recent().size() < kEnoughCalls)
-                return control::Answer(std::string(kNotYet));
+                return membership::Answer(std::string(kNotYet));
             Retune full = retune;
             full.expected = history.expected();
             full.recent.assign(history.recent().begin(), history.recent().end());
@@ -116,7 +116,7 @@ void RootedCalls::expect_decision(const calls::Request &request, ArrivalState &s
                 std::ranges::find_if(full.elapsed.rbegin() + 1, full.elapsed.rend(),
                                      [](double seconds) { return std::isnan(seconds); });
             full.by_selected = static_cast<std::size_t>(known - full.elapsed.rbegin()) - 1;
-            return control::Answer(full.decide(control::kMostSealBytes));
+            return membership::Answer(full.decide(membership::kMostSealBytes));
         });
 }
 

@@ -190,7 +190,7 @@ void StampedCalls::decide(calls::HookedCall &call, ArrivalState &state) {
     retune.missed = part_missed(state);
     decisions_.service().decide_by(key,
                                    [retune = std::move(retune)](const DecisionService::Heard &) {
-                                       return retune.decide(control::kMostSealBytes);
+                                       return retune.decide(membership::kMostSealBytes);
                                    });
     decisions_.service().decide_before(key, now_ns());
 }

@@ -98,7 +98,7 @@ Error current_error() {
     }
 }
 
-std::vector<int> members_of(const Communicator &old, const control::View &view) {
+std::vector<int> members_of(const Communicator &old, const membership::View &view) {
     std::vector<int> ranks;
     for (int rank = 0; rank < old.size(); ++rank)
         if (view.members.has(old.reach().ranks[static_cast<std::size_t>(rank)]))
@@ -117,7 +117,7 @@ std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
     Error failure = old.segment()->failure();
     std::optional<std::uint64_t> least;
     for (Attempts attempts;;) {
-        const control::View view = watch->shrink(epoch, failure, least ? 0 : completed);
+        const membership::View view = watch->shrink(epoch, failure, least ? 0 : completed);
         least = least.value_or(view.completed);
         epoch = view.epoch;
         const std::vector<int> members = members_of(old, view);

@@ -13,9 +13,9 @@ namespace stretto::comm {
 
 namespace {
 
-control::Heartbeats::Times times() {
+membership::Heartbeats::Times times() {
     const std::uint64_t silence = nanoseconds(Setting::peer_timeout);
-    control::Heartbeats::Times times;
+    membership::Heartbeats::Times times;
     times.interval = nanoseconds(Setting::heartbeat);
     times.deadline = silence == 0 ? UINT64_MAX : silence;
     times.interval = std::min(times.interval, times.deadline / 4); // one may come late
@@ -33,13 +33,13 @@ std::uint64_t longest(std::uint64_t so_far, std::uint64_t time) {
 
 FailureDetector::FailureDetector(int rank, Connections connections)
     : rank_(rank), links_(std::move(connections)) {
-    control::AgentOptions options;
+    membership::AgentOptions options;
     options.rank = rank;
-    options.founding = {0, control::RankSet::all(links_.ranks()), 0};
+    options.founding = {0, membership::RankSet::all(links_.ranks()), 0};
     options.heartbeats = times();
     options.patience = nanoseconds(Setting::timeout);
-    control::Hooks hooks;
-    hooks.revoked = [this](std::uint32_t epoch, const control::Reason &reason) {
+    membership::Hooks hooks;
+    hooks.revoked = [this](std::uint32_t epoch, const membership::Reason &reason) {
         revoked(epoch, reason);
     };
     hooks.lost = [this](int each) { lost(each); };
@@ -56,13 +56,13 @@ FailureDetector::FailureDetector(int rank, Connections connections)
     };
     hooks.place = [this](int each) { return links_.place(each); };
     hooks.round = [this] { round(); };
-    agent_ = std::make_unique<control::Agent>(std::move(options), links_, std::move(hooks));
+    agent_ = std::make_unique<membership::Agent>(std::move(options), links_, std::move(hooks));
 }
 
 FailureDetector::~FailureDetector() = default;
 
 std::optional<Error> FailureDetector::ended(std::uint32_t epoch) const {
-    const std::optional<control::Reason> reason = agent_->reason();
+    const std::optional<membership::Reason> reason = agent_->reason();
     if (agent_->view().epoch != epoch)
         return Error(Status::revoked, "the ranks that are left go on without this communicator");
     if (reason)
@@ -74,24 +74,24 @@ void FailureDetector::fail(std::uint32_t epoch, const Error &failure) {
     (void)agent_->revoke(epoch, failure.status(), failure.what());
 }
 
-control::View FailureDetector::shrink(std::uint32_t epoch, const Error &failure,
-                                      std::uint64_t completed) {
+membership::View FailureDetector::shrink(std::uint32_t epoch, const Error &failure,
+                                         std::uint64_t completed) {
     fail(epoch, failure);
-    const control::action::Shrunk shrunk = agent_->shrink(completed);
+    const membership::action::Shrunk shrunk = agent_->shrink(completed);
     const std::string who = "rank " + std::to_string(rank_) + " of the job";
     switch (shrunk.outcome) {
-    case control::action::Outcome::succeeded: return shrunk.view;
-    case control::action::Outcome::excluded:
+    case membership::action::Outcome::succeeded: return shrunk.view;
+    case membership::action::Outcome::excluded:
         throw Error(Status::excluded, who + " is excluded: ranks " +
-                                          control::to_text(shrunk.view.members) +
+                                          membership::to_text(shrunk.view.members) +
                                           " went on without it, after they had heard nothing of it "
                                           "for too long (STRETTO_PEER_TIMEOUT)");
-    case control::action::Outcome::no_majority: break;
+    case membership::action::Outcome::no_majority: break;
     }
     const auto reason = agent_->reason();
     throw Error(Status::excluded,
                 who + " cannot go on: those whom it hears are no majority of ranks " +
-                    control::to_text(shrunk.view.members) +
+                    membership::to_text(shrunk.view.members) +
                     ", and the others may go on without it" +
                     (reason ? "; the failure was: " + reason->text : std::string()));
 }
@@ -117,13 +117,13 @@ void FailureDetector::decide_before(std::uint64_t key, std::uint64_t time) {
 
 // Of the agent's thread.  Who is asked before its rank has left the call before knows nothing: then
 // all stays as usual.
-control::Answer FailureDetector::decide(std::uint64_t key, int from) {
+membership::Answer FailureDetector::decide(std::uint64_t key, int from) {
     std::map<std::uint64_t, Decision>::node_type decision;
     {
         const std::lock_guard lock(decisions_mutex_);
         decision = decisions_.extract(key);
     }
-    control::Answer answer = std::string();
+    membership::Answer answer = std::string();
     if (decision) {
         const std::uint64_t start = now_ns();
         try {
@@ -159,7 +159,7 @@ void FailureDetector::remove(RegisteredCommunicator &registration) {
     std::erase(registered_, &registration);
 }
 
-void FailureDetector::revoked(std::uint32_t epoch, const control::Reason &reason) {
+void FailureDetector::revoked(std::uint32_t epoch, const membership::Reason &reason) {
     const std::lock_guard lock(mutex_);
     for (RegisteredCommunicator *registration : registered_)
         if (registration->epoch_ <= epoch)
@@ -251,7 +251,7 @@ RegisteredCommunicator::~RegisteredCommunicator() {
 
 int RegisteredCommunicator::rank_of(int job_rank) const {
     const auto found = std::find(ranks_.begin(), ranks_.end(), job_rank);
-    return found == ranks_.end() ? control::kNoRank : static_cast<int>(found - ranks_.begin());
+    return found == ranks_.end() ? membership::kNoRank : static_cast<int>(found - ranks_.begin());
 }
 
 bool RegisteredCommunicator::renumbered() const {
@@ -261,15 +261,15 @@ bool RegisteredCommunicator::renumbered() const {
     return false;
 }
 
-void RegisteredCommunicator::fail(const control::Reason &reason) {
+void RegisteredCommunicator::fail(const membership::Reason &reason) {
     std::string text = reason.text;
-    if (reason.culprit != control::kNoRank) {
+    if (reason.culprit != membership::kNoRank) {
         text += "; found by rank " + std::to_string(reason.origin);
         if (const int here = rank_of(reason.culprit); renumbered())
             text +=
                 " (these are ranks of the job" +
-                (here == control::kNoRank ? ")"
-                                          : "; here that is rank " + std::to_string(here) + ")");
+                (here == membership::kNoRank ? ")"
+                                             : "; here that is rank " + std::to_string(here) + ")");
         text += "; restart the job, or look in its output for the cause";
     }
     segment_.fail(reason.status, text);
@@ -277,7 +277,7 @@ void RegisteredCommunicator::fail(const control::Reason &reason) {
 
 void RegisteredCommunicator::lose(int rank) {
     const int here = rank_of(rank);
-    if (linked_peers_ != nullptr && here != control::kNoRank && !segment_.here(here))
+    if (linked_peers_ != nullptr && here != membership::kNoRank && !segment_.here(here))
         linked_peers_->lose(here);
 }
 

@@ -20,8 +20,8 @@
 #include "base/status.hpp"
 #include "comm/hosts/job_context.hpp"
 #include "comm/hosts/mesh.hpp"
-#include "control/agent.hpp"
-#include "control/net_links.hpp"
+#include "membership/agent.hpp"
+#include "membership/net_links.hpp"
 #include "transport/linked_peers.hpp"
 #include "transport/segment.hpp"
 
@@ -48,10 +48,10 @@ public:
     void fail(std::uint32_t epoch, const Error &failure);
     // Ends the epoch and agrees with the other ranks on who is left for the next.  Throws
     // Error(excluded) if those whom this rank hears are no majority, or went on without it.
-    control::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
+    membership::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
 
     // arrival::DecisionService
-    std::optional<control::Offsets> clocks() const override { return agent_->clocks(); }
+    std::optional<membership::Offsets> clocks() const override { return agent_->clocks(); }
     void notify(std::uint64_t key, int coordinator, std::int64_t number) override {
         agent_->notify(key, coordinator, number);
     }
@@ -71,15 +71,15 @@ private:
 
     void add(RegisteredCommunicator &registration);
     void remove(RegisteredCommunicator &registration);
-    void revoked(std::uint32_t epoch, const control::Reason &reason);
+    void revoked(std::uint32_t epoch, const membership::Reason &reason);
     void lost(int rank);
     void round();
     void follow_decisions();
     void do_jobs();
-    control::Answer decide(std::uint64_t key, int from);
+    membership::Answer decide(std::uint64_t key, int from);
 
     const int rank_;
-    control::NetLinks links_;
+    membership::NetLinks links_;
     arrival::Notices notices_; // of the agent's thread
     // Nanoseconds that decisions take, and what follows from them: on all ranks of a busy machine
     // at once, that is.
@@ -93,7 +93,7 @@ private:
     std::mutex mutex_; // guards the registered communicators
     std::vector<RegisteredCommunicator *>
         registered_; // agents are told of a failure with it: it is taken before theirs
-    std::unique_ptr<control::Agent> agent_; // last: its thread uses all of the above
+    std::unique_ptr<membership::Agent> agent_; // last: its thread uses all of the above
 };
 
 // A communicator under watch, as long as this lives.
@@ -122,7 +122,7 @@ private:
     RegisteredCommunicator(const JobContext &reach, int rank, transport::Segment &segment,
                            transport::LinkedPeers *linked_peers);
 
-    void fail(const control::Reason &reason);
+    void fail(const membership::Reason &reason);
     void lose(int rank);
     void carry();
     int rank_of(int job_rank) const; // in the communicator, or kNoRank

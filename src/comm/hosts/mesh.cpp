@@ -11,7 +11,7 @@
 #include "base/settings.hpp"
 #include "comm/hosts/weaver.hpp"
 #include "comm/meeting.hpp"
-#include "control/net_links.hpp"
+#include "membership/net_links.hpp"
 
 namespace stretto::comm {
 
@@ -53,7 +53,7 @@ Mesh connect_all(const Identity &me, const JobContext &reach, std::uint64_t epoc
         group.at_once /= 2; // of each
         control = std::make_unique<ControlWeaver>(
             reach.acceptor, group, std::vector{Line{net::ConnectionKind::control, 0}},
-            control::NetLinks::limits(me.size));
+            membership::NetLinks::limits(me.size));
     }
     Mesh mesh;
     mesh.data = reach.transport->connect(group);

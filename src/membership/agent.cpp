@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "membership/agent.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <iterator>
+#include <utility>
+
+#include "base/call_scope.hpp"
+#include "base/status.hpp"
+#include "base/thread.hpp"
+
+namespace stretto::membership {
+
+namespace {
+
+// Longer than anybody waits; leaves room for sums.
+std::chrono::nanoseconds duration(std::uint64_t nanoseconds) {
+    return std::chrono::nanoseconds(std::min<std::uint64_t>(nanoseconds, 1'000'000'000'000'000));
+}
+
+} // namespace
+
+Agent::Agent(AgentOptions options, Links &links, Hooks hooks)
+    : options_(std::move(options)), links_(links), hooks_(std::move(hooks)),
+      member_(options_.rank, options_.founding),
+      heartbeats_(options_.rank, options_.founding.members, options_.heartbeats, options_.clock()),
+      left_in_order_(options_.founding.members.ranks()), lost_(options_.founding.members.ranks()),
+      view_(options_.founding), table_(options_.founding.members.ranks()) {
+    thread_ = named_thread("stretto-member", [this] { run(); });
+}
+
+Agent::~Agent() {
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    links_.wake();
+    thread_.join();
+}
+
+// ---- for callers
+
+View Agent::view() const {
+    const std::lock_guard lock(mutex_);
+    return view_;
+}
+
+std::optional<Reason> Agent::reason() const {
+    const std::lock_guard lock(mutex_);
+    return reason_;
+}
+
+std::optional<Offsets> Agent::clocks() const {
+    const std::lock_guard lock(mutex_);
+    return table_.latest();
+}
+
+std::optional<Reason> Agent::revoke(std::uint32_t epoch, Status status, std::string text) {
+    fail(epoch, status, std::move(text));
+    std::unique_lock lock(mutex_);
+    answers_.wait(lock, [&] { return reason_ || view_.epoch != epoch; });
+    return view_.epoch == epoch ? reason_ : std::nullopt;
+}
+
+void Agent::fail(std::uint32_t epoch, Status status, std::string text) {
+    put<Event>(event::Fail{epoch, status, std::move(text)});
+}
+
+action::Shrunk Agent::shrink(std::uint64_t completed) {
+    std::unique_lock lock(mutex_);
+    if (!reason_)
+        throw Error(Status::argument, "shrink was called on a communicator that has not failed");
+    shrunk_.reset();
+    inbox_.emplace_back(std::in_place_type<Event>, event::Shrink{completed});
+    links_.wake();
+    constexpr std::chrono::milliseconds kPollMs{20};
+    while (!answers_.wait_for(lock, kPollMs, [this] { return shrunk_ || collapsed_; })) {
+        lock.unlock();
+        interruption_point();
+        lock.lock();
+    }
+    return shrunk_ ? *shrunk_ : action::Shrunk{action::Outcome::no_majority, view_};
+}
+
+std::string Agent::seal(std::uint64_t key, int arbiter, std::string value,
+                        const std::function<void()> &meanwhile) {
+    constexpr std::chrono::milliseconds kPollMs{2};
+    std::unique_lock lock(mutex_);
+    if (!view_.members.has(arbiter) || value.size() > kMostSealBytes)
+        throw Error(Status::argument, "a choice needs an arbiter that belongs to the communicator "
+                                      "and a value of at most " +
+                                          std::to_string(kMostSealBytes) + " bytes");
+    const std::uint32_t epoch = view_.epoch;
+    const auto over = [&] { return reason_ || view_.epoch != epoch; };
+    if (!seals_.contains(key)) {
+        inbox_.emplace_back(std::in_place_type<Event>, event::Seal{key, arbiter, std::move(value)});
+        links_.wake();
+        const auto answered = [&] { return over() || seals_.contains(key); };
+        while (meanwhile && !answers_.wait_for(lock, kPollMs, answered)) {
+            lock.unlock();
+            meanwhile();
+            lock.lock();
+        }
+        answers_.wait(lock, answered);
+    }
+    if (over())
+        throw Error(Status::revoked,
+                    "a choice was not made before the communicator failed" +
+                        (reason_ ? ": " + reason_->text : std::string(" and went on without it")));
+    return seals_.at(key);
+}
+
+void Agent::seal_ahead(std::uint64_t key, std::uint64_t when) {
+    put<Ahead>(key, when);
+}
+
+void Agent::come_round(std::uint64_t when) {
+    put<Round>(when);
+}
+
+void Agent::notify(std::uint64_t key, int arbiter, std::int64_t value) {
+    put<Told>(arbiter, Notice{key, value});
+}
+
+void Agent::forget_seals(std::uint64_t from, std::uint64_t below) {
+    std::unique_lock lock(mutex_);
+    seals_.erase(seals_.lower_bound(from), seals_.lower_bound(below));
+    inbox_.emplace_back(std::in_place_type<Event>, event::Forget{from, below});
+    links_.wake();
+}
+
+std::vector<std::optional<WaitReport>> Agent::where(const RankSet &ranks,
+                                                    std::uint64_t nanoseconds) {
+    std::unique_lock lock(mutex_);
+    if (ranks.ranks() != view_.members.ranks())
+        throw Error(Status::argument, "these are ranks of another job");
+    const std::uint64_t ticket = ++tickets_;
+    auto &answers = asked_[ticket]; // a map's elements stay where they are
+    answers.resize(static_cast<std::size_t>(view_.members.ranks()));
+    inbox_.push_back(Question{ticket, ranks});
+    links_.wake();
+    const auto all_have_answered = [&] {
+        for (const int rank : ranks)
+            if (!answers[static_cast<std::size_t>(rank)])
+                return false;
+        return true;
+    };
+    answers_.wait_for(lock, duration(nanoseconds),
+                      [&] { return collapsed_ || all_have_answered(); });
+    auto result = std::move(answers);
+    asked_.erase(ticket);
+    return result;
+}
+
+// ---- the network
+
+void Agent::on_bytes(int from, std::span<const std::byte> bytes) {
+    items_.emplace_back(std::in_place_type<Bytes>, from,
+                        std::vector<std::byte>(bytes.begin(), bytes.end()));
+}
+
+void Agent::on_broken(int rank, std::string_view why) {
+    items_.emplace_back(std::in_place_type<Broken>, rank, std::string(why));
+}
+
+void Agent::on_restored(int rank) {
+    items_.emplace_back(std::in_place_type<Event>, event::Restored{rank});
+}
+
+// ---- the agent's thread
+
+void Agent::run() {
+    try {
+        work();
+    } catch (const std::exception &error) {
+        collapse(error.what());
+    }
+}
+
+std::uint64_t Agent::next_to_do() const {
+    std::uint64_t next = heartbeats_.next_tick();
+    for (const auto &[key, when] : ahead_)
+        next = std::min(next, when);
+    return rounds_.empty() ? next : std::min(next, *rounds_.begin());
+}
+
+void Agent::work() {
+    for (bool over = false; !over;) {
+        const std::uint64_t now = options_.clock(), next = next_to_do();
+        links_.wait(*this, next > now ? next - now : 0);
+        {
+            const std::lock_guard lock(mutex_);
+            over = stop_; // what was put in before is done first
+            std::move(inbox_.begin(), inbox_.end(), std::back_inserter(items_));
+            inbox_.clear();
+        }
+        for (Item &item : items_)
+            std::visit([this](auto &each) { take(each); }, item);
+        items_.clear();
+        seal_what_is_due();
+        rounds_.erase(rounds_.begin(), rounds_.upper_bound(options_.clock()));
+        look_after_others();
+        if (hooks_.round)
+            hooks_.round();
+    }
+    if (!member_.in_force())
+        return;
+    for (const int rank : member_.view().members)
+        if (rank != options_.rank)
+            send(rank, Bye{});
+    links_.drain(member_.left() - left_in_order_);
+}
+
+// The thread ends, for want of memory perhaps.  Nobody may wait for it.
+void Agent::collapse(const char *why) {
+    const std::lock_guard lock(mutex_);
+    collapsed_ = true;
+    if (!reason_)
+        reason_ = Reason{Status::memory, options_.rank, options_.rank, ""};
+    try {
+        reason_->text =
+            "rank " + std::to_string(options_.rank) + " has lost its control agent: " + why;
+    } catch (const std::exception &) {
+        reason_->text.clear(); // no memory for that either
+    }
+    revoked_.store(true, std::memory_order_release);
+    answers_.notify_all();
+}
+
+void Agent::take(Event &event) {
+    if (auto *seal = std::get_if<event::Seal>(&event);
+        seal && seal->arbiter == options_.rank && !choose(seal->key, options_.rank, seal->value))
+        return;
+    if (const auto *forget = std::get_if<event::Forget>(&event))
+        ahead_.erase(ahead_.lower_bound(forget->from), ahead_.lower_bound(forget->below));
+    step(event);
+}
+
+// As if this rank itself asked.
+void Agent::seal_what_is_due() {
+    const std::uint64_t now = options_.clock();
+    for (auto at = ahead_.begin(); at != ahead_.end();) {
+        if (at->second > now) {
+            ++at;
+            continue;
+        }
+        const std::uint64_t key = at->first;
+        at = ahead_.erase(at);
+        if (std::string value; !member_.knows_seal(key) && choose(key, kNoRank, value))
+            step(event::Seal{key, options_.rank, std::move(value)});
+    }
+}
+
+// Whether this arbiter has an answer.  If it has not, the question is as if it were still on its
+// way; and as the value goes to all who have not got it as soon as it is sealed, nobody needs to
+// bring it again.
+bool Agent::choose(std::uint64_t key, int from, std::string &value) {
+    if (!hooks_.choose || member_.knows_seal(key))
+        return true;
+    Answer answer = hooks_.choose(key, from, value);
+    if (!answer.value) {
+        ahead_[key] = answer.again;
+        return false;
+    }
+    value = std::move(*answer.value);
+    if (value.size() > kMostSealBytes)
+        throw Error(Status::internal, "a sealed value of " + std::to_string(value.size()) +
+                                          " bytes; at most " + std::to_string(kMostSealBytes));
+    return true;
+}
+
+void Agent::take(Broken &item) {
+    if (!left_in_order_.has(item.rank))
+        suspect(item.rank, words(item.rank, "has died") + ": " + item.why);
+}
+
+void Agent::take(Question &item) {
+    for (const int rank : item.ranks)
+        if (rank == options_.rank)
+            note(rank, {item.ticket, wait_report()});
+        else
+            send(rank, Where{item.ticket});
+}
+
+void Agent::take(Told &item) {
+    if (item.arbiter == options_.rank)
+        notice(options_.rank, item.notice);
+    else
+        send(item.arbiter, item.notice);
+}
+
+void Agent::suspect(int rank, std::string why) {
+    step(event::Suspect{rank, std::move(why)});
+}
+
+// "rank 3 has died (node07)".
+std::string Agent::words(int rank, const std::string &what) const {
+    const std::string place = hooks_.place ? hooks_.place(rank) : "";
+    return "rank " + std::to_string(rank) + " " + what + (place.empty() ? "" : " (" + place + ")");
+}
+
+void Agent::step(const Event &event) {
+    for (const Action &action : member_.step(event))
+        std::visit([this](const auto &each) { act(each); }, action);
+    tell_lost();
+}
+
+void Agent::tell_lost() {
+    if (!member_.in_force() || !member_.revoked())
+        return;
+    for (const int rank : member_.view().members)
+        if (rank != options_.rank && !member_.left().has(rank) && !lost_.has(rank)) {
+            lost_.insert(rank);
+            if (hooks_.lost)
+                hooks_.lost(rank);
+        }
+}
+
+void Agent::send(int to, Body body) {
+    links_.send(to, write({member_.view().epoch, std::move(body)}));
+}
+
+void Agent::act(const action::Send &action) {
+    links_.send(action.to, write(action.message));
+}
+
+void Agent::act(const action::Revoked &action) {
+    std::uint32_t epoch = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        reason_ = action.reason;
+        epoch = view_.epoch;
+        revoked_.store(true, std::memory_order_release);
+    }
+    answers_.notify_all();
+    if (hooks_.revoked)
+        hooks_.revoked(epoch, action.reason);
+}
+
+void Agent::act(const action::Shrunk &action) {
+    {
+        const std::lock_guard lock(mutex_);
+        shrunk_ = action;
+        if (action.outcome == action::Outcome::succeeded) {
+            view_ = action.view;
+            reason_.reset();
+            seals_.clear();
+            table_.start_over(view_.epoch);
+            revoked_.store(false, std::memory_order_release);
+        }
+    }
+    filter_ = {};
+    awaited_since_.clear();
+    ahead_.clear();
+    answers_.notify_all();
+}
+
+void Agent::act(const action::Sealed &action) {
+    {
+        const std::lock_guard lock(mutex_);
+        seals_[action.key] = action.value;
+    }
+    answers_.notify_all();
+    if (hooks_.sealed)
+        hooks_.sealed(action.key, action.value);
+}
+
+} // namespace stretto::membership

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What agents say to one another, and how it is written as bytes.
+//
+// Every message carries the epoch of its sender.  It comes from a process that has shown that it
+// belongs to the job, but nothing in it is believed before it is checked: parse() accepts exactly
+// what write() writes.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "membership/view.hpp"
+
+namespace stretto::membership {
+
+inline constexpr std::size_t kMostTextBytes =
+    1024; // of a reason, of what a rank does; longer is cut
+inline constexpr std::size_t kMostSealBytes = 1024; // bytes of a sealed value
+
+// ---- the protocol of a communicator's life (member.hpp)
+
+// "I am here, in this epoch": who is in an older one is told so.
+struct Beat {
+    friend auto operator<=>(const Beat &, const Beat &) = default;
+};
+// The epoch has ended.  Flooded; further ones tell of further culprits.
+struct Revoke {
+    Reason reason;
+    friend auto operator<=>(const Revoke &, const Revoke &) = default;
+};
+// The five messages of an agreement (agreement.hpp).
+struct Prepare {
+    Ballot ballot;
+    friend auto operator<=>(const Prepare &, const Prepare &) = default;
+};
+struct Promise {
+    Ballot ballot;
+    std::uint64_t completed = 0; // calls that the sender has completed in this epoch
+    std::optional<Vote> accepted;
+    friend auto operator<=>(const Promise &, const Promise &) = default;
+};
+struct Refuse {
+    Ballot promised; // to whom the sender is bound
+    friend auto operator<=>(const Refuse &, const Refuse &) = default;
+};
+struct Propose {
+    Vote vote;
+    friend auto operator<=>(const Propose &, const Propose &) = default;
+};
+struct Accept {
+    Ballot ballot;
+    friend auto operator<=>(const Accept &, const Accept &) = default;
+};
+// The view that follows the message's epoch.  Flooded; also the answer to who has missed it.
+struct Decided {
+    View view;
+    friend auto operator<=>(const Decided &, const Decided &) = default;
+};
+// A shared choice (seals.hpp).
+struct Ask {
+    std::uint64_t key = 0;
+    std::string value; // what the asker would choose
+    friend auto operator<=>(const Ask &, const Ask &) = default;
+};
+struct Seal {
+    std::uint64_t key = 0;
+    std::string value;
+    friend auto operator<=>(const Seal &, const Seal &) = default;
+};
+
+// ---- services of the agent (agent.hpp)
+
+// A heartbeat and a reading of clocks: `sent` by the sender's clock comes back.
+struct Ping {
+    std::uint64_t sent = 0;
+    friend auto operator<=>(const Ping &, const Ping &) = default;
+};
+struct Pong {
+    std::uint64_t sent = 0;              // of the ping
+    std::uint64_t arrived = 0, left = 0; // by the clock of who answers
+    friend auto operator<=>(const Pong &, const Pong &) = default;
+};
+// What to add to the sender's clock to get the reference's, in nanoseconds, give or take `error`.
+struct Offset {
+    std::int64_t offset = 0;
+    std::uint64_t error = 0;
+    friend auto operator<=>(const Offset &, const Offset &) = default;
+};
+// The table of all offsets, by rank (clocks.hpp).
+struct Offsets {
+    std::uint32_t version = 0;
+    std::int32_t reference = kNoRank;
+    std::vector<std::int64_t> of_rank;
+    friend auto operator<=>(const Offsets &, const Offsets &) = default;
+};
+// "Where are you?"
+struct Where {
+    std::uint64_t ticket = 0;
+    friend auto operator<=>(const Where &, const Where &) = default;
+};
+struct WaitReport {
+    std::uint64_t call = 0; // number of the collective call
+    std::uint64_t steps = 0, of_steps = 0;
+    std::int32_t waits_for = kNoRank;
+    std::string what; // "allreduce of 1024 f32, ring"; "" outside of any call
+    friend auto operator<=>(const WaitReport &, const WaitReport &) = default;
+};
+struct Here {
+    std::uint64_t ticket = 0;
+    WaitReport wait_report;
+    friend auto operator<=>(const Here &, const Here &) = default;
+};
+// The sender's last word: it ends in good order.
+struct Bye {
+    friend auto operator<=>(const Bye &, const Bye &) = default;
+};
+
+// What the sender expects of a shared choice to come, for its arbiter; lost if that is made by
+// then.
+struct Notice {
+    std::uint64_t key = 0;
+    std::int64_t value = 0;
+    friend auto operator<=>(const Notice &, const Notice &) = default;
+};
+
+// On the wire, a body's kind is its place in this list.
+using Body = std::variant<Beat, Revoke, Prepare, Promise, Refuse, Propose, Accept, Decided, Ask,
+                          Seal, Ping, Pong, Offset, Offsets, Where, Here, Bye, Notice>;
+
+struct Message {
+    std::uint32_t epoch = 0; // of the sender; Decided: the one that it ends
+    Body body;
+    friend auto operator<=>(const Message &, const Message &) = default;
+};
+
+// The longest message of a job of so many ranks.
+std::size_t most_bytes(int ranks);
+
+std::vector<std::byte> write(const Message &message);
+
+struct Parsed {
+    std::optional<Message> message;
+    std::string_view error = ""; // what is wrong, if there is none
+};
+// Of a job of so many ranks.
+Parsed parse(std::span<const std::byte> bytes, int ranks);
+
+} // namespace stretto::membership

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a step of the protocol asks for, in the order in which it is to be done.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "membership/message.hpp"
+
+namespace stretto::membership {
+
+namespace action {
+
+struct Send {
+    int to = kNoRank;
+    Message message;
+    friend auto operator<=>(const Send &, const Send &) = default;
+};
+// The verdict, once in an epoch: the epoch has ended.  What is to be sent before anybody hears of
+// it stands before it.
+struct Revoked {
+    Reason reason;
+    friend auto operator<=>(const Revoked &, const Revoked &) = default;
+};
+enum class Outcome : std::uint8_t {
+    succeeded,   // the member belongs to the next view
+    excluded,    // others go on without it
+    no_majority, // those that it can reach are too few to go on
+};
+// To who called shrink.
+struct Shrunk {
+    Outcome outcome = Outcome::succeeded;
+    View view; // the next; excluded: that of the others
+    friend auto operator<=>(const Shrunk &, const Shrunk &) = default;
+};
+// To who asked for it.
+struct Sealed {
+    std::uint64_t key = 0;
+    std::string value;
+    friend auto operator<=>(const Sealed &, const Sealed &) = default;
+};
+
+} // namespace action
+
+using Action = std::variant<action::Send, action::Revoked, action::Shrunk, action::Sealed>;
+using Actions = std::vector<Action>;
+
+class Outbox {
+public:
+    void send(int to, std::uint32_t epoch, Body body) {
+        actions_.emplace_back(action::Send{to, {epoch, std::move(body)}});
+    }
+    void add(Action action) { actions_.push_back(std::move(action)); }
+    Actions take() { return std::move(actions_); }
+
+private:
+    Actions actions_;
+};
+
+} // namespace stretto::membership
