@@ -28,13 +28,13 @@
 
 namespace stretto::api {
 // settings.cpp: the settings of a communicator that was just made.
-std::vector<SettingState> settings_of(const comm::Identity &me,
+std::vector<SettingState> settings_of(const bootstrap::Identity &me,
                                       const comm::Communicator &communicator);
 } // namespace stretto::api
 
 struct stretto_comm_s {
-    explicit stretto_comm_s(const stretto::comm::Identity &identity,
-                            const stretto::comm::ParentContext *origin = nullptr)
+    explicit stretto_comm_s(const stretto::bootstrap::Identity &identity,
+                            const stretto::bootstrap::ParentContext *origin = nullptr)
         : communicator(identity, origin),
           settings(stretto::api::settings_of(identity, communicator)) {}
     const std::uint32_t process = stretto::process_mark(); // the communicator that it belongs to

@@ -9,8 +9,8 @@
 
 #include "base/settings.hpp"
 #include "base/warning.hpp"
+#include "bootstrap/out_of_band.hpp"
 #include "comm/child.hpp"
-#include "comm/out_of_band.hpp"
 #include "handles.hpp"
 #include "transport/idle.hpp"
 
@@ -31,7 +31,7 @@ void warn_of_unknown_settings(int rank) {
 // parent's environment, but must not join in its place.
 class Joined {
 public:
-    void add(const stretto::comm::Identity &me) {
+    void add(const stretto::bootstrap::Identity &me) {
         const std::lock_guard lock(mutex_);
         const auto &[mark, pid] =
             by_rank_.try_emplace({me.job, me.rank}, stretto::process_mark(), getpid())
@@ -39,7 +39,7 @@ public:
         if (mark != stretto::process_mark())
             throw stretto::used_in_child(in_words(me), pid);
     }
-    static std::string in_words(const stretto::comm::Identity &me) {
+    static std::string in_words(const stretto::bootstrap::Identity &me) {
         return "rank " + std::to_string(me.rank) + " of " + me.words();
     }
 
@@ -59,7 +59,7 @@ void let_go(stretto_comm parents) {
     parents->let_go_before = last.exchange(parents); // keeps it reachable for leak checkers
 }
 
-stretto_comm open(const stretto::comm::Identity &me) {
+stretto_comm open(const stretto::bootstrap::Identity &me) {
     joined.add(me);
     stretto::call_scope() = {me.rank};
     if (const auto most = stretto::info(stretto::Setting::size).most;
@@ -101,7 +101,7 @@ stretto_status stretto_init(stretto_comm *comm) {
     return guarded([&] {
         require(comm != nullptr, "the place for the communicator is NULL");
         *comm = nullptr;
-        *comm = open(stretto::comm::identify());
+        *comm = open(stretto::bootstrap::identify());
     });
 }
 
@@ -123,7 +123,7 @@ stretto_status stretto_init_by_exchange(int rank, int size, stretto_allgather_fu
         *comm = nullptr;
         require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
         require(allgather != nullptr, "the function that exchanges is NULL");
-        *comm = open(stretto::comm::introduce(
+        *comm = open(stretto::bootstrap::introduce(
             rank, size, [&](const void *mine, void *all, std::size_t bytes) {
                 if (const int code = allgather(mine, all, bytes, context); code != 0)
                     throw stretto::Error(Status::system,

@@ -6,7 +6,7 @@
 
 #include "base/lazy.hpp"
 #include "base/memory.hpp"
-#include "comm/cores.hpp"
+#include "bootstrap/cores.hpp"
 #include "handles.hpp"
 #include "reduce/strings.hpp"
 #include "transport/doorbell.hpp"
@@ -54,17 +54,17 @@ constinit stretto::Lazy<std::string> built, able; // names of kernels
 extern "C" stretto_status stretto_examine(stretto_machine *machine) {
     return guarded([&] {
         require(machine != nullptr, "the place for the machine is NULL");
-        const stretto::comm::CoreSet allowed = stretto::comm::affinity();
-        const unsigned quota = stretto::comm::quota();
+        const stretto::bootstrap::CoreSet allowed = stretto::bootstrap::affinity();
+        const unsigned quota = stretto::bootstrap::quota();
         machine->build = kBuild;
         machine->kernels_built = built.get([] { return names_of(stretto::reduce::built); }).c_str();
         machine->kernels_able =
             able.get([] { return names_of(stretto::reduce::available); }).c_str();
         machine->kernels = kernels_in_use();
-        machine->cores_online = stretto::comm::online();
+        machine->cores_online = stretto::bootstrap::online();
         machine->cores_allowed = allowed.count();
         machine->cores_quota = quota == UINT_MAX ? 0 : quota;
-        machine->cores = stretto::comm::cores_worth(allowed);
+        machine->cores = stretto::bootstrap::cores_worth(allowed);
         machine->memory_available = stretto::available_memory().value_or(UINT64_MAX);
         machine->string_copies = copies_by_strings() ? 1 : 0;
         machine->asymmetric_barrier = stretto::transport::register_for_barrier() ? 1 : 0;

@@ -35,7 +35,7 @@ SettingSource set_by(const std::string &launcher) {
     return launcher.starts_with("stretto_") ? SettingSource::program : SettingSource::launcher;
 }
 
-void identify(std::vector<SettingState> &states, const stretto::comm::Identity &me) {
+void identify(std::vector<SettingState> &states, const stretto::bootstrap::Identity &me) {
     if (me.launcher == "stretto run")
         return;
     const auto set = [&](Setting setting, const std::string &value, std::uint64_t number) {
@@ -105,7 +105,7 @@ stretto_setting line(const UnknownSetting &unknown) {
 
 namespace stretto::api {
 
-std::vector<SettingState> settings_of(const comm::Identity &me,
+std::vector<SettingState> settings_of(const bootstrap::Identity &me,
                                       const comm::Communicator &communicator) {
     std::vector<SettingState> states = settings_in_force();
     identify(states, me);

@@ -41,8 +41,8 @@ unsigned cores(const transport::SegmentShape &job, const std::vector<int> &ranks
 
 // The job has ranks on several hosts, the child perhaps.  All of this follows from what holds for
 // the job and from who the child's ranks are, so it is the same on all of them.
-void place_on_hosts(const JobContext &parents, Child &child) {
-    ParentContext &origin = child.origin;
+void place_on_hosts(const bootstrap::JobContext &parents, Child &child) {
+    bootstrap::ParentContext &origin = child.origin;
     origin.reach = parents;
     origin.reach.ranks.clear();
     for (const int rank : child.ranks)

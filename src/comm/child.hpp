@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/bootstrap.hpp"
+#include "bootstrap/join.hpp"
 #include "comm/communicator.hpp"
 
 namespace stretto::comm {
@@ -16,8 +16,8 @@ inline std::atomic<bool> children_fall_back{false};
 
 // All that a rank needs to join it.
 struct Child {
-    Identity identity;
-    ParentContext origin;
+    bootstrap::Identity identity;
+    bootstrap::ParentContext origin;
     std::vector<int> ranks;   // of the parent, by rank of the child
     bool same_policy = false; // the parent's forced algorithm holds as well
 };

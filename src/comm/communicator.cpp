@@ -38,13 +38,14 @@ engine::EngineOptions engine_options(const transport::Segment &segment, int rank
 }
 
 // As others find it in what this rank writes.  Of the key no more is told than tells jobs apart.
-RankIdentity in_files(const Identity &me, const transport::Segment &segment) {
+RankIdentity in_files(const bootstrap::Identity &me, const transport::Segment &segment) {
     constexpr std::uint64_t kNameMagic = 0x7472616365;
     return {me.job, mix(segment.header().key, kNameMagic), me.rank, me.size};
 }
 
 // One for a rank and all of its communicators.
-std::shared_ptr<arrival::CallLog> call_log(const Identity &me, const ParentContext *origin,
+std::shared_ptr<arrival::CallLog> call_log(const bootstrap::Identity &me,
+                                           const bootstrap::ParentContext *origin,
                                            transport::Segment &segment) {
     if (origin != nullptr)
         return origin->call_log;
@@ -56,17 +57,18 @@ std::shared_ptr<arrival::CallLog> call_log(const Identity &me, const ParentConte
     }
 }
 
-int job_rank(const Joined &joined, int rank) {
+int job_rank(const bootstrap::Joined &joined, int rank) {
     return joined.reach.watch == nullptr ? rank
                                          : joined.reach.ranks[static_cast<std::size_t>(rank)];
 }
 
 } // namespace
 
-Communicator::Communicator(const Identity &identity, const ParentContext *origin)
+Communicator::Communicator(const bootstrap::Identity &identity,
+                           const bootstrap::ParentContext *origin)
     : me_(identity),
-      of_job_(origin == nullptr || origin->kind == RegisteredCommunicator::Kind::job),
-      joined_(join(identity, origin)), segment_(joined_.segment),
+      of_job_(origin == nullptr || origin->kind == bootstrap::RegisteredCommunicator::Kind::job),
+      joined_(bootstrap::join(identity, origin)), segment_(joined_.segment),
       membership_(joined_, identity.rank),
       clock_(joined_.reach.watch.get(), job_rank(joined_, identity.rank)),
       recorder_(trace_.start(in_files(identity, *segment_),
@@ -210,7 +212,7 @@ void Communicator::check_usable() {
         throw refusal(engine::posted(*segment_, exhausted_));
 }
 
-void Communicator::settle(const ParentContext &origin) {
+void Communicator::settle(const bootstrap::ParentContext &origin) {
     if (joined_.linked_peers == nullptr)
         return; // the ranks of one host wait for one another while they join
     try {

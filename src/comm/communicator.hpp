@@ -10,10 +10,10 @@
 #include "arrival/arrival_hooks.hpp"
 #include "arrival/call_report.hpp"
 #include "arrival/job_clock.hpp"
+#include "bootstrap/environment.hpp"
+#include "bootstrap/join.hpp"
 #include "calls/calls.hpp"
-#include "comm/bootstrap.hpp"
 #include "comm/call_trace.hpp"
-#include "comm/environment.hpp"
 #include "comm/exchanges.hpp"
 #include "comm/membership.hpp"
 #include "engine/queue.hpp"
@@ -26,17 +26,18 @@ namespace stretto::comm {
 
 class Communicator {
 public:
-    explicit Communicator(const Identity &identity, const ParentContext *origin = nullptr);
+    explicit Communicator(const bootstrap::Identity &identity,
+                          const bootstrap::ParentContext *origin = nullptr);
     // Waits for no other rank; abandons calls in flight.
     ~Communicator() { queue_.leave(); } // which needs plans and entries until then
 
     int rank() const { return me_.rank; }
     int size() const { return me_.size; }
-    const Identity &identity() const { return me_; }
+    const bootstrap::Identity &identity() const { return me_; }
     // It is the job's own: that of stretto_init, or what is left of it.
     bool of_job() const { return of_job_; }
     // For communicators that are made of this one.
-    const JobContext &reach() const { return joined_.reach; }
+    const bootstrap::JobContext &reach() const { return joined_.reach; }
 
     // Plays a call to its end.
     void play(const calls::Request &request);
@@ -89,7 +90,7 @@ public:
     void quiesce();
 
     // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.
-    void settle(const ParentContext &origin);
+    void settle(const bootstrap::ParentContext &origin);
     // Of the job's own communicator, after it was made and before any other call: what the network
     // is like, the same on all ranks.  Throws what any call throws, on all of them.
     void learn_network();
@@ -115,10 +116,10 @@ private:
     void play_since(std::uint64_t came, const calls::Request &request);
     [[noreturn]] void post_failure();
 
-    const Identity me_;
+    const bootstrap::Identity me_;
     const bool of_job_;
     CallTrace trace_; // which the linked peers' thread uses
-    Joined joined_;
+    bootstrap::Joined joined_;
     const std::shared_ptr<transport::Segment> segment_;
     const Membership membership_;
     const arrival::JobClock clock_;

@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-#include "comm/bootstrap.hpp"
+#include "bootstrap/join.hpp"
 
 namespace stretto::comm {
 
 class Membership {
 public:
     // What was joined outlives this.
-    Membership(Joined &joined, int rank) : joined_(joined), rank_(rank) {}
+    Membership(bootstrap::Joined &joined, int rank) : joined_(joined), rank_(rank) {}
     ~Membership() {
         constexpr std::uint64_t kFarewellNs = 2'000'000'000; // for what is on its way
         if (joined_.linked_peers != nullptr)
@@ -24,7 +24,7 @@ public:
     Membership &operator=(const Membership &) = delete;
 
 private:
-    Joined &joined_;
+    bootstrap::Joined &joined_;
     const int rank_;
 };
 

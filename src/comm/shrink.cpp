@@ -10,7 +10,7 @@
 
 #include "base/call_scope.hpp"
 #include "base/settings.hpp"
-#include "comm/hosts/failure_detector.hpp"
+#include "bootstrap/network/failure_detector.hpp"
 #include "transport/shrink_agreement.hpp"
 
 namespace stretto::comm {
@@ -65,7 +65,7 @@ std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
         const std::string name = "shrink " + std::to_string(list.round);
         try {
             Child child = child_of(old, list.members, name, key + " " + name, kCall);
-            child.origin.kind = RegisteredCommunicator::Kind::job;
+            child.origin.kind = bootstrap::RegisteredCommunicator::Kind::job;
             child.same_policy = true;
             child.origin.watch = watch(segment, old.rank(), list.members, roll);
             join(child);
@@ -112,7 +112,7 @@ std::vector<int> members_of(const Communicator &old, const membership::View &vie
 // Nobody has completed a call in between, as those who are still here say.
 std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
                           const std::function<void(const Child &)> &join) {
-    const std::shared_ptr<FailureDetector> watch = old.reach().watch;
+    const std::shared_ptr<bootstrap::FailureDetector> watch = old.reach().watch;
     std::uint32_t epoch = old.reach().epoch;
     Error failure = old.segment()->failure();
     std::optional<std::uint64_t> least;
@@ -124,7 +124,7 @@ std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
         try {
             const std::string name = "shrink " + std::to_string(epoch);
             Child child = child_of(old, members, name, name, kCall);
-            child.origin.kind = RegisteredCommunicator::Kind::job;
+            child.origin.kind = bootstrap::RegisteredCommunicator::Kind::job;
             child.same_policy = true;
             child.origin.reach.epoch = epoch;
             child.origin.watch = [watch, epoch] {

@@ -11,7 +11,7 @@
 namespace stretto::transport {
 
 // The placement of ranks, as seen from one of them.  Ranks count as on one host if they can share
-// memory; the names of hosts do not matter (comm/bootstrap.hpp).
+// memory; the names of hosts do not matter (bootstrap/join.hpp).
 class Placement {
 public:
     Placement() = default; // one host: all ranks are here

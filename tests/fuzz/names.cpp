@@ -9,7 +9,7 @@
 #include "base/settings.hpp"
 #include "base/spelling.hpp"
 #include "base/status.hpp"
-#include "comm/environment.hpp"
+#include "bootstrap/environment.hpp"
 #include "fuzz.hpp"
 #include "net/interfaces.hpp"
 #include "select/forced.hpp"
@@ -115,16 +115,17 @@ void try_environment(std::string_view text) {
         return found == variables.end() ? nullptr : found->second.c_str();
     };
     const auto process = [&](int) { return std::string(parts[0]); };
-    const comm::Processes all{[](int pid) { return pid - 1; },
-                              [&](int) { return std::string(text); },
-                              [](int pid) { return std::to_string(pid); },
-                              [](int descriptor) { return std::to_string(descriptor); }};
+    const bootstrap::Processes all{[](int pid) { return pid - 1; },
+                                   [&](int) { return std::string(text); },
+                                   [](int pid) { return std::to_string(pid); },
+                                   [](int descriptor) { return std::to_string(descriptor); }};
 
     try_out([&] { check_settings(environment); });
     must(settings_in_force(environment).size() == settings().size(), "every setting has a state");
     must(unknown_settings(list.data()).size() <= entries.size(), "one warning for each variable");
     try_out([&] {
-        const comm::Identity me = comm::identify(environment, process, comm::is_open, all);
+        const bootstrap::Identity me =
+            bootstrap::identify(environment, process, bootstrap::is_open, all);
         must(me.size >= 1 && me.rank >= 0 && me.rank < me.size, "a rank is one of its job");
         must(!me.job.empty(), "a job has a name");
     });

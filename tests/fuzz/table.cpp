@@ -4,11 +4,11 @@
 #include <bit>
 #include <span>
 
-#include "comm/hosts/table.hpp"
-#include "comm/hosts/tcp_address.hpp"
+#include "bootstrap/network/table.hpp"
+#include "bootstrap/network/tcp_address.hpp"
 #include "fuzz.hpp"
 
-using namespace stretto::comm;
+using namespace stretto::bootstrap;
 using stretto::fuzz::must;
 
 // The first byte says what the others are to be.

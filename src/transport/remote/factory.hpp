@@ -3,7 +3,8 @@
 //
 // A job opens every transport that a rank can use, before it knows the other ranks.  Each rank's
 // endpoint addresses go into the table that all ranks get, and by that table all of them choose the
-// same transport (comm/hosts/transports.hpp).  Every communicator of the job is connected by it.
+// same transport (bootstrap/network/transports.hpp).  Every communicator of the job is connected by
+// it.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/join.hpp"
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <unistd.h>
+#include <utility>
+
+#include "base/process.hpp"
+#include "base/spelling.hpp"
+#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/packets.hpp"
+#include "bootstrap/local/wire.hpp"
+#include "bootstrap/network/host_meeting.hpp"
+#include "bootstrap/network/mesh.hpp"
+#include "bootstrap/network/remote_carrier.hpp"
+#include "bootstrap/network/transports.hpp"
+#include "engine/failure.hpp"
+#include "net/congestion.hpp"
+#include "net/interfaces.hpp"
+#include "net/sockets.hpp"
+#include "transport/doorbell.hpp"
+
+namespace stretto::bootstrap {
+
+using transport::Segment;
+
+namespace {
+
+// By job and rank, how often this process has joined.  Threads may outlive main().
+auto &joins_mutex = *new ProcessLock;
+auto &joins = *new std::map<std::pair<std::string, int>, int>;
+
+// Which of this rank's inits this is: a job may join again.
+int instance(const Identity &me) {
+    const std::lock_guard lock(joins_mutex);
+    return joins[{me.job, me.rank}]++;
+}
+
+bool joined(const Segment &segment, int rank) {
+    return segment.lines(rank).joined.load(std::memory_order_seq_cst) != 0;
+}
+
+// `rank`, which has not joined, has sent something or closed its socket.
+void hear(Segment &segment, int rank, int fd) {
+    const Error refusal = refusal_of(rank, fd);
+    if (!joined(segment, rank)) // else it has gone on; rank 0 leaves when all have joined
+        segment.fail(refusal.status(), refusal.what());
+}
+
+// The founder: whoever has not joined is heard.  The others: the founder stays until all have
+// joined, so if it is gone and somebody is missing, it has died.
+void listen_to_all(const Identity &me, const Meeting &meeting, int awaited) {
+    Segment &segment = *meeting.segment;
+    for (int rank = 0; rank < me.size; ++rank) {
+        const Descriptor &socket = meeting.sockets[static_cast<std::size_t>(rank)];
+        const int missing_rank = me.rank == meeting.founder ? rank : awaited;
+        if (!socket.open() || joined(segment, missing_rank) || !readable(socket.get(), 0))
+            continue;
+        if (me.rank == meeting.founder)
+            hear(segment, rank, socket.get());
+        else if (!joined(segment, awaited))
+            segment.fail(Status::peer,
+                         rank_here(meeting.founder) + " died while the job was starting");
+    }
+}
+
+// Returns when all have joined.
+void complete(const Identity &me, const Meeting &meeting, Patience &patience) {
+    Segment &segment = *meeting.segment;
+    for (int rank = 0; rank < me.size; ++rank)
+        while (segment.here(rank) && !joined(segment, rank)) {
+            if (segment.failed())
+                throw segment.failure();
+            listen_to_all(me, meeting, rank);
+            if (patience.ended_for_reports())
+                segment.fail(Status::timeout, rank_here(rank) +
+                                                  " has come, and has not joined the job within " +
+                                                  patience.seconds() + "; is it stopped?");
+            try {
+                patience.watch();
+            } catch (const Error &error) {
+                if (!joined(segment, rank)) // else who is gone may have been through with this
+                    segment.fail(error.status(), error.what());
+            }
+            usleep(50);
+        }
+}
+
+// This rank has what it needs: says so, and waits for the others.
+void enter(const Identity &me, const Meeting &meeting, Patience &patience) {
+    Segment &segment = *meeting.segment;
+    if (!transport::register_for_barrier())
+        segment.header().signals.fences.store(1, std::memory_order_seq_cst);
+    segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
+    complete(me, meeting, patience);
+}
+
+Meeting meet(const Identity &me, const ParentContext *origin, const std::string &name,
+             Patience &patience) {
+    return me.rank == founder(origin) ? found(me, origin, name, patience)
+                                      : follow(me, origin, name, patience);
+}
+
+// From now on the communicator hears of the ends of ranks of the job.
+void watch(Joined &joined, int rank, RegisteredCommunicator::Kind kind) {
+    if (joined.reach.watch != nullptr)
+        joined.registration = std::make_unique<RegisteredCommunicator>(
+            joined.reach, kind, rank, *joined.segment, joined.linked_peers.get());
+}
+
+Joined join_here(const Identity &me, const ParentContext *origin, const std::string &name) {
+    transport::RankNames names(origin == nullptr ? std::vector<int>() : origin->in_job);
+    const Error exhausted = engine::no_memory(names.of(me.rank));
+    Patience patience(origin);
+    const Meeting meeting = meet(me, origin, name, patience);
+    Segment &segment = *meeting.segment;
+    segment.set_names(std::move(names));
+    try {
+        segment.hold_life(me.rank);
+        enter(me, meeting, patience);
+        Joined joined{meeting.segment, nullptr, origin == nullptr ? JobContext() : origin->reach};
+        joined.deadline = patience.deadline();
+        watch(joined, me.rank,
+              origin == nullptr ? RegisteredCommunicator::Kind::job : origin->kind);
+        return joined;
+    } catch (...) {
+        segment.leave(me.rank);
+        throw engine::post_exception(segment, me.rank, exhausted);
+    }
+}
+
+// What is the same on all hosts.
+transport::SegmentShape shape_of(const Segment &segment) {
+    const transport::SegmentHeader &header = segment.header();
+    transport::SegmentShape shape;
+    shape.ranks = segment.ranks();
+    shape.cores = header.cores;
+    shape.ring_bytes = header.ring_bytes;
+    shape.slice_bytes = header.slice_bytes;
+    shape.heap_bytes = header.heap_bytes;
+    shape.placement = segment.placement();
+    return shape;
+}
+
+Joined join_hosts(const Identity &me) {
+    const Error exhausted = engine::no_memory(transport::RankNames().of(me.rank));
+    Patience patience(nullptr);
+    HostMeeting hosts(me, instance(me), patience);
+    const ParentContext origin{"", 0, {}, [&hosts] { hosts.watch(); }};
+    Segment &segment = *hosts.meeting().segment;
+    Joined joined{hosts.meeting().segment, nullptr};
+    joined.deadline = patience.deadline();
+    try {
+        segment.hold_life(me.rank);
+        Mesh mesh = hosts.connect();
+        if (hosts.reach().acceptor != nullptr)
+            joined.linked_peers = remote_carrier(segment, me.rank, *mesh.data);
+        joined.reach = hosts.reach();
+        patience.watch_by(origin);
+        enter(me, hosts.meeting(), patience);
+        hosts.complete();
+        if (joined.linked_peers != nullptr) {
+            joined.reach.watch =
+                std::make_shared<FailureDetector>(me.rank, std::move(mesh.control));
+            joined.reach.job = std::make_shared<transport::SegmentShape>(shape_of(segment));
+        }
+        watch(joined, me.rank, RegisteredCommunicator::Kind::job);
+        return joined;
+    } catch (...) {
+        joined.linked_peers.reset();
+        segment.leave(me.rank);
+        const Error failure = engine::post_exception(segment, me.rank, exhausted);
+        hosts.failed(failure);
+        throw failure;
+    }
+}
+
+// A communicator that is made of another.  Who is on which host, and where, is known; first each
+// rank connects with those on other hosts, then each host has its segment founded.
+Joined join_across(const Identity &me, const ParentContext &origin) {
+    transport::RankNames names(origin.in_job);
+    const Error exhausted = engine::no_memory(names.of(me.rank));
+    Patience patience(&origin);
+    Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), Kinds::data,
+                            origin.watch, patience);
+    const Meeting meeting = meet(me, &origin, origin.place, patience);
+    Segment &segment = *meeting.segment;
+    segment.set_names(std::move(names));
+    Joined joined{meeting.segment, nullptr, origin.reach};
+    try {
+        segment.hold_life(me.rank);
+        joined.linked_peers = remote_carrier(segment, me.rank, *mesh.data);
+        enter(me, meeting, patience);
+        watch(joined, me.rank, origin.kind);
+        return joined;
+    } catch (...) {
+        const Error failure = engine::post_exception(segment, me.rank, exhausted);
+        joined.linked_peers.reset();
+        segment.leave(me.rank);
+        throw failure;
+    }
+}
+
+} // namespace
+
+void check_environment() {
+    check_settings();
+    net::check_interface_filter();
+    (void)net::port_range();
+    net::check_congestion();
+    check_transport();
+}
+
+void check_environment(const Identity &me) {
+    try {
+        check_environment();
+    } catch (const Error &error) {
+        if (me.size == 1)
+            throw;
+        throw Error(error.status(), rank_here(me.rank) + ": " + error.what());
+    }
+}
+
+Joined join(const Identity &me, const ParentContext *origin) {
+    if (origin != nullptr && !origin->placement().one_host())
+        return join_across(me, *origin);
+    if (origin != nullptr)
+        return join_here(me, origin, origin->place);
+    if (me.size == 1)
+        check_environment(me); // a job of several looks where the others can be told
+    if (!me.address.empty() && me.size > 1)
+        return join_hosts(me);
+    if (given(Setting::fake_hosts) && me.size > 1)
+        throw Error(Status::argument,
+                    "STRETTO_FAKE_HOSTS is '" + shown(text(Setting::fake_hosts)) +
+                        "', but the ranks have no address to meet at: start them by `stretto run`, "
+                        "which chooses one, or set STRETTO_ADDR (as 127.0.0.1:29400) and "
+                        "STRETTO_SECRET on all of them, or unset STRETTO_FAKE_HOSTS");
+    return join_here(me, origin,
+                     (me.launch.empty() ? me.job : me.launch) + "-" + std::to_string(instance(me)));
+}
+
+} // namespace stretto::bootstrap

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/network/host_meeting.hpp"
+
+#include <numeric>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "base/call_scope.hpp"
+#include "base/settings.hpp"
+#include "bootstrap/shape.hpp"
+#include "net/bytes.hpp"
+#include "net/secret.hpp"
+#include "net/sockets.hpp"
+
+namespace stretto::bootstrap {
+
+namespace {
+
+AddressTable table_of(const transport::SegmentShape &shape) {
+    AddressTable table;
+    table.ring_bytes = shape.ring_bytes;
+    table.slice_bytes = shape.slice_bytes;
+    table.heap_bytes = shape.heap_bytes;
+    table.profile = shape.profile;
+    table.sockets = static_cast<std::uint32_t>(number(Setting::sockets));
+    const net::Bytes32 random = net::random_bytes();
+    table.key = net::get<std::uint64_t>(random, 0) | 1; // not 0
+    return table;
+}
+
+net::Secret secret_of(const Identity &me) {
+    if (me.secret.empty())
+        return net::load_secret();
+    return net::Secret(me.secret, net::SecretSource::setting, "the secret of the job");
+}
+
+// Where rank 0 waits for the others.  If it cannot be there, it tells them so at the next port: who
+// has its own says nothing to them.
+Descriptor door_of(const Identity &me, const net::Key &key, const AddressTable &table,
+                   const Patience &patience) {
+    if (me.door != nullptr)
+        return std::move(*me.door);
+    const std::uint16_t port = net::parse_endpoint(me.address_from, me.address).port;
+    try {
+        return net::listen_everywhere(port);
+    } catch (const Error &error) {
+        const Error why(error.status(),
+                        rank_here(me.rank) + ": " + error.what() + " (" + me.address_from + ")");
+        try {
+            if (port < UINT16_MAX)
+                Rendezvous(Rendezvous::Aside(), me, key,
+                           net::listen_everywhere(static_cast<std::uint16_t>(port + 1)), table,
+                           patience)
+                    .turn_away(why);
+        } catch (const Error &) { // nor can it be there
+        }
+        throw why;
+    }
+}
+
+} // namespace
+
+// Launchers name jobs differently on each host, and ranks may disagree on how many there are, which
+// they are to be told: so neither is part of the key.
+HostMeeting::HostMeeting(const Identity &me, int instance, Patience &patience)
+    : me_(me), patience_(patience),
+      key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))),
+      meeting_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
+    try {
+        if (me.rank == 0) {
+            const AddressTable table = table_of(shape_for(me.size, 1));
+            rendezvous_ = std::make_unique<Rendezvous>(me, key_, door_of(me, key_, table, patience),
+                                                       table, patience);
+        }
+        find_neighbours(instance);
+    } catch (const Error &error) {
+        failed(error);
+        throw;
+    }
+}
+
+void HostMeeting::take_table(const AddressTable &table) {
+    table_ = table;
+    if (table.host_of.size() != static_cast<std::size_t>(me_.size))
+        throw Error(Status::mismatch, "rank 0 says that the job has " +
+                                          std::to_string(table.host_of.size()) + " ranks, rank " +
+                                          std::to_string(me_.rank) + " says " +
+                                          std::to_string(me_.size));
+    placement_ =
+        transport::Placement(table.host_of, table.host_of[static_cast<std::size_t>(me_.rank)]);
+}
+
+Mesh HostMeeting::connect() {
+    if (placement_.one_host())
+        return {};
+    const std::string agreed = agreed_transport(table_.endpoints);
+    const auto addresses = [&](std::string_view transport) {
+        std::vector<std::vector<std::byte>> by_rank;
+        for (const transport::Endpoints &each : table_.endpoints) {
+            const transport::EndpointAddress *own = find(each, transport);
+            by_rank.push_back(own == nullptr ? std::vector<std::byte>() : own->bytes);
+        }
+        return by_rank;
+    };
+    const int lanes = static_cast<int>(table_.sockets);
+    open_.tcp->meet(addresses(tcp_factory().name()), lanes);
+    reach_.acceptor = open_.tcp->acceptor();
+    reach_.transport = open_.named(agreed);
+    if (reach_.transport == nullptr) // rank 0 would not have sent the table
+        throw Error(Status::mismatch, rank_here(me_.rank) + " does not know transport '" + agreed +
+                                          "', which rank 0 says that all ranks can use; install "
+                                          "one version of Stretto everywhere");
+    if (reach_.transport != open_.tcp)
+        reach_.transport->meet(addresses(agreed), lanes);
+    open_ = {}; // the others are not needed
+    reach_.ranks.resize(table_.endpoints.size());
+    std::iota(reach_.ranks.begin(), reach_.ranks.end(), 0);
+    return connect_all(
+        me_, reach_, table_.key, placement_, Kinds::data_and_control, [this] { watch(); },
+        patience_);
+}
+
+void HostMeeting::watch() {
+    interruption_point();
+    if (leader_ != nullptr)
+        leader_->progress();
+    if (meeting_.segment->failed())
+        throw meeting_.segment->failure();
+}
+
+void HostMeeting::complete() {
+    if (leader_ != nullptr)
+        leader_->complete();
+    const auto waits = [this] {
+        return (leader_ != nullptr && !leader_->may_go()) ||
+               (rendezvous_ != nullptr && !rendezvous_->over());
+    };
+    while (waits()) {
+        watch();
+        usleep(100);
+    }
+}
+
+void HostMeeting::failed(const Error &error) noexcept {
+    if (rendezvous_ != nullptr)
+        rendezvous_->give_up(error);
+    else if (leader_ != nullptr)
+        leader_->failed(error.status(), error.what());
+}
+
+} // namespace stretto::bootstrap

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who speaks for the ranks of a host at the rendezvous.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bootstrap/environment.hpp"
+#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/network/bootstrap_channel.hpp"
+#include "bootstrap/network/table.hpp"
+#include "net/connector.hpp"
+#include "transport/remote/factory.hpp"
+
+namespace stretto::bootstrap {
+
+class NodeLeader {
+public:
+    // Calls rank 0 until it answers, or `patience`, which outlives this, has ended.
+    NodeLeader(const Identity &me, const net::Key &key, const Patience &patience);
+
+    // A rank of this host, itself among them.
+    void name(RankRecord record);
+    // All of them have joined.
+    void complete();
+    // What keeps this host from joining.
+    void failed(Status status, const std::string &why) noexcept;
+
+    // Goes on as far as it can without waiting.  Throws what rank 0 says went wrong.
+    void progress();
+    const std::optional<AddressTable> &table() const { return table_; }
+    bool may_go() const { return may_go_; }
+
+private:
+    void call();
+    void hear_of_failure();
+    void begin_talk();
+    void hear(const BootstrapMessage &word);
+    void take_table(const BootstrapMessage &word);
+    void say_seats();
+
+    const int rank_, size_;
+    const std::string address_, address_from_; // of the rendezvous
+    const Patience &patience_;
+    const net::Key key_;
+    net::Resolving resolving_;
+    std::optional<net::Connector> dialer_; // once the address is known
+    // To where rank 0 says why it cannot be at its address (rendezvous.hpp).
+    std::optional<net::Connector> aside_;
+    std::optional<BootstrapChannel> aside_talk_;
+    std::optional<BootstrapChannel> channel_;
+    transport::Way way_; // between this host and rank 0, once there is a connection
+    std::vector<RankRecord> unsaid_, named_;
+    std::optional<AddressTable> table_;
+    bool may_go_ = false;
+};
+
+} // namespace stretto::bootstrap

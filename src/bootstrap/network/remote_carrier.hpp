@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The carrier of a communicator on several hosts.
+#pragma once
+
+#include <memory>
+
+#include "transport/linked_peers.hpp"
+#include "transport/remote/factory.hpp"
+
+namespace stretto::bootstrap {
+
+// Over these links, whose making is complete, with the delay that STRETTO_DELAY asks for.
+std::unique_ptr<transport::LinkedPeers> remote_carrier(transport::Segment &segment, int rank,
+                                                       transport::Connecting &made);
+
+} // namespace stretto::bootstrap

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the segment of a new communicator looks like: as the settings of rank 0 say.
+#pragma once
+
+#include "bootstrap/join.hpp"
+#include "transport/segment.hpp"
+
+namespace stretto::bootstrap {
+
+// Throws Error(argument) if a setting will not do.
+transport::SegmentShape shape_for(int ranks, unsigned cores, const ParentContext *origin = nullptr);
+
+} // namespace stretto::bootstrap
