@@ -11,7 +11,7 @@
 #include "base/cpu_pause.hpp"
 #include "engine/stream.hpp"
 #include "reduce/kernels.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 class Hand {
 public:

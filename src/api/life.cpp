@@ -12,7 +12,7 @@
 #include "bootstrap/out_of_band.hpp"
 #include "comm/child.hpp"
 #include "handles.hpp"
-#include "transport/idle.hpp"
+#include "transport/wait/idle.hpp"
 
 using stretto::Status;
 using namespace stretto::api;

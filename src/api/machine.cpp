@@ -9,7 +9,7 @@
 #include "bootstrap/cores.hpp"
 #include "handles.hpp"
 #include "reduce/strings.hpp"
-#include "transport/doorbell.hpp"
+#include "transport/wait/doorbell.hpp"
 
 using stretto::reduce::Isa;
 using namespace stretto::api;

@@ -19,7 +19,7 @@
 #include "arrival/tcp_prewarm.hpp"
 #include "calls/call_hook.hpp"
 #include "calls/calls.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 #include "tuning/trials.hpp"
 
 namespace stretto::arrival {

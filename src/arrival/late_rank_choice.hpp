@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls of ranks that share memory: whether they wait until only one of them is missing, whoever
-// that is, and reduce without it (transport/late_rank_detector.hpp, late_last).
+// that is, and reduce without it (transport/shm/late_rank_detector.hpp, late_last).
 //
 // No model says what that is worth: it depends on who has a core, and on how far apart caches are.
 // So it is measured, by what a call takes from when the last rank has come, the mean over ranks:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls of ranks that share memory, to which one comes late: the rank that is missing when all
-// others have come gets the last place of late_last (transport/late_rank_detector.hpp,
+// others have come gets the last place of late_last (transport/shm/late_rank_detector.hpp,
 // arrival/late_rank_choice.hpp).
 //
 // Nothing is predicted and no rank decides for others: a word that all see says which rank it is,
@@ -10,7 +10,7 @@
 #include <cstddef>
 
 #include "arrival/arrival_calls.hpp"
-#include "transport/late_rank_detector.hpp"
+#include "transport/shm/late_rank_detector.hpp"
 
 namespace stretto::arrival {
 

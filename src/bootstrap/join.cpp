@@ -20,7 +20,7 @@
 #include "net/congestion.hpp"
 #include "net/interfaces.hpp"
 #include "net/sockets.hpp"
-#include "transport/doorbell.hpp"
+#include "transport/wait/doorbell.hpp"
 
 namespace stretto::bootstrap {
 

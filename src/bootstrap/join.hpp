@@ -14,8 +14,8 @@
 #include "bootstrap/network/job_context.hpp"
 #include "select/profile.hpp"
 #include "trace/buffer.hpp"
-#include "transport/linked_peers.hpp"
-#include "transport/segment.hpp"
+#include "transport/remote/linked_peers.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::bootstrap {
 

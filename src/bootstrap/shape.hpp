@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bootstrap/join.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::bootstrap {
 

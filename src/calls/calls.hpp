@@ -12,8 +12,8 @@
 #include "calls/selection.hpp"
 #include "calls/shares.hpp"
 #include "engine/queue.hpp"
-#include "transport/heap.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/heap.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::calls {
 

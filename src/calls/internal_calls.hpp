@@ -12,7 +12,7 @@
 #include "calls/plan_cache.hpp"
 #include "engine/queue.hpp"
 #include "schedule/schedule.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::calls {
 

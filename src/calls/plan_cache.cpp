@@ -9,7 +9,7 @@
 #include "base/status.hpp"
 #include "engine/plan.hpp"
 #include "schedule/layout.hpp"
-#include "transport/turn.hpp"
+#include "transport/shm/turn.hpp"
 
 namespace stretto::calls {
 

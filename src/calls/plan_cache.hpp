@@ -15,7 +15,7 @@
 #include "calls/selection.hpp"
 #include "calls/shares.hpp"
 #include "engine/plan.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::calls {
 

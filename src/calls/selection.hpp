@@ -10,7 +10,7 @@
 #include "calls/request.hpp"
 #include "select/profile.hpp"
 #include "select/select.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::calls {
 

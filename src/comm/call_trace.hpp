@@ -9,9 +9,9 @@
 #include "base/status.hpp"
 #include "trace/buffer.hpp"
 #include "trace/recorder.hpp"
-#include "transport/linked_peers.hpp"
-#include "transport/segment.hpp"
-#include "transport/traffic.hpp"
+#include "transport/remote/linked_peers.hpp"
+#include "transport/remote/traffic.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::comm {
 

@@ -18,8 +18,8 @@
 #include "comm/membership.hpp"
 #include "engine/queue.hpp"
 #include "p2p/messenger.hpp"
-#include "transport/heap.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/heap.hpp"
+#include "transport/shm/segment.hpp"
 #include "tuning/trials.hpp"
 
 namespace stretto::comm {

@@ -17,7 +17,7 @@
 #include "engine/queue.hpp"
 #include "p2p/messenger.hpp"
 #include "schedule/contract.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::comm {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/mix.hpp"
-#include "transport/remote_peers.hpp"
+#include "transport/remote/remote_peers.hpp"
 
 namespace stretto::comm {
 

@@ -11,7 +11,7 @@
 #include "base/call_scope.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/network/failure_detector.hpp"
-#include "transport/shrink_agreement.hpp"
+#include "transport/shm/shrink_agreement.hpp"
 
 namespace stretto::comm {
 

@@ -7,7 +7,7 @@
 #include "base/cpu_pause.hpp"
 #include "engine/issued.hpp"
 #include "engine/playing.inl"
-#include "transport/remote_peers.hpp"
+#include "transport/remote/remote_peers.hpp"
 
 namespace stretto::engine {
 

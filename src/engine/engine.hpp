@@ -22,9 +22,9 @@
 #include "reduce/kernels.hpp"
 #include "reduce/strings.hpp"
 #include "trace/recorder.hpp"
-#include "transport/doorbell.hpp"
-#include "transport/heap.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/heap.hpp"
+#include "transport/shm/segment.hpp"
+#include "transport/wait/doorbell.hpp"
 
 namespace stretto::engine {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "transport/doorbell.hpp"
+#include "transport/wait/doorbell.hpp"
 
 namespace stretto::engine {
 

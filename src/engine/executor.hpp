@@ -16,7 +16,7 @@
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "reduce/kernels.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::engine {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::engine {
 

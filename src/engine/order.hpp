@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/lower.hpp"
-#include "transport/cell.hpp"
+#include "transport/shm/cell.hpp"
 
 namespace stretto::engine {
 

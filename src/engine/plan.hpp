@@ -15,8 +15,8 @@
 #include "engine/lower.hpp"
 #include "engine/tiling.hpp"
 #include "schedule/schedule.hpp"
-#include "transport/cell.hpp"
-#include "transport/entry.hpp"
+#include "transport/shm/cell.hpp"
+#include "transport/shm/entry.hpp"
 
 namespace stretto::engine {
 

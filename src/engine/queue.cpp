@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/thread.hpp"
-#include "transport/remote_peers.hpp"
+#include "transport/remote/remote_peers.hpp"
 
 namespace stretto::engine {
 

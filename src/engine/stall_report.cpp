@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 #include "engine/stream.hpp"
-#include "transport/remote_peers.hpp"
+#include "transport/remote/remote_peers.hpp"
 
 namespace stretto::engine {
 

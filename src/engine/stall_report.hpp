@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::engine {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/plan.hpp"
-#include "transport/remote_peers.hpp"
-#include "transport/segment.hpp"
+#include "transport/remote/remote_peers.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::engine {
 

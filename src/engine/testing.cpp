@@ -3,8 +3,8 @@
 // the engine does the checks of a wait, as if all tests were one wait.
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
-#include "transport/remote_peers.hpp"
-#include "transport/wait_policy.hpp"
+#include "transport/remote/remote_peers.hpp"
+#include "transport/wait/wait_policy.hpp"
 
 namespace stretto::engine {
 

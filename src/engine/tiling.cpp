@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "transport/cell.hpp"
+#include "transport/shm/cell.hpp"
 
 namespace stretto::engine {
 

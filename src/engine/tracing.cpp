@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The records that the engine writes to the trace.
 #include "engine/engine.hpp"
-#include "transport/wait_state.hpp"
+#include "transport/shm/wait_state.hpp"
 
 namespace stretto::engine {
 

@@ -10,8 +10,8 @@
 #include "engine/failure.hpp"
 #include "engine/issued.hpp"
 #include "engine/stall_report.hpp"
-#include "transport/remote_peers.hpp"
-#include "transport/wait_policy.hpp"
+#include "transport/remote/remote_peers.hpp"
+#include "transport/wait/wait_policy.hpp"
 
 namespace stretto::engine {
 

@@ -34,9 +34,9 @@
 #include "p2p/matcher.hpp"
 #include "p2p/progress_thread.hpp"
 #include "p2p/transfer.hpp"
-#include "transport/heap.hpp"
-#include "transport/mailbox.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/heap.hpp"
+#include "transport/shm/mailbox.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::p2p {
 

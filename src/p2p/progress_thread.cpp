@@ -5,7 +5,7 @@
 
 #include "base/thread.hpp"
 #include "p2p/messenger.hpp"
-#include "transport/wait_policy.hpp"
+#include "transport/wait/wait_policy.hpp"
 
 namespace stretto::p2p {
 

@@ -3,8 +3,8 @@
 #include "p2p/messenger.hpp"
 
 #include "base/clock.hpp"
-#include "transport/remote_peers.hpp"
-#include "transport/wait_policy.hpp"
+#include "transport/remote/remote_peers.hpp"
+#include "transport/wait/wait_policy.hpp"
 
 namespace stretto::p2p {
 

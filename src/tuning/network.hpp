@@ -4,7 +4,7 @@
 
 #include "calls/internal_calls.hpp"
 #include "select/profile.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::tuning {
 

@@ -17,7 +17,7 @@
 #include "bootstrap/network/host_meeting.hpp"
 #include "bootstrap/network/mesh.hpp"
 #include "net/sockets.hpp"
-#include "transport/mapping.hpp"
+#include "transport/shm/mapping.hpp"
 
 namespace stretto::bootstrap {
 

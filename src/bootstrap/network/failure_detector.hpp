@@ -22,8 +22,8 @@
 #include "bootstrap/network/mesh.hpp"
 #include "membership/agent.hpp"
 #include "membership/net_links.hpp"
-#include "transport/linked_peers.hpp"
-#include "transport/segment.hpp"
+#include "transport/remote/linked_peers.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::bootstrap {
 

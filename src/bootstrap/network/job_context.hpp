@@ -9,7 +9,7 @@
 
 #include "bootstrap/network/connection_acceptor.hpp"
 #include "transport/remote/factory.hpp"
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stretto::bootstrap {
 

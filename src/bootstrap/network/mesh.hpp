@@ -12,8 +12,8 @@
 #include "bootstrap/environment.hpp"
 #include "bootstrap/network/job_context.hpp"
 #include "net/connection.hpp"
-#include "transport/placement.hpp"
 #include "transport/remote/factory.hpp"
+#include "transport/shm/placement.hpp"
 
 namespace stretto::bootstrap {
 

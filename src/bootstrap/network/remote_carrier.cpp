@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/settings.hpp"
-#include "transport/delay.hpp"
+#include "transport/remote/delay.hpp"
 
 namespace stretto::bootstrap {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "transport/linked_peers.hpp"
 #include "transport/remote/factory.hpp"
+#include "transport/remote/linked_peers.hpp"
 
 namespace stretto::bootstrap {
 

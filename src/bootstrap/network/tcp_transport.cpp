@@ -8,7 +8,7 @@
 #include "bootstrap/network/tcp_address.hpp"
 #include "bootstrap/network/weaver.hpp"
 #include "net/sockets.hpp"
-#include "transport/tcp/tcp_links.hpp"
+#include "transport/remote/tcp_links.hpp"
 
 namespace stretto::bootstrap {
 

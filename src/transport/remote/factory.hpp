@@ -18,9 +18,9 @@
 
 #include "net/address.hpp"
 #include "net/crypto.hpp"
-#include "transport/links.hpp"
-#include "transport/placement.hpp"
-#include "transport/segment.hpp"
+#include "transport/remote/links.hpp"
+#include "transport/shm/placement.hpp"
+#include "transport/shm/segment.hpp"
 #include "transport/wait/events.hpp"
 
 namespace stretto::transport {

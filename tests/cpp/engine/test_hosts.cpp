@@ -19,8 +19,8 @@
 #include "support/pipes.hpp"
 #include "support/sums.hpp"
 #include "support/tier.hpp"
-#include "transport/delay.hpp"
-#include "transport/linked_peers.hpp"
+#include "transport/remote/delay.hpp"
+#include "transport/remote/linked_peers.hpp"
 
 using namespace stretto;
 using schedule::Collective;

@@ -6,7 +6,7 @@
 #include "engine/order.hpp"
 #include "engine/plan.hpp"
 #include "support/schedules.hpp"
-#include "transport/cell.hpp"
+#include "transport/shm/cell.hpp"
 
 using namespace stretto;
 using namespace stretto::engine;

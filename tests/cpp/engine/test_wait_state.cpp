@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "engine/stall_report.hpp"
-#include "transport/wait_state.hpp"
+#include "transport/shm/wait_state.hpp"
 
 using stretto::transport::WaitState;
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/descriptor.hpp"
-#include "transport/links.hpp"
+#include "transport/remote/links.hpp"
 
 namespace stretto::test {
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "transport/entry.hpp"
+#include "transport/shm/entry.hpp"
 
 using namespace stretto::transport;
 

@@ -16,8 +16,8 @@
 
 #include "base/clock.hpp"
 #include "support/pipes.hpp"
-#include "transport/doorbell.hpp"
-#include "transport/linked_peers.hpp"
+#include "transport/remote/linked_peers.hpp"
+#include "transport/wait/doorbell.hpp"
 #include "transport/wait/events.hpp"
 
 using namespace stretto;

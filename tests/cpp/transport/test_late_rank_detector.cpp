@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "support/on_threads.hpp"
-#include "transport/late_rank_detector.hpp"
+#include "transport/shm/late_rank_detector.hpp"
 
 using namespace stretto;
 using transport::LateRankDetector;
@@ -63,9 +63,9 @@ TEST_CASE("all ranks, also the late one, get the same late rank") {
                     return segment->header().arrival_counter.come.load() & 0xffffffff;
                 };
                 const auto others = static_cast<std::uint64_t>(ranks - 1);
-                while (rank == who &&
-                       (come() < others || segment->header().arrival_counter.decision.load() >> 24 !=
-                                               said[static_cast<std::size_t>(rank)].size() + 1))
+                while (rank == who && (come() < others ||
+                                       segment->header().arrival_counter.decision.load() >> 24 !=
+                                           said[static_cast<std::size_t>(rank)].size() + 1))
                     sleep_us(50);
                 detector.come(now_ns());
                 said[static_cast<std::size_t>(rank)].push_back(

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "transport/segment.hpp"
+#include "transport/shm/segment.hpp"
 
 using namespace stretto;
 using transport::Lifeline;

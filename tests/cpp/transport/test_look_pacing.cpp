@@ -7,9 +7,9 @@
 #include <ctime>
 #include <vector>
 
-#include "transport/look_pacing.hpp"
-#include "transport/segment.hpp"
-#include "transport/wait_policy.hpp"
+#include "transport/shm/segment.hpp"
+#include "transport/wait/look_pacing.hpp"
+#include "transport/wait/wait_policy.hpp"
 
 using namespace stretto::transport;
 

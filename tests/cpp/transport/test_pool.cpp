@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "transport/cell.hpp"
-#include "transport/payloads.hpp"
-#include "transport/pool.hpp"
+#include "transport/remote/payloads.hpp"
+#include "transport/remote/pool.hpp"
+#include "transport/shm/cell.hpp"
 
 using namespace stretto;
 using transport::Pool;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "transport/rank_names.hpp"
+#include "transport/shm/rank_names.hpp"
 
 using stretto::transport::RankNames;
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "net/tcp_pair.hpp"
-#include "transport/tcp/tcp_links.hpp"
+#include "transport/remote/tcp_links.hpp"
 
 using namespace stretto;
 using transport::EventSet;

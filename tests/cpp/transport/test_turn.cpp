@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "transport/turn.hpp"
+#include "transport/shm/turn.hpp"
 
 using namespace stretto::transport;
 

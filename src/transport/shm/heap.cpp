@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/heap.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/memory.hpp"
+
+namespace stretto::transport {
+
+namespace {
+
+// Merges small pages into huge ones, if the kernel can (Linux 6.1).  Each rank has page tables for
+// the memory of all ranks, and with small pages these are large: 4 ranks that reduce 64 MiB are 12
+// % faster with huge pages.
+void make_huge(std::byte *first, std::size_t bytes) {
+#if !defined(MADV_COLLAPSE)
+    constexpr int MADV_COLLAPSE = 25; // older headers
+#endif
+    if (const std::size_t whole = bytes / kHugePageBytes * kHugePageBytes; whole != 0)
+        (void)madvise(first, whole, MADV_COLLAPSE);
+}
+
+} // namespace
+
+Heap::Heap(std::shared_ptr<Segment> segment, int rank)
+    : segment_(std::move(segment)), rank_(rank), size_(segment_->header().heap_bytes) {}
+
+void *Heap::allocate(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    if (bytes > size_)
+        throw Error(Status::memory, "stretto_alloc of " + std::to_string(bytes) +
+                                        " bytes exceeds the heap window of " +
+                                        std::to_string(size_) + "; raise STRETTO_HEAP_BYTES");
+    bytes = bytes == 0 ? page : round_up(bytes, page);
+    // First fit: the first gap between used extents.
+    const std::size_t unit = bytes >= kHugePageBytes ? kHugePageBytes : page;
+    std::size_t offset = 0;
+    for (const auto &[start, length] : used_) {
+        if (offset + bytes <= start)
+            break;
+        offset = round_up(start + length, unit);
+    }
+    if (offset > size_ || bytes > size_ - offset)
+        throw Error(Status::memory, "the heap window of " + std::to_string(size_) +
+                                        " bytes is full; raise STRETTO_HEAP_BYTES");
+    std::byte *base = segment_->heap(rank_);
+    const std::size_t file = size_ * static_cast<std::size_t>(rank_) + offset;
+    if (!has_room(bytes) || posix_fallocate(segment_->heap_fd(), static_cast<off_t>(file),
+                                            static_cast<off_t>(bytes)) != 0)
+        throw Error(Status::memory,
+                    "no memory for stretto_alloc of " + std::to_string(bytes) + " bytes");
+    make_huge(base + offset, bytes);
+    used_[offset] = bytes;
+    base_ = base;
+    if (segment_->placement().one_host())
+        offered_.store(base, std::memory_order_relaxed);
+    return base + offset;
+}
+
+void Heap::free(void *memory) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t where = locate(memory, 0);
+    const auto block = where == 0 ? used_.end() : used_.find(where - 1);
+    if (block == used_.end())
+        throw Error(Status::argument, "stretto_free of memory that stretto_alloc of this "
+                                      "communicator did not give, or freed twice");
+    release_pages(block->first, block->second);
+    used_.erase(block);
+}
+
+void Heap::release_pages(std::size_t offset, std::size_t bytes) {
+    const std::size_t file = size_ * static_cast<std::size_t>(rank_) + offset;
+    // Best effort: if the hole cannot be punched, the pages are freed with the communicator.
+    (void)fallocate(segment_->heap_fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(file), static_cast<off_t>(bytes));
+}
+
+} // namespace stretto::transport

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One rank's view of the memory that it shares with the other ranks of a communicator.  The memory
+// of its own host is mapped once in a process (mapping.hpp).  For ranks on other hosts, each rank
+// has a mirror of its own.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "base/status.hpp"
+#include "transport/remote/mirror.hpp"
+#include "transport/shm/cell.hpp"
+#include "transport/shm/layout.hpp"
+#include "transport/shm/mapping.hpp"
+#include "transport/shm/placement.hpp"
+#include "transport/shm/rank_names.hpp"
+#include "transport/shm/wait_state.hpp"
+#include "transport/wait/look_pacing.hpp"
+
+namespace stretto::transport {
+
+// Whether a rank still takes part in calls.
+enum class Presence { here, left, dead };
+const char *words(Presence presence); // "has died"
+
+struct SegmentShape {
+    int ranks = 1;
+    unsigned cores = 1;
+    std::size_t ring_bytes = 0; // a power of two, a multiple of the page size
+    std::size_t slice_bytes = 0;
+    std::size_t heap_bytes = 0;
+    bool profile = false;  // rank 0 names a tuning file, whose contents it sends to all ranks when
+                           // they have joined
+    std::uint64_t key = 0; // 0: a random one
+    Placement placement;
+};
+
+class RemotePeers;
+
+class Segment {
+public:
+    // Called by the founder, the rank that creates the memory.  Throws Error(memory) if there is no
+    // room, before anything uses it.
+    static std::shared_ptr<Segment> create(const SegmentShape &shape);
+    // Called by the other ranks, with the two descriptors of the founder; this object owns both
+    // from then on.
+    static std::shared_ptr<Segment> attach(Descriptor fd, Descriptor heap_fd,
+                                           const Placement &placement = {});
+    Segment(const Segment &) = delete;
+    Segment &operator=(const Segment &) = delete;
+
+    int ranks() const { return static_cast<int>(header_->ranks); } // of the job
+    // Whether a rank shares this memory.
+    bool here(int rank) const { return placement_.here(rank); }
+    const Placement &placement() const { return placement_; }
+    // Ranks of this host for each of its cores, rounded up.
+    unsigned ranks_per_core() const { return ranks_per_core_; }
+    // Of this rank's waiters.
+    LookPacing &look_pacing() { return look_pacing_; }
+    // The way to the ranks of other hosts; null if there are none.
+    RemotePeers *remote_peers() const { return remote_peers_; }
+    void set_remote_peers(RemotePeers *remote_peers) { remote_peers_ = remote_peers; }
+    // The number of the first call of the program.  The ranks of several hosts make some calls
+    // before it, and messages do not count those.  Set before any other thread uses this object.
+    void number_from(std::uint64_t sequence) { first_call_ = sequence; }
+    std::uint64_t number_of(std::uint64_t sequence) const {
+        return sequence - std::min(first_call_, sequence);
+    }
+    // For messages.  Set before any other thread uses this object.
+    void set_names(RankNames names) { names_ = std::move(names); }
+    const RankNames &names() const { return names_; }
+    // For messages: " (node7, 10.0.0.7)" of a rank of another host, else "".
+    std::string place(int rank) const;
+    int fd() const { return mapping_->fd(); }
+    int heap_fd() const { return mapping_->heap_fd(); }
+    SegmentHeader &header() const { return *header_; }
+    LineBlock &lines(int rank) const { return lines_[rank]; }
+    std::byte *cells(int rank) const { return cells_[static_cast<std::size_t>(rank)]; }
+    std::byte *bulk(int rank) const { return Rings::bulk(cells(rank), ring_bytes_); }
+    std::size_t ring_bytes() const { return ring_bytes_; } // of each ring
+
+    // Takes the memory for bytes of the cells of a rank on another host, as Mirror::open does.
+    // Throws Error(memory).
+    void open_mirror(int rank, std::size_t first, std::size_t bytes);
+    // Maps the beginning of a local rank's rings into this process now, if the kernel can.  Other
+    // pages are mapped when they are first touched.  Without this the first small calls take up to
+    // twice as long.
+    void populate(int rank);
+
+    // Bit s of word s / 64: rank s has put something into its mailbox to `rank`.
+    std::atomic<std::uint64_t> *pending(int rank) const {
+        return pending_ + bitmap_words_ * static_cast<std::size_t>(rank);
+    }
+
+    // Bit s of word s / 64: rank s is on the list of members that `rank` has made.
+    std::atomic<std::uint64_t> *shrink_members(int rank) const {
+        return pending(ranks()) + bitmap_words_ * static_cast<std::size_t>(rank);
+    }
+
+    // As in Mapping.
+    std::byte *mailbox(int from, int to) { return mapping_->mailbox(from, to); }
+    void open_mailbox(int from, int to);
+    std::byte *heap(int rank) { return mapping_->heap(rank); }
+
+    // In a forked child, which shares this memory as well: unmaps it.
+    void unmap_in_child() noexcept {
+        if (mapping_.use_count() == 1)
+            mapping_->unmap();
+    }
+
+    // Marks `rank`, which is here, as alive until its process ends or leaves.
+    void hold_life(int rank);
+    // This rank leaves; ranks that wait for it learn that.
+    void leave(int rank) noexcept;
+    bool alive(int rank) const;
+    // The process number of a rank, or 0 if it has none or is in another PID namespace.
+    int process(int rank) const;
+    Presence presence(int rank) const;
+
+    // Posts the first failure and wakes all ranks; later failures are dropped.
+    void fail(Status status, std::string_view message);
+    bool failed() const { return header_->signals.failed.load(std::memory_order_acquire) != 0; }
+    // The posted failure.  Only after failed().
+    Error failure() const;
+
+private:
+    Segment(std::shared_ptr<Mapping> mapping, const Placement &placement);
+
+    const std::shared_ptr<Mapping> mapping_;
+    const Placement placement_;
+    std::unique_ptr<Mirror> mirror_; // null if all ranks are here
+    std::uint64_t first_call_ = 0;
+    RankNames names_;
+    RemotePeers *remote_peers_ = nullptr;
+    // Addresses of parts that are read often.
+    SegmentHeader *const header_;
+    LineBlock *const lines_;
+    std::atomic<std::uint64_t> *const pending_;
+    const std::size_t bitmap_words_; // of each rank: a whole number of lines
+    const std::size_t ring_bytes_;
+    const unsigned ranks_per_core_;
+    LookPacing look_pacing_;
+    std::vector<std::byte *> cells_; // by rank
+};
+
+} // namespace stretto::transport

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/wait/wait_policy.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <sched.h>
+
+#include "base/call_scope.hpp"
+#include "base/clock.hpp"
+#include "base/cpu_pause.hpp"
+#include "transport/remote/remote_peers.hpp"
+#include "transport/wait/doorbell.hpp"
+#include "transport/wait/idle.hpp"
+
+namespace stretto::transport {
+
+namespace {
+
+constexpr std::uint64_t kNapNs = 20'000'000; // sleepers check the communicator this often
+// All ranks of a core together give way to one another this often before they sleep.
+constexpr int kMostYields = 8000;
+
+std::uint64_t processor_ns() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+} // namespace
+
+void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
+    const std::uint64_t start = now_ns();
+    const auto waited = [&] { return now_ns() - start; };
+    IdleTurns idling(start);
+    const auto attempt = [&, remote_peers = segment.remote_peers()] {
+        if (remote_peers != nullptr)
+            (void)remote_peers->make_progress(RemotePeers::Caller::awake);
+        return waitable.attempt();
+    };
+    // 1. Spin, while every rank has a core and the wait is likely to be short.
+    for (std::uint64_t now = start; now - start < policy.spin_ns; now = now_ns()) {
+        idling.turn(now);
+        for (int i = 0; i < 32; ++i) {
+            if (attempt())
+                return;
+            cpu_pause();
+        }
+    }
+    // 2. Yield: another rank may be waiting for this core.
+    const bool has_remote_peers = segment.remote_peers() != nullptr;
+    const int yields =
+        std::min(policy.yields, kMostYields / static_cast<int>(segment.ranks_per_core()));
+    for (int i = 0; has_remote_peers ? waited() < policy.looks_ns : i < yields; ++i) {
+        sched_yield();
+        if (attempt())
+            return;
+        if (idling.wanted())
+            idling.turn(now_ns());
+    }
+    // 3. Sleep until the doorbell rings.
+    const std::uint64_t suspicious =
+        has_remote_peers ? segment.remote_peers()->suspicious_ns() : kSuspiciousNs;
+    for (std::uint64_t looked = 0;;) {
+        const std::uint64_t rest = std::max(suspicious, segment.look_pacing().rest_ns());
+        Doorbell bell(segment, rank);
+        bell.announce();
+        const bool success = waitable.attempt();
+        if (!success && !segment.failed())
+            bell.sleep(std::min(idling.at_most(looked == 0 ? rest : std::max(rest, kNapNs)),
+                                waitable.longest_nap())); // it carries
+        bell.withdraw();
+        if (success || waitable.attempt())
+            return;
+        if (segment.failed())
+            throw segment.failure();
+        interruption_point();
+        if (idling.wanted())
+            idling.turn(now_ns());
+        if (waited() - looked >= rest) {
+            looked = waited();
+            const std::uint64_t before = processor_ns();
+            waitable.diagnose(looked);
+            segment.look_pacing().record(processor_ns() - before, segment.ranks_per_core());
+        }
+    }
+}
+
+} // namespace stretto::transport
