@@ -2,10 +2,8 @@
 #include "membership/net_links.hpp"
 
 #include <algorithm>
-#include <linux/sockios.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
 
@@ -132,11 +130,8 @@ void NetLinks::drain(const RankSet &ranks) {
 bool NetLinks::delivered(const RankSet &ranks) const {
     for (const int rank : ranks) {
         const Link &link = links_[static_cast<std::size_t>(rank)];
-        int unacknowledged = 0;
         if (link.connection != nullptr &&
-            (link.connection->wants_to_send() ||
-             (ioctl(link.connection->descriptor(), SIOCOUTQ, &unacknowledged) == 0 &&
-              unacknowledged != 0)))
+            (link.connection->wants_to_send() || link.connection->unacknowledged()))
             return false;
     }
     return true;

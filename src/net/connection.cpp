@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <utility>
 
@@ -70,6 +72,11 @@ void Connection::fail(const std::string &why) {
         return;
     why_ = why;
     failure_.emplace(Status::peer, in_words(peer_) + ": " + why);
+}
+
+bool Connection::unacknowledged() const {
+    int bytes = 0;
+    return ioctl(socket_.get(), SIOCOUTQ, &bytes) == 0 && bytes != 0;
 }
 
 bool Connection::flush() {

@@ -2,8 +2,6 @@
 #include "transport/remote/tcp_links.hpp"
 
 #include <algorithm>
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
 #include <utility>
 
 namespace stretto::transport {
@@ -152,13 +150,9 @@ bool TcpLinks::delivered() const {
     if (unsent_ != 0)
         return false;
     for (const Link &link : links_)
-        for (const Channel &channel : link.channels) {
-            int unacknowledged = 0;
-            if (!link.broken &&
-                ioctl(channel.connection->descriptor(), SIOCOUTQ, &unacknowledged) == 0 &&
-                unacknowledged != 0)
+        for (const Channel &channel : link.channels)
+            if (!link.broken && channel.connection->unacknowledged())
                 return false;
-        }
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "net/collector.hpp"
 #include "net/connection.hpp"
 #include "net/sockets.hpp"
@@ -270,4 +271,25 @@ TEST_CASE("the end of a connection names the peer and the cause") {
         CHECK(says(two, "4194305 bytes"));
         CHECK(says(two, "install the same Stretto"));
     }
+}
+
+TEST_CASE("a connection knows whether the peer has what was sent") {
+    Pair pair(test::tcp_pair());
+    CHECK_FALSE(pair.one.unacknowledged());
+    // More than both kernels take.
+    const Bytes payload = counted(kLimits.payload);
+    std::uint64_t sent = 0;
+    while (!pair.one.wants_to_send()) {
+        send(pair.one, payload, ++sent);
+        REQUIRE(pair.one.flush());
+    }
+    CHECK(pair.one.unacknowledged());
+    Collector collector([](const Frame &) { return How::memory; });
+    while (collector.got.size() < sent) {
+        REQUIRE(pair.one.flush());
+        REQUIRE(pair.two.receive(collector) != Received::broken);
+    }
+    const std::uint64_t start = now_ns();
+    while (pair.one.unacknowledged())
+        REQUIRE(now_ns() - start < test::kAges);
 }
