@@ -44,7 +44,9 @@ NextCall StampedCalls::expect_announcements(const Request &request, ArrivalState
             forecast.came = state.announced.latest->came;
         const auto shared = std::make_shared<const Forecast>(std::move(forecast));
         decisions_.service().decide_by(next.key, [shared](const DecisionService::Heard &heard) {
-            return shared->decide(heard.told, membership::kMostSealBytes);
+            return DecisionService::Work([shared, told = heard.told] {
+                return shared->decide(told, membership::kMostSealBytes);
+            });
         });
         decisions_.service().soon([shared] { shared->learn(); });
     }
@@ -52,9 +54,9 @@ NextCall StampedCalls::expect_announcements(const Request &request, ArrivalState
     return next;
 }
 
-// As soon as the decision for the next call is known, the agent makes its plan, unless there is
-// one: announced arrivals are new each time, and no call may have needed the steady plan so far.
-// And it warms the connections that this plan uses (prewarm.hpp).
+// As soon as the decision for the next call is known, its plan is made in the background, unless
+// there is one: announced arrivals are new each time, and no call may have needed the steady plan
+// so far. And it warms the connections that this plan uses (prewarm.hpp).
 void StampedCalls::prefetch(const Request &request, ArrivalState &state, std::uint64_t key) {
     struct Candidate {
         std::string algorithm; // empty: none of the library's

@@ -56,7 +56,7 @@ private:
     double waits_ = 0;                           // the longest of these times, if there are any
 };
 
-// Of calls of one kind; of the agent's thread.
+// Of calls of one kind; of the thread in the background.
 class CostFeedback {
 public:
     // After a decision this rests for so many times as long as it took, at least; where a rule has

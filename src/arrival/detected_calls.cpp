@@ -24,19 +24,19 @@ void StampedCalls::expect_detection(const ArrivalState &state) {
     const auto latecomers = std::make_shared<Latecomers>(
         std::move(ranks), static_cast<std::size_t>(selected.latecomers),
         static_cast<std::uint64_t>(selected.margin * 1e9), longest_wait_ns());
-    decisions_.service().decide_by(decisions_.key_of(state, Decisions::About::call),
-                                   [latecomers](const DecisionService::Heard &heard) {
-                                       if (heard.from != membership::kNoRank)
-                                           latecomers->came(heard.from, heard.now);
-                                       const auto late = latecomers->who(heard.now);
-                                       if (!late)
-                                           return membership::Answer::not_before(latecomers->due());
-                                       Deviations late_ranks;
-                                       for (const int rank : *late)
-                                           late_ranks[rank] = 0; // how late, nobody knows
-                                       return membership::Answer(
-                                           to_text(late_ranks, membership::kMostSealBytes));
-                                   });
+    decisions_.service().decide_by(
+        decisions_.key_of(state, Decisions::About::call),
+        [latecomers](const DecisionService::Heard &heard) -> DecisionService::Outcome {
+            if (heard.from != membership::kNoRank)
+                latecomers->came(heard.from, heard.now);
+            const auto late = latecomers->who(heard.now);
+            if (!late)
+                return membership::Answer::not_before(latecomers->due());
+            Deviations late_ranks;
+            for (const int rank : *late)
+                late_ranks[rank] = 0; // how late, nobody knows
+            return membership::Answer(to_text(late_ranks, membership::kMostSealBytes));
+        });
 }
 
 void StampedCalls::select_detected(const Request &request, calls::CallEntry &entry,

@@ -3,9 +3,9 @@
 //
 // What runs the call is decided some time before ranks come, and there may be no plan of it yet:
 // if ranks come at random, each call has an order of ranks of its own.  To make a plan takes
-// milliseconds; if the last rank took them, all others would wait.  So the agent's thread makes the
-// plan.  A rank that comes meanwhile waits for that; a rank that comes before makes the plan
-// itself.
+// milliseconds; if the last rank took them, all others would wait.  So a thread in the background
+// makes the plan.  A rank that comes meanwhile waits for that; a rank that comes before makes the
+// plan itself.
 #pragma once
 
 #include <condition_variable>

@@ -36,7 +36,7 @@ public:
     // its kind, as far as is known.
     void expect_next(ArrivalState &state, std::uint64_t came, const engine::Plan &plan,
                      std::size_t vector_bytes) const;
-    // For the agent's thread: another plan is known to run the next call.
+    // For the thread in the background: another plan is known to run the next call.
     std::function<void(const engine::Plan &)> turn_to() const;
 
 private:

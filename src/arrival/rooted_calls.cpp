@@ -102,8 +102,8 @@ void RootedCalls::expect_decision(const calls::Request &request, ArrivalState &s
                     decisions_.key_of(state, Decisions::About::took, first), decisions_.ranks()};
     decisions_.service().decide_by(
         decisions_.key_of(state, Decisions::About::rule, due),
-        [retune = std::move(retune),
-         reports = std::move(reports)](const DecisionService::Heard &heard) {
+        [retune = std::move(retune), reports = std::move(reports)](
+            const DecisionService::Heard &heard) -> DecisionService::Outcome {
             const History history = reports.taken_from(heard.notices);
             if (history.recent().size() < kEnoughCalls)
                 return membership::Answer(std::string(kNotYet));
@@ -116,7 +116,8 @@ void RootedCalls::expect_decision(const calls::Request &request, ArrivalState &s
                 std::ranges::find_if(full.elapsed.rbegin() + 1, full.elapsed.rend(),
                                      [](double seconds) { return std::isnan(seconds); });
             full.by_selected = static_cast<std::size_t>(known - full.elapsed.rbegin()) - 1;
-            return membership::Answer(full.decide(membership::kMostSealBytes));
+            return DecisionService::Work(
+                [full = std::move(full)] { return full.decide(membership::kMostSealBytes); });
         });
 }
 

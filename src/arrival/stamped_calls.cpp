@@ -190,7 +190,9 @@ void StampedCalls::decide(calls::HookedCall &call, ArrivalState &state) {
     retune.missed = part_missed(state);
     decisions_.service().decide_by(key,
                                    [retune = std::move(retune)](const DecisionService::Heard &) {
-                                       return retune.decide(membership::kMostSealBytes);
+                                       return DecisionService::Work([retune] {
+                                           return retune.decide(membership::kMostSealBytes);
+                                       });
                                    });
     decisions_.service().decide_before(key, now_ns());
 }

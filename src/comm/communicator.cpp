@@ -57,6 +57,11 @@ std::shared_ptr<arrival::CallLog> call_log(const bootstrap::Identity &me,
     }
 }
 
+// Of the ranks of a job on several hosts; null: the job is on one.
+arrival::DecisionService *decisions(const bootstrap::Joined &joined) {
+    return joined.reach.watch == nullptr ? nullptr : &joined.reach.watch->decisions();
+}
+
 int job_rank(const bootstrap::Joined &joined, int rank) {
     return joined.reach.watch == nullptr ? rank
                                          : joined.reach.ranks[static_cast<std::size_t>(rank)];
@@ -70,7 +75,7 @@ Communicator::Communicator(const bootstrap::Identity &identity,
       of_job_(origin == nullptr || origin->kind == bootstrap::RegisteredCommunicator::Kind::job),
       joined_(bootstrap::join(identity, origin)), segment_(joined_.segment),
       membership_(joined_, identity.rank),
-      clock_(joined_.reach.watch.get(), job_rank(joined_, identity.rank)),
+      clock_(decisions(joined_), job_rank(joined_, identity.rank)),
       recorder_(trace_.start(in_files(identity, *segment_),
                              origin != nullptr ? &origin->trace : nullptr, *segment_,
                              joined_.linked_peers.get())),
@@ -89,7 +94,7 @@ Communicator::Communicator(const bootstrap::Identity &identity,
       exchanges_(*segment_, identity.rank, engine_, queue_, messenger_, calls_.plans),
       trials_(calls_, queue_, number(Setting::autotune) != 0 && !segment_->placement().one_host()),
       arrivals_({*segment_, identity.rank, calls_, trials_, [this] { (void)messenger_.progress(); },
-                 joined_.reach.watch.get(),
+                 decisions(joined_),
                  joined_.registration ? joined_.registration->warming() : nullptr,
                  joined_.reach.ranks, clock_},
                 number(Setting::arrivals) != 0),

@@ -22,11 +22,6 @@ membership::Heartbeats::Times times() {
     return times;
 }
 
-// What to reckon with, after one more time: the longest, but not for ever.
-std::uint64_t longest(std::uint64_t so_far, std::uint64_t time) {
-    return std::max(time, so_far - so_far / 8);
-}
-
 } // namespace
 
 // ---- the watch
@@ -43,23 +38,18 @@ FailureDetector::FailureDetector(int rank, Connections connections)
         revoked(epoch, reason);
     };
     hooks.lost = [this](int each) { lost(each); };
-    hooks.noticed = [this](int from, std::uint64_t key, std::int64_t later) {
-        notices_.add(key, from, later);
-    };
-    hooks.choose = [this](std::uint64_t key, int from, const std::string &) {
-        return decide(key, from);
-    };
-    hooks.sealed = [this](std::uint64_t key, const std::string &value) {
-        const std::lock_guard lock(decisions_mutex_);
-        if (auto consequence = consequences_.extract(key))
-            decided_.emplace_back(std::move(consequence.mapped()), value);
-    };
     hooks.place = [this](int each) { return links_.place(each); };
     hooks.round = [this] { round(); };
+    decisions_.add_to(hooks);
     agent_ = std::make_unique<membership::Agent>(std::move(options), links_, std::move(hooks));
+    decisions_.serve(*agent_);
 }
 
-FailureDetector::~FailureDetector() = default;
+// What other ranks wait for is decided before the agent takes leave.
+FailureDetector::~FailureDetector() {
+    decisions_.stop();
+    agent_.reset();
+}
 
 std::optional<Error> FailureDetector::ended(std::uint32_t epoch) const {
     const std::optional<membership::Reason> reason = agent_->reason();
@@ -96,56 +86,6 @@ membership::View FailureDetector::shrink(std::uint32_t epoch, const Error &failu
                     (reason ? "; the failure was: " + reason->text : std::string()));
 }
 
-void FailureDetector::decide_by(std::uint64_t key, Decision decision) {
-    const std::lock_guard lock(decisions_mutex_);
-    decisions_.insert_or_assign(key, std::move(decision));
-}
-
-void FailureDetector::when_decided(std::uint64_t key, Consequence consequence) {
-    const std::lock_guard lock(decisions_mutex_);
-    consequences_.insert_or_assign(key, std::move(consequence));
-}
-
-void FailureDetector::decide_before(std::uint64_t key, std::uint64_t time) {
-    constexpr std::uint64_t kSpreadNs =
-        5'000'000; // nanoseconds until all have it, on busy machines
-    const std::uint64_t now = now_ns(), left = time > now ? time - now : 0;
-    // What is told meanwhile counts: half of what is left is for that at least.
-    agent_->seal_ahead(key, now + left -
-                                std::min(left / 2, 2 * (decided_in_ + followed_in_) + kSpreadNs));
-}
-
-// Of the agent's thread.  Who is asked before its rank has left the call before knows nothing: then
-// all stays as usual.
-membership::Answer FailureDetector::decide(std::uint64_t key, int from) {
-    std::map<std::uint64_t, Decision>::node_type decision;
-    {
-        const std::lock_guard lock(decisions_mutex_);
-        decision = decisions_.extract(key);
-    }
-    membership::Answer answer = std::string();
-    if (decision) {
-        const std::uint64_t start = now_ns();
-        try {
-            answer = decision.mapped()({notices_.take(key), from, start, notices_});
-        } catch (...) { // no memory: all stays as usual, and the agent goes on
-        }
-        decided_in_ = longest(decided_in_, now_ns() - start);
-    }
-    if (!answer.value) {
-        const std::lock_guard lock(decisions_mutex_);
-        decisions_.insert(std::move(decision));
-    }
-    return answer;
-}
-
-void FailureDetector::forget(std::uint64_t from, std::uint64_t below) {
-    agent_->forget_seals(from, below);
-    const std::lock_guard lock(decisions_mutex_);
-    decisions_.erase(decisions_.lower_bound(from), decisions_.lower_bound(below));
-    consequences_.erase(consequences_.lower_bound(from), consequences_.lower_bound(below));
-}
-
 void FailureDetector::add(RegisteredCommunicator &registration) {
     const std::lock_guard lock(mutex_);
     registered_.push_back(&registration);
@@ -173,45 +113,9 @@ void FailureDetector::lost(int rank) {
 }
 
 void FailureDetector::round() {
-    {
-        const std::lock_guard lock(mutex_);
-        for (RegisteredCommunicator *registration : registered_)
-            registration->carry();
-    }
-    follow_decisions();
-    do_jobs();
-}
-
-void FailureDetector::soon(std::function<void()> job) {
-    {
-        const std::lock_guard lock(decisions_mutex_);
-        jobs_.push_back(std::move(job));
-    }
-    come_round(now_ns());
-}
-
-void FailureDetector::do_jobs() {
-    std::vector<std::function<void()>> jobs;
-    {
-        const std::lock_guard lock(decisions_mutex_);
-        jobs.swap(jobs_);
-    }
-    for (const auto &job : jobs)
-        try {
-            job();
-        } catch (...) { // no memory: it is not done
-        }
-}
-
-void FailureDetector::follow_decisions() {
-    for (const auto &[consequence, value] : std::exchange(decided_, {})) {
-        const std::uint64_t start = now_ns();
-        try {
-            consequence(value);
-        } catch (...) { // no memory: what it was to spare the rank, that does itself
-        }
-        followed_in_ = longest(followed_in_, now_ns() - start);
-    }
+    const std::lock_guard lock(mutex_);
+    for (RegisteredCommunicator *registration : registered_)
+        registration->carry();
 }
 
 // ---- a communicator

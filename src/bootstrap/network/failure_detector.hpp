@@ -3,21 +3,17 @@
 // all communicators that this rank has of the job.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "arrival/decision_service.hpp"
-#include "arrival/notices.hpp"
 #include "arrival/tcp_prewarm.hpp"
 #include "base/status.hpp"
+#include "bootstrap/network/agent_decisions.hpp"
 #include "bootstrap/network/job_context.hpp"
 #include "bootstrap/network/mesh.hpp"
 #include "membership/agent.hpp"
@@ -32,13 +28,14 @@ class RegisteredCommunicator;
 // A rank of the job that dies or falls silent becomes the failure of all its communicators, on
 // every host, also for ranks that never talk to it.  So does a failure that any rank posts on the
 // job's own communicator; those of communicators made of it stay theirs.  While the rank computes,
-// the agent's thread takes in what comes for it, so that those who inquire are answered.
-class FailureDetector final : public arrival::DecisionService {
+// the agent's thread takes in what comes for it, so that ranks that inquire are answered.  That
+// thread compiles and prices nothing (agent_decisions.hpp).
+class FailureDetector {
 public:
     // `rank` of the job; the connections are those to its other ranks.
     FailureDetector(int rank, Connections connections);
     // Takes leave of the others, who know by then if the job has failed.
-    ~FailureDetector() override;
+    ~FailureDetector();
     FailureDetector(const FailureDetector &) = delete;
     FailureDetector &operator=(const FailureDetector &) = delete;
 
@@ -50,21 +47,8 @@ public:
     // Error(excluded) if those whom this rank hears are no majority, or went on without it.
     membership::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
 
-    // arrival::DecisionService
-    std::optional<membership::Offsets> clocks() const override { return agent_->clocks(); }
-    void notify(std::uint64_t key, int coordinator, std::int64_t number) override {
-        agent_->notify(key, coordinator, number);
-    }
-    void decide_by(std::uint64_t key, Decision decision) override;
-    void decide_before(std::uint64_t key, std::uint64_t time) override;
-    void when_decided(std::uint64_t key, Consequence consequence) override;
-    std::string decided(std::uint64_t key, int coordinator,
-                        const std::function<void()> &meanwhile) override {
-        return agent_->seal(key, coordinator, "", meanwhile);
-    }
-    void forget(std::uint64_t from, std::uint64_t below) override;
-    void soon(std::function<void()> job) override;
-    void come_round(std::uint64_t time) override { agent_->come_round(time); }
+    // What its agent's ranks decide together.
+    arrival::DecisionService &decisions() { return decisions_; }
 
 private:
     friend class RegisteredCommunicator;
@@ -74,22 +58,10 @@ private:
     void revoked(std::uint32_t epoch, const membership::Reason &reason);
     void lost(int rank);
     void round();
-    void follow_decisions();
-    void do_jobs();
-    membership::Answer decide(std::uint64_t key, int from);
 
     const int rank_;
     membership::NetLinks links_;
-    arrival::Notices notices_; // of the agent's thread
-    // Nanoseconds that decisions take, and what follows from them: on all ranks of a busy machine
-    // at once, that is.
-    std::atomic<std::uint64_t> decided_in_ = 0, followed_in_ = 0;
-    std::mutex decisions_mutex_;
-    // That are to come, by key.
-    std::map<std::uint64_t, Decision> decisions_;
-    std::map<std::uint64_t, Consequence> consequences_;
-    std::vector<std::pair<Consequence, std::string>> decided_; // to do: of the agent's thread
-    std::vector<std::function<void()>> jobs_;
+    AgentDecisions decisions_;
     std::mutex mutex_; // guards the registered communicators
     std::vector<RegisteredCommunicator *>
         registered_; // agents are told of a failure with it: it is taken before theirs
