@@ -45,7 +45,7 @@ NextCall StampedCalls::expect_announcements(const Request &request, ArrivalState
         const auto shared = std::make_shared<const Forecast>(std::move(forecast));
         decisions_.service().decide_by(next.key, [shared](const DecisionService::Heard &heard) {
             return DecisionService::Work([shared, told = heard.told] {
-                return shared->decide(told, membership::kMostSealBytes);
+                return shared->decide(told, membership::kMostDecisionBytes);
             });
         });
         decisions_.service().soon([shared] { shared->learn(); });

@@ -35,7 +35,7 @@ void StampedCalls::expect_detection(const ArrivalState &state) {
             Deviations late_ranks;
             for (const int rank : *late)
                 late_ranks[rank] = 0; // how late, nobody knows
-            return membership::Answer(to_text(late_ranks, membership::kMostSealBytes));
+            return membership::Answer(to_text(late_ranks, membership::kMostDecisionBytes));
         });
 }
 

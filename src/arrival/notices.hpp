@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an arbiter has heard of ranks that will not keep to their habit, and how it tells all.
+// What a coordinator has heard of ranks that will not keep to their habit, and how it tells all.
 #pragma once
 
 #include <cstddef>

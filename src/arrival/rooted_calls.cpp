@@ -117,7 +117,7 @@ void RootedCalls::expect_decision(const calls::Request &request, ArrivalState &s
                                      [](double seconds) { return std::isnan(seconds); });
             full.by_selected = static_cast<std::size_t>(known - full.elapsed.rbegin()) - 1;
             return DecisionService::Work(
-                [full = std::move(full)] { return full.decide(membership::kMostSealBytes); });
+                [full = std::move(full)] { return full.decide(membership::kMostDecisionBytes); });
         });
 }
 

@@ -191,7 +191,7 @@ void StampedCalls::decide(calls::HookedCall &call, ArrivalState &state) {
     decisions_.service().decide_by(key,
                                    [retune = std::move(retune)](const DecisionService::Heard &) {
                                        return DecisionService::Work([retune] {
-                                           return retune.decide(membership::kMostSealBytes);
+                                           return retune.decide(membership::kMostDecisionBytes);
                                        });
                                    });
     decisions_.service().decide_before(key, now_ns());

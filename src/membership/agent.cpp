@@ -84,20 +84,22 @@ action::Shrunk Agent::shrink(std::uint64_t completed) {
     return shrunk_ ? *shrunk_ : action::Shrunk{action::Outcome::no_majority, view_};
 }
 
-std::string Agent::seal(std::uint64_t key, int arbiter, std::string value,
-                        const std::function<void()> &meanwhile) {
+std::string Agent::decide(std::uint64_t key, int coordinator, std::string value,
+                          const std::function<void()> &meanwhile) {
     constexpr std::chrono::milliseconds kPollMs{2};
     std::unique_lock lock(mutex_);
-    if (!view_.members.has(arbiter) || value.size() > kMostSealBytes)
-        throw Error(Status::argument, "a choice needs an arbiter that belongs to the communicator "
-                                      "and a value of at most " +
-                                          std::to_string(kMostSealBytes) + " bytes");
+    if (!view_.members.has(coordinator) || value.size() > kMostDecisionBytes)
+        throw Error(Status::argument,
+                    "a choice needs a coordinator that belongs to the communicator "
+                    "and a value of at most " +
+                        std::to_string(kMostDecisionBytes) + " bytes");
     const std::uint32_t epoch = view_.epoch;
     const auto over = [&] { return reason_ || view_.epoch != epoch; };
-    if (!seals_.contains(key)) {
-        inbox_.emplace_back(std::in_place_type<Event>, event::Seal{key, arbiter, std::move(value)});
+    if (!decisions_.contains(key)) {
+        inbox_.emplace_back(std::in_place_type<Event>,
+                            event::Decide{key, coordinator, std::move(value)});
         links_.wake();
-        const auto answered = [&] { return over() || seals_.contains(key); };
+        const auto answered = [&] { return over() || decisions_.contains(key); };
         while (meanwhile && !answers_.wait_for(lock, kPollMs, answered)) {
             lock.unlock();
             meanwhile();
@@ -109,10 +111,10 @@ std::string Agent::seal(std::uint64_t key, int arbiter, std::string value,
         throw Error(Status::revoked,
                     "a choice was not made before the communicator failed" +
                         (reason_ ? ": " + reason_->text : std::string(" and went on without it")));
-    return seals_.at(key);
+    return decisions_.at(key);
 }
 
-void Agent::seal_ahead(std::uint64_t key, std::uint64_t when) {
+void Agent::decide_at(std::uint64_t key, std::uint64_t when) {
     put<Ahead>(key, when);
 }
 
@@ -120,13 +122,13 @@ void Agent::come_round(std::uint64_t when) {
     put<Round>(when);
 }
 
-void Agent::notify(std::uint64_t key, int arbiter, std::int64_t value) {
-    put<Told>(arbiter, Notice{key, value});
+void Agent::notify(std::uint64_t key, int coordinator, std::int64_t value) {
+    put<Told>(coordinator, Notice{key, value});
 }
 
-void Agent::forget_seals(std::uint64_t from, std::uint64_t below) {
+void Agent::forget_decisions(std::uint64_t from, std::uint64_t below) {
     std::unique_lock lock(mutex_);
-    seals_.erase(seals_.lower_bound(from), seals_.lower_bound(below));
+    decisions_.erase(decisions_.lower_bound(from), decisions_.lower_bound(below));
     inbox_.emplace_back(std::in_place_type<Event>, event::Forget{from, below});
     links_.wake();
 }
@@ -199,7 +201,7 @@ void Agent::work() {
         for (Item &item : items_)
             std::visit([this](auto &each) { take(each); }, item);
         items_.clear();
-        seal_what_is_due();
+        decide_what_is_due();
         rounds_.erase(rounds_.begin(), rounds_.upper_bound(options_.clock()));
         look_after_others();
         if (hooks_.round)
@@ -230,8 +232,9 @@ void Agent::collapse(const char *why) {
 }
 
 void Agent::take(Event &event) {
-    if (auto *seal = std::get_if<event::Seal>(&event);
-        seal && seal->arbiter == options_.rank && !choose(seal->key, options_.rank, seal->value))
+    if (auto *decision = std::get_if<event::Decide>(&event);
+        decision && decision->coordinator == options_.rank &&
+        !choose(decision->key, options_.rank, decision->value))
         return;
     if (const auto *forget = std::get_if<event::Forget>(&event))
         ahead_.erase(ahead_.lower_bound(forget->from), ahead_.lower_bound(forget->below));
@@ -239,7 +242,7 @@ void Agent::take(Event &event) {
 }
 
 // As if this rank itself asked.
-void Agent::seal_what_is_due() {
+void Agent::decide_what_is_due() {
     const std::uint64_t now = options_.clock();
     for (auto at = ahead_.begin(); at != ahead_.end();) {
         if (at->second > now) {
@@ -248,16 +251,16 @@ void Agent::seal_what_is_due() {
         }
         const std::uint64_t key = at->first;
         at = ahead_.erase(at);
-        if (std::string value; !member_.knows_seal(key) && choose(key, kNoRank, value))
-            step(event::Seal{key, options_.rank, std::move(value)});
+        if (std::string value; !member_.knows_decision(key) && choose(key, kNoRank, value))
+            step(event::Decide{key, options_.rank, std::move(value)});
     }
 }
 
-// Whether this arbiter has an answer.  If it has not, the question is as if it were still on its
-// way; and as the value goes to all who have not got it as soon as it is sealed, nobody needs to
-// bring it again.
+// Whether this coordinator has an answer.  If it has not, the question is as if it were still on
+// its way; and as the value goes to all who have not got it as soon as it is decided, nobody needs
+// to bring it again.
 bool Agent::choose(std::uint64_t key, int from, std::string &value) {
-    if (!hooks_.choose || member_.knows_seal(key))
+    if (!hooks_.choose || member_.knows_decision(key))
         return true;
     Answer answer = hooks_.choose(key, from, value);
     if (!answer.value) {
@@ -265,9 +268,9 @@ bool Agent::choose(std::uint64_t key, int from, std::string &value) {
         return false;
     }
     value = std::move(*answer.value);
-    if (value.size() > kMostSealBytes)
-        throw Error(Status::internal, "a sealed value of " + std::to_string(value.size()) +
-                                          " bytes; at most " + std::to_string(kMostSealBytes));
+    if (value.size() > kMostDecisionBytes)
+        throw Error(Status::internal, "a decided value of " + std::to_string(value.size()) +
+                                          " bytes; at most " + std::to_string(kMostDecisionBytes));
     return true;
 }
 
@@ -285,10 +288,10 @@ void Agent::take(Question &item) {
 }
 
 void Agent::take(Told &item) {
-    if (item.arbiter == options_.rank)
+    if (item.coordinator == options_.rank)
         notice(options_.rank, item.notice);
     else
-        send(item.arbiter, item.notice);
+        send(item.coordinator, item.notice);
 }
 
 void Agent::suspect(int rank, std::string why) {
@@ -346,7 +349,7 @@ void Agent::act(const action::Shrunk &action) {
         if (action.outcome == action::Outcome::succeeded) {
             view_ = action.view;
             reason_.reset();
-            seals_.clear();
+            decisions_.clear();
             table_.start_over(view_.epoch);
             revoked_.store(false, std::memory_order_release);
         }
@@ -357,14 +360,14 @@ void Agent::act(const action::Shrunk &action) {
     answers_.notify_all();
 }
 
-void Agent::act(const action::Sealed &action) {
+void Agent::act(const action::ValueDecided &action) {
     {
         const std::lock_guard lock(mutex_);
-        seals_[action.key] = action.value;
+        decisions_[action.key] = action.value;
     }
     answers_.notify_all();
-    if (hooks_.sealed)
-        hooks_.sealed(action.key, action.value);
+    if (hooks_.decided)
+        hooks_.decided(action.key, action.value);
 }
 
 } // namespace stretto::membership

@@ -30,7 +30,7 @@
 
 namespace stretto::membership {
 
-// What an arbiter says who is asked: a value, which is sealed, or nothing yet; then it is asked
+// What a coordinator says who is asked: a value, which is decided, or nothing yet; then it is asked
 // again when the next member asks, and at this time of the agent's clock.
 struct Answer {
     Answer(std::string chosen) : value(std::move(chosen)) {}
@@ -54,13 +54,14 @@ struct Hooks {
     std::function<void(int rank)> lost;
     // What this rank does just now.
     std::function<WaitReport()> wait_report;
-    // At the arbiter: what to seal, now that a member asks, perhaps this one, who would choose that
-    // value; or kNoRank, when it is time.
+    // At the coordinator: what to decide, now that a member asks, perhaps this one, who would
+    // choose that value; or kNoRank, when it is time.
     std::function<Answer(std::uint64_t key, int from, const std::string &value)> choose;
-    // At the arbiter: what a member, perhaps this one, expects of a choice that is not made yet.
+    // At the coordinator: what a member, perhaps this one, expects of a choice that is not made
+    // yet.
     std::function<void(int from, std::uint64_t key, std::int64_t value)> noticed;
-    // This rank has got a sealed value; others may have to be told of it yet.
-    std::function<void(std::uint64_t key, const std::string &value)> sealed;
+    // This rank has got a decided value; others may have to be told of it yet.
+    std::function<void(std::uint64_t key, const std::string &value)> decided;
     // Where a rank is: "node07, 10.0.0.7".
     std::function<std::string(int rank)> place;
     // Whenever the agent has done something, at least once for each interval of heartbeats, and
@@ -104,21 +105,21 @@ public:
     // Agrees with the other members on who goes on.  Waits until all have called it, have been
     // found dead or have not come for `patience`.  Throws Error(argument) if nothing was revoked.
     action::Shrunk shrink(std::uint64_t completed);
-    // The value that all members get for this key; `arbiter` is a function of the key.  Who waits
-    // does something else now and then, if there is anything.  Throws Error(revoked) if the epoch
-    // ends first.
-    std::string seal(std::uint64_t key, int arbiter, std::string value,
-                     const std::function<void()> &meanwhile = {});
-    // This rank is the arbiter: at this time of the clock, or at the last one that is given, it
+    // The value that all members get for this key; `coordinator` is a function of the key.  Who
+    // waits does something else now and then, if there is anything.  Throws Error(revoked) if the
+    // epoch ends first.
+    std::string decide(std::uint64_t key, int coordinator, std::string value,
+                       const std::function<void()> &meanwhile = {});
+    // This rank is the coordinator: at this time of the clock, or at the last one that is given, it
     // chooses unasked, unless it has been asked by then; who comes to ask finds the value there.
     // Waits for nobody.
-    void seal_ahead(std::uint64_t key, std::uint64_t when);
-    // Tells the arbiter what this rank expects, for its hook.  Waits for nobody.
-    void notify(std::uint64_t key, int arbiter, std::int64_t value);
+    void decide_at(std::uint64_t key, std::uint64_t when);
+    // Tells the coordinator what this rank expects, for its hook.  Waits for nobody.
+    void notify(std::uint64_t key, int coordinator, std::int64_t value);
     // Asks for a round at this time of the clock.
     void come_round(std::uint64_t when);
     // Nobody asks for keys from the first one up to, but without, the other any more.
-    void forget_seals(std::uint64_t from, std::uint64_t below);
+    void forget_decisions(std::uint64_t from, std::uint64_t below);
     // What these ranks do just now, by rank; nothing of those who do not answer in time.
     std::vector<std::optional<WaitReport>> where(const RankSet &ranks, std::uint64_t nanoseconds);
     // The table of clocks, once there is one.
@@ -138,7 +139,7 @@ private:
         RankSet ranks;
     };
     struct Told {
-        int arbiter;
+        int coordinator;
         Notice notice;
     };
     struct Ahead {
@@ -173,7 +174,7 @@ private:
     void take(Ahead &item) { ahead_[item.key] = item.when; }
     void take(Round &item) { rounds_.insert(item.when); }
     std::uint64_t next_to_do() const;
-    void seal_what_is_due();
+    void decide_what_is_due();
     void receive(int from, Message message);
     void serve(int from, const Message &message);
     void step(const Event &event);
@@ -181,7 +182,7 @@ private:
     void act(const action::Send &action);
     void act(const action::Revoked &action);
     void act(const action::Shrunk &action);
-    void act(const action::Sealed &action);
+    void act(const action::ValueDecided &action);
     void send(int to, Body body);
     void suspect(int rank, std::string why);
     WaitReport wait_report() const;
@@ -206,7 +207,7 @@ private:
     RankSet lost_;            // of whom the hook has been told
     std::vector<Item> items_; // to be taken next
     std::map<int, std::uint64_t> awaited_since_;
-    std::map<std::uint64_t, std::uint64_t> ahead_; // when to seal, by key
+    std::map<std::uint64_t, std::uint64_t> ahead_; // when to decide, by key
     std::set<std::uint64_t> rounds_;               // that were asked for
 
     mutable std::mutex mutex_; // guards what follows
@@ -217,7 +218,7 @@ private:
     View view_;
     std::optional<Reason> reason_;
     std::optional<action::Shrunk> shrunk_;
-    std::map<std::uint64_t, std::string> seals_; // of this epoch
+    std::map<std::uint64_t, std::string> decisions_; // of this epoch
     std::uint64_t tickets_ = 0;
     std::map<std::uint64_t, std::vector<std::optional<WaitReport>>> asked_;
     ClockTable table_;

@@ -21,7 +21,7 @@ Reason silence(int accuser, int accused) {
 Member::Member(int rank, View founding, Rules rules)
     : rank_(rank), rules_(rules), view_(std::move(founding)), silent_(view_.members.ranks()),
       suspicions_(view_.members), agreement_(rank, view_, rules),
-      seals_(rank, view_.epoch, view_.members, rules) {}
+      decisions_(rank, view_.epoch, view_.members, rules) {}
 
 Actions Member::step(const Event &event) {
     Outbox out;
@@ -129,7 +129,7 @@ void Member::give_up(Outbox &out) {
 // `next` is decided, says `from`.
 void Member::succeed(int from, const View &next, Outbox &out) {
     if (rules_.forwards || from == rank_)
-        flood(from, next.epoch - 1, Decided{next}, out);
+        flood(from, next.epoch - 1, DecidedView{next}, out);
     const bool belongs = shrinking_ && next.members.has(rank_) && next.epoch == view_.epoch + 1;
     if (!belongs) {
         if (!reason_) {
@@ -173,7 +173,7 @@ void Member::handle(const event::Received &event, Outbox &out) {
     if (!in_force())
         return;
     const Message &message = event.message;
-    if (const auto *decided = std::get_if<Decided>(&message.body)) {
+    if (const auto *decided = std::get_if<DecidedView>(&message.body)) {
         if (decided->view.epoch > view_.epoch)
             succeed(event.from, decided->view, out);
     } else if (message.epoch != view_.epoch && rules_.fences) {
@@ -194,7 +194,7 @@ void Member::fence(int from, const Message &message, Outbox &out) {
     const bool asks = std::holds_alternative<Beat>(body) || std::holds_alternative<Prepare>(body) ||
                       std::holds_alternative<Propose>(body) || std::holds_alternative<Ask>(body);
     if (message.epoch < view_.epoch && asks)
-        out.send(from, view_.epoch - 1, Decided{view_});
+        out.send(from, view_.epoch - 1, DecidedView{view_});
     else if (message.epoch > view_.epoch)
         out.send(from, view_.epoch, Beat{}); // to be told what happened
 }
@@ -216,10 +216,10 @@ void Member::take(int from, const Message &message, Outbox &out) {
                 part_of_shrink(body);
             } else if constexpr (std::is_same_v<Kind, Ask>) {
                 if (!reason_)
-                    seals_.receive(from, body, out);
-            } else if constexpr (std::is_same_v<Kind, Seal>) {
+                    decisions_.receive(from, body, out);
+            } else if constexpr (std::is_same_v<Kind, DecidedValue>) {
                 if (!reason_)
-                    seals_.receive(body, out);
+                    decisions_.receive(body, out);
             }
         },
         message.body);
@@ -230,9 +230,9 @@ void Member::handle(const event::Restored &event, Outbox &out) {
     if (standing_ == Standing::excluded || to == rank_)
         return;
     if (view_.epoch != 0)
-        out.send(to, view_.epoch - 1, Decided{view_});
+        out.send(to, view_.epoch - 1, DecidedView{view_});
     if (!reason_ || !view_.members.has(to)) {
-        seals_.restored(to, out);
+        decisions_.restored(to, out);
         return;
     }
     out.send(to, view_.epoch, Revoke{*reason_});
@@ -242,13 +242,13 @@ void Member::handle(const event::Restored &event, Outbox &out) {
     agreement_.restored(to, out);
 }
 
-void Member::handle(const event::Seal &event, Outbox &out) {
+void Member::handle(const event::Decide &event, Outbox &out) {
     if (in_force() && !reason_)
-        seals_.ask(event.key, event.arbiter, event.value, out);
+        decisions_.ask(event.key, event.coordinator, event.value, out);
 }
 
 void Member::handle(const event::Forget &event, Outbox &) {
-    seals_.forget(event.from, event.below);
+    decisions_.forget(event.from, event.below);
 }
 
 } // namespace stretto::membership

@@ -43,9 +43,9 @@
 #include <variant>
 
 #include "membership/agreement.hpp"
+#include "membership/decision_log.hpp"
 #include "membership/outbox.hpp"
 #include "membership/rules.hpp"
-#include "membership/seals.hpp"
 #include "membership/suspicions.hpp"
 #include "membership/view.hpp"
 
@@ -76,13 +76,13 @@ struct Shrink {
 struct Restored {
     int rank = kNoRank;
 };
-struct Seal {
+struct Decide {
     std::uint64_t key = 0;
-    int arbiter = kNoRank; // the same for all who ask for this key
+    int coordinator = kNoRank; // the same for all who ask for this key
     std::string value;
 };
 
-// Nobody asks for sealed choices of these keys any more, the last one excluded.
+// Nobody asks for the decisions for these keys any more, the last one excluded.
 struct Forget {
     std::uint64_t from = 0, below = 0;
 };
@@ -90,7 +90,7 @@ struct Forget {
 } // namespace event
 
 using Event = std::variant<event::Received, event::Suspect, event::Fail, event::Shrink,
-                           event::Restored, event::Seal, event::Forget>;
+                           event::Restored, event::Decide, event::Forget>;
 
 class Member {
 public:
@@ -107,7 +107,7 @@ public:
     // Whom the caller of shrink waits for.
     RankSet awaited() const;
     bool suspects(int rank) const { return silent_.has(rank); }
-    bool knows_seal(std::uint64_t key) const { return seals_.knows(key); }
+    bool knows_decision(std::uint64_t key) const { return decisions_.knows(key); }
     // Who is not accused, or is but stays.
     const RankSet &left() const { return suspicions_.left(); }
 
@@ -121,7 +121,7 @@ private:
     void handle(const event::Fail &event, Outbox &out);
     void handle(const event::Shrink &event, Outbox &out);
     void handle(const event::Restored &event, Outbox &out);
-    void handle(const event::Seal &event, Outbox &out);
+    void handle(const event::Decide &event, Outbox &out);
     void handle(const event::Forget &event, Outbox &out);
 
     void take(int from, const Message &message, Outbox &out);
@@ -145,7 +145,7 @@ private:
     bool shrinking_ = false;
     Suspicions suspicions_;
     Agreement agreement_;
-    Seals seals_;
+    DecisionLog decisions_;
 };
 
 } // namespace stretto::membership

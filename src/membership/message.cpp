@@ -82,7 +82,7 @@ void fields(Codec &codec, Accept &body) {
 }
 
 template<class Codec>
-void fields(Codec &codec, Decided &body) {
+void fields(Codec &codec, DecidedView &body) {
     fields(codec, body.view);
     codec.successor(body.view);
 }
@@ -90,13 +90,13 @@ void fields(Codec &codec, Decided &body) {
 template<class Codec>
 void fields(Codec &codec, Ask &body) {
     codec.number(body.key);
-    codec.text(body.value, kMostSealBytes);
+    codec.text(body.value, kMostDecisionBytes);
 }
 
 template<class Codec>
-void fields(Codec &codec, Seal &body) {
+void fields(Codec &codec, DecidedValue &body) {
     codec.number(body.key);
-    codec.text(body.value, kMostSealBytes);
+    codec.text(body.value, kMostDecisionBytes);
 }
 
 template<class Codec>
@@ -163,8 +163,8 @@ std::size_t most_bytes(int ranks) {
     const std::size_t set = 8 * RankSet::word_count(ranks);
     const std::size_t promise = 8 + 8 + 1 + 8 + 12 + set;
     const std::size_t offsets = 8 + 8 * static_cast<std::size_t>(ranks);
-    const std::size_t here = 36 + 4 + kMostTextBytes, seal = 8 + 4 + kMostSealBytes;
-    return kHeaderBytes + std::max({promise, offsets, here, seal});
+    const std::size_t here = 36 + 4 + kMostTextBytes, decision = 8 + 4 + kMostDecisionBytes;
+    return kHeaderBytes + std::max({promise, offsets, here, decision});
 }
 
 std::vector<std::byte> write(const Message &message) {

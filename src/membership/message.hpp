@@ -22,7 +22,7 @@ namespace stretto::membership {
 
 inline constexpr std::size_t kMostTextBytes =
     1024; // of a reason, of what a rank does; longer is cut
-inline constexpr std::size_t kMostSealBytes = 1024; // bytes of a sealed value
+inline constexpr std::size_t kMostDecisionBytes = 1024; // bytes of a decided value
 
 // ---- the protocol of a communicator's life (member.hpp)
 
@@ -59,20 +59,20 @@ struct Accept {
     friend auto operator<=>(const Accept &, const Accept &) = default;
 };
 // The view that follows the message's epoch.  Flooded; also the answer to who has missed it.
-struct Decided {
+struct DecidedView {
     View view;
-    friend auto operator<=>(const Decided &, const Decided &) = default;
+    friend auto operator<=>(const DecidedView &, const DecidedView &) = default;
 };
-// A shared choice (seals.hpp).
+// A shared choice (decision_log.hpp).
 struct Ask {
     std::uint64_t key = 0;
     std::string value; // what the asker would choose
     friend auto operator<=>(const Ask &, const Ask &) = default;
 };
-struct Seal {
+struct DecidedValue {
     std::uint64_t key = 0;
     std::string value;
-    friend auto operator<=>(const Seal &, const Seal &) = default;
+    friend auto operator<=>(const DecidedValue &, const DecidedValue &) = default;
 };
 
 // ---- services of the agent (agent.hpp)
@@ -122,7 +122,7 @@ struct Bye {
     friend auto operator<=>(const Bye &, const Bye &) = default;
 };
 
-// What the sender expects of a shared choice to come, for its arbiter; lost if that is made by
+// What the sender expects of a shared choice to come, for its coordinator; lost if that is made by
 // then.
 struct Notice {
     std::uint64_t key = 0;
@@ -131,8 +131,8 @@ struct Notice {
 };
 
 // On the wire, a body's kind is its place in this list.
-using Body = std::variant<Beat, Revoke, Prepare, Promise, Refuse, Propose, Accept, Decided, Ask,
-                          Seal, Ping, Pong, Offset, Offsets, Where, Here, Bye, Notice>;
+using Body = std::variant<Beat, Revoke, Prepare, Promise, Refuse, Propose, Accept, DecidedView, Ask,
+                          DecidedValue, Ping, Pong, Offset, Offsets, Where, Here, Bye, Notice>;
 
 struct Message {
     std::uint32_t epoch = 0; // of the sender; Decided: the one that it ends

@@ -38,15 +38,15 @@ struct Shrunk {
     friend auto operator<=>(const Shrunk &, const Shrunk &) = default;
 };
 // To who asked for it.
-struct Sealed {
+struct ValueDecided {
     std::uint64_t key = 0;
     std::string value;
-    friend auto operator<=>(const Sealed &, const Sealed &) = default;
+    friend auto operator<=>(const ValueDecided &, const ValueDecided &) = default;
 };
 
 } // namespace action
 
-using Action = std::variant<action::Send, action::Revoked, action::Shrunk, action::Sealed>;
+using Action = std::variant<action::Send, action::Revoked, action::Shrunk, action::ValueDecided>;
 using Actions = std::vector<Action>;
 
 class Outbox {

@@ -17,7 +17,7 @@ struct Rules {
     bool forwards = true;       // who learns that an epoch ends tells all others ...
     bool forwards_first = true; // ... and only then its caller
     bool ends_calls = true;     // no call completes in a revoked epoch
-    bool seals_once = true;     // what is sealed stays as it is
+    bool decides_once = true;   // what is decided stays as it is
     bool gives_up = true;       // who cannot reach a quorum says so
     friend auto operator<=>(const Rules &, const Rules &) = default;
 };

@@ -60,7 +60,7 @@ void Agent::serve(int from, const Message &message) {
 }
 
 void Agent::notice(int from, const Notice &notice) {
-    if (hooks_.noticed && !member_.knows_seal(notice.key))
+    if (hooks_.noticed && !member_.knows_decision(notice.key))
         hooks_.noticed(from, notice.key, notice.value);
 }
 

@@ -29,7 +29,7 @@ void AgentDecisions::add_to(membership::Hooks &hooks) {
     hooks.choose = [this](std::uint64_t key, int from, const std::string &) {
         return choose(key, from);
     };
-    hooks.sealed = [this](std::uint64_t key, const std::string &value) { follow(key, value); };
+    hooks.decided = [this](std::uint64_t key, const std::string &value) { follow(key, value); };
 }
 
 void AgentDecisions::decide_by(std::uint64_t key, Decision decision) {
@@ -46,8 +46,8 @@ void AgentDecisions::decide_before(std::uint64_t key, std::uint64_t time) {
     constexpr std::uint64_t kSpreadNs = 5'000'000; // until all have it, on busy machines
     const std::uint64_t now = now_ns(), left = time > now ? time - now : 0;
     // What is told meanwhile counts: half of what is left is for that at least.
-    agent_->seal_ahead(key, now + left -
-                                std::min(left / 2, 2 * (decided_in_ + followed_in_) + kSpreadNs));
+    agent_->decide_at(key, now + left -
+                               std::min(left / 2, 2 * (decided_in_ + followed_in_) + kSpreadNs));
 }
 
 // The agent's thread.  A rank that is asked before it has left the call before knows nothing: then
@@ -105,7 +105,7 @@ void AgentDecisions::compute(std::uint64_t key, std::uint64_t start, const Work 
         computed_.insert_or_assign(key, std::move(value));
     }
     decided_in_ = longest(decided_in_, now_ns() - start);
-    agent_->seal_ahead(key, now_ns());
+    agent_->decide_at(key, now_ns());
 }
 
 // The agent's thread has a value.
@@ -127,7 +127,7 @@ void AgentDecisions::follow(std::uint64_t key, const std::string &value) {
 }
 
 void AgentDecisions::forget(std::uint64_t from, std::uint64_t below) {
-    agent_->forget_seals(from, below);
+    agent_->forget_decisions(from, below);
     const std::lock_guard lock(mutex_);
     const auto erase = [&](auto &all) { all.erase(all.lower_bound(from), all.lower_bound(below)); };
     erase(decisions_);

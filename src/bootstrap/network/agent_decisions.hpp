@@ -50,7 +50,7 @@ public:
     void when_decided(std::uint64_t key, Consequence consequence) override;
     std::string decided(std::uint64_t key, int coordinator,
                         const std::function<void()> &meanwhile) override {
-        return agent_->seal(key, coordinator, "", meanwhile);
+        return agent_->decide(key, coordinator, "", meanwhile);
     }
     void forget(std::uint64_t from, std::uint64_t below) override;
     void soon(std::function<void()> job) override { background_.submit(std::move(job)); }

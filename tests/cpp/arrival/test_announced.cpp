@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an coordinator seals for ranks that come at other times than usual, and what all make of it.
+// What a coordinator decides for ranks that come at other times than usual, and what all make of
+// it.
 #include "doctest.h"
 
 #include <cstdint>
@@ -41,7 +42,7 @@ Forecast at_once(int ranks) {
 
 } // namespace
 
-TEST_CASE("what is sealed is read as it was meant") {
+TEST_CASE("what is decided is read as it was meant") {
     for (const AnnouncedDecision &each :
          {AnnouncedDecision{"", {}}, AnnouncedDecision{"ring", {{3, -7}}},
           AnnouncedDecision{"late_rooted(blocks=7, chain=2)", {{0, 1}, {70000, INT64_MAX}}}}) {
@@ -278,7 +279,7 @@ TEST_CASE("neither its first call nor one that was disturbed says what an algori
     CHECK(forecast.feedback->all(forecast.situation).factor("ring") == doctest::Approx(1.25));
 }
 
-TEST_CASE("what is sealed fits, however many deviate; and forced algorithms are made for it") {
+TEST_CASE("what is decided fits, however many deviate; and forced algorithms are made for it") {
     Forecast forecast = at_once(128);
     forecast.synchronous = "pre_reduced_ring";
     forecast.forced = true;

@@ -43,7 +43,7 @@ Outcomes Checker::play(const Local &before, const Event &event) {
     Local after = before;
     const auto *received = std::get_if<event::Received>(&event);
     if (received != nullptr && !world_.wild_links &&
-        !std::holds_alternative<Decided>(received->message.body) &&
+        !std::holds_alternative<DecidedView>(received->message.body) &&
         received->message.epoch > before.member.view().epoch)
         breaks("a member hears of an epoch before it hears from it");
     RankSet told(ranks_); // of the revocation, in this step
@@ -78,14 +78,14 @@ Outcomes Checker::play(const Local &before, const Event &event) {
                 after.answer = shrunk->outcome;
                 result.effects.push_back({Effect::ended});
             }
-        } else if (const auto *sealed = std::get_if<action::Sealed>(&each)) {
+        } else if (const auto *decided = std::get_if<action::ValueDecided>(&each)) {
             result.effects.push_back(
-                {Effect::sealed, 0, static_cast<std::uint32_t>(sealed->value[0])});
+                {Effect::decided, 0, static_cast<std::uint32_t>(decided->value[0])});
         }
     }
     if (std::holds_alternative<event::Shrink>(event) && after.member.revoked())
         after.called = true;
-    if (std::holds_alternative<event::Seal>(event))
+    if (std::holds_alternative<event::Decide>(event))
         ++after.questions;
     result.local = locals_.of(after);
     return result;
@@ -250,11 +250,11 @@ const char *Checker::apply(State &state, int rank, const Outcomes &result, bool 
             break;
         case Effect::succeeded: succeeded = true; break;
         case Effect::ended: break;
-        case Effect::sealed:
-            std::uint8_t &seal = state.seal[epoch];
-            if (seal != 0 && seal != effect.number + 1)
-                return "a choice is sealed once";
-            seal = static_cast<std::uint8_t>(effect.number + 1);
+        case Effect::decided:
+            std::uint8_t &decision = state.decision[epoch];
+            if (decision != 0 && decision != effect.number + 1)
+                return "a choice is decided once";
+            decision = static_cast<std::uint8_t>(effect.number + 1);
             break;
         }
     }
@@ -327,8 +327,8 @@ const char *Checker::take(State &state, Step step) {
     case Step::ask:
         return apply(state, a,
                      outcomes(state.local[at(a)], code(Step::ask, 0),
-                              event::Seal{kKey, local(state, a).member.view().members.lowest(),
-                                          std::string(1, static_cast<char>(a + 1))}),
+                              event::Decide{kKey, local(state, a).member.view().members.lowest(),
+                                            std::string(1, static_cast<char>(a + 1))}),
                      false);
     }
     return nullptr;
@@ -363,7 +363,7 @@ std::string Checker::describe(const State &state, Step step) const {
     constexpr const char *names[] = {"gets",      "gets no more", "dies",  "suspects", "fails",
                                      "completes", "shrinks",      "loses", "beats",    "asks"};
     constexpr const char *kinds[] = {"beat",    "revoke", "prepare", "promise", "refuse",
-                                     "propose", "accept", "decided", "ask",     "seal"};
+                                     "propose", "accept", "decided", "ask",     "decision"};
     const std::string a = std::to_string(step.a), b = std::to_string(step.b);
     const char *name = names[step.kind];
     if (step.kind == Step::deliver) {
@@ -373,7 +373,7 @@ std::string Checker::describe(const State &state, Step step) const {
         if (const auto *revoke = std::get_if<Revoke>(&message.body))
             text += ": " + std::to_string(revoke->reason.origin) + " accuses " +
                     std::to_string(revoke->reason.culprit);
-        if (const auto *decided = std::get_if<Decided>(&message.body))
+        if (const auto *decided = std::get_if<DecidedView>(&message.body))
             text += ": " + to_text(decided->view.members);
         if (const auto *propose = std::get_if<Propose>(&message.body))
             text += ": " + to_text(propose->vote.view.members);

@@ -66,9 +66,9 @@ struct Local {
 };
 
 struct Effect {
-    enum Kind : std::uint8_t { send, told, succeeded, ended, sealed } kind;
+    enum Kind : std::uint8_t { send, told, succeeded, ended, decided } kind;
     std::uint32_t to = 0;     // send: the rank
-    std::uint32_t number = 0; // of the message, the view or the sealed value
+    std::uint32_t number = 0; // of the message, the view or the decided value
 };
 
 struct Outcomes {
@@ -101,7 +101,7 @@ struct State {
     std::array<std::uint32_t, kMostRanks> local{};
     std::array<std::uint32_t, kMostRanks * kMostRanks> channel{}; // numbers of queues; 0: empty
     std::array<std::uint32_t, kMostEpochs> view{};                // by epoch: its number + 1
-    std::array<std::uint8_t, kMostEpochs> seal{};                 // by epoch: its value + 1
+    std::array<std::uint8_t, kMostEpochs> decision{};             // by epoch: its value + 1
     std::uint16_t raised = 0; // bit e: epoch e was revoked for a reason
     std::uint8_t deaths = 0, mistakes = 0, failures = 0, losses = 0, beats = 0;
     bool over = false; // the history has got as far as it may
@@ -186,7 +186,7 @@ public:
                     add(state.channel[channel(from, to)]);
         for (int epoch = 1; epoch < kMostEpochs; ++epoch)
             add(state.view[at(epoch)]);
-        for (const std::uint8_t each : state.seal)
+        for (const std::uint8_t each : state.decision)
             add(each);
         add(state.raised | static_cast<std::uint64_t>(state.deaths) << 16 |
             static_cast<std::uint64_t>(state.mistakes) << 24 |

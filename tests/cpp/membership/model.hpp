@@ -31,7 +31,7 @@ struct World {
     int losses = 0;    // of all that is on its way from one rank to another; the link comes back
     int beats = 0;     // heartbeats, which ask those who are behind
     int calls = 0;     // that each member can complete in an epoch
-    int questions = 0; // that each member may ask: sealed choices
+    int questions = 0; // that each member may ask: decided choices
     // Links may deliver in any order, and late or never: then only what holds without any
     // assumption about links is checked, not that anybody gets an answer.
     bool wild_links = false;

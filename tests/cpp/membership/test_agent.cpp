@@ -229,7 +229,7 @@ TEST_CASE("an agent whose thread cannot go on fails its callers, who do not wait
                 throw std::bad_alloc();
             };
     });
-    CHECK_THROWS_AS(job[0].seal(1, 0, "x"), Error);
+    CHECK_THROWS_AS(job[0].decide(1, 0, "x"), Error);
     CHECK(job[0].revoked());
     CHECK(contains(job[0].reason()->text, "rank 0 has lost its control agent"));
     CHECK(job[0].shrink(0).outcome == Outcome::no_majority);
@@ -237,7 +237,8 @@ TEST_CASE("an agent whose thread cannot go on fails its callers, who do not wait
     job.await_revoked(without(2, {0}));
 }
 
-TEST_CASE("an arbiter chooses unasked when it is time, once, and what it says is there for all") {
+TEST_CASE(
+    "a coordinator chooses unasked when it is time, once, and what it says is there for all") {
     std::atomic<int> chosen{0};
     Job job(3, kPatient, 1, [&](AgentOptions &options, Hooks &hooks) {
         if (options.rank == 1)
@@ -247,21 +248,21 @@ TEST_CASE("an arbiter chooses unasked when it is time, once, and what it says is
             };
     });
     constexpr std::uint64_t kHour = 3'600'000'000'000;
-    job[1].seal_ahead(7, now_ns() + kHour);
-    job[1].seal_ahead(8, now_ns() + kHour);
+    job[1].decide_at(7, now_ns() + kHour);
+    job[1].decide_at(8, now_ns() + kHour);
     rest(20);
     CHECK(chosen == 0);
     // Who asks need not wait for that.
-    CHECK(job[2].seal(7, 1, "") == "of 7");
+    CHECK(job[2].decide(7, 1, "") == "of 7");
     CHECK(chosen == 1);
-    job[1].seal_ahead(8, now_ns()); // the last word counts
+    job[1].decide_at(8, now_ns()); // the last word counts
     await([&] { return chosen == 2; });
     for (const int rank : {0, 1, 2})
-        CHECK(job[rank].seal(8, 1, "") == "of 8");
-    job[1].seal_ahead(8, now_ns()); // it is sealed
-    job[1].seal_ahead(9, now_ns() + kHour);
-    job[1].forget_seals(9, 10);
-    CHECK(job[0].seal(9, 1, "") == "of 9");
+        CHECK(job[rank].decide(8, 1, "") == "of 8");
+    job[1].decide_at(8, now_ns()); // it is decided
+    job[1].decide_at(9, now_ns() + kHour);
+    job[1].forget_decisions(9, 10);
+    CHECK(job[0].decide(9, 1, "") == "of 9");
     CHECK(chosen == 3);
 }
 
@@ -281,7 +282,7 @@ TEST_CASE("an agent comes round when it was asked to") {
     await([&] { return last >= again; });
 }
 
-TEST_CASE("an arbiter that cannot answer yet is asked again, by the next or when it is time") {
+TEST_CASE("a coordinator that cannot answer yet is asked again, by the next or when it is time") {
     std::atomic<int> asked{0};
     std::atomic<bool> timely{false};
     constexpr std::uint64_t kHour = 3'600'000'000'000;
@@ -304,13 +305,13 @@ TEST_CASE("an arbiter that cannot answer yet is asked again, by the next or when
             threads.emplace_back([&, rank] {
                 std::atomic<int> meanwhile{0};
                 values[static_cast<std::size_t>(rank)] =
-                    job[rank].seal(key, 1, "", [&] { ++meanwhile; });
+                    job[rank].decide(key, 1, "", [&] { ++meanwhile; });
                 if (key == 8)
                     CHECK(meanwhile > 0);
             });
-        if (key == 7) { // the arbiter and the others wait for the one who knows
+        if (key == 7) { // the coordinator and the others wait for the one who knows
             await([&] { return asked == 3; });
-            values[3] = job[3].seal(key, 1, "");
+            values[3] = job[3].decide(key, 1, "");
         }
         for (std::thread &thread : threads)
             thread.join();
@@ -323,7 +324,7 @@ TEST_CASE("an arbiter that cannot answer yet is asked again, by the next or when
     two.insert(2);
     CHECK(all(8, two)[2] == "asked by -1");
     CHECK(timely);
-    CHECK(job[1].seal(8, 1, "") == "asked by -1"); // it is there
+    CHECK(job[1].decide(8, 1, "") == "asked by -1"); // it is there
 }
 
 TEST_CASE("whatever happens, whoever lives gets an answer, and nobody another view") {

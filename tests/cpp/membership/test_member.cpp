@@ -39,7 +39,7 @@ TEST_CASE("a frozen member that thaws learns that it is excluded, from whomever 
     Member other = member(1, 3);
     other.step(event::Suspect{2, "silent"});
     other.step(event::Shrink{5});
-    other.step(event::Received{0, {0, Decided{{1, ranks_of(3, {0, 1}), 5}}}});
+    other.step(event::Received{0, {0, DecidedView{{1, ranks_of(3, {0, 1}), 5}}}});
     CHECK(other.view().epoch == 1);
 
     const Actions answer = other.step(event::Received{2, {0, Beat{}}});
@@ -88,7 +88,7 @@ TEST_CASE("messages of strangers to a view are not taken") {
     Member one = member(0, 4);
     one.step(event::Suspect{3, "silent"});
     one.step(event::Shrink{0});
-    one.step(event::Received{1, {0, Decided{{1, ranks_of(4, {0, 1, 2}), 0}}}});
+    one.step(event::Received{1, {0, DecidedView{{1, ranks_of(4, {0, 1, 2}), 0}}}});
     REQUIRE(one.view().epoch == 1);
     CHECK(one.step(event::Received{3, {1, Revoke{{Status::peer, 3, 0, ""}}}}).empty());
     CHECK(one.may_complete());
@@ -119,17 +119,17 @@ TEST_CASE("a member alone goes on alone") {
     CHECK(one.may_complete());
 }
 
-TEST_CASE("sealed choices are forgotten only by request, and end with the epoch") {
-    Member arbiter = member(0, 2);
-    const auto sealed = [](const Actions &actions) {
-        return first<action::Sealed>(actions) ? first<action::Sealed>(actions)->value
-                                              : std::string("nothing");
+TEST_CASE("decided choices are forgotten only by request, and end with the epoch") {
+    Member coordinator = member(0, 2);
+    const auto decided = [](const Actions &actions) {
+        return first<action::ValueDecided>(actions) ? first<action::ValueDecided>(actions)->value
+                                                    : std::string("nothing");
     };
-    CHECK(sealed(arbiter.step(event::Seal{4, 0, "a"})) == "a");
-    CHECK(sealed(arbiter.step(event::Seal{4, 0, "b"})) == "a");
-    arbiter.step(event::Forget{0, 5});
-    CHECK(sealed(arbiter.step(event::Seal{4, 0, "c"})) == "c");
-    arbiter.step(event::Fail{0, Status::timeout, "late"});
-    CHECK(arbiter.step(event::Seal{4, 0, "d"}).empty());
-    CHECK(arbiter.step(event::Received{1, {0, Ask{4, "e"}}}).empty());
+    CHECK(decided(coordinator.step(event::Decide{4, 0, "a"})) == "a");
+    CHECK(decided(coordinator.step(event::Decide{4, 0, "b"})) == "a");
+    coordinator.step(event::Forget{0, 5});
+    CHECK(decided(coordinator.step(event::Decide{4, 0, "c"})) == "c");
+    coordinator.step(event::Fail{0, Status::timeout, "late"});
+    CHECK(coordinator.step(event::Decide{4, 0, "d"}).empty());
+    CHECK(coordinator.step(event::Received{1, {0, Ask{4, "e"}}}).empty());
 }

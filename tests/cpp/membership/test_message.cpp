@@ -32,9 +32,9 @@ std::vector<Message> messages() {
         {4, Refuse{high}},
         {4, Propose{{high, view(5)}}},
         {4, Accept{high}},
-        {4, Decided{view(5)}},
+        {4, DecidedView{view(5)}},
         {4, Ask{7, "mine"}},
-        {4, Seal{7, std::string(kMostSealBytes, 's')}},
+        {4, DecidedValue{7, std::string(kMostDecisionBytes, 's')}},
         {4, Ping{1}},
         {4, Pong{1, 2, 3}},
         {4, Offset{-5, 6}},
@@ -92,9 +92,9 @@ TEST_CASE("what makes no sense is refused, each with its reason") {
     CHECK(refusal(Prepare{{kMostRounds + 1, 0}}) == "a ballot of a round that nobody gets to");
     CHECK(refusal(Prepare{{0, 0}}) == "a ballot without owner or round");
     CHECK(refusal(Propose{{ballot, view(4)}}) == "a view of another epoch");
-    CHECK(refusal(Decided{view(6)}) == "a view of another epoch");
-    CHECK(refusal(Decided{{5, none, 0}}) == "a view without members");
-    CHECK(refusal(Decided{{5, RankSet::of_words(kRanks, {1, 1U << 6}), 0}}) ==
+    CHECK(refusal(DecidedView{view(6)}) == "a view of another epoch");
+    CHECK(refusal(DecidedView{{5, none, 0}}) == "a view without members");
+    CHECK(refusal(DecidedView{{5, RankSet::of_words(kRanks, {1, 1U << 6}), 0}}) ==
           "a rank that does not exist");
     CHECK(refusal(Promise{ballot, 0, Vote{{2, 0}, view(5)}}) == "a vote of a later ballot");
     CHECK(refusal(Revoke{{Status::ok, 0, 0, ""}}) == "a status that is no error");

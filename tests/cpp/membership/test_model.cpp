@@ -171,8 +171,8 @@ TEST_CASE("each rule is needed, and the checker finds out what breaks without it
          {.ranks = 3, .deaths = 1, .rules = {.forwards_first = false}}},
         {"nobody completes a call once it was told that the epoch has ended",
          {.ranks = 3, .deaths = 1, .calls = 1, .rules = {.ends_calls = false}}},
-        {"a choice is sealed once",
-         {.ranks = 3, .deaths = 0, .questions = 1, .rules = {.seals_once = false}}},
+        {"a choice is decided once",
+         {.ranks = 3, .deaths = 0, .questions = 1, .rules = {.decides_once = false}}},
         {"who has called shrink gets an answer",
          {.ranks = 3, .deaths = 2, .rules = {.gives_up = false}}},
     };
