@@ -9,7 +9,7 @@
 
 #include "base/process.hpp"
 #include "base/spelling.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/local/packets.hpp"
 #include "bootstrap/local/wire.hpp"
 #include "bootstrap/network/host_meeting.hpp"
@@ -51,29 +51,29 @@ void hear(Segment &segment, int rank, int fd) {
 
 // The founder: whoever has not joined is heard.  The others: the founder stays until all have
 // joined, so if it is gone and somebody is missing, it has died.
-void listen_to_all(const Identity &me, const Meeting &meeting, int awaited) {
-    Segment &segment = *meeting.segment;
+void listen_to_all(const Identity &me, const LocalSegment &local, int awaited) {
+    Segment &segment = *local.segment;
     for (int rank = 0; rank < me.size; ++rank) {
-        const Descriptor &socket = meeting.sockets[static_cast<std::size_t>(rank)];
-        const int missing_rank = me.rank == meeting.founder ? rank : awaited;
+        const Descriptor &socket = local.sockets[static_cast<std::size_t>(rank)];
+        const int missing_rank = me.rank == local.founder ? rank : awaited;
         if (!socket.open() || joined(segment, missing_rank) || !readable(socket.get(), 0))
             continue;
-        if (me.rank == meeting.founder)
+        if (me.rank == local.founder)
             hear(segment, rank, socket.get());
         else if (!joined(segment, awaited))
             segment.fail(Status::peer,
-                         rank_here(meeting.founder) + " died while the job was starting");
+                         rank_here(local.founder) + " died while the job was starting");
     }
 }
 
 // Returns when all have joined.
-void complete(const Identity &me, const Meeting &meeting, Patience &patience) {
-    Segment &segment = *meeting.segment;
+void complete(const Identity &me, const LocalSegment &local, Patience &patience) {
+    Segment &segment = *local.segment;
     for (int rank = 0; rank < me.size; ++rank)
         while (segment.here(rank) && !joined(segment, rank)) {
             if (segment.failed())
                 throw segment.failure();
-            listen_to_all(me, meeting, rank);
+            listen_to_all(me, local, rank);
             if (patience.ended_for_reports())
                 segment.fail(Status::timeout, rank_here(rank) +
                                                   " has come, and has not joined the job within " +
@@ -89,18 +89,18 @@ void complete(const Identity &me, const Meeting &meeting, Patience &patience) {
 }
 
 // This rank has what it needs: says so, and waits for the others.
-void enter(const Identity &me, const Meeting &meeting, Patience &patience) {
-    Segment &segment = *meeting.segment;
+void enter(const Identity &me, const LocalSegment &local, Patience &patience) {
+    Segment &segment = *local.segment;
     if (!transport::register_for_barrier())
         segment.header().signals.fences.store(1, std::memory_order_seq_cst);
     segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
-    complete(me, meeting, patience);
+    complete(me, local, patience);
 }
 
-Meeting meet(const Identity &me, const ParentContext *origin, const std::string &name,
-             Patience &patience) {
-    return me.rank == founder(origin) ? found(me, origin, name, patience)
-                                      : follow(me, origin, name, patience);
+LocalSegment meet(const Identity &me, const ParentContext *origin, const std::string &name,
+                  Patience &patience) {
+    return me.rank == founder(origin) ? create_segment(me, origin, name, patience)
+                                      : join_segment(me, origin, name, patience);
 }
 
 // From now on the communicator hears of the ends of ranks of the job.
@@ -114,13 +114,13 @@ Joined join_here(const Identity &me, const ParentContext *origin, const std::str
     transport::RankNames names(origin == nullptr ? std::vector<int>() : origin->in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
     Patience patience(origin);
-    const Meeting meeting = meet(me, origin, name, patience);
-    Segment &segment = *meeting.segment;
+    const LocalSegment local = meet(me, origin, name, patience);
+    Segment &segment = *local.segment;
     segment.set_names(std::move(names));
     try {
         segment.hold_life(me.rank);
-        enter(me, meeting, patience);
-        Joined joined{meeting.segment, nullptr, origin == nullptr ? JobContext() : origin->reach};
+        enter(me, local, patience);
+        Joined joined{local.segment, nullptr, origin == nullptr ? JobContext() : origin->reach};
         joined.deadline = patience.deadline();
         watch(joined, me.rank,
               origin == nullptr ? RegisteredCommunicator::Kind::job : origin->kind);
@@ -149,8 +149,8 @@ Joined join_hosts(const Identity &me) {
     Patience patience(nullptr);
     HostMeeting hosts(me, instance(me), patience);
     const ParentContext origin{"", 0, {}, [&hosts] { hosts.watch(); }};
-    Segment &segment = *hosts.meeting().segment;
-    Joined joined{hosts.meeting().segment, nullptr};
+    Segment &segment = *hosts.local().segment;
+    Joined joined{hosts.local().segment, nullptr};
     joined.deadline = patience.deadline();
     try {
         segment.hold_life(me.rank);
@@ -159,7 +159,7 @@ Joined join_hosts(const Identity &me) {
             joined.linked_peers = remote_carrier(segment, me.rank, *mesh.data);
         joined.reach = hosts.reach();
         patience.watch_by(origin);
-        enter(me, hosts.meeting(), patience);
+        enter(me, hosts.local(), patience);
         hosts.complete();
         if (joined.linked_peers != nullptr) {
             joined.reach.watch =
@@ -185,14 +185,14 @@ Joined join_across(const Identity &me, const ParentContext &origin) {
     Patience patience(&origin);
     Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), Kinds::data,
                             origin.watch, patience);
-    const Meeting meeting = meet(me, &origin, origin.place, patience);
-    Segment &segment = *meeting.segment;
+    const LocalSegment local = meet(me, &origin, origin.place, patience);
+    Segment &segment = *local.segment;
     segment.set_names(std::move(names));
-    Joined joined{meeting.segment, nullptr, origin.reach};
+    Joined joined{local.segment, nullptr, origin.reach};
     try {
         segment.hold_life(me.rank);
         joined.linked_peers = remote_carrier(segment, me.rank, *mesh.data);
-        enter(me, meeting, patience);
+        enter(me, local, patience);
         watch(joined, me.rank, origin.kind);
         return joined;
     } catch (...) {

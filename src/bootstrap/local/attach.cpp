@@ -9,7 +9,7 @@
 
 #include "base/interrupted.hpp"
 #include "bootstrap/cores.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/local/packets.hpp"
 #include "bootstrap/local/wire.hpp"
 
@@ -105,13 +105,13 @@ std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const I
     }
 }
 
-Meeting follow(const Identity &me, const ParentContext *origin, const std::string &name,
-               Patience &patience) {
-    const int founding_rank = founder(origin);
-    const std::string who = "rank " + std::to_string(founding_rank);
-    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)),
-                    founding_rank};
-    Descriptor &socket = meeting.sockets[static_cast<std::size_t>(founding_rank)];
+LocalSegment join_segment(const Identity &me, const ParentContext *origin, const std::string &name,
+                          Patience &patience) {
+    const int founder_rank = founder(origin);
+    const std::string who = "rank " + std::to_string(founder_rank);
+    LocalSegment local{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)),
+                       founder_rank};
+    Descriptor &socket = local.sockets[static_cast<std::size_t>(founder_rank)];
     try {
         const auto hello = write(Hello{me.rank, me.size, affinity()});
         std::optional<Handed> handed;
@@ -127,7 +127,7 @@ Meeting follow(const Identity &me, const ParentContext *origin, const std::strin
             if (!handed)
                 usleep(1000); // whoever was there has gone: not the founder, or before it was one
         }
-        meeting.segment =
+        local.segment =
             Segment::attach(std::move(handed->segment), std::move(handed->heap),
                             origin == nullptr ? transport::Placement() : origin->placement());
     } catch (const Error &error) {
@@ -139,7 +139,7 @@ Meeting follow(const Identity &me, const ParentContext *origin, const std::strin
             send_answer(socket.get(), Status::memory, "no memory to join the job");
         throw;
     }
-    return meeting;
+    return local;
 }
 
 } // namespace stretto::bootstrap

@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/interrupted.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/local/packets.hpp"
 
 namespace stretto::bootstrap {

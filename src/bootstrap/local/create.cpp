@@ -10,7 +10,7 @@
 #include "base/interrupted.hpp"
 #include "bootstrap/cores.hpp"
 #include "bootstrap/local/callers.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/local/packets.hpp"
 #include "bootstrap/local/wire.hpp"
 #include "bootstrap/shape.hpp"
@@ -178,9 +178,10 @@ std::string listed(const std::vector<int> &ranks) {
                                      : names;
 }
 
-Meeting found(const Identity &me, const ParentContext *origin, const std::string &name,
-              Patience &patience) {
-    Meeting meeting{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), me.rank};
+LocalSegment create_segment(const Identity &me, const ParentContext *origin,
+                            const std::string &name, Patience &patience) {
+    LocalSegment local{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)),
+                       me.rank};
     Descriptor listener;
     Callers callers(listener, me.rank, std::max(kHelloBytes, kAnswerBytes));
     bool own = false; // the failure is of this process's environment
@@ -191,9 +192,9 @@ Meeting found(const Identity &me, const ParentContext *origin, const std::string
         int absent = 0; // counted without memory, of which there may be none
         for (int rank = 0; rank < me.size; ++rank)
             if (is_follower(rank, me, origin) &&
-                !meeting.sockets[static_cast<std::size_t>(rank)].open())
+                !local.sockets[static_cast<std::size_t>(rank)].open())
                 ++absent;
-        for (Descriptor &peer : meeting.sockets) {
+        for (Descriptor &peer : local.sockets) {
             if (peer.open())
                 send_answer(peer.get(), status, why);
             peer = Descriptor();
@@ -210,27 +211,27 @@ Meeting found(const Identity &me, const ParentContext *origin, const std::string
     try {
         std::vector<CoreSet> cores(static_cast<std::size_t>(me.size));
         cores[static_cast<std::size_t>(me.rank)] = affinity();
-        if (!missing(me, origin, meeting.sockets).empty()) {
+        if (!missing(me, origin, local.sockets).empty()) {
             listener = listen_for_others(me, name);
             own = true;
             if (origin == nullptr)
                 check_environment(me);
             own = false;
-            gather(me, origin, callers, meeting.sockets, cores, patience);
+            gather(me, origin, callers, local.sockets, cores, patience);
             listener = Descriptor(); // who calls from now on is of another job of this name
         }
         CoreSet all;
         for (const CoreSet &each : cores)
             all.add(each);
-        meeting.segment = Segment::create(origin != nullptr && !origin->placement().one_host()
-                                              ? origin->shape
-                                              : shape_for(me.size, cores_worth(all), origin));
-        note_caches(*meeting.segment, cores, all);
-        const int descriptors[] = {meeting.segment->fd(), meeting.segment->heap_fd()};
-        for (const Descriptor &peer : meeting.sockets)
+        local.segment = Segment::create(origin != nullptr && !origin->placement().one_host()
+                                            ? origin->shape
+                                            : shape_for(me.size, cores_worth(all), origin));
+        note_caches(*local.segment, cores, all);
+        const int descriptors[] = {local.segment->fd(), local.segment->heap_fd()};
+        for (const Descriptor &peer : local.sockets)
             if (peer.open())
                 send_answer(peer.get(), Status::ok, "", descriptors);
-        return meeting;
+        return local;
     } catch (const Error &error) {
         refuse_all(error.status(), error.what());
         throw;

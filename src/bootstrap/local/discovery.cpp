@@ -93,15 +93,15 @@ AddressTable read_table(int file, int ranks) {
 
 } // namespace
 
-void HostMeeting::find_neighbours(int instance) {
+void HostMeeting::discover_local_ranks(int instance) {
     // Jobs without a name, started by hand, are told apart by where they meet.
     const std::string name = me_.job + "-" + std::to_string(instance) + " at " + me_.address +
                              " of host " + host_named(me_.rank) + " " + me_.launch;
     for (;;) {
         Place place = find_place(me_, name, patience_);
         if (place.listener.open())
-            return speak(std::move(place.listener));
-        if (follow(std::move(place.socket)))
+            return lead(std::move(place.listener));
+        if (follow_leader(std::move(place.socket)))
             return;
         usleep(1000);
     }
@@ -139,18 +139,18 @@ void HostMeeting::hand_out_table() {
         done += static_cast<std::size_t>(put);
     }
     const int descriptor = file.get();
-    for (const Descriptor &peer : meeting_.sockets)
+    for (const Descriptor &peer : local_.sockets)
         if (peer.open())
             send_answer(peer.get(), Status::ok, "table", {&descriptor, 1});
 }
 
 // This rank names the others of its host to rank 0, makes the segment and hands it out.
-void HostMeeting::speak(Descriptor listener) {
-    meeting_.founder = me_.rank;
+void HostMeeting::lead(Descriptor listener) {
+    local_.founder = me_.rank;
     Callers callers(listener, me_.rank, std::max(kMostRankRecordBytes, kAnswerBytes));
-    const auto tell_neighbours = [&](Status status, std::string_view why,
-                                     std::span<const int> descriptors = {}) {
-        for (const Descriptor &peer : meeting_.sockets)
+    const auto tell_local_ranks = [&](Status status, std::string_view why,
+                                      std::span<const int> descriptors = {}) {
+        for (const Descriptor &peer : local_.sockets)
             if (peer.open())
                 send_answer(peer.get(), status, why, descriptors);
     };
@@ -168,16 +168,16 @@ void HostMeeting::speak(Descriptor listener) {
             callers.hear(kPollMs, [this](Descriptor caller, auto greeting) {
                 admit(std::move(caller), greeting);
             });
-            if (const int rank = heard_from(meeting_.sockets); rank >= 0)
-                throw refusal_of(rank, meeting_.sockets[static_cast<std::size_t>(rank)].get());
+            if (const int rank = heard_from(local_.sockets); rank >= 0)
+                throw refusal_of(rank, local_.sockets[static_cast<std::size_t>(rank)].get());
         }
         take_table(*leader_->table());
-        meeting_.segment = Segment::create(shape_of(table_, placement_));
-        const int descriptors[] = {meeting_.segment->fd(), meeting_.segment->heap_fd()};
-        tell_neighbours(Status::ok, std::to_string(me_.rank), descriptors);
+        local_.segment = Segment::create(shape_of(table_, placement_));
+        const int descriptors[] = {local_.segment->fd(), local_.segment->heap_fd()};
+        tell_local_ranks(Status::ok, std::to_string(me_.rank), descriptors);
         hand_out_table();
     } catch (const Error &error) {
-        tell_neighbours(error.status(), error.what());
+        tell_local_ranks(error.status(), error.what());
         callers.answer(error.status(), error.what(), 0, me_.size);
         throw;
     }
@@ -199,18 +199,18 @@ void HostMeeting::admit(Descriptor caller, std::span<const std::byte> greeting) 
                " ranks, rank " + std::to_string(me_.rank) + " says " + std::to_string(me_.size) +
                "; start all ranks of the job alike");
     if (record->rank < 0 || record->rank >= me_.size || record->rank == me_.rank ||
-        meeting_.sockets[static_cast<std::size_t>(record->rank)].open())
+        local_.sockets[static_cast<std::size_t>(record->rank)].open())
         refuse("two processes say that they are " + who + ", of " + me_.words() +
                "; give every job an address of its own (" + me_.address_from + ")");
     cores_.add(record->cores);
     record->cores_here = cores_worth(cores_);
     leader_->name(*record);
     send_answer(caller.get(), Status::ok, kWelcome);
-    meeting_.sockets[static_cast<std::size_t>(record->rank)] = std::move(caller);
+    local_.sockets[static_cast<std::size_t>(record->rank)] = std::move(caller);
 }
 
 // Another rank speaks for this host.  False: it has gone before it has let this rank in.
-bool HostMeeting::follow(Descriptor socket) {
+bool HostMeeting::follow_leader(Descriptor socket) {
     try {
         const std::string speaker = "the rank that speaks for " + net::host_name();
         if (open_.tcp == nullptr)
@@ -223,7 +223,7 @@ bool HostMeeting::follow(Descriptor socket) {
         send_answer(socket.get(), error.status(), error.what());
         throw;
     }
-    meeting_.sockets[static_cast<std::size_t>(meeting_.founder)] = std::move(socket);
+    local_.sockets[static_cast<std::size_t>(local_.founder)] = std::move(socket);
     return true;
 }
 
@@ -250,9 +250,8 @@ void HostMeeting::take_handed(int fd, Handed handed) {
                                         " has no descriptor left for the table of the job's ranks; "
                                         "raise the limit of open files (ulimit -n)");
     take_table(read_table(packet.descriptors[0].get(), me_.size));
-    meeting_.segment =
-        Segment::attach(std::move(handed.segment), std::move(handed.heap), placement_);
-    meeting_.founder = std::clamp(std::atoi(handed.note.c_str()), 0, me_.size - 1);
+    local_.segment = Segment::attach(std::move(handed.segment), std::move(handed.heap), placement_);
+    local_.founder = std::clamp(std::atoi(handed.note.c_str()), 0, me_.size - 1);
 }
 
 } // namespace stretto::bootstrap

@@ -29,7 +29,9 @@ void AgentDecisions::add_to(membership::Hooks &hooks) {
     hooks.choose = [this](std::uint64_t key, int from, const std::string &) {
         return choose(key, from);
     };
-    hooks.decided = [this](std::uint64_t key, const std::string &value) { follow(key, value); };
+    hooks.decided = [this](std::uint64_t key, const std::string &value) {
+        value_decided(key, value);
+    };
 }
 
 void AgentDecisions::decide_by(std::uint64_t key, Decision decision) {
@@ -109,7 +111,7 @@ void AgentDecisions::compute(std::uint64_t key, std::uint64_t start, const Work 
 }
 
 // The agent's thread has a value.
-void AgentDecisions::follow(std::uint64_t key, const std::string &value) {
+void AgentDecisions::value_decided(std::uint64_t key, const std::string &value) {
     std::map<std::uint64_t, Consequence>::node_type consequence;
     {
         const std::lock_guard lock(mutex_);

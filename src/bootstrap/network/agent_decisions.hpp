@@ -59,7 +59,7 @@ public:
 private:
     membership::Answer choose(std::uint64_t key, int from);
     void compute(std::uint64_t key, std::uint64_t start, const Work &work);
-    void follow(std::uint64_t key, const std::string &value);
+    void value_decided(std::uint64_t key, const std::string &value);
 
     membership::Agent *agent_ = nullptr;
     arrival::Notices notices_; // of the agent's thread

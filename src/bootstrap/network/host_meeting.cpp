@@ -67,14 +67,14 @@ Descriptor door_of(const Identity &me, const net::Key &key, const AddressTable &
 HostMeeting::HostMeeting(const Identity &me, int instance, Patience &patience)
     : me_(me), patience_(patience),
       key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))),
-      meeting_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
+      local_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
     try {
         if (me.rank == 0) {
             const AddressTable table = table_of(shape_for(me.size, 1));
             rendezvous_ = std::make_unique<Rendezvous>(me, key_, door_of(me, key_, table, patience),
                                                        table, patience);
         }
-        find_neighbours(instance);
+        discover_local_ranks(instance);
     } catch (const Error &error) {
         failed(error);
         throw;
@@ -126,8 +126,8 @@ void HostMeeting::watch() {
     interruption_point();
     if (leader_ != nullptr)
         leader_->progress();
-    if (meeting_.segment->failed())
-        throw meeting_.segment->failure();
+    if (local_.segment->failed())
+        throw local_.segment->failure();
 }
 
 void HostMeeting::complete() {

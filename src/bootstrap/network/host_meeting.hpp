@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bootstrap/join.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/connection_acceptor.hpp"
 #include "bootstrap/network/mesh.hpp"
 #include "bootstrap/network/node_leader.hpp"
@@ -33,7 +33,7 @@ public:
     // `instance`: how often this rank has joined the job before.
     HostMeeting(const Identity &me, int instance, Patience &patience);
 
-    const Meeting &meeting() const { return meeting_; }
+    const LocalSegment &local() const { return local_; }
     // Connects to the others; empty if all are on this host.
     Mesh connect();
     // For communicators made of this one, once it is connected.
@@ -48,10 +48,10 @@ public:
 private:
     void take_table(const AddressTable &table);
     // local_discovery.cpp: the ranks of this host find one another, and where all are.
-    void find_neighbours(int instance);
-    void speak(Descriptor listener);
+    void discover_local_ranks(int instance);
+    void lead(Descriptor listener);
     void admit(Descriptor caller, std::span<const std::byte> greeting);
-    bool follow(Descriptor socket);
+    bool follow_leader(Descriptor socket);
     void take_handed(int fd, Handed handed);
     void listen();
     void hand_out_table();
@@ -66,7 +66,7 @@ private:
     CoreSet cores_;                          // of all ranks of this host so far
     AddressTable table_;
     transport::Placement placement_;
-    Meeting meeting_;
+    LocalSegment local_;
     JobContext reach_;
 };
 

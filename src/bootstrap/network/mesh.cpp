@@ -9,7 +9,7 @@
 
 #include "base/call_scope.hpp"
 #include "base/settings.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/weaver.hpp"
 #include "membership/net_links.hpp"
 

@@ -11,7 +11,7 @@
 #include "base/settings.hpp"
 #include "base/thread.hpp"
 #include "base/warning.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/transports.hpp"
 #include "net/sockets.hpp"
 #include "select/select.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bootstrap/environment.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/bootstrap_channel.hpp"
 #include "bootstrap/network/table.hpp"
 #include "net/listener.hpp"

@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
-#include "bootstrap/local/meeting.hpp"
+#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/local_route.hpp"
 
 namespace stretto::bootstrap {

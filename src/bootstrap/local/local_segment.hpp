@@ -73,7 +73,7 @@ inline constexpr std::uint64_t kStaysNs = 3'000'000'000; // ns
 
 // The founder has a socket to each of the others of its host, they have one to it.  A socket that
 // closes before all have joined says that its rank cannot.
-struct Meeting {
+struct LocalSegment {
     std::shared_ptr<transport::Segment> segment;
     std::vector<Descriptor> sockets; // by rank
     int founder = 0;
@@ -89,8 +89,8 @@ inline int founder(const ParentContext *origin) {
 
 // create.cpp: the founder waits for all others of its host to call, makes the segment and hands
 // it out, or tells all who have called why there is none.
-Meeting found(const Identity &me, const ParentContext *origin, const std::string &name,
-              Patience &patience);
+LocalSegment create_segment(const Identity &me, const ParentContext *origin,
+                            const std::string &name, Patience &patience);
 
 // create.cpp: a rank whose socket has something to say or has closed; -1: there is none.
 int heard_from(const std::vector<Descriptor> &peers);
@@ -117,7 +117,7 @@ std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const I
                             const std::string &founder, Patience &patience);
 
 // attach.cpp: the others call the founder and are given the segment.
-Meeting follow(const Identity &me, const ParentContext *origin, const std::string &name,
-               Patience &patience);
+LocalSegment join_segment(const Identity &me, const ParentContext *origin, const std::string &name,
+                          Patience &patience);
 
 } // namespace stretto::bootstrap
