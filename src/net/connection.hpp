@@ -70,8 +70,8 @@ public:
     // Whether data is left to send, so that the socket must become writable.
     bool wants_to_send() const { return !writer_.empty() && !mute_ && !failure_; }
 
-    // Whether this kernel holds bytes that the peer's kernel has not acknowledged, which may be lost
-    // when the connection is closed.  A system call.
+    // Whether this kernel holds bytes that the peer's kernel has not acknowledged, which may be
+    // lost when the connection is closed.  A system call.
     bool unacknowledged() const;
 
     enum class Received {
