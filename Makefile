@@ -85,6 +85,7 @@ only = -R '^($(subst $() ,|,$(strip $(1) $(over_hosts:%=%_hosts))))$$'
 test: $(INSTALLED)
 	@mkdir -p build; \
 	nice -n 19 $(MAKE) --no-print-directory build-asan build-tsan > build/sanitizers.log 2>&1 & compiling=$$!; \
+	trap 'kill $$compiling 2> /dev/null' INT TERM; \
 	$(MAKE) --no-print-directory test-cpp test-python test-lab || { kill $$compiling; exit 1; }; \
 	wait $$compiling || { cat build/sanitizers.log; exit 1; }
 	@$(MAKE) --no-print-directory test-asan test-tsan
