@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "base/status.hpp"
+#include "schedule/access.hpp"
 
 namespace stretto::algorithms {
 
 namespace {
-
-using schedule::OpKind;
 
 constexpr std::int32_t kNoPart = -1;
 
@@ -126,7 +125,7 @@ private:
                 continue;
             }
             places.push_back({static_cast<std::int32_t>(ops.size())});
-            if (op.kind == OpKind::send || op.kind == OpKind::recv) {
+            if (schedule::is_message(op)) {
                 op.peer = part.positions[at(op.peer)];
                 op.lane += lane;
             }

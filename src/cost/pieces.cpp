@@ -18,6 +18,7 @@
 
 namespace stretto::cost {
 
+using schedule::is_message;
 using schedule::Op;
 using schedule::OpKind;
 using schedule::Position;
@@ -157,10 +158,6 @@ private:
             busy_ += sends ? pieces_.tasks.back().seconds : 0;
         }
         pieces_.counts.seconds = std::max(pieces_.counts.seconds, busy_);
-    }
-
-    static bool is_message(const Op &op) {
-        return op.kind == OpKind::send || op.kind == OpKind::recv;
     }
 
     // Of each byte.

@@ -8,9 +8,11 @@
 #include "base/status.hpp"
 #include "engine/pass_builder.hpp"
 #include "engine/slices.hpp"
+#include "schedule/access.hpp"
 
 namespace stretto::engine {
 
+using schedule::is_message;
 using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
@@ -39,10 +41,6 @@ void pair_up(std::vector<End> &sends, std::vector<End> &recvs) {
     };
     std::ranges::stable_sort(sends, by_channel);
     std::ranges::stable_sort(recvs, by_channel);
-}
-
-bool is_message(const Op &op) {
-    return op.kind == OpKind::send || op.kind == OpKind::recv;
 }
 
 // For each message of a position with several blocks: which of them can be sent with the block

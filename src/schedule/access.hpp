@@ -28,6 +28,11 @@ inline const std::vector<Block> &targets_of(const Op &op) {
     return op.targets.empty() ? op.blocks : op.targets;
 }
 
+// One end of a message.
+inline bool is_message(const Op &op) {
+    return op.kind == OpKind::send || op.kind == OpKind::recv;
+}
+
 // A receive that reduces in place: the slot is operand and result.
 inline bool reduces_in_place(const Op &op) {
     return op.kind == OpKind::recv && op.from == op.into;
