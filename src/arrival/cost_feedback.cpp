@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <utility>
 
 #include "algorithms/algorithm.hpp"
@@ -56,19 +55,12 @@ bool CostFeedback::pays(double waits, std::size_t ranks) {
     return false;
 }
 
-// Of this thread: a busy machine makes no price dearer.
-static double processor_seconds() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 Late CostFeedback::priced(Kind kind, double waits, double error, const Late &selected,
                           const std::function<Late()> &decide) {
-    const double start = processor_seconds();
+    const std::uint64_t start = thread_processor_ns(); // a busy machine makes no price dearer
     const std::uint64_t began = now_ns();
     Late late = decide();
-    pricing_ = processor_seconds() - start;
+    pricing_ = 1e-9 * static_cast<double>(thread_processor_ns() - start);
     using enum Backoff::Outcome;
     Backoff::Outcome outcome = gained;
     if (late.same_as(selected) && (kind == call || late.algorithm.empty()))

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <ctime>
 
 #include "base/kernel_files.hpp"
 #include "base/lazy.hpp"
@@ -52,6 +53,13 @@ static constinit Lazy<double> measured;
 
 double ns_per_tick() {
     return measured.get(measure_ns_per_tick);
+}
+
+std::uint64_t thread_processor_ns() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 std::string in_seconds(std::uint64_t nanoseconds) {

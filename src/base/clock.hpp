@@ -39,6 +39,9 @@ inline std::uint64_t now_ticks() {
 // Measured once per process against the steady clock (2 ms); 1 where ticks are nanoseconds.
 double ns_per_tick();
 
+// Processor time that the calling thread has used, in nanoseconds.
+std::uint64_t thread_processor_ns();
+
 // For messages: "600 s", "0.5 s".
 std::string in_seconds(std::uint64_t nanoseconds);
 

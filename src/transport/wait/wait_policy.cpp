@@ -2,7 +2,6 @@
 #include "transport/wait/wait_policy.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <sched.h>
 
 #include "base/call_scope.hpp"
@@ -17,15 +16,8 @@ namespace stretto::transport {
 namespace {
 
 constexpr std::uint64_t kNapNs = 20'000'000; // sleepers check the communicator this often
-// All ranks of a core together give way to one another this often before they sleep.
+// The ranks of a core together yield at most this often before they sleep.
 constexpr int kMostYields = 8000;
-
-std::uint64_t processor_ns() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-           static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 } // namespace
 
@@ -79,9 +71,9 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
             idling.turn(now_ns());
         if (waited() - looked >= rest) {
             looked = waited();
-            const std::uint64_t before = processor_ns();
+            const std::uint64_t before = thread_processor_ns();
             waitable.diagnose(looked);
-            segment.look_pacing().record(processor_ns() - before, segment.ranks_per_core());
+            segment.look_pacing().record(thread_processor_ns() - before, segment.ranks_per_core());
         }
     }
 }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "transport/shm/segment.hpp"
 #include "transport/wait/look_pacing.hpp"
 #include "transport/wait/wait_policy.hpp"
@@ -15,13 +15,6 @@ using namespace stretto::transport;
 
 namespace {
 
-std::uint64_t processor_ns() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-           static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 // Its looks take a millisecond of processor time.
 struct Expensive final : Waitable {
     static constexpr std::uint64_t kLookNs = 1'000'000;
@@ -29,7 +22,8 @@ struct Expensive final : Waitable {
 
     bool attempt() override { return looked_at.size() == kLooks; }
     void diagnose(std::uint64_t waited_ns) override {
-        for (const std::uint64_t begin = processor_ns(); processor_ns() - begin < kLookNs;) {
+        for (const std::uint64_t begin = stretto::thread_processor_ns();
+             stretto::thread_processor_ns() - begin < kLookNs;) {
         }
         looked_at.push_back(waited_ns);
     }
