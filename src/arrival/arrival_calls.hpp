@@ -45,9 +45,10 @@ class ArrivalCalls {
 public:
     virtual ~ArrivalCalls() = default;
 
-    // The entry of such calls is made anew: what was selected.
-    virtual void resume(const calls::Request &request, ArrivalState &state,
-                        calls::Chosen &chosen) = 0;
+    // The entry of such calls is made anew: selects again what is selected as a rule.
+    virtual void resume(const calls::Request &, ArrivalState &state, calls::Chosen &chosen) {
+        apply(state.selected, chosen);
+    }
     // As of a hook (calls/call_hook.hpp).
     virtual void before(calls::HookedCall &call, ArrivalState &state) = 0;
     virtual void played(ArrivalState &) {}

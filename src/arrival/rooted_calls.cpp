@@ -31,10 +31,6 @@ RootedCalls::RootedCalls(const ArrivalParts &parts)
                                       parts.rank, parts.progress),
       prewarm_(*parts.decisions, parts.connections) {}
 
-void RootedCalls::resume(const calls::Request &, ArrivalState &state, calls::Chosen &chosen) {
-    apply(state.selected, chosen);
-}
-
 void RootedCalls::before(calls::HookedCall &call, ArrivalState &state) {
     came_ = now_ns();
     const std::uint64_t due = state.decided_at + state.due_after;

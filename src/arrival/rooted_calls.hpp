@@ -22,7 +22,6 @@ class RootedCalls final : public ArrivalCalls {
 public:
     explicit RootedCalls(const ArrivalParts &parts);
 
-    void resume(const calls::Request &request, ArrivalState &state, calls::Chosen &chosen) override;
     void before(calls::HookedCall &call, ArrivalState &state) override;
     void after(calls::HookedCall &call, ArrivalState &state) override;
 

@@ -31,10 +31,6 @@ StampedCalls::StampedCalls(const ArrivalParts &parts, Phases &phases)
                                       parts.rank, parts.progress),
       prewarm_(*parts.decisions, parts.connections), phases_(phases) {}
 
-void StampedCalls::resume(const Request &, ArrivalState &state, calls::Chosen &chosen) {
-    apply(state.selected, chosen);
-}
-
 void StampedCalls::before(calls::HookedCall &call, ArrivalState &state) {
     came_ = now_ns();
     prewarm_.end();

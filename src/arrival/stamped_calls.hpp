@@ -30,7 +30,6 @@ class StampedCalls final : public ArrivalCalls {
 public:
     StampedCalls(const ArrivalParts &parts, Phases &phases);
 
-    void resume(const calls::Request &request, ArrivalState &state, calls::Chosen &chosen) override;
     void before(calls::HookedCall &call, ArrivalState &state) override;
     void played(ArrivalState &state) override;
     void after(calls::HookedCall &call, ArrivalState &state) override;
