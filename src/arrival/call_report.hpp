@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank notes of its calls for the report of who comes late (call_log.hpp): a hook of all
-// entries where a report is wanted.
+// The hook by which a rank writes its calls into the report of late ranks (call_log.hpp).  All
+// entries have it if a report is wanted.
 #pragma once
 
 #include <cstdint>

@@ -102,7 +102,7 @@ private:
         std::uint64_t span = 0;                // steps of the rank that has the most
         std::vector<transport::Extent> totals; // by rank: of its streams
         std::size_t slice = 0;                 // bytes of a slice
-        std::uint64_t how = 0;                 // the slice size with which it was lowered
+        std::uint64_t how = 0;                 // hash of how it was lowered and ordered
     };
 
     Blocks blocks(const Piece &piece) const {

@@ -135,7 +135,7 @@ private:
         (what.publish >= 0 ? states_[p].publishing : states_[p].quiet).push(key);
     }
 
-    // Of a pass within its layer.
+    // The turn of a pass within its layer: its op, or the first reader of its cell.
     std::int64_t turn(std::size_t p, const Pass &what) const {
         if (options_.publishing != Publishing::by_reader || what.publish < 0)
             return what.op;

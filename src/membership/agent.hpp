@@ -111,7 +111,7 @@ public:
     std::string decide(std::uint64_t key, int coordinator, std::string value,
                        const std::function<void()> &meanwhile = {});
     // This rank is the coordinator: at this time of the clock, or at the last one that is given, it
-    // chooses unasked, unless it has been asked by then; who comes to ask finds the value there.
+    // chooses unasked, unless it has been asked by then; a rank that asks finds the value there.
     // Waits for nobody.
     void decide_at(std::uint64_t key, std::uint64_t when);
     // Tells the coordinator what this rank expects, for its hook.  Waits for nobody.

@@ -10,7 +10,7 @@ namespace stretto::bootstrap {
 
 namespace {
 
-// What to reckon with, after one more time: the longest, but not for ever.
+// The time to allow for, after one more measurement: the longest, which fades with later ones.
 std::uint64_t longest(std::uint64_t so_far, std::uint64_t time) {
     return std::max(time, so_far - so_far / 8);
 }
@@ -45,15 +45,15 @@ void AgentDecisions::when_decided(std::uint64_t key, Consequence consequence) {
 }
 
 void AgentDecisions::decide_before(std::uint64_t key, std::uint64_t time) {
-    constexpr std::uint64_t kSpreadNs = 5'000'000; // until all have it, on busy machines
+    constexpr std::uint64_t kSpreadNs = 5'000'000; // until all ranks have it, on busy machines
     const std::uint64_t now = now_ns(), left = time > now ? time - now : 0;
-    // What is told meanwhile counts: half of what is left is for that at least.
+    // Announcements that arrive until then count: at least half of the time left is for them.
     agent_->decide_at(key, now + left -
                                std::min(left / 2, 2 * (decided_in_ + followed_in_) + kSpreadNs));
 }
 
-// The agent's thread.  A rank that is asked before it has left the call before knows nothing: then
-// all stays as it is.
+// The agent's thread.  If this rank is asked before it has left the call before, it has no decision
+// to make yet: the selected plan stays.
 membership::Answer AgentDecisions::choose(std::uint64_t key, int from) {
     std::map<std::uint64_t, Decision>::node_type decision;
     {
@@ -103,7 +103,7 @@ void AgentDecisions::compute(std::uint64_t key, std::uint64_t start, const Work 
     {
         const std::lock_guard lock(mutex_);
         if (computing_.erase(key) == 0)
-            return; // nobody asks for it any more
+            return; // forgotten meanwhile
         computed_.insert_or_assign(key, std::move(value));
     }
     decided_in_ = longest(decided_in_, now_ns() - start);

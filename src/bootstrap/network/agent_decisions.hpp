@@ -39,7 +39,7 @@ public:
 
     // Sets what an agent needs for decisions; then the agent that was made with these hooks.
     void add_to(membership::Hooks &hooks);
-    void serve(membership::Agent &agent) { agent_ = &agent; }
+    void use(membership::Agent &agent) { agent_ = &agent; }
 
     std::optional<membership::Offsets> clocks() const override { return agent_->clocks(); }
     void notify(std::uint64_t key, int coordinator, std::int64_t number) override {

@@ -42,7 +42,7 @@ FailureDetector::FailureDetector(int rank, Connections connections)
     hooks.round = [this] { round(); };
     decisions_.add_to(hooks);
     agent_ = std::make_unique<membership::Agent>(std::move(options), links_, std::move(hooks));
-    decisions_.serve(*agent_);
+    decisions_.use(*agent_);
 }
 
 // What other ranks wait for is decided before the agent takes leave.

@@ -84,7 +84,7 @@ public:
     RegisteredCommunicator &operator=(const RegisteredCommunicator &) = delete;
 
     // Whom this rank's agent sends bytes that nobody needs, when they are due or when it comes
-    // round next (Carrier::warm).  It may outlive this.
+    // round next (LinkedPeers::warm).  It may outlive this.
     const std::shared_ptr<arrival::TcpPrewarm> &warming() const { return warming_; }
 
 private:

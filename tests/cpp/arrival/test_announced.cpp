@@ -113,7 +113,7 @@ TEST_CASE("after a decision the coordinator rests, of each kind by itself") {
     feedback.priced(CostFeedback::call, 0.1, 0, {}, [] { return arrival::Late(); });
     CHECK(feedback.backs_off(CostFeedback::call, 0.1));
     CHECK(!feedback.backs_off(CostFeedback::rule,
-                              0.1)); // what serves as a rule is looked at all the same
+                              0.1)); // the rule is decided all the same
     feedback.priced(CostFeedback::rule, 0.1, 0, {}, [] { return arrival::Late(); });
     CHECK(feedback.backs_off(CostFeedback::rule, 0.1));
 }

@@ -42,7 +42,7 @@ struct Pair {
                   }};
     Pair() {
         for (int rank = 0; rank < 2; ++rank)
-            decisions[static_cast<std::size_t>(rank)].serve(job[rank]);
+            decisions[static_cast<std::size_t>(rank)].use(job[rank]);
     }
     ~Pair() {
         for (AgentDecisions &each : decisions)
