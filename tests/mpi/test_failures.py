@@ -44,9 +44,7 @@ def test_survivors_hear_who_died(mpi: Mpi) -> None:
     options = mpi.host.recovery
     done = mpi.run("failures", RANKS, "survivors", status=None, options=options)
     for rank in (0, 2):
-        words = (
-            f"rank {rank}: code some, a class: MPI_Allreduce, run by Stretto: rank 1 has died"
-        )
+        words = f"rank {rank}: code some, a class: MPI_Allreduce, run by Stretto: rank 1 has died"
         assert words in done.out, str(done)
 
 
