@@ -37,10 +37,10 @@ struct End {
 // receive.
 void pair_up(std::vector<End> &sends, std::vector<End> &recvs) {
     const auto by_channel = [](const End &a, const End &b) {
-        return std::tie(a.from, a.to, a.lane) < std::tie(b.from, b.to, b.lane);
+        return std::tie(a.from, a.to, a.lane, a.op) < std::tie(b.from, b.to, b.lane, b.op);
     };
-    std::ranges::stable_sort(sends, by_channel);
-    std::ranges::stable_sort(recvs, by_channel);
+    std::ranges::sort(sends, by_channel);
+    std::ranges::sort(recvs, by_channel);
 }
 
 // For each message of a position with several blocks: which of them can be sent with the block

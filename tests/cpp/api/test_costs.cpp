@@ -36,6 +36,14 @@ static std::atomic<std::ptrdiff_t> live_bytes{0};
     }
     throw std::bad_alloc();
 }
+// As std::stable_sort allocates.
+[[gnu::noinline]] void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept {
+    try {
+        return operator new(bytes);
+    } catch (const std::bad_alloc &) {
+        return nullptr;
+    }
+}
 [[gnu::noinline]] void operator delete(void *memory) noexcept {
     live_bytes -= static_cast<std::ptrdiff_t>(malloc_usable_size(memory));
     std::free(memory);
