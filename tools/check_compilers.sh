@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Compiles the library, the preload, the Python module and some tests, warnings being errors, with each
-# compiler from GCC 12 and Clang 15 on that is installed, and runs the tests of the kernels.
+# compiler from GCC 12 and Clang 15 on that is installed, and runs the tests of the kernels and of the
+# plans of different ranks, which must fit together in whatever order a compiler evaluates arguments.
 # Arguments: cmake, ninja, python, jobs, and where to build.  COMPILERS names others to try.
 set -u
 cmake=$1 ninja=$2 python=$3 jobs=$4 builds=$5
 known="g++-12 g++-13 g++-14 g++-15 g++-16 \
 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19 clang++-20 clang++-21 clang++-22"
-targets="stretto stretto_mpi stretto_core test_reduce test_base test_engine test_api_data"
+targets="stretto stretto_mpi stretto_core test_reduce test_base test_engine test_plans test_api_data"
 passed= failed= skipped=
 for cxx in ${COMPILERS:-$known}; do
     cc=$(echo "$cxx" | sed 's/clang++/clang/; s/g++/gcc/')
@@ -21,7 +22,8 @@ for cxx in ${COMPILERS:-$known}; do
         -DSTRETTO_WERROR=ON -DSTRETTO_TESTS=ON -DSTRETTO_PYTHON=ON \
         -DPython_EXECUTABLE="$python" --log-level=WARNING > /dev/null &&
         "$ninja" -C "$build" -j "$jobs" --quiet $targets &&
-        "$build/tests/cpp/test_reduce" --minimal; then
+        "$build/tests/cpp/test_reduce" --minimal &&
+        "$build/tests/cpp/test_plans" --minimal; then
         passed="$passed $cxx"
     else
         failed="$failed $cxx"

@@ -5,10 +5,12 @@ Every source file says its licence, is no longer than 400 lines (tests may be), 
 way of "../", and has no copy of what has one place in the library; each public header compiles
 alone as C99.  The communicator's header is no longer than 150 lines.  Sources and docs have no word
 that docs/glossary.md has another one for.  Numeric constants of the library end in their unit.
+No call moves a value into one argument and reads it in another.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -161,6 +163,8 @@ def problems(path: Path) -> Iterator[str]:
             yield f"line {number}: asks for a variable; only {ENVIRONMENT} does"
         if folder == "src" and path.parent.name != "base":
             yield from (f"line {number}: {why}" for what, why in NOT_IN_SRC if what in line)
+    if path.suffix in {".cpp", ".hpp", ".inl"}:
+        yield from read_when_moved(path.read_text())
 
 
 def unitless(path: Path) -> Iterator[str]:
@@ -170,6 +174,39 @@ def unitless(path: Path) -> Iterator[str]:
             names = re.findall(r"\b(k[A-Z]\w*)\s*(?:=|\{|;|,|$)", re.sub(r"=[^,;]*", "=", found[1]))
             for name in (each for each in names if not HAS_UNIT.match(each)):
                 yield f"line {number}: {name} does not say its unit; CONTRIBUTING.md lists them"
+
+
+def arguments(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The arguments of each call, and the line that it ends in.  Lists in braces have an order."""
+    opened: list[list[int]] = []  # the places of a bracket and of the commas in it
+    for place, letter in enumerate(text):
+        if letter in "([{":
+            opened.append([place])
+        elif letter == "," and opened:
+            opened[-1].append(place)
+        elif letter in ")]}" and opened:
+            marks = [*opened.pop(), place]
+            if letter == ")":
+                each = [text[a + 1 : b] for a, b in itertools.pairwise(marks)]
+                yield text.count("\n", 0, place) + 1, each
+
+
+def read_when_moved(text: str) -> Iterator[str]:
+    """Calls that move a value into one argument and read it in another.
+
+    Compilers evaluate arguments in different orders: GCC for x86 from the last to the first where
+    they are objects, Clang and GCC for Arm from the first to the last.
+    """
+    text = re.sub(r"""//.*|"(\\.|[^"\\\n])*"|'(\\.|[^'\\])'""", "", text).replace("->", ".")
+    for line, each in arguments(text):
+        for argument, other in itertools.permutations(each, 2):
+            for moved in re.findall(r"std::move\(\s*\*?([\w.]+)\s*\)", argument):
+                names = moved.split(".")
+                # All of it, a part of it, or what it is a part of; another part is as it was.
+                wholes = [rf"{'.'.join(names[:n])}\b(?!\.)" for n in range(1, len(names))]
+                reads = "|".join([rf"{moved}\b", *wholes])
+                if re.search(rf"(?<![\w.:])({reads})", other):
+                    yield f"line {line}: moves {moved} into an argument and reads it in another"
 
 
 def old_words(path: Path) -> Iterator[str]:

@@ -52,10 +52,12 @@ bool alike_by_place(const Schedule &made) {
 Schedule alike_by_owner(Schedule made, bool holds) {
     if (!holds || !made.symmetry)
         return made;
-    const Block owned = made.blocks() / made.ranks;
-    return alike(std::move(made), [symmetry = *made.symmetry, owned](Position p, Block b) {
+    // Made before the call: a compiler may move `made` into its argument before it reads another.
+    Relative relative = [symmetry = *made.symmetry, owned = made.blocks() / made.ranks](Position p,
+                                                                                        Block b) {
         return owned == 0 ? b : symmetry.difference(b / owned, p) * owned + b % owned;
-    });
+    };
+    return alike(std::move(made), std::move(relative));
 }
 
 Partition by_owner(const Problem &problem) {

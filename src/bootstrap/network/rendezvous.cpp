@@ -139,8 +139,10 @@ void Rendezvous::round() {
                  0});
     (void)poll(descriptors.data(), descriptors.size(), kPollMs);
     listener_.progress(now_ns());
-    while (auto opened = listener_.take())
-        clients_.push_back(std::make_unique<BootstrapClient>(std::move(*opened), me_.size));
+    while (auto opened = listener_.take()) {
+        const std::uint32_t rank = opened->agreement.purpose.from;
+        clients_.push_back(std::make_unique<BootstrapClient>(std::move(*opened), rank, me_.size));
+    }
     for (const auto &client : clients_)
         if (!client->gone)
             hear(*client);

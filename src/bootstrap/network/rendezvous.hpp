@@ -47,8 +47,8 @@ public:
 
 private:
     struct BootstrapClient {
-        BootstrapClient(net::Opened opened, int job_size)
-            : channel(std::move(opened), opened.agreement.purpose.from, job_size) {}
+        BootstrapClient(net::Opened opened, std::uint32_t rank, int job_size)
+            : channel(std::move(opened), rank, job_size) {}
         BootstrapChannel channel;
         std::vector<int> ranks;
         std::uint32_t cores = 0;
