@@ -5,7 +5,6 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <cxxabi.h>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -22,6 +21,7 @@
 #include "base/process.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
+#include "base/thread_end.hpp"
 #include "comm/communicator.hpp"
 #include "engine/failure.hpp"
 #include "stretto/stretto.h"
@@ -113,7 +113,7 @@ stretto_status guarded(Body &&body) {
     } catch (const std::exception &error) {
         last_error = error.what();
         return STRETTO_ERR_INTERNAL;
-    } catch (const abi::__forced_unwind &) { // pthread_exit in a function of the program
+    } catch (const ThreadEnd &) { // pthread_exit in a function of the program
         throw;
     } catch (...) {
         last_error = engine::kNoStandardException;

@@ -113,8 +113,7 @@ private:
 
     void come(std::uint32_t position) {
         // Tasks lie position by position.
-        const auto of = [this](const Task &task) { return task.position; };
-        const auto mine = std::ranges::equal_range(pieces_.tasks, position, {}, of);
+        const auto mine = std::ranges::equal_range(pieces_.tasks, position, {}, &Task::position);
         for (auto task = mine.begin(); task != mine.end(); ++task)
             if (task->waits == 0)
                 ready_.push_back(static_cast<TaskId>(task - pieces_.tasks.begin()));

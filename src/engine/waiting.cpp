@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Waking other ranks, waiting, and the investigation of long waits.
 #include <algorithm>
-#include <cxxabi.h>
 
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/kernel_files.hpp"
+#include "base/thread_end.hpp"
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
 #include "engine/issued.hpp"
@@ -338,7 +338,7 @@ void Engine::consider_stall(const Run &run, std::uint64_t waited_ns) {
     try {
         if (const auto due = stall_watch_.due(run.sequence, run.call->said, waited_ns))
             due->raise(alert(run, waited_ns, due->longest_ns));
-    } catch (const abi::__forced_unwind &) { // the thread ends
+    } catch (const ThreadEnd &) {
         throw;
     } catch (...) { // no memory for the report, or an exception of the program's function
     }
