@@ -173,18 +173,27 @@ Late choose_late(const Situation &s, const std::string &balanced, const cost::Ar
     const double base_mean = mean(means(base, base.name(), recent));
     const double risk = s.ranks < rule.few ? rule.risk_of_few : rule.risk;
 
-    Late best{.mean_elapsed = base_mean - margin,
+    Late best{.mean_elapsed = base_mean,
               .balanced_elapsed = base_mean,
               .margin = margin,
               .why = "nothing saves enough for these arrivals"};
+    double to_beat = base_mean - margin;
+    // `wrongly`: says what it takes where the estimate is wrong.
     const auto consider = [&](const Placed &candidate, std::string_view known_as, Late late,
-                              const std::vector<double> &took, const auto &is_risky) {
+                              const std::vector<double> &took, const auto &wrongly,
+                              const auto &is_risky) {
         late.mean_elapsed = mean(took);
-        // Prices flatter some algorithms, as what has served shows.
-        const double to_save = experience.knows(known_as) ? margin : rule.untried * margin;
-        if (late.mean_elapsed >= best.mean_elapsed || late.mean_elapsed >= base_mean - to_save ||
-            is_risky())
+        // Prices flatter some algorithms, as calls show that they have run.  Of those that have run
+        // none, and whose prices are close, the one is tried that wrong estimates cost least.
+        const bool tried = experience.knows(known_as);
+        const double to_save = tried ? margin : rule.untried * margin;
+        if (late.mean_elapsed >= to_beat || late.mean_elapsed >= base_mean - to_save)
             return;
+        const double compared =
+            tried ? late.mean_elapsed : std::lerp(late.mean_elapsed, wrongly(), rule.doubt);
+        if (compared >= to_beat || is_risky())
+            return;
+        to_beat = compared;
         late.algorithm = candidate.name();
         late.balanced_elapsed = base_mean;
         late.margin = margin;
@@ -193,12 +202,13 @@ Late choose_late(const Situation &s, const std::string &balanced, const cost::Ar
     const auto in_order = [&](const std::string &name, const std::vector<int> &by) {
         const Placed candidate(s, name, by);
         std::vector<double> took = means(candidate, name, recent);
-        if (rule.missed > 0) {
-            const double wrongly = mean(means(candidate, name, std::span(wrong).subspan(1)));
-            for (double &each : took)
-                each = std::max(each, std::lerp(each, wrongly, rule.missed));
-        }
-        consider(candidate, name, {.order = by}, took,
+        const auto wrongly = [&] {
+            return mean(means(candidate, name, std::span(wrong).subspan(1)));
+        };
+        if (const double missed = rule.missed; missed > 0)
+            for (const double by_mistake = wrongly(); double &each : took)
+                each = std::max(each, std::lerp(each, by_mistake, missed));
+        consider(candidate, name, {.order = by}, took, wrongly,
                  [&] { return risk_of(candidate.means(wrong), base_wrong) > risk; });
     };
     const auto by_election = [&](const std::string &name, const Election &election) {
@@ -222,10 +232,10 @@ Late choose_late(const Situation &s, const std::string &balanced, const cost::Ar
             }
             return found;
         };
-        consider(candidate, known_as, {.latecomers = election.late}, took(recent), [&] {
-            const std::vector<cost::Arrivals> hardly = {hardly_late(s.ranks, election)};
-            return took(hardly).front() > risk * means(base, base.name(), hardly).front();
-        });
+        const std::vector<cost::Arrivals> hardly = {hardly_late(s.ranks, election)};
+        const auto wrongly = [&] { return took(hardly).front(); };
+        consider(candidate, known_as, {.latecomers = election.late}, took(recent), wrongly,
+                 [&] { return wrongly() > risk * means(base, base.name(), hardly).front(); });
     };
     // Ranks that take turns with being late, each for some calls, look like one that always is.
     constexpr double kOftenShare = 0.25;
@@ -237,13 +247,13 @@ Late choose_late(const Situation &s, const std::string &balanced, const cost::Ar
         else if (another_each_time)
             by_election(now.algorithm, {now.latecomers, margin});
         if (!best.algorithm.empty()) // plans anew only for what is worth it
-            best.mean_elapsed -= margin / 2;
+            to_beat -= margin / 2;
     }
     if (wait(expected) >= margin)
         for (const std::string &name : made_for(s, expected, spread))
             in_order(name, order);
     if (!best.algorithm.empty() && best.latecomers == 0 && !often_missed)
-        best.mean_elapsed -= margin; // who is known need not be elected
+        to_beat -= margin; // who is known need not be elected
     if (const auto election = election_for(shape, margin); another_each_time && election)
         for (const std::string &name :
              made_for(s, elected(shape, *election).begin, spread_of(shape, by_position(recent))))

@@ -45,6 +45,7 @@ struct Late {
 struct LateRule {
     double gain = 0.05;       // of what the balanced choice takes if all come at once: to be saved
     double untried = 2;       // times as much, by an algorithm that has not served yet
+    double doubt = 1.0 / 16;  // how often estimates are wrong, to tell those that are close apart
     double risk = 1.3;        // most that a wrong estimate may cost, as a factor of mean elapsed
     double risk_of_few = 1.5; // on fewer than `few` ranks
     int few = 12;
