@@ -29,7 +29,7 @@ NextCall StampedCalls::expect_announcements(const Request &request, ArrivalState
     next.expected = static_cast<std::int64_t>(expected * 1e9);
     next.decides = decisions_.coordinates(state);
     if (next.decides) {
-        const Chosen &synchronous = this->synchronous(request, state);
+        const Chosen synchronous = this->synchronous(request, state);
         Forecast forecast{parts_.calls.selection.free_situation(request),
                           synchronous.algorithm,
                           synchronous.forced,

@@ -10,13 +10,12 @@ namespace stretto::arrival {
 
 using calls::Chosen, calls::Request;
 
-const Chosen &ArrivalCalls::synchronous(const Request &request, ArrivalState &state) const {
-    if (!state.synchronous) {
-        Chosen chosen = parts_.calls.selection.choice_for(request);
-        parts_.trials.resume(request, chosen);
-        state.synchronous = std::move(chosen);
-    }
-    return *state.synchronous;
+Chosen ArrivalCalls::synchronous(const Request &request, ArrivalState &state) const {
+    if (!state.synchronous)
+        state.synchronous = parts_.calls.selection.choice_for(request);
+    Chosen chosen = *state.synchronous;
+    parts_.trials.resume(request, chosen);
+    return chosen;
 }
 
 Chosen ArrivalCalls::steady(const Request &request, ArrivalState &state) const {

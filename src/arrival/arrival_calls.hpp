@@ -50,15 +50,16 @@ public:
         apply(state.selected, chosen);
     }
     // As of a hook (calls/call_hook.hpp).
-    virtual void before(calls::HookedCall &call, ArrivalState &state) = 0;
-    virtual void played(ArrivalState &) {}
+    using Then = calls::CallHook::Then;
+    virtual Then before(calls::HookedCall &call, ArrivalState &state) = 0;
+    virtual void played(calls::HookedCall &, ArrivalState &) {}
     virtual void after(calls::HookedCall &call, ArrivalState &state) = 0;
 
 protected:
     explicit ArrivalCalls(const ArrivalParts &parts) : parts_(parts) {}
 
     // The choice if all ranks come together.
-    const calls::Chosen &synchronous(const calls::Request &request, ArrivalState &state) const;
+    calls::Chosen synchronous(const calls::Request &request, ArrivalState &state) const;
     // The choice for the times at which ranks come as a rule.
     calls::Chosen steady(const calls::Request &request, ArrivalState &state) const;
     // Puts a choice for late ranks in place of another.

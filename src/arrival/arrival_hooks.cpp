@@ -24,10 +24,9 @@ public:
             state_ = hooks_.state_of(call.request);
         if (state_ == nullptr)
             return Then::detach;
-        calls_.before(call, *state_);
-        return Then::play;
+        return calls_.before(call, *state_);
     }
-    void played(calls::HookedCall &) override { calls_.played(*state_); }
+    void played(calls::HookedCall &call) override { calls_.played(call, *state_); }
     void after(calls::HookedCall &call) override { calls_.after(call, *state_); }
 
 private:

@@ -31,7 +31,7 @@ RootedCalls::RootedCalls(const ArrivalParts &parts)
                                       parts.rank, parts.progress),
       prewarm_(*parts.decisions, parts.connections) {}
 
-void RootedCalls::before(calls::HookedCall &call, ArrivalState &state) {
+ArrivalCalls::Then RootedCalls::before(calls::HookedCall &call, ArrivalState &state) {
     came_ = now_ns();
     const std::uint64_t due = state.decided_at + state.due_after;
     prewarm_.end();
@@ -45,6 +45,7 @@ void RootedCalls::before(calls::HookedCall &call, ArrivalState &state) {
     else if (state.calls + 1 == due && decisions_.coordinates(state))
         decisions_.service().decide_before(decisions_.key_of(state, Decisions::About::rule, due),
                                            came_);
+    return Then::play;
 }
 
 void RootedCalls::after(calls::HookedCall &call, ArrivalState &state) {
@@ -85,7 +86,7 @@ void RootedCalls::expect_decision(const calls::Request &request, ArrivalState &s
     if (!decisions_.coordinates(state))
         return;
     const std::uint64_t due = state.calls + after, first = due - kReportAheadCalls - kReportedCalls;
-    const calls::Chosen &synchronous = this->synchronous(request, state);
+    const calls::Chosen synchronous = this->synchronous(request, state);
     Retune retune{.situation = parts_.calls.selection.free_situation(request),
                   .synchronous = synchronous.algorithm,
                   .selected = state.selected,

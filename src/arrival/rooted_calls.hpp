@@ -22,7 +22,7 @@ class RootedCalls final : public ArrivalCalls {
 public:
     explicit RootedCalls(const ArrivalParts &parts);
 
-    void before(calls::HookedCall &call, ArrivalState &state) override;
+    Then before(calls::HookedCall &call, ArrivalState &state) override;
     void after(calls::HookedCall &call, ArrivalState &state) override;
 
 private:

@@ -37,7 +37,7 @@ void SharedMemoryCalls::resume(const Request &request, ArrivalState &state, Chos
     chosen = choice(request, state);
 }
 
-void SharedMemoryCalls::before(calls::HookedCall &call, ArrivalState &state) {
+ArrivalCalls::Then SharedMemoryCalls::before(calls::HookedCall &call, ArrivalState &state) {
     plan_bytes_ = parts_.calls.plans.bytes();
     const bool forced = synchronous(call.request, state).forced;
     const bool waits = forced || state.late_rank_choice.waits();
@@ -48,6 +48,7 @@ void SharedMemoryCalls::before(calls::HookedCall &call, ArrivalState &state) {
     if (latecomer != std::exchange(state.latecomer, latecomer))
         parts_.calls.cache.select_plan(call.request, call.entry, choice(call.request, state));
     call.as_ranks_arrive = true; // a rank that does not count itself in makes another call
+    return Then::play;
 }
 
 void SharedMemoryCalls::after(calls::HookedCall &, ArrivalState &state) {

@@ -23,7 +23,7 @@ public:
     static bool made_for_arrivals(const calls::Chosen &chosen);
 
     void resume(const calls::Request &request, ArrivalState &state, calls::Chosen &chosen) override;
-    void before(calls::HookedCall &call, ArrivalState &state) override;
+    Then before(calls::HookedCall &call, ArrivalState &state) override;
     void after(calls::HookedCall &call, ArrivalState &state) override;
 
 private:

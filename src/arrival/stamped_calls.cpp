@@ -31,23 +31,25 @@ StampedCalls::StampedCalls(const ArrivalParts &parts, Phases &phases)
                                       parts.rank, parts.progress),
       prewarm_(*parts.decisions, parts.connections), phases_(phases) {}
 
-void StampedCalls::before(calls::HookedCall &call, ArrivalState &state) {
+ArrivalCalls::Then StampedCalls::before(calls::HookedCall &call, ArrivalState &state) {
     came_ = now_ns();
     prewarm_.end();
     stamps_.assign(static_cast<std::size_t>(parts_.segment.ranks()), {});
     if (phases_.end(state, came_))
         state.edges = 1;
-    select_plan(call.request, call.entry, state);
+    const Then then = select_plan(call.request, call.entry, state) ? Then::play : Then::next;
     // The plan is the same on all ranks, and by that they know whether this call carries stamps.
     stamped_ = state.announced.plays || state.calls % state.every == 0;
     if (!stamped_)
-        return;
+        return then;
     call.companion.emplace(stamps(state));
     call.as_ranks_arrive = true;         // nothing that the caller has started
     parts_.calls.internal.count_next(1); // the stamps, behind the vector
+    return then;
 }
 
-void StampedCalls::select_plan(const Request &request, calls::CallEntry &entry,
+// True if late ranks, or what ranks announce, decide the plan of this call.
+bool StampedCalls::select_plan(const Request &request, calls::CallEntry &entry,
                                ArrivalState &state) {
     if (state.announced.listens(state.calls))
         select_announced(request, entry, state);
@@ -55,6 +57,9 @@ void StampedCalls::select_plan(const Request &request, calls::CallEntry &entry,
         select_detected(request, entry, state);
     else if (state.announced.plays)
         select_steady(request, entry, state);
+    else
+        return !state.selected.algorithm.empty();
+    return true;
 }
 
 // The vector goes first: how far that is, is what its writers must hear of before all have come.
@@ -75,9 +80,9 @@ calls::HookedCall::Companion StampedCalls::stamps(ArrivalState &state) {
     return {call, parts_.calls.internal.tally()};
 }
 
-void StampedCalls::played(ArrivalState &state) {
+void StampedCalls::played(calls::HookedCall &call, ArrivalState &state) {
     if (stamped_)
-        state.took = static_cast<std::int64_t>(now_ns() - came_);
+        state.took = call.on_trial ? kUnknown : static_cast<std::int64_t>(now_ns() - came_);
 }
 
 void StampedCalls::after(calls::HookedCall &call, ArrivalState &state) {
@@ -148,7 +153,7 @@ void StampedCalls::decide(calls::HookedCall &call, ArrivalState &state) {
     std::vector<cost::Arrivals> recent(state.history.recent().begin(),
                                        state.history.recent().end());
     std::vector<double> shape = shape_of(recent);
-    const calls::Chosen &synchronous = this->synchronous(call.request, state);
+    const calls::Chosen synchronous = this->synchronous(call.request, state);
     // Plans that are forced and made for these arrivals need no prices.
     const bool settled = calls < state.decided_at + state.due_after ||
                          (synchronous.forced && !state.selected.algorithm.empty());

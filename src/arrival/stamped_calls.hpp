@@ -30,14 +30,14 @@ class StampedCalls final : public ArrivalCalls {
 public:
     StampedCalls(const ArrivalParts &parts, Phases &phases);
 
-    void before(calls::HookedCall &call, ArrivalState &state) override;
-    void played(ArrivalState &state) override;
+    Then before(calls::HookedCall &call, ArrivalState &state) override;
+    void played(calls::HookedCall &call, ArrivalState &state) override;
     void after(calls::HookedCall &call, ArrivalState &state) override;
 
 private:
     using Request = calls::Request;
 
-    void select_plan(const Request &request, calls::CallEntry &entry, ArrivalState &state);
+    bool select_plan(const Request &request, calls::CallEntry &entry, ArrivalState &state);
     calls::HookedCall::Companion stamps(ArrivalState &state);
     void learn(calls::HookedCall &call, ArrivalState &state);
     void decide(calls::HookedCall &call, ArrivalState &state);

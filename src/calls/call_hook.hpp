@@ -38,6 +38,8 @@ struct HookedCall {
         engine::Tally &tally;
     };
     std::optional<Companion> companion = std::nullopt; // a small call that travels beside this one
+    // Another candidate than the selected one runs this call: what it takes says nothing of others.
+    bool on_trial = false;
 };
 
 class CallHook {

@@ -62,6 +62,13 @@ arrival::DecisionService *decisions(const bootstrap::Joined &joined) {
     return joined.reach.watch == nullptr ? nullptr : &joined.reach.watch->decisions();
 }
 
+tuning::Trials::Background background(const bootstrap::Joined &joined) {
+    arrival::DecisionService *const service = decisions(joined);
+    if (service == nullptr)
+        return nullptr;
+    return [service](std::function<void()> job) { service->soon(std::move(job)); };
+}
+
 int job_rank(const bootstrap::Joined &joined, int rank) {
     return joined.reach.watch == nullptr ? rank
                                          : joined.reach.ranks[static_cast<std::size_t>(rank)];
@@ -92,7 +99,8 @@ Communicator::Communicator(const bootstrap::Identity &identity,
       calls_(*segment_, identity.rank, identity.job, heap_, engine_, queue_,
              [this] { return exchanges_.completed(); }),
       exchanges_(*segment_, identity.rank, engine_, queue_, messenger_, calls_.plans),
-      trials_(calls_, queue_, number(Setting::autotune) != 0 && !segment_->placement().one_host()),
+      trials_(calls_, queue_, background(joined_),
+              number(Setting::autotune) != 0 && !segment_->placement().one_host()),
       arrivals_({*segment_, identity.rank, calls_, trials_, [this] { (void)messenger_.progress(); },
                  decisions(joined_),
                  joined_.registration ? joined_.registration->warming() : nullptr,
@@ -100,8 +108,8 @@ Communicator::Communicator(const bootstrap::Identity &identity,
                 number(Setting::arrivals) != 0),
       exhausted_(engine::no_memory(segment_->names().of(identity.rank))) {
     calls_.cache.add(report_);
+    calls_.cache.add(arrivals_); // late ranks come before trials
     calls_.cache.add(trials_);
-    calls_.cache.add(arrivals_);
     if (origin != nullptr)
         calls_.selection.set_profile(origin->profile);
     calls_.policies.set_reproducible(select::reproducible_named(text(Setting::reproducible)));

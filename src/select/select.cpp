@@ -228,7 +228,7 @@ static bool is_of_bytes(const Verdicts &v, const cost::Link &link) {
 std::vector<std::string> tuning_candidates(const Situation &s) {
     // Prices of messages of some 10 KiB have been seen to be wrong by a factor of two.
     constexpr double kCloseFactor = 1.8;
-    constexpr std::size_t kMostCandidates = 5;
+    constexpr std::size_t kMostCandidates = 4;
     if (s.hosts == 1)
         return tuning_candidates_in_memory(s);
     const Verdicts v = judge(s);

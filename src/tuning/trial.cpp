@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/medians.hpp"
 #include "select/select.hpp"
 
 namespace stretto::tuning {
@@ -11,46 +12,85 @@ namespace stretto::tuning {
 void Trial::begin(std::vector<std::string> candidates) {
     candidates_ = std::move(candidates);
     calls_ = 0;
-    state_ = candidates_.size() < 2 ? State::over : State::trying;
+    state_ = candidates_.size() < 2 ? State::over : State::screening;
 }
 
-const std::string &Trial::serve() {
-    served_ = state_ == State::trying ? calls_ % candidates_.size() : chosen_;
-    return candidates_[served_];
+Trial::Turn Trial::turn() const {
+    if (state_ == State::confirming)
+        return {confirmed_[calls_ % confirmed_.size()], true,
+                calls_ + 1 == kConfirmedCalls * confirmed_.size()};
+    // The call before a turn is the one that the turn is compared with.
+    const std::size_t others = candidates_.size() - 1, number = (calls_ + 1) / kEveryCalls;
+    const bool is_turn = calls_ % kEveryCalls == 0, is_before = (calls_ + 1) % kEveryCalls == 0;
+    return {is_turn ? 1 + number % others : 0, (is_turn || is_before) && number >= others,
+            is_turn && number + 1 == (1 + kScreenedCalls) * others};
 }
 
 void Trial::took(double seconds) {
-    if (calls_++ >= candidates_.size())
+    const Turn now = turn();
+    if (now.counts)
         times_.push_back(seconds);
-    if (calls_ == kTurnCalls * candidates_.size())
-        state_ = State::agreeing;
+    agrees_ = now.is_last;
+    ++calls_;
 }
 
-std::vector<double> Trial::sorted(std::size_t candidate) const {
+std::vector<double> Trial::times_of(std::size_t first, std::size_t every) const {
     std::vector<double> found;
-    for (std::size_t i = candidate; i < times_.size(); i += candidates_.size())
+    for (std::size_t i = first; i < times_.size(); i += every)
         found.push_back(times_[i]);
-    std::sort(found.begin(), found.end());
     return found;
 }
 
 void Trial::decide() {
-    const double cheapest = sorted(0)[kCountedCalls / 2];
-    double least = cheapest * kMarginFactor;
-    why_ = "measured over " + std::to_string(kCountedCalls) + " calls each:";
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-        const std::vector<double> took = sorted(i);
-        const double median = took[kCountedCalls / 2];
-        medians_.push_back({candidates_[i], median});
-        why_.append(i == 0 ? " " : ", ").append(candidates_[i]).append(" ");
-        why_ += select::time_in_words(median);
-        if (i > 0 && median < least && took[kMostSlowerCalls - 1] < cheapest) {
-            least = median;
-            chosen_ = i;
+    const std::size_t calls = state_ == State::screening ? kScreenedCalls : kConfirmedCalls;
+    state_ == State::screening ? end_screening() : end_confirmation();
+    if (state_ == State::over) {
+        why_ = "measured over " + std::to_string(calls) + " calls each:";
+        for (const Median &each : medians_)
+            if (each.calls >= calls)
+                why_.append(&each == medians_.data() ? " " : ", ")
+                    .append(each.algorithm)
+                    .append(" ")
+                    .append(select::time_in_words(each.seconds));
+    }
+    agrees_ = false;
+    calls_ = 0;
+    times_ = {};
+}
+
+void Trial::end_screening() {
+    const std::size_t others = candidates_.size() - 1;
+    const std::vector<double> cheapest = times_of(0, 2);
+    medians_.push_back({candidates_[0], stretto::median(cheapest), cheapest.size()});
+    confirmed_ = {0};
+    for (std::size_t i = 0; i < others; ++i) {
+        const std::vector<double> took = times_of(2 * i + 1, 2 * others);
+        medians_.push_back({candidates_[i + 1], stretto::median(took), took.size()});
+        if (*std::ranges::min_element(took) < kPromisingFactor * medians_[0].seconds)
+            confirmed_.push_back(i + 1);
+    }
+    state_ = confirmed_.size() == 1 ? State::over : State::confirming;
+}
+
+void Trial::end_confirmation() {
+    double least = 0, cheapest = 0;
+    for (std::size_t i = 0; i < confirmed_.size(); ++i) {
+        const std::vector<double> took = times_of(i, confirmed_.size());
+        Median &found = medians_[confirmed_[i]];
+        found = {candidates_[confirmed_[i]], stretto::median(took), took.size()};
+        if (i == 0) {
+            cheapest = found.seconds;
+            least = kMarginFactor * cheapest;
+            continue;
+        }
+        const auto slower =
+            std::ranges::count_if(took, [&](double seconds) { return seconds >= cheapest; });
+        if (found.seconds < least && static_cast<std::size_t>(slower) <= kMostSlowerCalls) {
+            least = found.seconds;
+            chosen_ = confirmed_[i];
         }
     }
     state_ = State::over;
-    times_ = {};
 }
 
 } // namespace stretto::tuning

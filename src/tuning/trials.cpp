@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tuning/trials.hpp"
 
+#include <exception>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/status.hpp"
 #include "select/select.hpp"
 
 namespace stretto::tuning {
@@ -12,6 +15,47 @@ namespace stretto::tuning {
 using calls::Chosen, calls::Request;
 
 static constexpr const char *kOnTrial = "on trial";
+
+// The candidates and their plans, made by the first thread that asks; another one that asks
+// meanwhile waits.
+class Preparation {
+public:
+    Preparation(select::Situation situation, calls::PlanInputs inputs)
+        : situation_(std::move(situation)), inputs_(std::move(inputs)) {}
+
+    struct Candidate {
+        std::string algorithm;
+        calls::Planned plan; // null: the rank makes it itself, as a plan of its cache
+    };
+    std::vector<Candidate> &candidates() {
+        std::call_once(once_, [this] {
+            for (std::string &name : select::tuning_candidates(situation_)) {
+                calls::Planned plan = planned(name);
+                candidates_.push_back({std::move(name), std::move(plan)});
+            }
+        });
+        return candidates_;
+    }
+
+private:
+    calls::Planned planned(const std::string &algorithm) const {
+        // Ranks of a host take turns at plans that need much memory for a moment: by the cache.
+        constexpr std::size_t kMuchMemoryBytes = std::size_t{16} << 20;
+        try {
+            return inputs_.plan(algorithm, {}, [](std::size_t need) {
+                if (need > kMuchMemoryBytes)
+                    throw Error(Status::memory, "");
+            });
+        } catch (const std::exception &) { // the rank finds it for itself
+            return nullptr;
+        }
+    }
+
+    std::once_flag once_;
+    const select::Situation situation_;
+    const calls::PlanInputs inputs_;
+    std::vector<Candidate> candidates_;
+};
 
 class Trials::Hook final : public calls::CallHook {
 public:
@@ -22,35 +66,59 @@ public:
             trial_ = trials_.trial_of(call.request);
         if (trial_ == nullptr || trial_->state() == Trial::State::over)
             return Then::detach;
-        if (trial_->due()) {
-            const std::vector<std::string> names =
-                select::tuning_candidates(trials_.calls_.selection.free_situation(call.request));
-            // One call pays for all plans.
-            for (const std::string &name : names)
-                (void)trials_.calls_.plans.plan(call.request, {{name, kOnTrial, true}, nullptr});
-            trial_->begin(names);
-        }
-        timed_ = trial_->state() == Trial::State::trying;
-        if (timed_) {
-            trials_.calls_.cache.select_plan(call.request, call.entry,
-                                             {{trial_->serve(), kOnTrial, true}, nullptr});
-            start_ = now_ns();
-        }
-        return Then::play;
+        if (trial_->due())
+            begin(call);
+        else if (trial_->near())
+            prepare(call);
+        if (!trial_->trying())
+            return Then::next;
+        call.on_trial = trial_->is_turn();
+        if (call.on_trial)
+            trials_.calls_.cache.select_plan(call.request, call.entry, on_trial(trial_->next()));
+        start_ = now_ns();
+        return Then::next;
     }
     void after(calls::HookedCall &call) override {
-        if (!timed_)
+        if (!trial_->trying())
             return;
         trial_->took(static_cast<double>(now_ns() - start_) * 1e-9);
-        if (trial_->state() == Trial::State::agreeing)
-            trials_.conclude(call.request, call.entry, *trial_);
+        if (trial_->agrees())
+            trials_.conclude(call.request, *trial_);
+        const bool is_over = trial_->state() == Trial::State::over;
+        if (is_over || call.on_trial)
+            trials_.calls_.cache.select_plan(
+                call.request, call.entry,
+                on_trial(*trial_->standing(), is_over ? trial_->why() : kOnTrial));
     }
 
 private:
+    static Chosen on_trial(const std::string &algorithm, const std::string &why = kOnTrial) {
+        return {{algorithm, why, true}, nullptr};
+    }
+    void prepare(const calls::HookedCall &call) {
+        preparation_ =
+            std::make_shared<Preparation>(trials_.calls_.selection.free_situation(call.request),
+                                          trials_.calls_.plans.inputs(call.request));
+        if (trials_.background_)
+            trials_.background_([preparation = preparation_] { preparation->candidates(); });
+    }
+    void begin(const calls::HookedCall &call) {
+        if (preparation_ == nullptr) // the entry is new, or there is none in the background
+            prepare(call);
+        std::vector<std::string> names;
+        for (Preparation::Candidate &each : preparation_->candidates()) {
+            (void)trials_.calls_.plans.plan(call.request, on_trial(each.algorithm),
+                                            std::move(each.plan));
+            names.push_back(each.algorithm);
+        }
+        preparation_ = nullptr;
+        trial_->begin(std::move(names));
+    }
+
     Trials &trials_;
     Trial *trial_ = nullptr; // from the first call on
-    bool timed_ = false;     // the call in progress, which began at
-    std::uint64_t start_ = 0;
+    std::shared_ptr<Preparation> preparation_;
+    std::uint64_t start_ = 0; // of the call in progress, by now_ns()
 };
 
 // Where the choice is by price, and may differ from call to call and from run to run.  All ranks
@@ -66,16 +134,18 @@ bool Trials::tries(const Request &request, const Chosen &chosen) const {
 std::unique_ptr<calls::CallHook> Trials::hook_for(const Request &request, Chosen &chosen) {
     if (!tries(request, chosen))
         return nullptr;
-    resume(request, chosen);
+    if (chosen.order.empty()) // else it is for late ranks, who keep it
+        resume(request, chosen);
     return std::make_unique<Hook>(*this);
 }
 
 void Trials::resume(const Request &request, Chosen &chosen) const {
     const auto found = trials_.find(calls_.cache.key_of(request));
-    if (found == trials_.end() || found->second.served() == nullptr)
+    if (found == trials_.end() || found->second.standing() == nullptr)
         return;
-    chosen.algorithm = *found->second.served();
-    chosen.why = found->second.why();
+    chosen.algorithm = *found->second.standing();
+    if (!found->second.why().empty())
+        chosen.why = found->second.why();
 }
 
 select::Profile Trials::with_findings(select::Profile profile) const {
@@ -93,7 +163,7 @@ Trial *Trials::trial_of(const Request &request) {
 }
 
 // By an allreduce of our own, which nobody counts.
-void Trials::conclude(const Request &request, calls::CallEntry &entry, Trial &trial) {
+void Trials::conclude(const Request &request, Trial &trial) {
     std::vector<double> &times = trial.times();
     Request agreement;
     agreement.output = times.data();
@@ -105,14 +175,16 @@ void Trials::conclude(const Request &request, calls::CallEntry &entry, Trial &tr
     queue_.play(calls_.cache.call(agreement, calls_.cache.entry(agreement), false),
                 calls_.internal.tally());
     trial.decide();
+    if (trial.state() != Trial::State::over)
+        return;
     select::Measured took = calls_.selection.kind_of(request);
-    for (const auto &[algorithm, seconds] : trial.medians())
-        took.times.push_back({calls_.selection.situation(request).bytes, algorithm, seconds, 0,
-                              Trial::kCountedCalls, select::Timing::By::trial});
+    for (const Trial::Median &each : trial.medians())
+        took.times.push_back({calls_.selection.situation(request).bytes, each.algorithm,
+                              each.seconds, 0, static_cast<std::uint32_t>(each.calls),
+                              select::Timing::By::trial});
     select::add(found_, took);
-    calls_.cache.select_plan(request, entry, {{trial.serve(), trial.why(), true}, nullptr});
     if (calls_.selection.logs())
-        calls_.selection.log_choice(request, {{*trial.served(), trial.why(), true}, nullptr});
+        calls_.selection.log_choice(request, {{*trial.standing(), trial.why(), true}, nullptr});
 }
 
 } // namespace stretto::tuning

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls that repeat try the algorithms whose price is close (tuning/trial.hpp): a hook of their
 // entries until the trial is over.
+//
+// To find the candidates and to make their plans takes milliseconds, so a thread in the background
+// begins with it some calls before the first needs them.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "calls/call_hook.hpp"
@@ -18,9 +23,11 @@ namespace stretto::tuning {
 
 class Trials final : public calls::HookSource {
 public:
+    // Does a job in the background, some time.
+    using Background = std::function<void(std::function<void()> job)>;
     // `wanted`: else there is none.  The references outlive this.
-    Trials(calls::Calls &calls, engine::Queue &queue, bool wanted)
-        : calls_(calls), queue_(queue), wanted_(wanted) {}
+    Trials(calls::Calls &calls, engine::Queue &queue, Background background, bool wanted)
+        : calls_(calls), queue_(queue), background_(std::move(background)), wanted_(wanted) {}
 
     std::unique_ptr<calls::CallHook> hook_for(const calls::Request &request,
                                               calls::Chosen &chosen) override;
@@ -35,10 +42,11 @@ private:
     bool tries(const calls::Request &request, const calls::Chosen &chosen) const;
     // Null: there are too many.
     Trial *trial_of(const calls::Request &request);
-    void conclude(const calls::Request &request, calls::CallEntry &entry, Trial &trial);
+    void conclude(const calls::Request &request, Trial &trial);
 
     calls::Calls &calls_;
     engine::Queue &queue_;
+    const Background background_;
     const bool wanted_;
     // They outlive entries: ranks forget entries one by one, and must not forget these.
     static constexpr std::size_t kMostTrials = 1024;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <random>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -56,6 +58,17 @@ int wrong_after_rooted(stretto_comm comm, int root, int turn) {
     return wrong;
 }
 
+// Until then no rank knows when the others come.
+void wait_for_clock(stretto_comm comm) {
+    std::int64_t offset = 0;
+    int known = 0;
+    for (int tries = 0; tries < 5000 && known == 0; ++tries) {
+        come_late(1);
+        check(stretto_clock_offset(comm, &offset, &known));
+    }
+    check(stretto_barrier(comm));
+}
+
 std::vector<int> sizes(std::vector<int> all) {
     return test::sampled() ? std::vector{3} : all;
 }
@@ -82,6 +95,38 @@ TEST_CASE("whatever ranks come late, the sums are right and the choice is one") 
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
     for (const int ranks : sizes({2, 3, 5}))
         test::with_ranks(ranks, [](stretto_comm comm) { play(comm, 48); });
+}
+
+TEST_CASE("late ranks and trials of candidates meet") {
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
+    const test::With soon("STRETTO_HEARTBEAT", "20ms");
+    for (const int ranks : sizes({3, 5}))
+        test::with_ranks(ranks, [](stretto_comm comm) { play(comm, 120); });
+}
+
+TEST_CASE("a late rank has its plan before any candidate is on trial") {
+    if (!test::across_hosts())
+        return; // there are no trials
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
+    const test::With soon("STRETTO_HEARTBEAT", "20ms");
+    test::with_ranks(4, [](stretto_comm comm) {
+        wait_for_clock(comm);
+        int turn = 0;
+        const auto is_for_late_ranks = [&] {
+            const std::string algorithm = algorithm_of_long_sum(comm);
+            return std::ranges::any_of(
+                std::vector{"chain", "pre_reduced_ring", "late_rooted", "stragglar",
+                            "early_direct"},
+                [&](std::string_view name) { return algorithm.starts_with(name); });
+        };
+        do {
+            check(stretto_barrier(comm));
+            if (stretto_rank(comm) == 1)
+                come_late(80);
+            CHECK(wrong_after_long_sum(comm, turn++) == 0);
+        } while (turn < 13 && !is_for_late_ranks());
+        CHECK(turn < 13);
+    });
 }
 
 TEST_CASE("algorithms for late ranks play for the arrivals of the last calls") {

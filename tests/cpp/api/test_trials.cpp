@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "support/calls.hpp"
 #include "support/environment.hpp"
 #include "support/statistics.hpp"
@@ -51,8 +53,8 @@ void sum(stretto_comm comm, std::vector<std::int64_t> &values) {
                             STRETTO_SUM));
 }
 
-// Which algorithms served calls of so many elements, in their order.
-std::vector<std::string> served(stretto_comm comm, std::size_t count) {
+// Which algorithms were chosen after calls of so many elements, in their order.
+std::vector<std::string> chosen_after_calls(stretto_comm comm, std::size_t count) {
     std::vector<std::string> names;
     for (int turn = 0; turn < kCalls; ++turn) {
         std::vector<std::int64_t> values = input(stretto_rank(comm), count, turn);
@@ -60,6 +62,19 @@ std::vector<std::string> served(stretto_comm comm, std::size_t count) {
         CHECK(wrong(values, stretto_size(comm), turn) == 0);
         names.push_back(algorithm(comm, count));
     }
+    return names;
+}
+
+// Which algorithms have run calls of so many elements on trial, the cheapest among them.
+std::set<std::string> tried(stretto_comm comm, std::size_t count) {
+    const char *text = nullptr;
+    check(stretto_network_profile(comm, &text));
+    const nlohmann::json profile = nlohmann::json::parse(text);
+    std::set<std::string> names;
+    for (const nlohmann::json &kind : profile.value("calls", nlohmann::json::array()))
+        for (const nlohmann::json &each : kind["times"])
+            if (each["bytes"] == count * sizeof(std::int64_t))
+                names.insert(each["algorithm"]);
     return names;
 }
 
@@ -81,10 +96,10 @@ TEST_CASE("ranks try the same algorithms, decide alike, and are right") {
     for (const int ranks : {2, 3, 4, 6})
         test::with_ranks(ranks, [](stretto_comm comm) {
             for (const std::size_t count : {1, 1000, 20000}) {
-                const std::vector<std::string> names = served(comm, count);
+                const std::vector<std::string> names = chosen_after_calls(comm, count);
                 CHECK(same_everywhere(comm, names));
                 if (stretto_size(comm) > 2 && count <= 1000 && test::across_hosts())
-                    CHECK(std::set<std::string>(names.begin(), names.end()).size() > 1);
+                    CHECK(tried(comm, count).size() > 1);
                 // It is over, and stays so.
                 std::vector<std::int64_t> values = input(stretto_rank(comm), count, 7);
                 sum(comm, values);
@@ -140,8 +155,9 @@ TEST_CASE("without trials, forced, or in reproducible modes, one algorithm runs"
     const auto one = [](int ranks, const auto &before) {
         test::with_ranks(ranks, [&](stretto_comm comm) {
             before(comm);
-            const std::vector<std::string> names = served(comm, 1000);
+            const std::vector<std::string> names = chosen_after_calls(comm, 1000);
             CHECK(std::set<std::string>(names.begin(), names.end()).size() == 1);
+            CHECK(tried(comm, 1000).empty());
         });
     };
     {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that repeat correct the choice: what serves when, and who wins.
+// Calls that repeat correct the choice: what runs which call, and what stays.
 #include "doctest.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,68 +20,120 @@ using State = Trial::State;
 
 namespace {
 
-// As calls go; each candidate takes what `seconds` says of it.  Returns which served, by call.
+// The number of a call, and how many the candidate has run before.
+struct When {
+    int call, before;
+};
+
+// As calls go; each candidate takes what `seconds` says of it.  Returns what ran which, from the
+// first call of the trial on.
 std::vector<std::string> play(Trial &trial, const std::vector<std::string> &candidates,
-                              double (*seconds)(const std::string &candidate, int call)) {
-    std::vector<std::string> served;
-    for (int call = 0; call < 200 && trial.state() != State::over; ++call) {
+                              const std::function<double(const std::string &, When)> &seconds) {
+    std::vector<std::string> ran;
+    std::map<std::string, int> runs;
+    for (int call = 1; call < 400 && trial.state() != State::over; ++call) {
         if (trial.due())
             trial.begin(candidates);
-        if (trial.state() != State::trying)
+        if (!trial.trying())
             continue;
-        served.push_back(trial.serve());
-        CHECK(*trial.served() == served.back());
-        trial.took(seconds(served.back(), call));
-        if (trial.state() == State::agreeing)
+        ran.push_back(trial.next());
+        CHECK(trial.is_turn() == (ran.back() != *trial.standing()));
+        trial.took(seconds(ran.back(), {call, runs[ran.back()]++}));
+        if (trial.agrees())
             trial.decide();
     }
-    return served;
+    return ran;
 }
+
+std::function<double(const std::string &, When)> takes(double ring, double direct) {
+    return [=](const std::string &candidate, When) {
+        return candidate == "ring" ? ring : candidate == "direct" ? direct : 1.0;
+    };
+}
+
+constexpr std::size_t kEvery = Trial::kEveryCalls;
 
 } // namespace
 
-TEST_CASE("candidates take turns, and the fastest stays") {
+TEST_CASE("candidates run a call now and then; nothing more follows if none promises a gain") {
     Trial trial;
-    CHECK(trial.served() == nullptr);
-    const std::vector<std::string> candidates = {"ring", "direct", "linear"};
-    const std::vector<std::string> served =
-        play(trial, candidates,
-             [](const std::string &candidate, int) { return candidate == "direct" ? 0.5 : 1.0; });
-    CHECK(trial.state() == State::over);
-    REQUIRE(served.size() == 3 * Trial::kTurnCalls);
-    for (std::size_t i = 0; i < served.size(); ++i)
-        CHECK(served[i] == candidates[i % 3]);
-    CHECK(trial.serve() == "direct");
-    CHECK(contains(trial.why(), "ring 1000 ms, direct 500 ms, linear 1000 ms"));
+    CHECK(trial.standing() == nullptr);
+    const std::vector<std::string> candidates = {"ring", "direct", "linear", "chain"};
+    const std::vector<std::string> ran = play(trial, candidates, takes(1.0, 1.1));
+    REQUIRE(ran.size() == 8 * kEvery + 1);
+    for (std::size_t i = 0; i < ran.size(); ++i)
+        CHECK(ran[i] == candidates[i % kEvery == 0 ? 1 + i / kEvery % 3 : 0]);
+    CHECK(*trial.standing() == "ring");
+    CHECK(contains(trial.why(), "over 2 calls each: ring 1000 ms, direct 1100 ms, linear 1000 ms"));
+    REQUIRE(trial.medians().size() == 4);
+    CHECK(trial.medians()[0].calls == 6);
+    CHECK(trial.medians()[3].calls == 2);
     CHECK(!trial.due());
+}
+
+TEST_CASE("what promises a gain takes turns with the cheapest, and stays") {
+    Trial trial;
+    const std::vector<std::string> ran = play(trial, {"ring", "direct", "linear"}, takes(1.0, 0.5));
+    CHECK(trial.state() == State::over);
+    const std::size_t screening = 5 * kEvery + 1;
+    REQUIRE(ran.size() == screening + 2 * Trial::kConfirmedCalls);
+    for (std::size_t i = screening; i < ran.size(); ++i)
+        CHECK(ran[i] == ((i - screening) % 2 == 0 ? "ring" : "direct"));
+    CHECK(*trial.standing() == "direct");
+    CHECK(contains(trial.why(), "over 7 calls each: ring 1000 ms, direct 500 ms"));
+    CHECK(!contains(trial.why(), "linear"));
+    CHECK(trial.medians()[1].calls == Trial::kConfirmedCalls);
+    CHECK(trial.medians()[2].calls == Trial::kScreenedCalls);
+}
+
+TEST_CASE("of several that promise a gain the fastest stays") {
+    Trial trial;
+    play(trial, {"ring", "direct", "linear", "chain"}, [](const std::string &candidate, When) {
+        return candidate == "linear" ? 0.5 : candidate == "chain" ? 0.7 : 1.0;
+    });
+    CHECK(*trial.standing() == "linear");
+    CHECK(contains(trial.why(), "over 7 calls each: ring 1000 ms, linear 500 ms, chain 700 ms"));
+}
+
+TEST_CASE("candidates run few of a thousand calls") {
+    for (const std::size_t count : {2U, 3U, 4U}) {
+        Trial trial;
+        std::vector<std::string> candidates = {"ring", "direct", "linear", "chain"};
+        candidates.resize(count);
+        const std::vector<std::string> ran = play(trial, candidates, takes(1.0, 1.5));
+        CHECK(ran.size() - static_cast<std::size_t>(std::ranges::count(ran, "ring")) ==
+              3 * (count - 1));
+    }
 }
 
 TEST_CASE("the first turn does not count, nor do two slow calls of seven") {
     Trial trial;
-    play(trial, {"ring", "direct"}, [](const std::string &candidate, int call) {
-        const int turn = (call - static_cast<int>(Trial::kBeforeCalls)) / 2;
-        return candidate == "ring" ? 1.0 : turn == 0 || turn == 2 || turn == 5 ? 50.0 : 0.5;
+    play(trial, {"ring", "direct"}, [](const std::string &candidate, When when) {
+        const bool slow =
+            when.before == 0 || when.before == 1 || when.before == 4 || when.before == 7;
+        return candidate == "ring" ? 1.0 : slow ? 50.0 : 0.5;
     });
-    CHECK(trial.serve() == "direct");
+    CHECK(*trial.standing() == "direct");
 }
 
 TEST_CASE("what is hardly faster, or only now and then, does not take the place of the cheapest") {
     Trial near;
-    play(near, {"ring", "direct"},
-         [](const std::string &candidate, int) { return candidate == "ring" ? 1.0 : 0.92; });
-    CHECK(near.serve() == "ring");
+    play(near, {"ring", "direct"}, takes(1.0, 0.92));
+    CHECK(*near.standing() == "ring");
+    CHECK(near.medians()[1].calls == Trial::kConfirmedCalls);
     Trial noisy;
-    play(noisy, {"ring", "direct"}, [](const std::string &candidate, int call) {
-        return candidate == "ring" ? 1.0 : (call / 2) % 5 < 2 ? 3.0 : 0.5;
+    play(noisy, {"ring", "direct"}, [](const std::string &candidate, When when) {
+        const bool slow = when.before == 4 || when.before == 6 || when.before == 8;
+        return candidate == "ring" ? 1.0 : slow ? 3.0 : 0.5;
     });
-    CHECK(noisy.serve() == "ring");
+    CHECK(*noisy.standing() == "ring");
 }
 
 TEST_CASE("alone there is nothing to try") {
     Trial trial;
-    CHECK(play(trial, {"ring"}, [](const std::string &, int) { return 1.0; }).empty());
+    CHECK(play(trial, {"ring"}, takes(1.0, 1.0)).empty());
     CHECK(trial.state() == State::over);
-    CHECK(trial.served() == nullptr);
+    CHECK(trial.standing() == nullptr);
 }
 
 TEST_CASE("tuning_candidates: the choice first, then what was measured, then what is close") {
@@ -86,7 +142,7 @@ TEST_CASE("tuning_candidates: the choice first, then what was measured, then wha
     s.consistent = true;
     s.profile.date = "today";
     const std::vector<std::string> names = tuning_candidates(s);
-    CHECK(names.size() == 5);
+    CHECK(names.size() == 4);
     // Of long vectors all that are close take what the links take.
     Situation longer = s;
     longer.bytes = 64 << 20;
