@@ -50,10 +50,10 @@ typedef struct stretto_setting {
  * followed by STRETTO_ variables that are not settings.  The text is valid until the calling
  * thread's next call with NULL.
  *
- * Otherwise the settings of the communicator: from the environment when it was made, with later
- * changes by the program.  On all ranks, settings that shape the job (RING_BYTES, SLICE_BYTES,
- * HEAP_BYTES) are those of rank 0.  The text is valid until the program sets something or finalizes
- * comm. */
+ * Otherwise the settings of the communicator: from the environment when the process joined the
+ * job, with later changes by the program.  On all ranks, settings that shape the job (RING_BYTES,
+ * SLICE_BYTES, HEAP_BYTES) are those of rank 0.  The text is valid until the program sets something
+ * or finalizes comm. */
 STRETTO_API stretto_status stretto_settings(stretto_comm comm, stretto_setting *lines,
                                             size_t capacity, size_t *count);
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "base/settings.hpp"
+#include "base/config.hpp"
 #include "bindings.hpp"
 #include "net/address.hpp"
 #include "net/interfaces.hpp"
@@ -24,9 +24,9 @@ namespace {
 // (name, up, whether it is used, loopback, MTU, Mbit/s, addresses) of each; `filtered`: used is
 // what STRETTO_IFACE takes, and if that cannot be read an error is thrown.
 nb::list interfaces(bool filtered) {
-    if (filtered)
-        net::check_interface_filter();
-    const net::InterfaceFilter filter = filtered ? net::interface_filter() : net::InterfaceFilter();
+    const std::string iface = filtered ? read_config().network.iface : "";
+    net::check_interface_filter(iface);
+    const net::InterfaceFilter filter = net::interface_filter(iface);
     nb::list result;
     for (const net::Interface &interface : net::interfaces()) {
         nb::list addresses;
@@ -43,11 +43,13 @@ nb::list interfaces(bool filtered) {
 // address) and address of this host; None if it is not set.  Asks the kernel, and for a name the
 // resolver; sends nothing.  What keeps a job from going there is thrown.
 std::optional<std::tuple<std::string, std::string, std::string>> way_to_job() {
-    if (!given(Setting::addr))
+    const Config::Network network = read_config().network;
+    if (network.addr.empty())
         return std::nullopt;
     const net::Address peer =
-        net::resolve(net::parse_endpoint(info(Setting::addr).variable, text(Setting::addr)))[0];
-    const net::LocalAddress here = net::local_toward(peer, net::Place::anywhere);
+        net::resolve(net::parse_endpoint(info(Setting::addr).variable, network.addr))[0];
+    const net::LocalAddress here =
+        net::local_toward(peer, net::Place::anywhere, net::interface_filter(network.iface));
     return std::tuple(peer.text(), here.interface, here.address.host());
 }
 

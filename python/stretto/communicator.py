@@ -225,8 +225,9 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         self._core.reset_stats()
 
     def settings(self) -> list[Setting]:
-        """The settings of this communicator: from the environment when it was made, with later
-        changes by the program.  On all ranks, settings that shape the job are those of rank 0."""
+        """The settings of this communicator: from the environment when the process joined the job,
+        with later changes by the program.  On all ranks, settings that shape the job are those of
+        rank 0."""
         return [Setting(*line) for line in self._core.settings()]
 
     def force_algorithm(self, name: str | None) -> None:

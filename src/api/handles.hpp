@@ -13,13 +13,14 @@
 #include <set>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
+#include "base/config.hpp"
 #include "base/inline_vector.hpp"
 #include "base/process.hpp"
-#include "base/settings.hpp"
 #include "base/status.hpp"
 #include "base/thread_end.hpp"
 #include "comm/communicator.hpp"
@@ -28,19 +29,20 @@
 
 namespace stretto::api {
 // settings.cpp: the settings of a communicator that was just made.
-std::vector<SettingState> settings_of(const bootstrap::Identity &me,
+std::vector<SettingState> settings_of(std::vector<SettingState> read, const bootstrap::Identity &me,
                                       const comm::Communicator &communicator);
 } // namespace stretto::api
 
 struct stretto_comm_s {
-    explicit stretto_comm_s(const stretto::bootstrap::Identity &identity,
-                            const stretto::bootstrap::ParentContext *origin = nullptr)
-        : communicator(identity, origin),
-          settings(stretto::api::settings_of(identity, communicator)) {}
+    stretto_comm_s(stretto::ReadSettings init, const stretto::bootstrap::Identity &identity,
+                   const stretto::bootstrap::ParentContext *origin = nullptr)
+        : read(std::move(init)), communicator(read.config, identity, origin),
+          settings(stretto::api::settings_of(read.states, identity, communicator)) {}
     const std::uint32_t process = stretto::process_mark(); // the communicator that it belongs to
     const int pid = getpid();
+    const stretto::ReadSettings read; // by the init of its job
     stretto::comm::Communicator communicator;
-    std::vector<stretto::SettingState> settings; // that it goes by
+    std::vector<stretto::SettingState> settings; // that it goes by: also what the program has set
     std::atomic<std::uint64_t> limit_ns{0};      // of each call; 0: none
     std::set<std::string> texts;                 // JSON that callers have been given
     std::vector<int> parent_ranks;           // of a communicator made of another, by its own ranks

@@ -7,11 +7,12 @@
 #include <unistd.h>
 #include <utility>
 
-#include "base/settings.hpp"
+#include "base/config.hpp"
 #include "base/warning.hpp"
 #include "bootstrap/out_of_band.hpp"
 #include "comm/child.hpp"
 #include "handles.hpp"
+#include "reduce/strings.hpp"
 #include "transport/wait/idle.hpp"
 
 using stretto::Status;
@@ -19,9 +20,18 @@ using namespace stretto::api;
 
 namespace {
 
-void warn_of_unknown_settings(int rank) {
+// Settings that hold for the process, whatever communicators it has.
+void apply_to_process(const stretto::Config &config) {
+    stretto::set_warnings(config.warn);
+    if (!config.error.empty())
+        return; // the job does not come about
+    stretto::reduce::limit_isa(config.kernels.isa);
+    stretto::reduce::allow_string_copies(config.kernels.rep_movsb);
+}
+
+void warn_of_unknown_settings(const stretto::Config &config, int rank) {
     static std::atomic<bool> warned{false};
-    if (rank != 0 || !stretto::enabled(stretto::Setting::warn) || warned.exchange(true))
+    if (rank != 0 || !config.warn || warned.exchange(true))
         return;
     for (const auto &unknown : stretto::unknown_settings(environ))
         stretto::warn(unknown.sentence);
@@ -59,7 +69,7 @@ void let_go(stretto_comm parents) {
     parents->let_go_before = last.exchange(parents); // keeps it reachable for leak checkers
 }
 
-stretto_comm open(const stretto::bootstrap::Identity &me) {
+stretto_comm open(stretto::ReadSettings read, const stretto::bootstrap::Identity &me) {
     joined.add(me);
     stretto::call_scope() = {me.rank};
     if (const auto most = stretto::info(stretto::Setting::size).most;
@@ -67,8 +77,9 @@ stretto_comm open(const stretto::bootstrap::Identity &me) {
         throw stretto::Error(Status::argument, "a job of " + std::to_string(me.size) +
                                                    " ranks; at most " + std::to_string(most) +
                                                    " are possible");
-    warn_of_unknown_settings(me.rank);
-    auto made = std::make_unique<stretto_comm_s>(me);
+    apply_to_process(read.config);
+    warn_of_unknown_settings(read.config, me.rank);
+    auto made = std::make_unique<stretto_comm_s>(std::move(read), me);
     made->communicator.learn_network();
     return made.release();
 }
@@ -101,7 +112,9 @@ stretto_status stretto_init(stretto_comm *comm) {
     return guarded([&] {
         require(comm != nullptr, "the place for the communicator is NULL");
         *comm = nullptr;
-        *comm = open(stretto::bootstrap::identify());
+        stretto::ReadSettings read = stretto::read_settings();
+        const auto me = stretto::bootstrap::identify(read.config.network.addr);
+        *comm = open(std::move(read), me);
     });
 }
 
@@ -111,8 +124,10 @@ stretto_status stretto_init_explicit(int rank, int size, const char *job, strett
         *comm = nullptr;
         require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
         require(job != nullptr && *job != '\0', "the job needs a name");
-        *comm =
-            open({rank, size, job, "stretto_init_explicit", stretto::text(stretto::Setting::addr)});
+        stretto::ReadSettings read = stretto::read_settings();
+        const stretto::bootstrap::Identity me{rank, size, job, "stretto_init_explicit",
+                                              read.config.network.addr};
+        *comm = open(std::move(read), me);
     });
 }
 
@@ -123,14 +138,16 @@ stretto_status stretto_init_by_exchange(int rank, int size, stretto_allgather_fu
         *comm = nullptr;
         require(size >= 1 && rank >= 0 && rank < size, "rank must lie in 0 ... size - 1");
         require(allgather != nullptr, "the function that exchanges is NULL");
-        *comm = open(stretto::bootstrap::introduce(
-            rank, size, [&](const void *mine, void *all, std::size_t bytes) {
+        stretto::ReadSettings read = stretto::read_settings();
+        const auto me = stretto::bootstrap::introduce(
+            read.config, rank, size, [&](const void *mine, void *all, std::size_t bytes) {
                 if (const int code = allgather(mine, all, bytes, context); code != 0)
                     throw stretto::Error(Status::system,
                                          "the exchange by which the ranks were to join failed "
                                          "with code " +
                                              std::to_string(code));
-            }));
+            });
+        *comm = open(std::move(read), me);
     });
 }
 

@@ -4,6 +4,7 @@
 #include <climits>
 #include <string>
 
+#include "base/config.hpp"
 #include "base/lazy.hpp"
 #include "base/memory.hpp"
 #include "bootstrap/cores.hpp"
@@ -30,20 +31,22 @@ std::string names_of(bool (*wanted)(Isa)) {
     return names;
 }
 
-// "" if STRETTO_ISA is malformed, which stretto_settings reports.
-const char *kernels_in_use() {
-    try {
-        return stretto::reduce::name(stretto::reduce::best_isa()).data();
-    } catch (const stretto::Error &) {
-        return "";
+// The kernels that this process uses: if it has used none yet, as its environment says now.  "",
+// and no string copies, if the setting is malformed, which stretto_settings reports.
+void find_kernels(stretto_machine &machine) {
+    const stretto::ReadSettings read = stretto::read_settings();
+    const auto readable = [&](stretto::Setting setting) {
+        return read.states[static_cast<std::size_t>(setting)].error.empty();
+    };
+    machine.kernels = "";
+    if (readable(stretto::Setting::isa)) {
+        stretto::reduce::limit_isa(read.config.kernels.isa);
+        machine.kernels = stretto::reduce::name(stretto::reduce::best_isa()).data();
     }
-}
-
-bool copies_by_strings() {
-    try {
-        return stretto::reduce::string_copies();
-    } catch (const stretto::Error &) {
-        return false;
+    machine.string_copies = 0;
+    if (readable(stretto::Setting::rep_movsb)) {
+        stretto::reduce::allow_string_copies(read.config.kernels.rep_movsb);
+        machine.string_copies = stretto::reduce::string_copies() ? 1 : 0;
     }
 }
 
@@ -60,13 +63,12 @@ extern "C" stretto_status stretto_examine(stretto_machine *machine) {
         machine->kernels_built = built.get([] { return names_of(stretto::reduce::built); }).c_str();
         machine->kernels_able =
             able.get([] { return names_of(stretto::reduce::available); }).c_str();
-        machine->kernels = kernels_in_use();
+        find_kernels(*machine);
         machine->cores_online = stretto::bootstrap::online();
         machine->cores_allowed = allowed.count();
         machine->cores_quota = quota == UINT_MAX ? 0 : quota;
         machine->cores = stretto::bootstrap::cores_worth(allowed);
         machine->memory_available = stretto::available_memory().value_or(UINT64_MAX);
-        machine->string_copies = copies_by_strings() ? 1 : 0;
         machine->asymmetric_barrier = stretto::transport::register_for_barrier() ? 1 : 0;
     });
 }

@@ -105,15 +105,14 @@ stretto_setting line(const UnknownSetting &unknown) {
 
 namespace stretto::api {
 
-std::vector<SettingState> settings_of(const bootstrap::Identity &me,
+std::vector<SettingState> settings_of(std::vector<SettingState> read, const bootstrap::Identity &me,
                                       const comm::Communicator &communicator) {
-    std::vector<SettingState> states = settings_in_force();
-    identify(states, me);
+    identify(read, me);
     const transport::SegmentHeader &header = communicator.segment()->header();
-    shape(state(states, Setting::ring_bytes), header.ring_bytes, me.rank);
-    shape(state(states, Setting::slice_bytes), header.slice_bytes, me.rank);
-    shape(state(states, Setting::heap_bytes), header.heap_bytes, me.rank);
-    return states;
+    shape(state(read, Setting::ring_bytes), header.ring_bytes, me.rank);
+    shape(state(read, Setting::slice_bytes), header.slice_bytes, me.rank);
+    shape(state(read, Setting::heap_bytes), header.heap_bytes, me.rank);
+    return read;
 }
 
 void note(stretto_comm comm, Setting setting, std::string_view value) {

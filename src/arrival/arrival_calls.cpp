@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/settings.hpp"
-
 namespace stretto::arrival {
 
 using calls::Chosen, calls::Request;
@@ -51,10 +49,9 @@ std::size_t ArrivalCalls::vector_bytes(const Request &request) const {
     return calls::vector_count(request, parts_.segment.ranks()) * size_of(request.dtype);
 }
 
-std::uint64_t ArrivalCalls::longest_wait_ns() {
+std::uint64_t ArrivalCalls::longest_wait_ns() const {
     constexpr std::uint64_t kLongestNs = 1'000'000'000;
-    const std::uint64_t timeout = nanoseconds(Setting::timeout);
-    return timeout == 0 ? kLongestNs : std::min(kLongestNs, timeout / 2);
+    return parts_.timeout_ns == 0 ? kLongestNs : std::min(kLongestNs, parts_.timeout_ns / 2);
 }
 
 } // namespace stretto::arrival

@@ -36,6 +36,7 @@ struct ArrivalParts {
     std::shared_ptr<TcpPrewarm> connections;
     std::vector<int> job_ranks; // by rank of the communicator
     const JobClock &clock;
+    std::uint64_t timeout_ns; // of a call; 0: no limit
 };
 
 // From one decision to the next, at least.
@@ -69,7 +70,7 @@ protected:
     std::size_t vector_bytes(const calls::Request &request) const;
     // How long ranks wait for others, in nanoseconds, before any of them begins: then the call
     // itself looks for what is wrong, and says so.
-    static std::uint64_t longest_wait_ns();
+    std::uint64_t longest_wait_ns() const;
 
     const ArrivalParts &parts_;
 };

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "arrival/call_log_format.hpp"
-#include "base/settings.hpp"
 
 namespace stretto::arrival {
 
@@ -21,8 +20,8 @@ void add(std::atomic<std::uint64_t> &sum, std::uint64_t more) {
 
 } // namespace
 
-std::shared_ptr<CallLog> CallLog::open(const RankIdentity &me) {
-    return given(Setting::report) ? std::make_shared<CallLog>(text(Setting::report), me) : nullptr;
+std::shared_ptr<CallLog> CallLog::open(const Config::Report &config, const RankIdentity &me) {
+    return config.folder.empty() ? nullptr : std::make_shared<CallLog>(config.folder, me);
 }
 
 CallLog::CallLog(const std::string &folder, const RankIdentity &me)

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "arrival/call_sample.hpp"
+#include "base/config.hpp"
 #include "base/rank_file.hpp"
 
 namespace stretto::arrival {
@@ -86,9 +87,9 @@ public:
         KeptCall *place_ = nullptr; // of the last call
     };
 
-    // As STRETTO_REPORT says; null if no report is wanted.  Throws Error if its file cannot be
-    // made, or has no room.
-    static std::shared_ptr<CallLog> open(const RankIdentity &me);
+    // Null if the config asks for no report.  Throws Error if its file cannot be made, or has no
+    // room.
+    static std::shared_ptr<CallLog> open(const Config::Report &config, const RankIdentity &me);
 
     CallLog(const std::string &folder, const RankIdentity &me);
 

@@ -34,12 +34,6 @@ std::string written(const SettingInfo &entry, const Environment &environment) {
     return value != nullptr ? value : std::string(entry.fallback);
 }
 
-SettingValue in_force(Setting setting) {
-    const SettingInfo &entry = info(setting);
-    const std::string value = written(entry, from_process);
-    return value.empty() ? SettingValue{} : parse(entry, value);
-}
-
 SettingState state_of(const SettingInfo &entry, const Environment &environment) {
     const bool set = set_to(entry, environment) != nullptr;
     const std::string value = written(entry, environment);
@@ -73,33 +67,12 @@ const char *from_process(const char *name) {
     return std::getenv(name);
 }
 
-std::uint64_t number(Setting setting) {
-    return in_force(setting).number;
-}
-
-bool enabled(Setting setting) {
-    return number(setting) != 0;
-}
-
-std::string text(Setting setting) {
-    return in_force(setting).text;
-}
-
-bool given(Setting setting) {
-    return set_to(info(setting), from_process) != nullptr;
-}
-
 std::vector<SettingState> settings_in_force(const Environment &environment) {
     std::vector<SettingState> states;
+    states.reserve(kSettings.size());
     for (const SettingInfo &entry : kSettings)
         states.push_back(state_of(entry, environment));
     return states;
-}
-
-void check_settings(const Environment &environment) {
-    for (const SettingState &state : settings_in_force(environment))
-        if (!state.error.empty())
-            throw Error(Status::argument, state.error);
 }
 
 std::vector<UnknownSetting> unknown_settings(const char *const *environment) {

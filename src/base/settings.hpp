@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The settings: every STRETTO_* variable, once, with its type, range, default and meaning.
-//
-// No other code reads or parses a STRETTO_* variable.  Settings are read when a communicator is
-// made, never in a call.
+// The settings: every STRETTO_* variable, once, with its type, range, default and meaning; and the
+// only file of the library that asks for a variable.  What a communicator goes by is its Config
+// (base/config.hpp).
 #pragma once
 
 #include <cstdint>
@@ -105,16 +104,6 @@ SettingValue parse(const SettingInfo &info, std::string_view text);
 using Environment = std::function<const char *(const char *name)>;
 const char *from_process(const char *name);
 
-// The value in force, read from the environment now.  A variable that is set to nothing counts as
-// not set.  Each throws as parse() does.
-std::uint64_t number(Setting setting); // SettingValue's; 0 when unset without a default
-inline std::uint64_t nanoseconds(Setting duration) {
-    return number(duration);
-}
-bool enabled(Setting setting);
-std::string text(Setting setting); // text or choice
-bool given(Setting setting);       // by the environment
-
 // Where a value comes from.  The numbers are those of stretto_source in info.h.
 enum class SettingSource {
     fallback,    // the default
@@ -133,9 +122,8 @@ struct SettingState {
     std::uint64_t number = 0; // SettingValue's, if the value is one
     std::string error = "";   // "" if it is
 };
+// All of them, in the order of the table.  A variable that is set to nothing counts as not set.
 std::vector<SettingState> settings_in_force(const Environment &environment = from_process);
-// Throws Error(argument) for the first malformed one.
-void check_settings(const Environment &environment = from_process);
 
 // Variables of an environment (a list as in environ(7)) that begin with STRETTO_ and are no
 // settings.

@@ -24,8 +24,10 @@ std::string settings_page() {
     std::string page =
         "# Settings\n\n"
         "<!-- Written by `stretto info --markdown`; a test compares it with the library. -->\n\n"
-        "Settings are environment variables, read when a communicator is made. If a value cannot "
-        "be read, the error names the variable. Rank 0 warns once of a variable that begins with "
+        "Settings are environment variables. A process reads them once, when it joins a job "
+        "(`stretto_init`); communicators that are made of another have the settings of their "
+        "parent. If a value cannot be read, the error names the variable. Rank 0 warns once of a "
+        "variable that begins with "
         "`STRETTO_` and does not exist. `stretto info` shows the values in force here and where "
         "they come from.\n\n"
         "All ranks of a job take the settings that shape it from rank 0's environment "

@@ -7,8 +7,10 @@
 
 namespace stretto {
 
-// One line on standard error, unless STRETTO_WARN=0.
+// One line on standard error, unless warnings are off.
 void warn(std::string_view sentence) noexcept;
+// STRETTO_WARN of the job that this process has joined last; on before.
+void set_warnings(bool on) noexcept;
 
 // One line on standard error.  The caller checks whether STRETTO_LOG asks for it.
 void log(std::string_view sentence) noexcept;

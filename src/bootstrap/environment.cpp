@@ -29,8 +29,9 @@ struct Launcher {
 // One look at the environment and the processes above this one.
 class Surroundings {
 public:
-    Surroundings(const Environment &environment, const ProcessText &process, const IsOpen &is_open)
-        : environment_(environment), process_(process), is_open_(is_open) {}
+    Surroundings(const std::string &addr, const Environment &environment,
+                 const ProcessText &process, const IsOpen &is_open)
+        : addr_(addr), environment_(environment), process_(process), is_open_(is_open) {}
 
     std::optional<std::string> get(const char *name) const {
         const char *value = environment_(name);
@@ -105,8 +106,8 @@ public:
     // There is a store of torch's own at its port, so the next one is taken.  Without an address,
     // ranks on other hosts would be waited for in vain.
     void find_address(const Launcher &launcher, Identity &me) const {
-        if (const auto address = get("STRETTO_ADDR")) {
-            me.address = *address;
+        if (!addr_.empty()) {
+            me.address = addr_;
             return;
         }
         if (launcher.kind == Kind::torchrun && get("MASTER_ADDR") && get("MASTER_PORT") &&
@@ -131,8 +132,8 @@ public:
     // Whether other jobs may meet at this job's address as well: nobody has said that it has ranks
     // on other hosts, nor chosen an address for it.
     bool may_be_taken(const Launcher &launcher) const {
-        return launcher.kind == Kind::torchrun && !get("STRETTO_ADDR") &&
-               !get(launcher.local_size) && !get("TORCHELASTIC_RUN_ID");
+        return launcher.kind == Kind::torchrun && addr_.empty() && !get(launcher.local_size) &&
+               !get("TORCHELASTIC_RUN_ID");
     }
 
     // What tells this job from others of the same name.  A name that the user has given is as
@@ -259,6 +260,7 @@ private:
         return std::nullopt;
     }
 
+    const std::string &addr_;
     const Environment &environment_;
     const ProcessText &process_;
     const IsOpen &is_open_;
@@ -282,9 +284,9 @@ bool is_open(int descriptor) {
     return fcntl(descriptor, F_GETFD) >= 0;
 }
 
-Identity identify(const Environment &environment, const ProcessText &process, const IsOpen &is_open,
-                  const Processes &all) {
-    const Surroundings here(environment, process, is_open);
+Identity identify(const std::string &addr, const Environment &environment,
+                  const ProcessText &process, const IsOpen &is_open, const Processes &all) {
+    const Surroundings here(addr, environment, process, is_open);
     // The innermost first.
     static constexpr Launcher launchers[] = {
         {Kind::own, "stretto run", "STRETTO_RANK", "STRETTO_SIZE", "STRETTO_LOCAL_SIZE",

@@ -48,9 +48,10 @@ bool is_open(int descriptor);
 
 // Tries `stretto run`, torchrun, Open MPI, MPICH and Intel MPI (PMI), Slurm; a process that none of
 // them started is a job of its own.  Variables of a launcher count if it started this process:
-// those of a Slurm allocation do not outside of a step.  Throws Error(argument) if what they say
-// makes no sense, and if two launchers disagree of which neither started the other.
-Identity identify(const Environment &environment = from_process,
+// those of a Slurm allocation do not outside of a step.  `addr`: STRETTO_ADDR.  Throws
+// Error(argument) if what they say makes no sense, and if two launchers disagree of which neither
+// started the other.
+Identity identify(const std::string &addr, const Environment &environment = from_process,
                   const ProcessText &process = process_text, const IsOpen &open = is_open,
                   const Processes &all = processes());
 

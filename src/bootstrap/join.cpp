@@ -97,10 +97,10 @@ void enter(const Identity &me, const LocalSegment &local, Patience &patience) {
     complete(me, local, patience);
 }
 
-LocalSegment meet(const Identity &me, const ParentContext *origin, const std::string &name,
-                  Patience &patience) {
-    return me.rank == founder(origin) ? create_segment(me, origin, name, patience)
-                                      : join_segment(me, origin, name, patience);
+LocalSegment meet(const Config &config, const Identity &me, const ParentContext *origin,
+                  const std::string &name, Patience &patience) {
+    return me.rank == founder(origin) ? create_segment(config, me, origin, name, patience)
+                                      : join_segment(config, me, origin, name, patience);
 }
 
 // From now on the communicator hears of the ends of ranks of the job.
@@ -110,11 +110,12 @@ void watch(Joined &joined, int rank, RegisteredCommunicator::Kind kind) {
             joined.reach, kind, rank, *joined.segment, joined.linked_peers.get());
 }
 
-Joined join_here(const Identity &me, const ParentContext *origin, const std::string &name) {
+Joined join_here(const Config &config, const Identity &me, const ParentContext *origin,
+                 const std::string &name) {
     transport::RankNames names(origin == nullptr ? std::vector<int>() : origin->in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
-    Patience patience(origin);
-    const LocalSegment local = meet(me, origin, name, patience);
+    Patience patience(origin, config.waits.init_timeout_ns);
+    const LocalSegment local = meet(config, me, origin, name, patience);
     Segment &segment = *local.segment;
     segment.set_names(std::move(names));
     try {
@@ -144,10 +145,10 @@ transport::SegmentShape shape_of(const Segment &segment) {
     return shape;
 }
 
-Joined join_hosts(const Identity &me) {
+Joined join_hosts(const Config &config, const Identity &me) {
     const Error exhausted = engine::no_memory(transport::RankNames().of(me.rank));
-    Patience patience(nullptr);
-    HostMeeting hosts(me, instance(me), patience);
+    Patience patience(nullptr, config.waits.init_timeout_ns);
+    HostMeeting hosts(config, me, instance(me), patience);
     const ParentContext origin{"", 0, {}, [&hosts] { hosts.watch(); }};
     Segment &segment = *hosts.local().segment;
     Joined joined{hosts.local().segment, nullptr};
@@ -156,14 +157,14 @@ Joined join_hosts(const Identity &me) {
         segment.hold_life(me.rank);
         Mesh mesh = hosts.connect();
         if (hosts.reach().acceptor != nullptr)
-            joined.linked_peers = remote_carrier(segment, me.rank, *mesh.data);
+            joined.linked_peers = remote_carrier(config, segment, me.rank, *mesh.data);
         joined.reach = hosts.reach();
         patience.watch_by(origin);
         enter(me, hosts.local(), patience);
         hosts.complete();
         if (joined.linked_peers != nullptr) {
             joined.reach.watch =
-                std::make_shared<FailureDetector>(me.rank, std::move(mesh.control));
+                std::make_shared<FailureDetector>(config, me.rank, std::move(mesh.control));
             joined.reach.job = std::make_shared<transport::SegmentShape>(shape_of(segment));
         }
         watch(joined, me.rank, RegisteredCommunicator::Kind::job);
@@ -179,19 +180,19 @@ Joined join_hosts(const Identity &me) {
 
 // A communicator that is made of another.  Who is on which host, and where, is known; first each
 // rank connects with those on other hosts, then each host has its segment founded.
-Joined join_across(const Identity &me, const ParentContext &origin) {
+Joined join_across(const Config &config, const Identity &me, const ParentContext &origin) {
     transport::RankNames names(origin.in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
-    Patience patience(&origin);
+    Patience patience(&origin, config.waits.init_timeout_ns);
     Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), Kinds::data,
                             origin.watch, patience);
-    const LocalSegment local = meet(me, &origin, origin.place, patience);
+    const LocalSegment local = meet(config, me, &origin, origin.place, patience);
     Segment &segment = *local.segment;
     segment.set_names(std::move(names));
     Joined joined{local.segment, nullptr, origin.reach};
     try {
         segment.hold_life(me.rank);
-        joined.linked_peers = remote_carrier(segment, me.rank, *mesh.data);
+        joined.linked_peers = remote_carrier(config, segment, me.rank, *mesh.data);
         enter(me, local, patience);
         watch(joined, me.rank, origin.kind);
         return joined;
@@ -205,17 +206,18 @@ Joined join_across(const Identity &me, const ParentContext &origin) {
 
 } // namespace
 
-void check_environment() {
-    check_settings();
-    net::check_interface_filter();
-    (void)net::port_range();
-    net::check_congestion();
-    check_transport();
+void check(const Config &config) {
+    if (!config.error.empty())
+        throw Error(Status::argument, config.error);
+    net::check_interface_filter(config.network.iface);
+    (void)net::port_range(config.network.ports);
+    net::check_congestion(config.network.congestion);
+    check_transport(config.network.transport);
 }
 
-void check_environment(const Identity &me) {
+void check(const Config &config, const Identity &me) {
     try {
-        check_environment();
+        check(config);
     } catch (const Error &error) {
         if (me.size == 1)
             throw;
@@ -223,22 +225,22 @@ void check_environment(const Identity &me) {
     }
 }
 
-Joined join(const Identity &me, const ParentContext *origin) {
+Joined join(const Config &config, const Identity &me, const ParentContext *origin) {
     if (origin != nullptr && !origin->placement().one_host())
-        return join_across(me, *origin);
+        return join_across(config, me, *origin);
     if (origin != nullptr)
-        return join_here(me, origin, origin->place);
+        return join_here(config, me, origin, origin->place);
     if (me.size == 1)
-        check_environment(me); // a job of several looks where the others can be told
+        check(config, me); // a job of several looks where the others can be told
     if (!me.address.empty() && me.size > 1)
-        return join_hosts(me);
-    if (given(Setting::fake_hosts) && me.size > 1)
+        return join_hosts(config, me);
+    if (!config.network.fake_hosts.empty() && me.size > 1)
         throw Error(Status::argument,
-                    "STRETTO_FAKE_HOSTS is '" + shown(text(Setting::fake_hosts)) +
+                    "STRETTO_FAKE_HOSTS is '" + shown(config.network.fake_hosts) +
                         "', but the ranks have no address to meet at: start them by `stretto run`, "
                         "which chooses one, or set STRETTO_ADDR (as 127.0.0.1:29400) and "
                         "STRETTO_SECRET on all of them, or unset STRETTO_FAKE_HOSTS");
-    return join_here(me, origin,
+    return join_here(config, me, origin,
                      (me.launch.empty() ? me.job : me.launch) + "-" + std::to_string(instance(me)));
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "arrival/call_log.hpp"
+#include "base/config.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/network/failure_detector.hpp"
 #include "bootstrap/network/job_context.hpp"
@@ -56,12 +57,12 @@ struct Joined {
 // network/host_meeting.hpp says.  Returns when all ranks have joined.  Throws Error(timeout) naming
 // who has not come within STRETTO_INIT_TIMEOUT, Error(mismatch) if ranks disagree on the size of
 // the job, and what the origin's watch throws.
-Joined join(const Identity &me, const ParentContext *origin = nullptr);
+Joined join(const Config &config, const Identity &me, const ParentContext *origin = nullptr);
 
 // Throws Error(argument) if a setting of this process makes no sense, used or not.  join() does
 // this at a moment at which the error reaches the other ranks, which would wait for this one.
-void check_environment();
+void check(const Config &config);
 // The same; in a job of several ranks the error names this rank.
-void check_environment(const Identity &me);
+void check(const Config &config, const Identity &me);
 
 } // namespace stretto::bootstrap

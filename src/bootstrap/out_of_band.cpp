@@ -10,7 +10,6 @@
 
 #include "base/kernel_files.hpp"
 #include "base/mix.hpp"
-#include "base/settings.hpp"
 #include "base/status.hpp"
 #include "bootstrap/join.hpp"
 #include "net/bytes.hpp"
@@ -74,15 +73,15 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
     return text;
 }
 
-PeerInfo own_info() {
-    check_environment();
+PeerInfo own_info(const Config &config) {
+    check(config);
     PeerInfo card;
     card.kernel = mix(contents("/proc/sys/kernel/random/boot_id"));
     struct stat space{};
     if (stat("/proc/self/ns/net", &space) == 0)
         card.network = space.st_ino;
-    card.apart = given(Setting::fake_hosts) ? 1 : 0;
-    const net::InterfaceFilter filter = net::interface_filter();
+    card.apart = config.network.fake_hosts.empty() ? 0 : 1;
+    const net::InterfaceFilter filter = net::interface_filter(config.network.iface);
     std::size_t known = 0;
     for (const net::Interface &interface : net::interfaces())
         for (const net::Interface::Assigned &assigned : interface.addresses)
@@ -97,13 +96,13 @@ bool same_host(const PeerInfo &a, const PeerInfo &b) {
 }
 
 // An address of this host by which `other` may reach it.
-net::Address address_toward(const PeerInfo &other, int rank) {
+net::Address address_toward(const PeerInfo &other, int rank, const net::InterfaceFilter &filter) {
     const auto place = other.apart != 0 ? net::Place::anywhere : net::Place::other_host;
     std::string why = "it has no network";
     for (const auto &text : other.addresses)
         if (const auto peer = net::Address::numeric(text.get(), 0)) {
             try {
-                return net::local_toward(*peer, place).address;
+                return net::local_toward(*peer, place, filter).address;
             } catch (const Error &error) {
                 why = error.what();
             }
@@ -122,7 +121,8 @@ int elsewhere(std::span<const PeerInfo> all) {
 
 } // namespace
 
-Identity introduce(int rank, int size, const Allgather &allgather) {
+Identity introduce(const Config &config, int rank, int size, const Allgather &allgather) {
+    const Config::Network &network = config.network;
     const auto gathered = [&](const auto &mine) {
         std::vector<std::remove_cvref_t<decltype(mine)>> all(static_cast<std::size_t>(size));
         allgather(&mine, all.data(), sizeof mine);
@@ -135,7 +135,7 @@ Identity introduce(int rank, int size, const Allgather &allgather) {
 
     PeerInfo mine;
     try {
-        mine = own_info();
+        mine = own_info(config);
     } catch (const Error &error) {
         mine.trouble.take(error);
     }
@@ -149,16 +149,16 @@ Identity introduce(int rank, int size, const Allgather &allgather) {
             invitation.job = hexadecimal(std::span(random).first<16>());
             if (const int other = elsewhere(cards); other > 0) {
                 invitation.secret = hexadecimal(net::random_bytes());
-                if (given(Setting::addr)) {
-                    invitation.address = text(Setting::addr);
+                if (!network.addr.empty()) {
+                    invitation.address = network.addr;
                 } else {
-                    me.door =
-                        std::make_shared<Descriptor>(net::listen_within(net::port_range(), 0));
+                    me.door = std::make_shared<Descriptor>(
+                        net::listen_within(net::port_range(network.ports), 0));
                     const std::uint16_t port = net::local_address(me.door->get()).port();
-                    invitation.address =
-                        address_toward(cards[static_cast<std::size_t>(other)], other)
-                            .with_port(port)
-                            .text();
+                    invitation.address = address_toward(cards[static_cast<std::size_t>(other)],
+                                                        other, net::interface_filter(network.iface))
+                                             .with_port(port)
+                                             .text();
                 }
             }
         } catch (const Error &error) {
@@ -169,7 +169,7 @@ Identity introduce(int rank, int size, const Allgather &allgather) {
     me.secret = answer.secret.get();
     me.address = answer.address.get();
     me.called = "this MPI job";
-    if (!given(Setting::addr))
+    if (network.addr.empty())
         me.address_from = "what rank 0 found; STRETTO_IFACE or STRETTO_ADDR choose another";
     return me;
 }

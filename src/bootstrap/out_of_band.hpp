@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 
+#include "base/config.hpp"
 #include "bootstrap/environment.hpp"
 
 namespace stretto::bootstrap {
@@ -17,6 +18,6 @@ using Allgather = std::function<void(const void *mine, void *all, std::size_t by
 // Who this rank is, in a job of its own.  Ranks that cannot be on one host meet at an address of
 // rank 0's by which it reaches the first rank elsewhere (STRETTO_IFACE counts), or at STRETTO_ADDR.
 // A collective: if one of them throws, all do, with the message of the first that cannot.
-Identity introduce(int rank, int size, const Allgather &allgather);
+Identity introduce(const Config &config, int rank, int size, const Allgather &allgather);
 
 } // namespace stretto::bootstrap

@@ -10,14 +10,15 @@
 
 namespace stretto::bootstrap {
 
-transport::SegmentShape shape_for(int ranks, unsigned cores, const ParentContext *origin) {
+transport::SegmentShape shape_for(const Config &config, int ranks, unsigned cores,
+                                  const ParentContext *origin) {
     transport::SegmentShape shape;
     shape.ranks = ranks;
     shape.cores = cores;
-    shape.heap_bytes = number(Setting::heap_bytes);
-    shape.slice_bytes = number(Setting::slice_bytes);
-    shape.profile = origin == nullptr && tuning::names_profile();
-    shape.ring_bytes = number(Setting::ring_bytes);
+    shape.heap_bytes = config.shape.heap_bytes;
+    shape.slice_bytes = config.shape.slice_bytes;
+    shape.profile = origin == nullptr && tuning::names_profile(config.tuning);
+    shape.ring_bytes = config.shape.ring_bytes;
     if (shape.ring_bytes == 0)
         shape.ring_bytes = select::ring_bytes(ranks);
     if (origin != nullptr)

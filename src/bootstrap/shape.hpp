@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the segment of a new communicator looks like: as the settings of rank 0 say.
+// What the segment of a new communicator looks like: as rank 0 has it in its config.
 #pragma once
 
 #include "bootstrap/join.hpp"
@@ -8,6 +8,7 @@
 namespace stretto::bootstrap {
 
 // Throws Error(argument) if a setting will not do.
-transport::SegmentShape shape_for(int ranks, unsigned cores, const ParentContext *origin = nullptr);
+transport::SegmentShape shape_for(const Config &config, int ranks, unsigned cores,
+                                  const ParentContext *origin = nullptr);
 
 } // namespace stretto::bootstrap

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/config.hpp"
 #include "calls/call_cache.hpp"
 #include "calls/call_policy.hpp"
 #include "calls/internal_calls.hpp"
@@ -18,12 +19,14 @@
 namespace stretto::calls {
 
 struct Calls {
-    // `job` is the communicator's name.  All references outlive this.
-    Calls(transport::Segment &segment, int rank, const std::string &job,
-          const transport::Heap &heap, engine::Engine &engine, engine::Queue &queue,
-          InternalCalls::Completed completed)
+    // `job` is the communicator's name.  The segment, the heap, the engine and the queue outlive
+    // this.
+    Calls(const Config::Calls &config, transport::Segment &segment, int rank,
+          const std::string &job, const transport::Heap &heap, engine::Engine &engine,
+          engine::Queue &queue, InternalCalls::Completed completed)
         : policies(segment.ranks(), rank, segment.names().of(rank)),
-          selection(segment, rank, policies, job), plans(segment, rank, selection, shares),
+          selection(config, segment, rank, policies, job),
+          plans(config, segment, rank, selection, shares),
           cache({segment, rank, heap, queue, policies, shares, selection, plans}),
           internal(segment, rank, engine, queue, plans, std::move(completed)) {}
     Calls(const Calls &) = delete;

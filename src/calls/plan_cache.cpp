@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/memory.hpp"
-#include "base/settings.hpp"
 #include "base/status.hpp"
 #include "engine/plan.hpp"
 #include "schedule/layout.hpp"
@@ -13,10 +12,10 @@
 
 namespace stretto::calls {
 
-PlanCache::PlanCache(const transport::Segment &segment, int rank, const Selection &selection,
-                     const Shares &shares)
+PlanCache::PlanCache(const Config::Calls &config, const transport::Segment &segment, int rank,
+                     const Selection &selection, const Shares &shares)
     : segment_(segment), rank_(rank), selection_(selection), shares_(shares),
-      most_bytes_(number(Setting::plan_bytes)) {}
+      most_bytes_(config.plan_bytes) {}
 
 // From so many ranks on a host, the ranks take turns at making a plan that takes much memory for a
 // moment: 200 ranks at once took 30 GB for a call of 400 kB.

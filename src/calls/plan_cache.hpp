@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "base/config.hpp"
 #include "calls/chosen.hpp"
 #include "calls/plan_inputs.hpp"
 #include "calls/request.hpp"
@@ -21,9 +22,9 @@ namespace stretto::calls {
 
 class PlanCache {
 public:
-    // All of these outlive this.
-    PlanCache(const transport::Segment &segment, int rank, const Selection &selection,
-              const Shares &shares);
+    // The segment, the selection and the shares outlive this.
+    PlanCache(const Config::Calls &config, const transport::Segment &segment, int rank,
+              const Selection &selection, const Shares &shares);
 
     // The plan of such a call, made if there is none.  `made`: the plan, if it has been made
     // elsewhere.  Throws Error(memory), or what says why there is no such plan.

@@ -4,17 +4,16 @@
 #include <utility>
 
 #include "base/numbering.hpp"
-#include "base/settings.hpp"
 #include "base/spelling.hpp"
 #include "base/warning.hpp"
 #include "select/profile_json.hpp"
 
 namespace stretto::calls {
 
-Selection::Selection(const transport::Segment &segment, int rank, const CallPolicies &policies,
-                     std::string job)
+Selection::Selection(const Config::Calls &config, const transport::Segment &segment, int rank,
+                     const CallPolicies &policies, std::string job)
     : segment_(segment), policies_(policies), job_(std::move(job)),
-      logs_(rank == 0 && text(Setting::log) == "choice") {}
+      logs_(rank == 0 && config.log_choices) {}
 
 select::Situation Selection::situation(const Request &request) const {
     select::Situation here;

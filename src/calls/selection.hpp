@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/config.hpp"
 #include "calls/call_policy.hpp"
 #include "calls/chosen.hpp"
 #include "calls/request.hpp"
@@ -17,8 +18,8 @@ namespace stretto::calls {
 class Selection {
 public:
     // The policies and the segment outlive this.  `job` is the communicator's name in the log.
-    Selection(const transport::Segment &segment, int rank, const CallPolicies &policies,
-              std::string job);
+    Selection(const Config::Calls &config, const transport::Segment &segment, int rank,
+              const CallPolicies &policies, std::string job);
 
     // What select/ goes by; the second, if the caller forces no algorithm: then results of all
     // ranks have the same bits, and the measured network counts.

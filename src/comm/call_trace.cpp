@@ -29,13 +29,13 @@ private:
 
 } // namespace
 
-trace::Recorder *CallTrace::start(const RankIdentity &me,
+trace::Recorder *CallTrace::start(const Config::Trace &config, const RankIdentity &me,
                                   const std::shared_ptr<trace::Buffer> *parent,
                                   transport::Segment &segment,
                                   transport::LinkedPeers *linked_peers) {
     try {
         const std::shared_ptr<trace::Buffer> buffer =
-            parent != nullptr ? *parent : trace::Buffer::open(me);
+            parent != nullptr ? *parent : trace::Buffer::open(config, me);
         if (buffer == nullptr)
             return nullptr;
         recorder_ = std::make_unique<trace::Recorder>(buffer, me.rank, me.ranks, me.job,

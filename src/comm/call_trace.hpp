@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "arrival/job_clock.hpp"
+#include "base/config.hpp"
 #include "base/rank_file.hpp"
 #include "base/status.hpp"
 #include "trace/buffer.hpp"
@@ -19,9 +20,10 @@ class CallTrace {
 public:
     // The linked peers, null if all ranks are on one host, must not outlive the trace: their
     // thread writes to it.  A communicator that is made of another has the trace of `parent`, null
-    // if none is wanted.  Of others STRETTO_TRACE says.  Null: no trace is wanted.  What goes wrong
-    // is posted, as the other ranks wait for this one.
-    trace::Recorder *start(const RankIdentity &me, const std::shared_ptr<trace::Buffer> *parent,
+    // if none is wanted.  Of others the config says.  Null: no trace is wanted.  What goes wrong is
+    // posted, as the other ranks wait for this one.
+    trace::Recorder *start(const Config::Trace &config, const RankIdentity &me,
+                           const std::shared_ptr<trace::Buffer> *parent,
                            transport::Segment &segment, transport::LinkedPeers *linked_peers);
 
     // One for a rank and all of its communicators.

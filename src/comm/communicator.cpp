@@ -7,7 +7,6 @@
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/mix.hpp"
-#include "base/settings.hpp"
 #include "base/status.hpp"
 #include "base/warning.hpp"
 #include "calls/call_words.hpp"
@@ -20,8 +19,8 @@ namespace stretto::comm {
 
 namespace {
 
-engine::EngineOptions engine_options(const transport::Segment &segment, int rank,
-                                     trace::Recorder *recorder) {
+engine::EngineOptions engine_options(const Config::Waits &waits, const transport::Segment &segment,
+                                     int rank, trace::Recorder *recorder) {
     const transport::SegmentHeader &header = segment.header();
     const bool one_host = segment.placement().one_host();
     engine::EngineOptions options;
@@ -32,8 +31,8 @@ engine::EngineOptions engine_options(const transport::Segment &segment, int rank
     // What comes from another host is not there sooner for being looked for, and each look is a
     // system call.
     const std::uint64_t spin_ns = header.ranks > header.cores || !one_host ? 0 : 100'000;
-    options.timeout_ns = nanoseconds(Setting::timeout);
-    options.spin_ns = given(Setting::spin) ? nanoseconds(Setting::spin) : spin_ns;
+    options.timeout_ns = waits.timeout_ns;
+    options.spin_ns = waits.spin_ns.value_or(spin_ns);
     return options;
 }
 
@@ -44,13 +43,14 @@ RankIdentity in_files(const bootstrap::Identity &me, const transport::Segment &s
 }
 
 // One for a rank and all of its communicators.
-std::shared_ptr<arrival::CallLog> call_log(const bootstrap::Identity &me,
+std::shared_ptr<arrival::CallLog> call_log(const Config::Report &config,
+                                           const bootstrap::Identity &me,
                                            const bootstrap::ParentContext *origin,
                                            transport::Segment &segment) {
     if (origin != nullptr)
         return origin->call_log;
     try {
-        return arrival::CallLog::open(in_files(me, segment));
+        return arrival::CallLog::open(config, in_files(me, segment));
     } catch (...) { // the others wait for this rank
         throw engine::post_exception(segment, me.rank,
                                      engine::no_memory(segment.names().of(me.rank)));
@@ -76,47 +76,49 @@ int job_rank(const bootstrap::Joined &joined, int rank) {
 
 } // namespace
 
-Communicator::Communicator(const bootstrap::Identity &identity,
+Communicator::Communicator(const Config &config, const bootstrap::Identity &identity,
                            const bootstrap::ParentContext *origin)
-    : me_(identity),
+    : config_(config), me_(identity),
       of_job_(origin == nullptr || origin->kind == bootstrap::RegisteredCommunicator::Kind::job),
-      joined_(bootstrap::join(identity, origin)), segment_(joined_.segment),
+      joined_(bootstrap::join(config, identity, origin)), segment_(joined_.segment),
       membership_(joined_, identity.rank),
       clock_(decisions(joined_), job_rank(joined_, identity.rank)),
-      recorder_(trace_.start(in_files(identity, *segment_),
+      recorder_(trace_.start(config.trace, in_files(identity, *segment_),
                              origin != nullptr ? &origin->trace : nullptr, *segment_,
                              joined_.linked_peers.get())),
-      report_(call_log(identity, origin, *segment_), in_files(identity, *segment_), clock_),
+      report_(call_log(config.report, identity, origin, *segment_), in_files(identity, *segment_),
+              clock_),
       heap_(segment_, identity.rank),
       messenger_(segment_, identity.rank, heap_,
-                 engine_options(*segment_, identity.rank, recorder_),
+                 engine_options(config.waits, *segment_, identity.rank, recorder_),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
-          segment_, identity.rank, heap_, engine_options(*segment_, identity.rank, recorder_),
+          segment_, identity.rank, heap_,
+          engine_options(config.waits, *segment_, identity.rank, recorder_),
           [this](const engine::Said &said) { return describe(said, calls_.shares, rank()); },
           &messenger_),
       queue_(engine_, *segment_, identity.rank),
-      calls_(*segment_, identity.rank, identity.job, heap_, engine_, queue_,
+      calls_(config.calls, *segment_, identity.rank, identity.job, heap_, engine_, queue_,
              [this] { return exchanges_.completed(); }),
       exchanges_(*segment_, identity.rank, engine_, queue_, messenger_, calls_.plans),
       trials_(calls_, queue_, background(joined_),
-              number(Setting::autotune) != 0 && !segment_->placement().one_host()),
+              config.tuning.autotune && !segment_->placement().one_host()),
       arrivals_({*segment_, identity.rank, calls_, trials_, [this] { (void)messenger_.progress(); },
                  decisions(joined_),
                  joined_.registration ? joined_.registration->warming() : nullptr,
-                 joined_.reach.ranks, clock_},
-                number(Setting::arrivals) != 0),
+                 joined_.reach.ranks, clock_, config.waits.timeout_ns},
+                config.arrivals.enabled),
       exhausted_(engine::no_memory(segment_->names().of(identity.rank))) {
     calls_.cache.add(report_);
     calls_.cache.add(arrivals_); // late ranks come before trials
     calls_.cache.add(trials_);
     if (origin != nullptr)
         calls_.selection.set_profile(origin->profile);
-    calls_.policies.set_reproducible(select::reproducible_named(text(Setting::reproducible)));
-    calls_.policies.force(text(Setting::algorithm), "STRETTO_ALGORITHM",
+    calls_.policies.set_reproducible(select::reproducible_named(config.calls.reproducible));
+    calls_.policies.force(config.calls.algorithm, "STRETTO_ALGORITHM",
                           origin != nullptr && children_fall_back);
     constexpr std::uint64_t kFloorNs = 1'000'000'000;
-    if (const std::uint64_t factor = number(Setting::stall_warning); factor != 0)
+    if (const std::uint64_t factor = config.waits.stall_warning_factor; factor != 0)
         engine_.stall_watch().set(
             [](const engine::Alert &alert) {
                 if (alert.lowest)
@@ -255,13 +257,14 @@ void Communicator::learn_network() {
         return; // nothing to know
     engine_.end_waits_at(
         joined_.deadline,
-        " at the end of STRETTO_INIT_TIMEOUT (" + text(Setting::init_timeout) +
-            " s).  Connections are open and shorter messages may have come: if this one needs full "
+        " at the end of STRETTO_INIT_TIMEOUT (" + in_seconds(config_.waits.init_timeout_ns) +
+            ").  Connections are open and shorter messages may have come: if this one needs full "
             "packets, the way between the hosts may carry none that are as large as their "
             "interfaces allow (look at their MTU; `ip link set DEV mtu 1500` to try); else see "
             "whether a rank is stopped.  STRETTO_TUNING_FILE=assumed measures nothing");
     try {
-        calls_.selection.set_profile(tuning::agree_on_network(*segment_, rank(), calls_.internal));
+        calls_.selection.set_profile(
+            tuning::agree_on_network(config_.tuning, *segment_, rank(), calls_.internal));
     } catch (...) { // also what only this rank can find wrong, such as a file
         post_failure();
     }

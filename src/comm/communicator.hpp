@@ -10,6 +10,7 @@
 #include "arrival/arrival_hooks.hpp"
 #include "arrival/call_report.hpp"
 #include "arrival/job_clock.hpp"
+#include "base/config.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/join.hpp"
 #include "calls/calls.hpp"
@@ -26,13 +27,15 @@ namespace stretto::comm {
 
 class Communicator {
 public:
-    explicit Communicator(const bootstrap::Identity &identity,
-                          const bootstrap::ParentContext *origin = nullptr);
+    // The config outlives this.
+    Communicator(const Config &config, const bootstrap::Identity &identity,
+                 const bootstrap::ParentContext *origin = nullptr);
     // Waits for no other rank; abandons calls in flight.
     ~Communicator() { queue_.leave(); } // which needs plans and entries until then
 
     int rank() const { return me_.rank; }
     int size() const { return me_.size; }
+    const Config &config() const { return config_; }
     const bootstrap::Identity &identity() const { return me_; }
     // It is the job's own: that of stretto_init, or what is left of it.
     bool of_job() const { return of_job_; }
@@ -116,6 +119,7 @@ private:
     void play_since(std::uint64_t came, const calls::Request &request);
     [[noreturn]] void post_failure();
 
+    const Config &config_;
     const bootstrap::Identity me_;
     const bool of_job_;
     CallTrace trace_; // which the linked peers' thread uses

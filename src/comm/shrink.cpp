@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "base/call_scope.hpp"
-#include "base/settings.hpp"
 #include "bootstrap/network/failure_detector.hpp"
 #include "transport/shm/shrink_agreement.hpp"
 
@@ -61,7 +60,7 @@ std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
     const auto roll = std::make_shared<transport::ShrinkAgreement>(*segment, old.rank(), completed);
     const std::string key = std::to_string(segment->header().key);
     for (Attempts attempts;;) {
-        const transport::ShrinkAgreement::List list = roll->hold(nanoseconds(Setting::timeout));
+        const transport::ShrinkAgreement::List list = roll->hold(old.config().waits.timeout_ns);
         const std::string name = "shrink " + std::to_string(list.round);
         try {
             Child child = child_of(old, list.members, name, key + " " + name, kCall);

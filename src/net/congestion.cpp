@@ -3,12 +3,10 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string>
 #include <sys/socket.h>
 
 #include "base/descriptor.hpp"
 #include "base/kernel_files.hpp"
-#include "base/settings.hpp"
 #include "base/status.hpp"
 #include "net/sockets.hpp"
 
@@ -31,10 +29,9 @@ std::string allowed() {
 
 } // namespace
 
-void check_congestion() {
-    if (!given(Setting::congestion))
+void check_congestion(const std::string &name) {
+    if (name.empty())
         return;
-    const std::string name = text(Setting::congestion);
     Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket.open())
         socket = Descriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -46,9 +43,9 @@ void check_congestion() {
                                           " (sysctl net.ipv4.tcp_allowed_congestion_control)");
 }
 
-void choose_congestion(int socket) {
-    if (given(Setting::congestion))
-        (void)choose(socket, text(Setting::congestion));
+void choose_congestion(int socket, const std::string &name) {
+    if (!name.empty())
+        (void)choose(socket, name);
 }
 
 } // namespace stretto::net

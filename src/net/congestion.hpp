@@ -3,12 +3,16 @@
 // Each side decides for what it sends, so ranks need not agree.
 #pragma once
 
+#include <string>
+
 namespace stretto::net {
 
-// Throws Error(argument) if STRETTO_CONGESTION names an algorithm that this machine does not allow.
-void check_congestion();
+// `name` is the value of STRETTO_CONGESTION; "": the machine's.
+
+// Throws Error(argument) if this machine does not allow it.
+void check_congestion(const std::string &name);
 
 // Sets it for the socket.  A socket that is not TCP, as in tests, is left unchanged.
-void choose_congestion(int socket);
+void choose_congestion(int socket, const std::string &name);
 
 } // namespace stretto::net

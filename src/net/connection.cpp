@@ -58,13 +58,14 @@ std::string place(const Peer &peer) {
     return (peer.host.empty() ? "" : peer.host + ", ") + peer.address.host();
 }
 
-Connection::Connection(Descriptor socket, Peer peer, const ConnectionLimits &limits)
+Connection::Connection(Descriptor socket, Peer peer, const ConnectionLimits &limits,
+                       const std::string &congestion)
     : socket_(std::move(socket)), peer_(std::move(peer)), reader_(limits.payload, limits.buffer) {
     const int flags = fcntl(socket_.get(), F_GETFL);
     if (flags < 0 || fcntl(socket_.get(), F_SETFL, flags | O_NONBLOCK) != 0)
         throw_errno("cannot use the connection to " + in_words(peer_));
     send_without_delay(socket_.get());
-    choose_congestion(socket_.get());
+    choose_congestion(socket_.get(), congestion);
 }
 
 void Connection::fail(const std::string &why) {

@@ -49,7 +49,9 @@ struct Traffic {
 
 class Connection {
 public:
-    Connection(Descriptor socket, Peer peer, const ConnectionLimits &limits = {});
+    // `congestion`: TCP's congestion control (net/congestion.hpp).
+    Connection(Descriptor socket, Peer peer, const ConnectionLimits &limits = {},
+               const std::string &congestion = {});
 
     int descriptor() const { return socket_.get(); }
     const Peer &peer() const { return peer_; }

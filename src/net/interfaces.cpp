@@ -134,14 +134,14 @@ bool InterfaceFilter::takes(std::string_view interface) const {
     return words_.empty() || named != excludes_;
 }
 
-void check_interface_filter() {
-    if (given(Setting::iface))
-        (void)InterfaceFilter(text(Setting::iface));
+void check_interface_filter(std::string_view setting) {
+    if (!setting.empty())
+        (void)InterfaceFilter(setting);
 }
 
-InterfaceFilter interface_filter() {
+InterfaceFilter interface_filter(std::string_view setting) {
     try {
-        return given(Setting::iface) ? InterfaceFilter(text(Setting::iface)) : InterfaceFilter();
+        return setting.empty() ? InterfaceFilter() : InterfaceFilter(setting);
     } catch (const Error &) {
         return {};
     }

@@ -46,11 +46,11 @@ private:
     std::vector<std::string> words_;
     bool excludes_ = false, whole_ = false;
 };
-// The filter of the setting in force.  Throws Error(argument) if the setting is malformed.
-void check_interface_filter();
-// As above, but all interfaces if the setting is malformed: this rank still has to tell the others
-// why it fails.
-InterfaceFilter interface_filter();
+// Throws Error(argument) if the setting, which may be "", is malformed.
+void check_interface_filter(std::string_view setting);
+// The filter that the setting describes, or one that takes all if it is malformed: this rank still
+// has to tell the others why it fails.
+InterfaceFilter interface_filter(std::string_view setting);
 
 // What is known of a peer's location.
 enum class Place { anywhere, other_host };
@@ -70,7 +70,7 @@ Address source_toward(const Address &peer);
 // if the peer is on another host.  The error lists the interfaces and names the setting to change.
 LocalAddress choose_local(const Address &peer, Place place, const Address &source,
                           const InterfaceFilter &filter, std::span<const Interface> all);
-// The same, of this host as it is now and with the settings in force.
-LocalAddress local_toward(const Address &peer, Place place);
+// The same, of this host as it is now.
+LocalAddress local_toward(const Address &peer, Place place, const InterfaceFilter &filter);
 
 } // namespace stretto::net

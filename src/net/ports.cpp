@@ -35,10 +35,8 @@ PortRange parse_ports(std::string_view variable, std::string_view text) {
     return range;
 }
 
-PortRange port_range() {
-    return given(Setting::ports)
-               ? parse_ports(info(Setting::ports).variable, stretto::text(Setting::ports))
-               : PortRange();
+PortRange port_range(std::string_view setting) {
+    return setting.empty() ? PortRange() : parse_ports(info(Setting::ports).variable, setting);
 }
 
 Descriptor listen_within(const PortRange &range, unsigned turn, std::uint16_t except) {

@@ -83,8 +83,8 @@ LocalAddress choose_local(const Address &peer, Place place, const Address &sourc
     return chosen;
 }
 
-LocalAddress local_toward(const Address &peer, Place place) {
-    return choose_local(peer, place, source_toward(peer), interface_filter(), interfaces());
+LocalAddress local_toward(const Address &peer, Place place, const InterfaceFilter &filter) {
+    return choose_local(peer, place, source_toward(peer), filter, interfaces());
 }
 
 } // namespace stretto::net

@@ -25,8 +25,8 @@ struct PortRange {
     std::uint16_t first = 0, last = 0; // 0: any, which the kernel chooses
 };
 PortRange parse_ports(std::string_view variable, std::string_view text);
-// The range of STRETTO_PORTS.
-PortRange port_range();
+// The range of STRETTO_PORTS, which is `setting`; "": any.
+PortRange port_range(std::string_view setting);
 // Listens at the first free port of the range, beginning with the one at index `turn`; never at
 // `except`, which another rank uses.
 Descriptor listen_within(const PortRange &range, unsigned turn, std::uint16_t except = 0);

@@ -11,7 +11,6 @@
 #endif
 
 #include "base/lazy.hpp"
-#include "base/settings.hpp"
 #include "base/status.hpp"
 #include "reduce/table.hpp"
 
@@ -83,8 +82,12 @@ Isa widest_isa(std::string_view limit) {
 
 static constinit Lazy<Isa> best;
 
+void limit_isa(std::string_view limit) {
+    (void)best.get([&] { return widest_isa(limit); });
+}
+
 Isa best_isa() {
-    return best.get([] { return widest_isa(text(Setting::isa)); });
+    return best.get([] { return widest_isa(""); });
 }
 
 Pass pass(Dtype dtype, ReduceOp op, Rounding rounding, Isa isa) {

@@ -60,7 +60,10 @@ bool available(Isa isa);
 // The widest set that this CPU has, up to the one named ("": no limit); an unknown name throws
 // Error(argument).
 Isa widest_isa(std::string_view limit);
-// The widest set that this CPU and STRETTO_ISA, read once, allow.
+// Limits the sets that this process uses to those up to the one named, as widest_isa() does.  The
+// first limit counts: later ones, and limits after the first use of a kernel, change nothing.
+void limit_isa(std::string_view limit);
+// The widest set that this CPU and the limit allow.
 Isa best_isa();
 
 // The pass that reduces by an operation.  An average and a premultiplied sum use the sum's pass,

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/lazy.hpp"
-#include "base/settings.hpp"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define STRETTO_STRINGS
@@ -53,8 +52,12 @@ constinit Lazy<Pass> vector_copy;
 
 } // namespace
 
+void allow_string_copies(bool allowed) {
+    (void)use.get([&] { return allowed && has_fast_strings(); });
+}
+
 bool string_copies() {
-    return use.get([] { return has_fast_strings() && enabled(Setting::rep_movsb); });
+    return use.get([] { return has_fast_strings(); });
 }
 
 void copy_by_strings(void *const *out, int outs, const void *const *in, int ins, std::size_t bytes,

@@ -12,8 +12,11 @@
 
 namespace stretto::reduce {
 
-// Whether this processor's string instruction is fast and STRETTO_REP_MOVSB, which is read once,
-// allows it.  False under sanitizers, which do not see what the instruction reads and writes.
+// Whether this process may use the string instruction.  The first word counts: later ones, and one
+// after the first use, change nothing.
+void allow_string_copies(bool allowed);
+// Whether this processor's string instruction is fast and allowed.  False under sanitizers, which
+// do not see what the instruction reads and writes.
 bool string_copies();
 
 // The copy pass by the string instruction, unless an output is to be streamed.  Only if

@@ -7,7 +7,6 @@
 #include <new>
 #include <unistd.h>
 
-#include "base/settings.hpp"
 #include "base/status.hpp"
 #include "base/warning.hpp"
 #include "trace/events.hpp"
@@ -27,11 +26,9 @@ std::size_t records_of(std::size_t bytes) {
 
 } // namespace
 
-std::shared_ptr<Buffer> Buffer::open(const Identity &me) {
-    if (!given(Setting::trace))
-        return nullptr;
-    return std::make_shared<Buffer>(text(Setting::trace),
-                                    static_cast<std::size_t>(number(Setting::trace_bytes)), me);
+std::shared_ptr<Buffer> Buffer::open(const Config::Trace &config, const Identity &me) {
+    return config.folder.empty() ? nullptr
+                                 : std::make_shared<Buffer>(config.folder, config.bytes, me);
 }
 
 Buffer::Buffer(const std::string &folder, std::size_t bytes, const Identity &me)

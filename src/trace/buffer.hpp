@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/config.hpp"
 #include "base/rank_file.hpp"
 #include "trace/format.hpp"
 
@@ -23,9 +24,9 @@ using Identity = RankIdentity;
 
 class Buffer {
 public:
-    // Makes the trace that STRETTO_TRACE and STRETTO_TRACE_BYTES ask for; null if they ask for
-    // none.  Throws Error if its file cannot be made or has no room.
-    static std::shared_ptr<Buffer> open(const Identity &me);
+    // Makes the trace that the config asks for; null if it asks for none.  Throws Error if its file
+    // cannot be made or has no room.
+    static std::shared_ptr<Buffer> open(const Config::Trace &config, const Identity &me);
 
     Buffer(const std::string &folder, std::size_t bytes, const Identity &me);
     // Writes the JSON file if there are new records, and removes the binary file.

@@ -12,34 +12,33 @@
 #include <cstring>
 
 #include "base/mix.hpp"
-#include "base/settings.hpp"
 #include "select/profile_json.hpp"
 #include "tuning/measurement.hpp"
 #include "tuning/network.hpp"
 
 namespace stretto::tuning {
 
-bool names_profile() {
-    const std::string wanted = text(Setting::tuning_file);
+bool names_profile(const Config::Tuning &config) {
+    const std::string &wanted = config.file;
     return !wanted.empty() && wanted != "off" && wanted != "assumed" && wanted != "thorough";
 }
 
 namespace {
 
 // Rank 0's.  Between hosts one that is not given is measured, by all ranks.
-select::Profile profile_of_job(const transport::Segment &segment, int rank,
-                               calls::InternalCalls &calls) {
+select::Profile profile_of_job(const Config::Tuning &config, const transport::Segment &segment,
+                               int rank, calls::InternalCalls &calls) {
     select::Profile profile;
-    if (rank == 0 && names_profile())
-        profile = select::load_profile(text(Setting::tuning_file));
+    if (rank == 0 && names_profile(config))
+        profile = select::load_profile(config.file);
     if (segment.placement().one_host())
         return profile;
-    const bool given = names_profile() ? profile.of_links : text(Setting::tuning_file) == "assumed";
+    const bool given = names_profile(config) ? profile.of_links : config.file == "assumed";
     std::array<std::uint64_t, 1> measure = {given ? 0u : 1u};
     send_to_all(calls, segment.ranks(), "whether to measure", measure.data(), sizeof measure);
     if (measure[0] == 0)
         return profile;
-    const bool thorough = text(Setting::tuning_file) == "thorough";
+    const bool thorough = config.file == "thorough";
     select::Profile found = measure_network(
         segment, rank, thorough ? Thoroughness::thorough : Thoroughness::brief, calls);
     if (!profile.calls.empty())
@@ -70,9 +69,10 @@ select::Profile as_rank_0_has_it(const select::Profile &profile, int ranks, int 
 
 } // namespace
 
-select::Profile agree_on_network(const transport::Segment &segment, int rank,
-                                 calls::InternalCalls &calls) {
-    return as_rank_0_has_it(profile_of_job(segment, rank, calls), segment.ranks(), rank, calls);
+select::Profile agree_on_network(const Config::Tuning &config, const transport::Segment &segment,
+                                 int rank, calls::InternalCalls &calls) {
+    return as_rank_0_has_it(profile_of_job(config, segment, rank, calls), segment.ranks(), rank,
+                            calls);
 }
 
 } // namespace stretto::tuning

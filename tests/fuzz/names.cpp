@@ -6,7 +6,7 @@
 #include <string>
 
 #include "algorithms/algorithm.hpp"
-#include "base/settings.hpp"
+#include "base/config.hpp"
 #include "base/spelling.hpp"
 #include "base/status.hpp"
 #include "bootstrap/environment.hpp"
@@ -120,12 +120,13 @@ void try_environment(std::string_view text) {
                                    [](int pid) { return std::to_string(pid); },
                                    [](int descriptor) { return std::to_string(descriptor); }};
 
-    try_out([&] { check_settings(environment); });
-    must(settings_in_force(environment).size() == settings().size(), "every setting has a state");
+    const ReadSettings read = read_settings(environment);
+    must(read.config.network.sockets >= 1, "a value that cannot be read leaves the default");
+    must(read.states.size() == settings().size(), "every setting has a state");
     must(unknown_settings(list.data()).size() <= entries.size(), "one warning for each variable");
     try_out([&] {
-        const bootstrap::Identity me =
-            bootstrap::identify(environment, process, bootstrap::is_open, all);
+        const bootstrap::Identity me = bootstrap::identify(read.config.network.addr, environment,
+                                                           process, bootstrap::is_open, all);
         must(me.size >= 1 && me.rank >= 0 && me.rank < me.size, "a rank is one of its job");
         must(!me.job.empty(), "a job has a name");
     });

@@ -105,8 +105,8 @@ std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const I
     }
 }
 
-LocalSegment join_segment(const Identity &me, const ParentContext *origin, const std::string &name,
-                          Patience &patience) {
+LocalSegment join_segment(const Config &config, const Identity &me, const ParentContext *origin,
+                          const std::string &name, Patience &patience) {
     const int founder_rank = founder(origin);
     const std::string who = "rank " + std::to_string(founder_rank);
     LocalSegment local{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)),
@@ -118,7 +118,7 @@ LocalSegment join_segment(const Identity &me, const ParentContext *origin, const
         while (!handed) {
             socket = call_founder(me, who, name, patience);
             if (origin == nullptr)
-                check_environment(me);
+                check(config, me);
             handed = greet(socket.get(), hello, me, who, patience);
             if (!handed && patience.ended())
                 throw Error(Status::timeout, who + " of " + me.words() + " has turned rank " +

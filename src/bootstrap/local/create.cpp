@@ -178,7 +178,7 @@ std::string listed(const std::vector<int> &ranks) {
                                      : names;
 }
 
-LocalSegment create_segment(const Identity &me, const ParentContext *origin,
+LocalSegment create_segment(const Config &config, const Identity &me, const ParentContext *origin,
                             const std::string &name, Patience &patience) {
     LocalSegment local{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)),
                        me.rank};
@@ -215,7 +215,7 @@ LocalSegment create_segment(const Identity &me, const ParentContext *origin,
             listener = listen_for_others(me, name);
             own = true;
             if (origin == nullptr)
-                check_environment(me);
+                check(config, me);
             own = false;
             gather(me, origin, callers, local.sockets, cores, patience);
             listener = Descriptor(); // who calls from now on is of another job of this name
@@ -225,7 +225,7 @@ LocalSegment create_segment(const Identity &me, const ParentContext *origin,
             all.add(each);
         local.segment = Segment::create(origin != nullptr && !origin->placement().one_host()
                                             ? origin->shape
-                                            : shape_for(me.size, cores_worth(all), origin));
+                                            : shape_for(config, me.size, cores_worth(all), origin));
         note_caches(*local.segment, cores, all);
         const int descriptors[] = {local.segment->fd(), local.segment->heap_fd()};
         for (const Descriptor &peer : local.sockets)

@@ -96,7 +96,8 @@ AddressTable read_table(int file, int ranks) {
 void HostMeeting::discover_local_ranks(int instance) {
     // Jobs without a name, started by hand, are told apart by where they meet.
     const std::string name = me_.job + "-" + std::to_string(instance) + " at " + me_.address +
-                             " of host " + host_named(me_.rank) + " " + me_.launch;
+                             " of host " + host_named(config_.network.fake_hosts, me_.rank) + " " +
+                             me_.launch;
     for (;;) {
         Place place = find_place(me_, name, patience_);
         if (place.listener.open())
@@ -109,9 +110,10 @@ void HostMeeting::discover_local_ranks(int instance) {
 
 // By what other hosts reach this rank.  What keeps it from that can be told already.
 void HostMeeting::listen() {
-    check_environment(me_);
-    open_ = open_transports(
-        {me_.rank, me_.size, key_, net::parse_endpoint(me_.address_from, me_.address).port});
+    check(config_, me_);
+    open_ =
+        open_transports({me_.rank, me_.size, key_,
+                         net::parse_endpoint(me_.address_from, me_.address).port, config_.network});
 }
 
 RankRecord HostMeeting::own_record() const {
@@ -155,7 +157,7 @@ void HostMeeting::lead(Descriptor listener) {
                 send_answer(peer.get(), status, why, descriptors);
     };
     try {
-        leader_ = std::make_unique<NodeLeader>(me_, key_, patience_);
+        leader_ = std::make_unique<NodeLeader>(config_.network, me_, key_, patience_);
         listen();
         RankRecord mine = own_record();
         cores_ = mine.cores;

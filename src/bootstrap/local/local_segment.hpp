@@ -14,7 +14,6 @@
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
-#include "base/settings.hpp"
 #include "bootstrap/join.hpp"
 
 namespace stretto::bootstrap {
@@ -23,8 +22,9 @@ namespace stretto::bootstrap {
 // it.
 class Patience {
 public:
-    explicit Patience(const ParentContext *origin)
-        : origin_(origin), limit_ns_(init_timeout()), start_(now_ns()) {}
+    // `limit_ns`: STRETTO_INIT_TIMEOUT.
+    Patience(const ParentContext *origin, std::uint64_t limit_ns)
+        : origin_(origin), limit_ns_(limit_ns), start_(now_ns()) {}
     void watch_by(const ParentContext &origin) { origin_ = &origin; }
     bool ended() const { return now_ns() > deadline(); }
     // Of now_ns(); UINT64_MAX: never.
@@ -46,15 +46,6 @@ public:
     }
 
 private:
-    // A malformed setting is told to the others, within the default.
-    static std::uint64_t init_timeout() {
-        try {
-            return nanoseconds(Setting::init_timeout);
-        } catch (const Error &) {
-            const SettingInfo &setting = info(Setting::init_timeout);
-            return parse(setting, setting.fallback).number;
-        }
-    }
     std::uint64_t after(std::uint64_t more) const {
         return limit_ns_ == 0 ? UINT64_MAX : start_ + limit_ns_ + more;
     }
@@ -89,7 +80,7 @@ inline int founder(const ParentContext *origin) {
 
 // create.cpp: the founder waits for all others of its host to call, makes the segment and hands
 // it out, or tells all who have called why there is none.
-LocalSegment create_segment(const Identity &me, const ParentContext *origin,
+LocalSegment create_segment(const Config &config, const Identity &me, const ParentContext *origin,
                             const std::string &name, Patience &patience);
 
 // create.cpp: a rank whose socket has something to say or has closed; -1: there is none.
@@ -117,7 +108,7 @@ std::optional<Handed> greet(int fd, std::span<const std::byte> greeting, const I
                             const std::string &founder, Patience &patience);
 
 // attach.cpp: the others call the founder and are given the segment.
-LocalSegment join_segment(const Identity &me, const ParentContext *origin, const std::string &name,
-                          Patience &patience);
+LocalSegment join_segment(const Config &config, const Identity &me, const ParentContext *origin,
+                          const std::string &name, Patience &patience);
 
 } // namespace stretto::bootstrap

@@ -45,8 +45,10 @@ inline net::ConnectionLimits talk_limits(int ranks) {
 class BootstrapChannel final : private net::FrameReceiver {
 public:
     // With another rank of a job of so many.
-    BootstrapChannel(net::Opened opened, std::uint32_t rank, int ranks)
-        : connection_(std::move(opened.socket), {rank, "", opened.peer}, talk_limits(ranks)) {}
+    BootstrapChannel(net::Opened opened, std::uint32_t rank, int ranks,
+                     const std::string &congestion)
+        : connection_(std::move(opened.socket), {rank, "", opened.peer}, talk_limits(ranks),
+                      congestion) {}
 
     int descriptor() const { return connection_.descriptor(); }
     const net::Peer &peer() const { return connection_.peer(); }

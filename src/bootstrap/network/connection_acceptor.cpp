@@ -46,8 +46,9 @@ bool is_over(const net::Opened &opened) {
 
 ConnectionAcceptor::ConnectionAcceptor(const net::Key &key, int rank,
                                        std::vector<net::Address> addresses, Descriptor socket,
-                                       int channels)
+                                       Config::Network network, int channels)
     : key_(key), rank_(rank), channels_(channels), addresses_(std::move(addresses)),
+      network_(std::move(network)),
       listener_(std::move(socket), key, station(rank, addresses_.size()), for_communicators()) {}
 
 std::uint64_t ConnectionAcceptor::epoch_named(std::string_view name) const {

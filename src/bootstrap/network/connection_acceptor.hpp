@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/descriptor.hpp"
 #include "net/connector.hpp"
 #include "net/listener.hpp"
@@ -34,11 +35,12 @@ struct Line {
 // Ranks here are those of the job.
 class ConnectionAcceptor {
 public:
-    // `socket` listens at the address of `rank`.  `channels`: connections for data between two
-    // ranks, in this job.
+    // `socket` listens at the address of `rank`, which has these settings.  `channels`: connections
+    // for data between two ranks, in this job.
     ConnectionAcceptor(const net::Key &key, int rank, std::vector<net::Address> addresses,
-                       Descriptor socket, int channels = 1);
+                       Descriptor socket, Config::Network network = {}, int channels = 1);
     int channels() const { return channels_; }
+    const Config::Network &network() const { return network_; }
 
     const net::Address &address(int rank) const {
         return addresses_[static_cast<std::size_t>(rank)];
@@ -66,6 +68,7 @@ private:
     const net::Key key_;
     const int rank_, channels_;
     const std::vector<net::Address> addresses_;
+    const Config::Network network_;
     std::mutex mutex_; // of what follows
     net::Listener listener_;
     std::map<Whose, net::Opened> waiting_;

@@ -6,17 +6,16 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/settings.hpp"
 #include "engine/failure.hpp"
 
 namespace stretto::bootstrap {
 
 namespace {
 
-membership::Heartbeats::Times times() {
-    const std::uint64_t silence = nanoseconds(Setting::peer_timeout);
+membership::Heartbeats::Times times(const Config::Failures &config) {
+    const std::uint64_t silence = config.peer_timeout_ns;
     membership::Heartbeats::Times times;
-    times.interval = nanoseconds(Setting::heartbeat);
+    times.interval = config.heartbeat_ns;
     times.deadline = silence == 0 ? UINT64_MAX : silence;
     times.interval = std::min(times.interval, times.deadline / 4); // one may come late
     return times;
@@ -26,13 +25,13 @@ membership::Heartbeats::Times times() {
 
 // ---- the watch
 
-FailureDetector::FailureDetector(int rank, Connections connections)
+FailureDetector::FailureDetector(const Config &config, int rank, Connections connections)
     : rank_(rank), links_(std::move(connections)) {
     membership::AgentOptions options;
     options.rank = rank;
     options.founding = {0, membership::RankSet::all(links_.ranks()), 0};
-    options.heartbeats = times();
-    options.patience = nanoseconds(Setting::timeout);
+    options.heartbeats = times(config.failures);
+    options.patience = config.waits.timeout_ns;
     membership::Hooks hooks;
     hooks.revoked = [this](std::uint32_t epoch, const membership::Reason &reason) {
         revoked(epoch, reason);

@@ -12,6 +12,7 @@
 
 #include "arrival/decision_service.hpp"
 #include "arrival/tcp_prewarm.hpp"
+#include "base/config.hpp"
 #include "base/status.hpp"
 #include "bootstrap/network/agent_decisions.hpp"
 #include "bootstrap/network/job_context.hpp"
@@ -33,7 +34,7 @@ class RegisteredCommunicator;
 class FailureDetector {
 public:
     // `rank` of the job; the connections are those to its other ranks.
-    FailureDetector(int rank, Connections connections);
+    FailureDetector(const Config &config, int rank, Connections connections);
     // Takes leave of the others, who know by then if the job has failed.
     ~FailureDetector();
     FailureDetector(const FailureDetector &) = delete;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/call_scope.hpp"
-#include "base/settings.hpp"
 #include "bootstrap/shape.hpp"
 #include "net/bytes.hpp"
 #include "net/secret.hpp"
@@ -18,13 +17,13 @@ namespace stretto::bootstrap {
 
 namespace {
 
-AddressTable table_of(const transport::SegmentShape &shape) {
+AddressTable table_of(const transport::SegmentShape &shape, std::uint32_t sockets) {
     AddressTable table;
     table.ring_bytes = shape.ring_bytes;
     table.slice_bytes = shape.slice_bytes;
     table.heap_bytes = shape.heap_bytes;
     table.profile = shape.profile;
-    table.sockets = static_cast<std::uint32_t>(number(Setting::sockets));
+    table.sockets = sockets;
     const net::Bytes32 random = net::random_bytes();
     table.key = net::get<std::uint64_t>(random, 0) | 1; // not 0
     return table;
@@ -38,8 +37,8 @@ net::Secret secret_of(const Identity &me) {
 
 // Where rank 0 waits for the others.  If it cannot be there, it tells them so at the next port: who
 // has its own says nothing to them.
-Descriptor door_of(const Identity &me, const net::Key &key, const AddressTable &table,
-                   const Patience &patience) {
+Descriptor door_of(const Config &config, const Identity &me, const net::Key &key,
+                   const AddressTable &table, const Patience &patience) {
     if (me.door != nullptr)
         return std::move(*me.door);
     const std::uint16_t port = net::parse_endpoint(me.address_from, me.address).port;
@@ -50,7 +49,7 @@ Descriptor door_of(const Identity &me, const net::Key &key, const AddressTable &
                         rank_here(me.rank) + ": " + error.what() + " (" + me.address_from + ")");
         try {
             if (port < UINT16_MAX)
-                Rendezvous(Rendezvous::Aside(), me, key,
+                Rendezvous(Rendezvous::Aside(), config, me, key,
                            net::listen_everywhere(static_cast<std::uint16_t>(port + 1)), table,
                            patience)
                     .turn_away(why);
@@ -64,15 +63,16 @@ Descriptor door_of(const Identity &me, const net::Key &key, const AddressTable &
 
 // Launchers name jobs differently on each host, and ranks may disagree on how many there are, which
 // they are to be told: so neither is part of the key.
-HostMeeting::HostMeeting(const Identity &me, int instance, Patience &patience)
-    : me_(me), patience_(patience),
+HostMeeting::HostMeeting(const Config &config, const Identity &me, int instance, Patience &patience)
+    : config_(config), me_(me), patience_(patience),
       key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))),
       local_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
     try {
         if (me.rank == 0) {
-            const AddressTable table = table_of(shape_for(me.size, 1));
-            rendezvous_ = std::make_unique<Rendezvous>(me, key_, door_of(me, key_, table, patience),
-                                                       table, patience);
+            const AddressTable table =
+                table_of(shape_for(config, me.size, 1), config.network.sockets);
+            rendezvous_ = std::make_unique<Rendezvous>(
+                config, me, key_, door_of(config, me, key_, table, patience), table, patience);
         }
         discover_local_ranks(instance);
     } catch (const Error &error) {

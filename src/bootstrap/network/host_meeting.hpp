@@ -30,8 +30,8 @@ namespace stretto::bootstrap {
 //   6. when all have, rank 0 lets all begin.
 class HostMeeting {
 public:
-    // `instance`: how often this rank has joined the job before.
-    HostMeeting(const Identity &me, int instance, Patience &patience);
+    // `instance`: how often this rank has joined the job before.  The config outlives this.
+    HostMeeting(const Config &config, const Identity &me, int instance, Patience &patience);
 
     const LocalSegment &local() const { return local_; }
     // Connects to the others; empty if all are on this host.
@@ -57,6 +57,7 @@ private:
     void hand_out_table();
     RankRecord own_record() const;
 
+    const Config &config_;
     const Identity me_;
     Patience &patience_;
     net::Key key_;

@@ -2,14 +2,13 @@
 #include "bootstrap/network/local_route.hpp"
 
 #include "base/status.hpp"
-#include "net/interfaces.hpp"
 #include "net/sockets.hpp"
 
 namespace stretto::bootstrap {
 
-std::string from_here(const net::Address &peer) {
+std::string from_here(const net::Address &peer, const net::InterfaceFilter &filter) {
     try {
-        const net::LocalAddress here = net::local_toward(peer, net::Place::anywhere);
+        const net::LocalAddress here = net::local_toward(peer, net::Place::anywhere, filter);
         return " (from " + here.address.host() +
                (here.interface.empty() ? "" : " on " + here.interface) + " of " + net::host_name() +
                ")";

@@ -6,10 +6,11 @@
 #include <string>
 
 #include "net/address.hpp"
+#include "net/interfaces.hpp"
 
 namespace stretto::bootstrap {
 
 // " (from 10.0.0.7 on eth0 of node7)": how this host reaches `peer`, as far as can be found out.
-std::string from_here(const net::Address &peer);
+std::string from_here(const net::Address &peer, const net::InterfaceFilter &filter);
 
 } // namespace stretto::bootstrap

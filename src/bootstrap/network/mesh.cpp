@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/call_scope.hpp"
-#include "base/settings.hpp"
 #include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/weaver.hpp"
 #include "membership/net_links.hpp"
@@ -34,8 +33,7 @@ Error too_late(const Identity &me, const transport::Connecting &links, const Pat
 
 } // namespace
 
-std::string host_named(int rank) {
-    const std::string names = text(Setting::fake_hosts);
+std::string host_named(const std::string &names, int rank) {
     const auto commas = std::count(names.begin(), names.end(), ',');
     std::istringstream list(names);
     std::string name;

@@ -35,7 +35,7 @@ Mesh connect_all(const Identity &me, const JobContext &reach, std::uint64_t epoc
                  const transport::Placement &placement, Kinds kinds,
                  const std::function<void()> &watch, const Patience &patience);
 
-// What STRETTO_FAKE_HOSTS says of a rank of the job; "" if it says nothing.
-std::string host_named(int rank);
+// What STRETTO_FAKE_HOSTS, which is `names`, says of a rank of the job; "" if it says nothing.
+std::string host_named(const std::string &names, int rank);
 
 } // namespace stretto::bootstrap

@@ -6,11 +6,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/settings.hpp"
 #include "bootstrap/network/local_route.hpp"
 #include "bootstrap/network/rendezvous.hpp"
 #include "bootstrap/network/transports.hpp"
-#include "net/interfaces.hpp"
 #include "net/sockets.hpp"
 
 namespace stretto::bootstrap {
@@ -24,10 +22,11 @@ net::ConnectionRole to_rank_0(int rank) {
 
 } // namespace
 
-NodeLeader::NodeLeader(const Identity &me, const net::Key &key, const Patience &patience)
-    : rank_(me.rank), size_(me.size), address_(me.address), address_from_(me.address_from),
-      patience_(patience), key_(key), resolving_(net::parse_endpoint(me.address_from, me.address)) {
-}
+NodeLeader::NodeLeader(const Config::Network &config, const Identity &me, const net::Key &key,
+                       const Patience &patience)
+    : filter_(net::interface_filter(config.iface)), congestion_(config.congestion), rank_(me.rank),
+      size_(me.size), address_(me.address), address_from_(me.address_from), patience_(patience),
+      key_(key), resolving_(net::parse_endpoint(me.address_from, me.address)) {}
 
 void NodeLeader::name(RankRecord record) {
     named_.push_back(record);
@@ -86,7 +85,7 @@ void NodeLeader::call() {
     case net::Connector::State::trying: return hear_of_failure();
     case net::Connector::State::failed:
         throw Error(dialer_->failure().status(), dialer_->failure().what() +
-                                                     from_here(dialer_->target()) +
+                                                     from_here(dialer_->target(), filter_) +
                                                      "; rank 0's address is from " + address_from_);
     case net::Connector::State::open: begin_talk();
     }
@@ -100,7 +99,7 @@ void NodeLeader::hear_of_failure() {
             key_, to_rank_0(rank_),
             std::vector{target.with_port(static_cast<std::uint16_t>(target.port() + 1))});
     if (aside_ && !aside_talk_ && aside_->progress(now_ns()) == net::Connector::State::open) {
-        aside_talk_.emplace(aside_->take(), 0u, size_);
+        aside_talk_.emplace(aside_->take(), 0u, size_, congestion_);
         for (const RankRecord &record : named_)
             aside_talk_->say(BootstrapMessage::record, 0, write(record));
     }
@@ -139,11 +138,11 @@ void NodeLeader::begin_talk() {
     net::Opened opened = dialer_->take();
     const net::Address peer = opened.peer;
     // First of all: what goes wrong from now on can be told.
-    channel_.emplace(std::move(opened), 0u, size_);
+    channel_.emplace(std::move(opened), 0u, size_, congestion_);
     // Who reaches rank 0 by a loopback address may be reached by one as well.
     const net::Place place = peer.is_loopback() ? net::Place::anywhere : net::Place::other_host;
     try {
-        way_ = {net::local_toward(peer, place).address, peer};
+        way_ = {net::local_toward(peer, place, filter_).address, peer};
     } catch (const Error &error) {
         throw Error(error.status(), "rank " + std::to_string(rank_) + " on " + net::host_name() +
                                         " has no address for the others: " + error.what());

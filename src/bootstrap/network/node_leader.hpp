@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "base/config.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/bootstrap_channel.hpp"
 #include "bootstrap/network/table.hpp"
 #include "net/connector.hpp"
+#include "net/interfaces.hpp"
 #include "transport/remote/factory.hpp"
 
 namespace stretto::bootstrap {
@@ -19,7 +21,8 @@ namespace stretto::bootstrap {
 class NodeLeader {
 public:
     // Calls rank 0 until it answers, or `patience`, which outlives this, has ended.
-    NodeLeader(const Identity &me, const net::Key &key, const Patience &patience);
+    NodeLeader(const Config::Network &config, const Identity &me, const net::Key &key,
+               const Patience &patience);
 
     // A rank of this host, itself among them.
     void name(RankRecord record);
@@ -41,6 +44,8 @@ private:
     void take_table(const BootstrapMessage &word);
     void say_seats();
 
+    const net::InterfaceFilter filter_;
+    const std::string congestion_;
     const int rank_, size_;
     const std::string address_, address_from_; // of the rendezvous
     const Patience &patience_;

@@ -4,13 +4,15 @@
 
 #include <memory>
 
+#include "base/config.hpp"
 #include "transport/remote/factory.hpp"
 #include "transport/remote/linked_peers.hpp"
 
 namespace stretto::bootstrap {
 
-// Over these links, whose making is complete, with the delay that STRETTO_DELAY asks for.
-std::unique_ptr<transport::LinkedPeers> remote_carrier(transport::Segment &segment, int rank,
+// Over these links, whose making is complete, with the delay that the config asks for.
+std::unique_ptr<transport::LinkedPeers> remote_carrier(const Config &config,
+                                                       transport::Segment &segment, int rank,
                                                        transport::Connecting &made);
 
 } // namespace stretto::bootstrap

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/settings.hpp"
 #include "base/thread.hpp"
 #include "base/warning.hpp"
 #include "bootstrap/local/local_segment.hpp"
@@ -18,9 +17,10 @@
 
 namespace stretto::bootstrap {
 
-Rendezvous::Rendezvous(Aside, const Identity &me, const net::Key &key, Descriptor socket,
-                       const AddressTable &shape, const Patience &patience)
-    : me_(me), patience_(patience), table_(shape),
+Rendezvous::Rendezvous(Aside, const Config &config, const Identity &me, const net::Key &key,
+                       Descriptor socket, const AddressTable &shape, const Patience &patience)
+    : chooses_rings_(config.shape.ring_bytes == 0), congestion_(config.network.congestion), me_(me),
+      patience_(patience), table_(shape),
       listener_(std::move(socket), key, {0, UINT32_MAX, 0}, only_guests()),
       named_(static_cast<std::size_t>(me.size)) {
     table_.host_of.assign(named_.size(), 0);
@@ -28,9 +28,9 @@ Rendezvous::Rendezvous(Aside, const Identity &me, const net::Key &key, Descripto
     lacks_.assign(named_.size(), {});
 }
 
-Rendezvous::Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
-                       const AddressTable &shape, const Patience &patience)
-    : Rendezvous(Aside(), me, key, std::move(socket), shape, patience) {
+Rendezvous::Rendezvous(const Config &config, const Identity &me, const net::Key &key,
+                       Descriptor socket, const AddressTable &shape, const Patience &patience)
+    : Rendezvous(Aside(), config, me, key, std::move(socket), shape, patience) {
     try {
         thread_ = named_thread("stretto-boot", [this] { run(); });
     } catch (const std::system_error &error) {
@@ -141,7 +141,8 @@ void Rendezvous::round() {
     listener_.progress(now_ns());
     while (auto opened = listener_.take()) {
         const std::uint32_t rank = opened->agreement.purpose.from;
-        clients_.push_back(std::make_unique<BootstrapClient>(std::move(*opened), rank, me_.size));
+        clients_.push_back(
+            std::make_unique<BootstrapClient>(std::move(*opened), rank, me_.size, congestion_));
     }
     for (const auto &client : clients_)
         if (!client->gone)
@@ -262,7 +263,7 @@ void Rendezvous::send_table() {
                                         static_cast<double>(client->ranks.size()));
     }
     table_.cores = std::max(1u, static_cast<unsigned>(std::min(1.0, crowded) * me_.size));
-    if (number(Setting::ring_bytes) == 0)
+    if (chooses_rings_)
         table_.ring_bytes = select::ring_bytes(me_.size, next);
     if (next > 1 && agreed_transport(table_.endpoints).empty())
         return fail({Status::mismatch, me_.words() + " cannot start: " +

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/config.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/bootstrap_channel.hpp"
@@ -27,12 +28,12 @@ inline constexpr std::uint64_t kAsideNs = 1'000'000'000, kStaysAsideNs = 8'000'0
 class Rendezvous {
 public:
     // `socket` listens at the address that all ranks know.  `shape` is the table without its ranks.
-    Rendezvous(const Identity &me, const net::Key &key, Descriptor socket,
+    Rendezvous(const Config &config, const Identity &me, const net::Key &key, Descriptor socket,
                const AddressTable &shape, const Patience &patience);
     // The same without a thread, for turn_away().
     struct Aside {};
-    Rendezvous(Aside, const Identity &me, const net::Key &key, Descriptor socket,
-               const AddressTable &shape, const Patience &patience);
+    Rendezvous(Aside, const Config &config, const Identity &me, const net::Key &key,
+               Descriptor socket, const AddressTable &shape, const Patience &patience);
     ~Rendezvous();
     Rendezvous(const Rendezvous &) = delete;
     Rendezvous &operator=(const Rendezvous &) = delete;
@@ -47,8 +48,9 @@ public:
 
 private:
     struct BootstrapClient {
-        BootstrapClient(net::Opened opened, std::uint32_t rank, int job_size)
-            : channel(std::move(opened), rank, job_size) {}
+        BootstrapClient(net::Opened opened, std::uint32_t rank, int job_size,
+                        const std::string &congestion)
+            : channel(std::move(opened), rank, job_size, congestion) {}
         BootstrapChannel channel;
         std::vector<int> ranks;
         std::uint32_t cores = 0;
@@ -72,6 +74,8 @@ private:
     std::vector<std::string> who() const;
     std::string in_words(const BootstrapClient &client) const;
 
+    const bool chooses_rings_; // their size, as there are hosts
+    const std::string congestion_;
     const Identity me_;
     const Patience patience_;
     AddressTable table_;

@@ -28,9 +28,9 @@ public:
 } // namespace
 
 TcpTransport::TcpTransport(const transport::Opening &opening)
-    : rank_(opening.rank), key_(opening.key),
-      socket_(net::listen_within(net::port_range(), static_cast<unsigned>(opening.rank),
-                                 opening.meeting_port)) {}
+    : rank_(opening.rank), key_(opening.key), network_(opening.network),
+      socket_(net::listen_within(net::port_range(network_.ports),
+                                 static_cast<unsigned>(opening.rank), opening.meeting_port)) {}
 
 // Where this rank listens; by what address others reach its host shows later.
 std::vector<std::byte> TcpTransport::address() const {
@@ -48,7 +48,7 @@ void TcpTransport::meet(std::vector<std::vector<std::byte>> addresses, int lanes
         all.push_back(*address);
     }
     acceptor_ = std::make_shared<ConnectionAcceptor>(key_, rank_, std::move(all),
-                                                     std::move(socket_), lanes);
+                                                     std::move(socket_), network_, lanes);
 }
 
 std::unique_ptr<transport::Connecting> TcpTransport::connect(const transport::Group &group) {

@@ -30,6 +30,7 @@ public:
 private:
     const int rank_;
     const net::Key key_;
+    const Config::Network network_;
     Descriptor socket_; // until there is a acceptor
     std::shared_ptr<ConnectionAcceptor> acceptor_;
 };

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/settings.hpp"
 #include "base/spelling.hpp"
 #include "base/status.hpp"
 #include "bootstrap/network/tcp_address.hpp"
@@ -53,8 +52,7 @@ const TransportFactory *transport_named(std::string_view name) {
     return nullptr;
 }
 
-void check_transport() {
-    const std::string wanted = text(Setting::transport);
+void check_transport(const std::string &wanted) {
     if (wanted == "auto" || transport_named(wanted) != nullptr)
         return;
     std::vector<std::string_view> names{"auto"};
@@ -77,7 +75,7 @@ std::shared_ptr<transport::RemoteTransport> OpenTransports::named(std::string_vi
 }
 
 OpenTransports open_transports(const transport::Opening &opening) {
-    const std::string wanted = text(Setting::transport);
+    const std::string &wanted = opening.network.transport;
     OpenTransports open;
     const auto why_not = [&](const TransportFactory &factory) {
         return wanted == "auto" || wanted == factory.name()

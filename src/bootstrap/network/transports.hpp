@@ -24,8 +24,8 @@ void add_transport(const transport::TransportFactory &factory);
 std::vector<const transport::TransportFactory *> transports();
 // Null if there is none.
 const transport::TransportFactory *transport_named(std::string_view name);
-// Throws Error(argument) if STRETTO_TRANSPORT names no transport.
-void check_transport();
+// Throws Error(argument) unless STRETTO_TRANSPORT, which is `wanted`, is auto or names a transport.
+void check_transport(const std::string &wanted);
 
 // Of one rank.
 struct OpenTransports {
@@ -36,7 +36,7 @@ struct OpenTransports {
 
     std::shared_ptr<transport::RemoteTransport> named(std::string_view name) const;
 };
-// Opens what this rank can use, after check_environment().  Throws Error if it cannot even listen
+// Opens what this rank can use, after check() of its config.  Throws Error if it cannot even listen
 // for TCP.
 OpenTransports open_transports(const transport::Opening &opening);
 

@@ -74,7 +74,8 @@ std::string Weaver::lacks() const {
     if (!others.empty())
         lacks += (lacks.empty() ? "from" : "; from") + std::string(" rank(s)") + listed(others) +
                  " (no call has come to " + address(group_.rank).text() + ")";
-    return lacks + from_here(address(calls_.empty() ? others.front() : calls_.front().rank));
+    return lacks + from_here(address(calls_.empty() ? others.front() : calls_.front().rank),
+                             net::interface_filter(acceptor_->network().iface));
 }
 
 std::string Weaver::remedy() const {
@@ -125,10 +126,12 @@ void Weaver::call_on() {
 
 // Who calls a second time has given up the first call.
 void Weaver::add(std::size_t line, int rank, net::Opened opened) {
+    const Config::Network &network = acceptor_->network();
     connections_[line][static_cast<std::size_t>(rank)] = std::make_unique<net::Connection>(
         std::move(opened.socket),
-        net::Peer{static_cast<std::uint32_t>(rank), host_named(in_job(rank)), opened.peer},
-        limits_);
+        net::Peer{static_cast<std::uint32_t>(rank), host_named(network.fake_hosts, in_job(rank)),
+                  opened.peer},
+        limits_, network.congestion);
 }
 
 } // namespace stretto::bootstrap

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config.hpp"
 #include "net/address.hpp"
 #include "net/crypto.hpp"
 #include "transport/remote/links.hpp"
@@ -78,7 +79,8 @@ struct Opening {
     int rank = 0, size = 1; // of the job
     net::Key key; // of the job: a process that proves that it knows the key is a rank of the job
     std::uint16_t
-        meeting_port; // the port at which rank 0 waits for the others; no other rank uses it
+        meeting_port;        // the port at which rank 0 waits for the others; no other rank uses it
+    Config::Network network; // the rank's settings
 };
 
 // The path between a node leader and rank 0, as the node leader sees it.

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/settings.hpp"
 #include "transport/wait/doorbell.hpp"
 
 namespace stretto::transport {
@@ -36,19 +35,20 @@ socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
 // 2 ms, as on one host, would be the time of half a slice.  If the heartbeat is long because the
 // network is slow, waits are investigated later as well: with many ranks, the questions would fill
 // the network.
-std::uint64_t suspicious() {
+std::uint64_t suspicious(std::uint64_t heartbeat_ns) {
     constexpr std::uint64_t kLeastNs = 20'000'000, kLooks = 25; // investigations per heartbeat
-    return std::max(kLeastNs, nanoseconds(Setting::heartbeat) / kLooks);
+    return std::max(kLeastNs, heartbeat_ns / kLooks);
 }
 
 } // namespace
 
 LinkedPeers::LinkedPeers(Segment &segment, int rank, std::unique_ptr<EventSet> events,
-                         std::unique_ptr<Links> links, std::chrono::microseconds leave)
-    : segment_(segment), rank_(rank), suspicious_ns_(suspicious()), events_(std::move(events)),
-      links_(std::move(links)), peers_(static_cast<std::size_t>(segment.ranks())),
+                         std::unique_ptr<Links> links, const LinkedPeersOptions &options)
+    : segment_(segment), rank_(rank), suspicious_ns_(suspicious(options.heartbeat_ns)),
+      events_(std::move(events)), links_(std::move(links)),
+      peers_(static_cast<std::size_t>(segment.ranks())),
       payloads_(peers_.size(), RemotePayloads(pool_, segment.ring_bytes())),
-      transmit_thread_([this] { return round(); }, leave) {
+      transmit_thread_([this] { return round(); }, options.leave) {
     bell_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!bell_.open())
         throw_errno("cannot make the bell of rank " + std::to_string(rank_));

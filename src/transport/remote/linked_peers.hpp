@@ -24,13 +24,16 @@
 
 namespace stretto::transport {
 
+struct LinkedPeersOptions {
+    std::uint64_t heartbeat_ns = 0; // of the job: if it is long, waits are investigated later
+    std::chrono::microseconds leave = TransmitThread::kLeaveUs; // of the transmit thread
+};
+
 class LinkedPeers final : public RemotePeers, private Links::Receiver {
 public:
-    // `segment`: this rank's own; this object becomes its remote peers.  `leave`: that of the
-    // transmit thread.
+    // `segment`: this rank's own; this object becomes its remote peers.
     LinkedPeers(Segment &segment, int rank, std::unique_ptr<EventSet> events,
-                std::unique_ptr<Links> links,
-                std::chrono::microseconds leave = TransmitThread::kLeaveUs);
+                std::unique_ptr<Links> links, const LinkedPeersOptions &options = {});
     ~LinkedPeers() override;
 
     std::string place(int rank) const override { return links_->place(rank); }

@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <sched.h>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "support/environment.hpp"
+#include "support/processes.hpp"
 #include "support/world.hpp"
 
 namespace {
@@ -35,7 +37,41 @@ std::map<std::string, Line> settings_of(stretto_comm comm) {
     return result;
 }
 
+std::string algorithm_of(stretto_comm comm) {
+    const char *algorithm = nullptr;
+    test::check(stretto_chosen_algorithm(comm, "allreduce", 1000, STRETTO_FLOAT32, &algorithm));
+    return algorithm;
+}
+
 } // namespace
+
+// The first of this file: no kernel has been used yet.
+TEST_CASE("the first job of a process decides which kernels the process uses") {
+    const auto codes = test::on_bare_processes(2, [](int malformed) {
+        stretto_comm comm = nullptr;
+        setenv("STRETTO_ISA", "baseline", 1);
+        setenv("STRETTO_REP_MOVSB", "0", 1);
+        if (malformed != 0) { // then there is no job
+            setenv("STRETTO_SPIN", "soon", 1);
+            if (stretto_init_explicit(0, 1, test::fresh_job().c_str(), &comm) !=
+                STRETTO_ERR_ARGUMENT)
+                return 1;
+            unsetenv("STRETTO_SPIN");
+        }
+        if (stretto_init_explicit(0, 1, test::fresh_job().c_str(), &comm) != STRETTO_OK)
+            return 2;
+        unsetenv("STRETTO_ISA");
+        unsetenv("STRETTO_REP_MOVSB");
+        stretto_comm later = nullptr;
+        if (stretto_init_explicit(0, 1, test::fresh_job().c_str(), &later) != STRETTO_OK)
+            return 3;
+        stretto_machine machine{};
+        if (stretto_examine(&machine) != STRETTO_OK)
+            return 4;
+        return std::string(machine.kernels) == "baseline" && machine.string_copies == 0 ? 0 : 5;
+    });
+    CHECK(codes == std::vector<int>{0, 0});
+}
 
 TEST_CASE("settings show their values and their sources") {
     const With timeout("STRETTO_TIMEOUT", "2min"), plan("STRETTO_PLAN_BYTES", "");
@@ -128,6 +164,42 @@ TEST_CASE("children have the settings of their parent") {
         test::check(stretto_finalize(&part));
         test::check(stretto_finalize(&twin));
     });
+}
+
+TEST_CASE("children go by what the environment was when their job began") {
+    std::optional<With> ring, timeout, mode, forced;
+    test::with_ranks(3, [&](stretto_comm comm) {
+        test::check(stretto_barrier(comm));
+        if (stretto_rank(comm) == 0) {
+            ring.emplace("STRETTO_RING_BYTES", "no size");
+            timeout.emplace("STRETTO_TIMEOUT", "1");
+            mode.emplace("STRETTO_REPRODUCIBLE", "full");
+            forced.emplace("STRETTO_ALGORITHM", "ring");
+        }
+        test::check(stretto_barrier(comm));
+        stretto_comm twin = nullptr, grandchild = nullptr;
+        test::check(stretto_comm_split(comm, 0, 0, &twin));
+        test::check(stretto_comm_split(twin, 0, 0, &grandchild));
+        for (stretto_comm child : {twin, grandchild}) {
+            const auto now = settings_of(child), before = settings_of(comm);
+            for (const char *name : {"STRETTO_RING_BYTES", "STRETTO_TIMEOUT",
+                                     "STRETTO_REPRODUCIBLE", "STRETTO_ALGORITHM"}) {
+                CAPTURE(std::string(name));
+                CHECK(now.at(name).value == before.at(name).value);
+                CHECK(now.at(name).source == before.at(name).source);
+            }
+            CHECK(algorithm_of(child) == algorithm_of(comm));
+        }
+        test::check(stretto_finalize(&grandchild));
+        test::check(stretto_finalize(&twin));
+    });
+    stretto_comm next = nullptr; // the next job reads anew
+    CHECK(stretto_init_explicit(0, 1, test::fresh_job().c_str(), &next) == STRETTO_ERR_ARGUMENT);
+    ring.reset();
+    test::check(stretto_init_explicit(0, 1, test::fresh_job().c_str(), &next));
+    CHECK(settings_of(next).at("STRETTO_TIMEOUT").number == 1'000'000'000);
+    CHECK(settings_of(next).at("STRETTO_ALGORITHM").value == "ring");
+    test::check(stretto_finalize(&next));
 }
 
 TEST_CASE("a rank alone has no launcher to thank") {

@@ -22,7 +22,9 @@ using Variables = std::map<std::string, std::string>;
 
 Identity among(const Variables &variables,
                const bootstrap::ProcessText &process = bootstrap::process_text) {
+    const auto addr = variables.find("STRETTO_ADDR");
     return identify(
+        addr == variables.end() ? "" : addr->second,
         [&](const char *name) {
             const auto found = variables.find(name);
             return found == variables.end() ? nullptr : found->second.c_str();

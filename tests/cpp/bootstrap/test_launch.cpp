@@ -59,9 +59,10 @@ Processes those(const std::map<int, Process> &known) {
 }
 
 std::string launch_of(const Variables &variables, const Processes &all) {
+    const auto addr = variables.find("STRETTO_ADDR");
     return bootstrap::identify(
-               environment(variables), [](int) { return std::string(); }, [](int) { return true; },
-               all)
+               addr == variables.end() ? "" : addr->second, environment(variables),
+               [](int) { return std::string(); }, [](int) { return true; }, all)
         .launch;
 }
 

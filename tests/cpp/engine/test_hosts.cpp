@@ -83,7 +83,7 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
                 links =
                     std::make_unique<transport::Delay>(*events, std::move(links), world.delay_ns);
             transport::LinkedPeers linked_peers(*segment, rank, std::move(events), std::move(links),
-                                                world.leave);
+                                                {.leave = world.leave});
             transport::Heap heap(segment, rank);
             engine::EngineOptions engine_options;
             engine_options.timeout_ns = 60'000'000'000;

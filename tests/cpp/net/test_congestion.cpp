@@ -10,7 +10,6 @@
 #include "net/congestion.hpp"
 #include "net/connection.hpp"
 #include "net/tcp_pair.hpp"
-#include "support/environment.hpp"
 
 using namespace stretto;
 using namespace stretto::net;
@@ -24,9 +23,9 @@ std::string congestion_of(int socket) {
     return name;
 }
 
-std::string of_a_connection() {
+std::string of_a_connection(const std::string &congestion) {
     test::Sockets sockets = test::tcp_pair();
-    const Connection connection(std::move(sockets.one), Peer{}, ConnectionLimits{});
+    const Connection connection(std::move(sockets.one), Peer{}, ConnectionLimits{}, congestion);
     return congestion_of(connection.descriptor());
 }
 
@@ -35,19 +34,17 @@ std::string of_a_connection() {
 // Every Linux has reno, and allows it to everybody.
 TEST_CASE("connections have the congestion control that is set, or the machine's") {
     const std::string usual = congestion_of(test::tcp_pair().one.get());
-    check_congestion();
-    CHECK(of_a_connection() == usual);
-    const test::With set("STRETTO_CONGESTION", "reno");
-    check_congestion();
-    CHECK(of_a_connection() == "reno");
+    check_congestion("");
+    CHECK(of_a_connection("") == usual);
+    check_congestion("reno");
+    CHECK(of_a_connection("reno") == "reno");
     // What is no TCP socket has none.
-    choose_congestion(test::local_pair().one.get());
+    choose_congestion(test::local_pair().one.get(), "reno");
 }
 
 TEST_CASE("a congestion control that does not exist is an error that names others") {
-    const test::With set("STRETTO_CONGESTION", "rush");
     try {
-        check_congestion();
+        check_congestion("rush");
         FAIL("accepted");
     } catch (const Error &error) {
         CHECK(error.status() == Status::argument);

@@ -8,7 +8,6 @@
 
 #include "base/status.hpp"
 #include "net/interfaces.hpp"
-#include "support/environment.hpp"
 
 using namespace stretto;
 using namespace stretto::net;
@@ -84,9 +83,12 @@ TEST_CASE("STRETTO_IFACE names interfaces as users of other libraries know it") 
             CHECK(std::string(error.what()).find("^docker,lo") != std::string::npos);
         }
     }
-    const test::With set("STRETTO_IFACE", "=eth1");
-    CHECK(interface_filter().takes("eth1"));
-    CHECK_FALSE(interface_filter().takes("eth0"));
+    CHECK(interface_filter("=eth1").takes("eth1"));
+    CHECK_FALSE(interface_filter("=eth1").takes("eth0"));
+    CHECK(interface_filter("").takes_all());
+    CHECK(interface_filter("^").takes_all()); // malformed, which the check says
+    CHECK_NOTHROW(check_interface_filter(""));
+    CHECK_THROWS_AS(check_interface_filter("^"), Error);
 }
 
 TEST_CASE("without a filter the way to the peer decides") {
@@ -132,8 +134,8 @@ TEST_CASE("this host") {
     REQUIRE_FALSE(loopback->addresses.empty());
     CHECK(loopback->addresses[0].prefix > 0);
     CHECK(source_toward(at("127.0.0.1", 5)) == at("127.0.0.1"));
-    CHECK(local_toward(at("127.0.0.1"), Place::anywhere).interface == loopback->name);
-    CHECK_THROWS_AS(local_toward(at("127.0.0.1", 5), Place::other_host), Error);
+    CHECK(local_toward(at("127.0.0.1"), Place::anywhere, {}).interface == loopback->name);
+    CHECK_THROWS_AS(local_toward(at("127.0.0.1", 5), Place::other_host, {}), Error);
 }
 
 TEST_CASE("a peer without a route") {
