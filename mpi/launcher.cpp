@@ -13,6 +13,10 @@
 
 namespace stretto::mpi {
 
+const char *launcher_variable(const char *name) {
+    return std::getenv(name);
+}
+
 namespace {
 
 constexpr const char *kKey = "stretto-preload";
@@ -131,18 +135,18 @@ class PmiLauncher : public Launcher {
 public:
     // Null: the launcher does not speak it, or the MPI library is set to another version.
     static std::unique_ptr<PmiLauncher> connect(bool publish) {
-        const char *const file = std::getenv("PMI_FD");
-        if (file == nullptr || std::getenv("MPI_LOCALNRANKS") == nullptr) // which Hydra sets
+        const char *const file = launcher_variable("PMI_FD");
+        if (file == nullptr || launcher_variable("MPI_LOCALNRANKS") == nullptr) // which Hydra sets
             return nullptr;
         for (const char *name : {"MPIR_CVAR_PMI_VERSION", "I_MPI_PMI"})
-            if (const char *version = std::getenv(name);
+            if (const char *version = launcher_variable(name);
                 version != nullptr && std::strpbrk(version, "2xX") != nullptr)
                 return nullptr;
         std::unique_ptr<PmiLauncher> launcher(new PmiLauncher(std::atoi(file)));
         if (publish)
             (void)launcher->ask("cmd=init pmi_version=1 pmi_subversion=1");
         launcher->job_ = word(launcher->ask("cmd=get_my_kvsname"), "kvsname");
-        const char *const rank = std::getenv("PMI_RANK");
+        const char *const rank = launcher_variable("PMI_RANK");
         if (launcher->job_.empty() || rank == nullptr)
             return nullptr;
         if (publish && word(launcher->ask("cmd=put kvsname=" + launcher->job_ +
@@ -209,7 +213,7 @@ void Launcher::end() {
 }
 
 std::unique_ptr<Launcher> Launcher::find() {
-    const char *const job = std::getenv("PMIX_NAMESPACE");
+    const char *const job = launcher_variable("PMIX_NAMESPACE");
     if (has_published_by_pmix && job != nullptr)
         return std::make_unique<PmixLauncher>(job);
     return has_published_by_pmi ? PmiLauncher::connect(false) : nullptr;

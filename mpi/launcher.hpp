@@ -7,6 +7,9 @@
 
 namespace stretto::mpi {
 
+// A variable by which launchers say something of a rank; null: it is not set.
+const char *launcher_variable(const char *name);
+
 class Launcher {
 public:
     virtual ~Launcher() = default;

@@ -49,7 +49,7 @@ int start_by_tool(void *function, Tool &&tool) {
 
 bool is_first_rank() {
     for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-        if (const char *rank = std::getenv(name); rank != nullptr)
+        if (const char *rank = launcher_variable(name); rank != nullptr)
             return std::atoi(rank) == 0;
     return true;
 }

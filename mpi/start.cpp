@@ -9,6 +9,7 @@
 
 #include "device.hpp"
 #include "failure.hpp"
+#include "launcher.hpp"
 #include "presence.hpp"
 #include "settings.hpp"
 #include "stretto/communicators.h"
@@ -55,7 +56,7 @@ private:
 // A launcher of another MPI starts each rank as a job of one, all of which do the same work.
 void warn_of_strange_launcher() {
     for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})
-        if (const char *value = std::getenv(name); value != nullptr && std::atoi(value) > 1) {
+        if (const char *value = launcher_variable(name); value != nullptr && std::atoi(value) > 1) {
             say(std::string(name) + "=" + value +
                 ", but MPI_COMM_WORLD has one rank: does mpirun belong to another MPI library than "
                 "the program?");

@@ -6,6 +6,8 @@ way of "../", and has no copy of what has one place in the library; each public 
 alone as C99.  The communicator's header is no longer than 150 lines.  Sources and docs have no word
 that docs/glossary.md has another one for.  Numeric constants of the library end in their unit.
 No call moves a value into one argument and reads it in another.
+One file asks for variables of the environment, and only what runs without a communicator, or makes
+the first one of a job, reads settings from it.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ FOLDERS = (
 )
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".inl", ".py", ".pyi", ".cmake", ".sh", ".in"}
 CODE = SOURCES - {".cmake", ".in"}
+CXX = {".c", ".h", ".cpp", ".hpp", ".inl"}
 NOT_OURS = {".venv", ".build", "build", "__pycache__", "results"}
 LONGEST = 400
 # A page that a newcomer reads in two minutes.
@@ -44,8 +47,26 @@ NOT_IN_SRC = (
     ("__builtin_ia32" + "_pause();", "knows one processor; use cpu_pause"),
     ("__rd" + "tsc();", "may be no clock on this machine; use now_ticks"),
 )
-# The one file of the library that asks for variables of the environment.
-ENVIRONMENT = Path("src/base/settings.cpp")
+# The one file of the library, and of the preload, that asks for variables of the environment.
+ENVIRONMENT = {
+    "src": Path("src/base/settings.cpp"),
+    "mpi": Path("mpi/launcher.cpp"),
+    "python": Path("src/base/settings.cpp"),
+}
+# What reads the environment; all others are given a Config, or what they need of it.
+READING = re.compile(r"\b(from_process|settings_in_force|read_settings|read_config)\b")
+READERS = {
+    "src/base/config.cpp": "fills a Config",
+    "src/base/config.hpp": "fills a Config",
+    "src/base/settings.cpp": "reads the table",
+    "src/base/settings.hpp": "reads the table",
+    "src/api/life.cpp": "stretto_init: the Config of a job",
+    "src/api/machine.cpp": "stretto_examine: the kernels that this process would use",
+    "src/api/settings.cpp": "stretto_settings without a communicator; the preload's settings",
+    "src/bootstrap/environment.hpp": "the variables of launchers",
+    "src/net/secret.hpp": "the secret, of which no copy is kept",
+    "python/src/network.cpp": "the command: what it finds of the network",
+}
 # Words that were ours alone, and what users of other libraries say.
 WORDS = {
     "attendant": "progress thread",
@@ -159,12 +180,23 @@ def problems(path: Path) -> Iterator[str]:
     for number, line in enumerate(lines, 1):
         if re.match(r'\s*#\s*include\s*["<]\.\./', line):
             yield f"line {number}: includes by way of ../; name the layer instead"
-        if folder == "src" and "getenv(" in line and path.relative_to(ROOT) != ENVIRONMENT:
-            yield f"line {number}: asks for a variable; only {ENVIRONMENT} does"
         if folder == "src" and path.parent.name != "base":
             yield from (f"line {number}: {why}" for what, why in NOT_IN_SRC if what in line)
     if path.suffix in {".cpp", ".hpp", ".inl"}:
         yield from read_when_moved(path.read_text())
+    if path.suffix in CXX:
+        yield from environment_reads(path.relative_to(ROOT), lines)
+
+
+def environment_reads(path: Path, lines: list[str]) -> Iterator[str]:
+    """Variables that this file asks for, and settings that it reads, though others do."""
+    asks = ENVIRONMENT.get(path.parts[0])
+    for number, line in enumerate(lines, 1) if asks else ():
+        if "getenv(" in line and path != asks:
+            yield f"line {number}: asks for a variable; only {asks} does"
+        if path.as_posix() not in READERS:
+            for found in READING.finditer(line):
+                yield f"line {number}: {found[0]} reads the environment; take a Config instead"
 
 
 def unitless(path: Path) -> Iterator[str]:
