@@ -28,8 +28,8 @@ c_files := $(shell find src include mpi python tests bench examples lab -type f 
 	-not -path '*/.venv/*' -not -path '*/.build/*')
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
-.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-compilers build-asan build-tsan test-asan test-tsan \
-	reliability bench format format-check lint install clean
+.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-compilers test-aarch64 \
+	build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
 demo: install
@@ -132,6 +132,13 @@ test-tsan: build-tsan
 # COMPILERS names by their C++ compilers.
 test-compilers: $(TOOLS)
 	tools/check_compilers.sh $(BIN)/cmake $(BIN)/ninja $(abspath $(BIN)/python) $(JOBS) build/compilers
+
+# The C++ tests on 64-bit Arm, under QEMU.  tests/cpp/emulated.cmake names the cases that it cannot run.
+test-aarch64: $(TOOLS)
+	@tools/need.sh $@ aarch64-linux-gnu-g++=g++-aarch64-linux-gnu qemu-aarch64=qemu-user
+	$(call build,aarch64,--toolchain cmake/toolchains/aarch64-linux-gnu.cmake)
+	@cat build/aarch64/not_emulated.txt
+	$(call ctest,aarch64,-j $(JOBS) --timeout 7200)
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(TOOLS)

@@ -129,8 +129,8 @@ std::set<std::uint64_t> hashes(stretto_reproducible mode, stretto_op op,
 // Runs this program again, its test case of that name alone, with these kernels; what it prints.
 std::string output_with(const char *isa, const char *test_case) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-    const std::string command = "STRETTO_ISA=" + std::string(isa) + " '" + self +
-                                "' --no-skip --no-intro --test-case='" + test_case + "'";
+    const std::string command = "STRETTO_ISA=" + std::string(isa) + " " STRETTO_TEST_EMULATOR " '" +
+                                self + "' --no-skip --no-intro --test-case='" + test_case + "'";
     std::string text;
     std::FILE *const pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
