@@ -200,7 +200,7 @@ class Sweep:
         return {"link": link, "started": started}
 
     def _prices(self, size: int, link: dict) -> dict[str, float]:
-        """Seconds, of everything that can serve."""
+        """Seconds, of everything that can run."""
         from stretto import _core  # it is installed by now
 
         numbers = tuple(link[name] for name in ("latency", "overhead", "byte", "reduce", "common"))

@@ -106,7 +106,7 @@ std::string Forecast::price(const cost::Arrivals &expected, double waits, double
     const std::vector<cost::Arrivals> cases = as_may_come(expected, errors);
     const auto choose = [&] {
         return choose_late(situation, synchronous, expected, cases, {}, feedback->all(situation),
-                           {.elections = false});
+                           {.detection = false});
     };
     return feedback->priced(CostFeedback::call, waits, error, selected, choose).algorithm;
 }

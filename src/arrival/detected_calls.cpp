@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Late-rank detection over the network: calls to which some ranks come late, and nobody can say
-// beforehand which (arrival/elected.hpp).
+// beforehand which (arrival/detection.hpp).
 //
 // A rank that comes asks the coordinator of the call which ranks are late.  So the coordinator's
 // agent hears which ranks have come, and answers when only the late ones are missing.  Its answer
@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "arrival/elected.hpp"
+#include "arrival/detection.hpp"
 #include "arrival/latecomers.hpp"
 #include "arrival/stamped_calls.hpp"
 

@@ -14,10 +14,10 @@ namespace stretto::arrival {
 // A measurement that says more was disturbed.
 static constexpr double kMostFactor = 4;
 
-static constexpr std::string_view kElected = "elected ";
+static constexpr std::string_view kDetected = "detected ";
 
-std::string when_elected(std::string_view algorithm) {
-    return std::string(kElected).append(algorithm);
+std::string when_detected(std::string_view algorithm) {
+    return std::string(kDetected).append(algorithm);
 }
 
 static std::string_view family(std::string_view algorithm) {
@@ -72,7 +72,7 @@ double Experience::factor(std::string_view algorithm) const {
         return found->second;
     double sum = 0, count = 0;
     for (const auto &[name, factor] : factors_)
-        if (algorithm.starts_with(kElected) || !name.starts_with(kElected)) {
+        if (algorithm.starts_with(kDetected) || !name.starts_with(kDetected)) {
             sum += std::log(factor);
             ++count;
         }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "algorithms/lateness.hpp"
-#include "arrival/elected.hpp"
+#include "arrival/detection.hpp"
 #include "select/candidates.hpp"
 #include "select/placed.hpp"
 
@@ -39,9 +39,9 @@ double spread_of(const cost::Arrivals &expected, std::span<const cost::Arrivals>
     return most;
 }
 
-// All come at once; and `first`, who has the place of who comes first, comes as late as the last.
-// Where there is a root all ranks have places of their own in the balanced choice as well, so to be
-// late costs each something else: there it is one rank after another, of many some.
+// All ranks arrive together; and `first`, which is expected first, arrives as late as the last.
+// With a root, ranks have places of their own in the synchronous choice as well, so each rank costs
+// something else if it is late: there it is one rank after another, or some of many.
 std::vector<cost::Arrivals> wrong_estimates(const Situation &s, const cost::Arrivals &expected,
                                             int first) {
     constexpr std::size_t kMostRanks = 16;
@@ -62,16 +62,16 @@ std::vector<cost::Arrivals> wrong_estimates(const Situation &s, const cost::Arri
 }
 
 // What wrong estimates cost, at worst, as a factor.
-double risk_of(std::span<const double> candidate, std::span<const double> balanced) {
-    return std::max(candidate.front() / balanced.front(),
-                    mean(candidate.subspan(1)) / mean(balanced.subspan(1)));
+double risk_of(std::span<const double> candidate, std::span<const double> synchronous) {
+    return std::max(candidate.front() / synchronous.front(),
+                    mean(candidate.subspan(1)) / mean(synchronous.subspan(1)));
 }
 
-// Who comes last does so just too late to be one of the others.
-cost::Arrivals hardly_late(int ranks, const Election &election) {
+// The last ranks arrive just too late to count with the others.
+cost::Arrivals hardly_late(int ranks, const Detection &detection) {
     constexpr double kHardlyFactor = 1.01;
     cost::Arrivals arrivals(static_cast<std::size_t>(ranks), 0);
-    std::fill(arrivals.end() - election.late, arrivals.end(), kHardlyFactor * election.grace);
+    std::fill(arrivals.end() - detection.late, arrivals.end(), kHardlyFactor * detection.grace);
     return arrivals;
 }
 
@@ -143,7 +143,7 @@ std::vector<std::string> made_for(const Situation &s, const cost::Arrivals &expe
     return found;
 }
 
-Late choose_late(const Situation &s, const std::string &balanced, const cost::Arrivals &expected,
+Late choose_late(const Situation &s, const std::string &synchronous, const cost::Arrivals &expected,
                  std::span<const cost::Arrivals> recent, const Late &now,
                  const Experience &experience, const LateRule &rule) {
     const auto means = [&](const Placed &placed, std::string_view known_as,
@@ -151,14 +151,14 @@ Late choose_late(const Situation &s, const std::string &balanced, const cost::Ar
         return corrected(placed.means(cases), cases, experience.factor(known_as));
     };
     const cost::Arrivals shape = shape_of(recent);
-    const double waits = std::max(wait(expected), rule.elections ? wait(shape) : 0);
+    const double waits = std::max(wait(expected), rule.detection ? wait(shape) : 0);
     const auto at_once = [](double margin) {
         return Late{.margin = margin, .why = "all come at once"};
     };
     // No algorithm saves ranks more than their wait for the last one.
     if (now.margin > 0 && waits < now.margin)
         return at_once(now.margin);
-    const Placed base(s, balanced);
+    const Placed base(s, synchronous);
     const std::vector<cost::Arrivals> together = {cost::Arrivals(expected.size(), 0)};
     const double margin = rule.gain * means(base, base.name(), together).front();
     if (waits < margin)
@@ -174,28 +174,28 @@ Late choose_late(const Situation &s, const std::string &balanced, const cost::Ar
     const double risk = s.ranks < rule.few ? rule.risk_of_few : rule.risk;
 
     Late best{.mean_elapsed = base_mean,
-              .balanced_elapsed = base_mean,
+              .synchronous_elapsed = base_mean,
               .margin = margin,
               .why = "nothing saves enough for these arrivals"};
-    double to_beat = base_mean - margin;
-    // `wrongly`: says what it takes where the estimate is wrong.
+    double to_beat = base_mean - margin, doubts = 0; // what the best has too much, being untried
+    // `doubted`: what that would be.
     const auto consider = [&](const Placed &candidate, std::string_view known_as, Late late,
-                              const std::vector<double> &took, const auto &wrongly,
+                              const std::vector<double> &took, const auto &doubted,
                               const auto &is_risky) {
         late.mean_elapsed = mean(took);
-        // Prices flatter some algorithms, as calls show that they have run.  Of those that have run
-        // none, and whose prices are close, the one is tried that wrong estimates cost least.
+        // Prices flatter some algorithms, as calls show that they have run.
         const bool tried = experience.knows(known_as);
         const double to_save = tried ? margin : rule.untried * margin;
         if (late.mean_elapsed >= to_beat || late.mean_elapsed >= base_mean - to_save)
             return;
-        const double compared =
-            tried ? late.mean_elapsed : std::lerp(late.mean_elapsed, wrongly(), rule.doubt);
-        if (compared >= to_beat || is_risky())
+        const double too_much = tried ? 0 : doubted(late.mean_elapsed);
+        const bool loses = !best.algorithm.empty() && late.mean_elapsed + too_much >= to_beat;
+        if (loses || is_risky())
             return;
-        to_beat = compared;
+        doubts = too_much;
+        to_beat = late.mean_elapsed + too_much;
         late.algorithm = candidate.name();
-        late.balanced_elapsed = base_mean;
+        late.synchronous_elapsed = base_mean;
         late.margin = margin;
         best = std::move(late);
     };
@@ -208,19 +208,22 @@ Late choose_late(const Situation &s, const std::string &balanced, const cost::Ar
         if (const double missed = rule.missed; missed > 0)
             for (const double by_mistake = wrongly(); double &each : took)
                 each = std::max(each, std::lerp(each, by_mistake, missed));
-        consider(candidate, name, {.order = by}, took, wrongly,
+        // Of those that have run no call, and whose prices are close, the one is chosen that wrong
+        // estimates cost least.
+        const auto doubted = [&](double price) { return rule.doubt * (wrongly() - price); };
+        consider(candidate, name, {.order = by}, took, doubted,
                  [&] { return risk_of(candidate.means(wrong), base_wrong) > risk; });
     };
-    const auto by_election = [&](const std::string &name, const Election &election) {
+    const auto by_detection = [&](const std::string &name, const Detection &detection) {
         const Placed candidate(s, name);
-        const std::string known_as = when_elected(name);
+        const std::string known_as = when_detected(name);
         const auto took = [&](std::span<const cost::Arrivals> cases) {
             std::vector<double> found(cases.size());
             for (const bool late : {false, true}) {
                 std::vector<std::size_t> which;
                 std::vector<cost::Arrivals> begin;
                 for (std::size_t i = 0; i < cases.size(); ++i)
-                    if (Elected call = elected(cases[i], election); call.late == late) {
+                    if (Detected call = detected(cases[i], detection); call.late == late) {
                         found[i] = call.waited;
                         which.push_back(i);
                         begin.push_back(std::move(call.begin));
@@ -232,35 +235,39 @@ Late choose_late(const Situation &s, const std::string &balanced, const cost::Ar
             }
             return found;
         };
-        const std::vector<cost::Arrivals> hardly = {hardly_late(s.ranks, election)};
-        const auto wrongly = [&] { return took(hardly).front(); };
-        consider(candidate, known_as, {.latecomers = election.late}, took(recent), wrongly,
-                 [&] { return wrongly() > risk * means(base, base.name(), hardly).front(); });
+        consider(
+            candidate, known_as, {.latecomers = detection.late}, took(recent),
+            [](double) { return 0.0; },
+            [&] {
+                const std::vector<cost::Arrivals> hardly = {hardly_late(s.ranks, detection)};
+                return took(hardly).front() > risk * means(base, base.name(), hardly).front();
+            });
     };
     // Ranks that take turns with being late, each for some calls, look like one that always is.
     constexpr double kOftenShare = 0.25;
     const bool often_missed = rule.missed >= kOftenShare;
-    const bool another_each_time = rule.elections && (spread >= margin || often_missed);
+    const bool another_each_time = rule.detection && (spread >= margin || often_missed);
     if (!now.algorithm.empty()) {
         if (now.latecomers == 0)
             in_order(now.algorithm, now.order);
         else if (another_each_time)
-            by_election(now.algorithm, {now.latecomers, margin});
+            by_detection(now.algorithm, {now.latecomers, margin});
         if (!best.algorithm.empty()) // plans anew only for what is worth it
             to_beat -= margin / 2;
     }
     if (wait(expected) >= margin)
         for (const std::string &name : made_for(s, expected, spread))
             in_order(name, order);
+    to_beat -= doubts;
     if (!best.algorithm.empty() && best.latecomers == 0 && !often_missed)
-        to_beat -= margin; // who is known need not be elected
-    if (const auto election = election_for(shape, margin); another_each_time && election)
+        to_beat -= margin; // a call need not find ranks that are known
+    if (const auto detection = detection_for(shape, margin); another_each_time && detection)
         for (const std::string &name :
-             made_for(s, elected(shape, *election).begin, spread_of(shape, by_position(recent))))
-            by_election(name, *election);
+             made_for(s, detected(shape, *detection).begin, spread_of(shape, by_position(recent))))
+            by_detection(name, *detection);
     if (!best.algorithm.empty())
         best.why = who_is_late(best, expected, shape) + ": " + time_in_words(best.mean_elapsed) +
-                   " on the average by price, " + balanced + " " + time_in_words(base_mean);
+                   " on the average by price, " + synchronous + " " + time_in_words(base_mean);
     return best;
 }
 

@@ -9,12 +9,13 @@ namespace stretto::arrival {
 
 namespace {
 
-// Who comes within this part of what a call takes is not late; nor within so many nanoseconds.
+// A rank that arrives within this part of what a call takes is not late, nor within so many
+// nanoseconds.
 constexpr std::uint64_t kCallDivisor = 20, kLeastGraceNs = 5'000;
 
 } // namespace
 
-double LateRankChoice::usual(const Times &times) {
+double LateRankChoice::median_of(const Times &times) {
     return times.empty() ? 0 : static_cast<double>(median(times));
 }
 
@@ -24,19 +25,19 @@ void LateRankChoice::keep(Times &times, std::uint64_t time) {
         times.pop_front();
 }
 
-// Only calls whose last rank found the others done with all that could be done without it, or
-// served as it was to be.
+// Only calls count whose last rank found that the others had done all that they could without it,
+// or that ran as the state says.
 void LateRankChoice::took(std::uint64_t time) {
     if (time == 0)
         return;
     if (late_)
-        keep(elected_, time);
-    else if (!waited_ && gap_ >= time)
-        keep(balanced_, time);
+        keep(late_last_, time);
+    else if (!waited_ && last_gap_ >= time)
+        keep(synchronous_, time);
 }
 
 bool LateRankChoice::comes_late() const {
-    return gaps_.size() == kMedianCalls && usual_gap() > balanced();
+    return gaps_.size() == kMedianCalls && gap() > synchronous();
 }
 
 void LateRankChoice::enter(State state) {
@@ -47,36 +48,36 @@ void LateRankChoice::enter(State state) {
 void LateRankChoice::add(std::uint64_t gap, bool late) {
     waited_ = waits();
     late_ = late;
-    gap_ = gap;
+    last_gap_ = gap;
     keep(gaps_, gap);
     ++calls_;
     switch (state_) {
-    case State::usual:
-        if (calls_ <= rest_ || balanced_.size() < kMedianCalls || !comes_late())
+    case State::synchronous:
+        if (calls_ <= rest_ || synchronous_.size() < kMedianCalls || !comes_late())
             return;
-        elected_.clear();
-        grace_ = std::max(kLeastGraceNs, static_cast<std::uint64_t>(balanced()) / kCallDivisor);
+        late_last_.clear();
+        grace_ = std::max(kLeastGraceNs, static_cast<std::uint64_t>(synchronous()) / kCallDivisor);
         enter(State::tried);
         return;
     case State::tried:
-        if (elected_.size() < kMedianCalls && calls_ < kTrialCalls)
+        if (late_last_.size() < kMedianCalls && calls_ < kTrialCalls)
             return;
-        if (elected_.size() == kMedianCalls && elected() < kGainFactor * balanced()) {
+        if (late_last_.size() == kMedianCalls && late_last() < kGainFactor * synchronous()) {
             next_rest_ = kRestCalls;
-            enter(State::serves);
+            enter(State::kept);
             return;
         }
         rest_ = next_rest_;
         next_rest_ = std::min(2 * next_rest_, kMostRestCalls);
         break;
-    case State::serves:
+    case State::kept:
         if (comes_late() && calls_ < kReviewCalls)
             return;
         rest_ = 0;
         break;
     }
-    balanced_.clear();
-    enter(State::usual);
+    synchronous_.clear();
+    enter(State::synchronous);
 }
 
 } // namespace stretto::arrival

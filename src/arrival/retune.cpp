@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "arrival/elected.hpp"
+#include "arrival/detection.hpp"
 #include "base/status.hpp"
 #include "select/placed.hpp"
 
@@ -24,8 +24,8 @@ void record(const Retune &retune) {
             elapsed.push_back(retune.elapsed[at]);
             continue;
         }
-        Elected call =
-            elected(retune.recent[at], {retune.selected.latecomers, retune.selected.margin});
+        Detected call =
+            detected(retune.recent[at], {retune.selected.latecomers, retune.selected.margin});
         if (!call.late) // the synchronous choice ran it
             continue;
         cases.push_back(std::move(call.begin));
@@ -38,7 +38,7 @@ void record(const Retune &retune) {
                                                                   : retune.selected.algorithm,
                                 retune.selected.order);
     retune.feedback->steady().learn(retune.selected.latecomers == 0 ? placed.name()
-                                                                    : when_elected(placed.name()),
+                                                                    : when_detected(placed.name()),
                                     cases, placed.means(cases), elapsed);
 }
 
@@ -68,7 +68,7 @@ std::vector<int> order_from(std::string_view text, const select::Situation &situ
         if (number.ec != std::errc() || behind.back() < 0 || behind.back() >= situation.ranks ||
             (number.ptr != end && (*number.ptr != ' ' || number.ptr + 1 == end)))
             throw Error(Status::internal,
-                        "'" + std::string(text) + "' does not say who comes last");
+                        "'" + std::string(text) + "' does not name the ranks that come last");
         at = number.ptr == end ? end : number.ptr + 1;
     }
     std::vector<int> order = late_last(situation.ranks, behind);
@@ -94,10 +94,10 @@ bool reads(std::string_view text, Number &number, Format... format) {
 std::string Retune::decide(std::size_t most_bytes) const {
     const bool rooted = schedule::rooted(situation.collective);
     LateRule rule;
-    rule.elections =
+    rule.detection =
         !rooted; // a rank that comes first to such a call would have to wait for others
     rule.missed = missed;
-    const double waits = std::max(wait(expected), rule.elections ? wait(shape_of(recent)) : 0);
+    const double waits = std::max(wait(expected), rule.detection ? wait(shape_of(recent)) : 0);
     if (!forced &&
         (feedback->backs_off(CostFeedback::rule, waits) || !feedback->pays(waits, expected.size())))
         return "";

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "algorithms/algorithm.hpp"
-#include "arrival/elected.hpp"
+#include "arrival/detection.hpp"
 #include "base/clock.hpp"
 
 namespace stretto::arrival {

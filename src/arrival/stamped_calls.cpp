@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "arrival/elected.hpp"
+#include "arrival/detection.hpp"
 #include "arrival/late.hpp"
 #include "arrival/retune.hpp"
 #include "base/clock.hpp"

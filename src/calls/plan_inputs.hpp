@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All by which a rank makes the plan of a call that an algorithm of the library serves: plain
+// All by which a rank makes the plan of a call that an algorithm of the library runs: plain
 // values, so any thread may.
 #pragma once
 

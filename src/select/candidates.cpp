@@ -101,7 +101,7 @@ std::vector<cost::Elapsed> elapsed_of(const schedule::Schedule &made, const Situ
 std::vector<Priced> priced(const Situation &s, const Effort &effort) {
     const cost::IndexedNetwork there = network_of(s);
     std::vector<Priced> result;
-    std::vector<schedule::Schedule> made; // of each that can serve; nothing of the others
+    std::vector<schedule::Schedule> made; // of each that can run; nothing of the others
     std::vector<std::size_t> order;
     for (const Algorithm &each : algorithms::all()) {
         if (each.collective != s.collective)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can serve a call: every algorithm of the collective, with the parameters that are worth a
+// What can run a call: every algorithm of the collective, with the parameters that are worth a
 // look, and what each costs over the network that ranks are on.
 #pragma once
 
@@ -27,7 +27,7 @@ std::size_t elements(const Situation &situation);
 struct Priced {
     algorithms::Choice choice;
     std::string name;     // with parameters
-    std::string excluded; // why it cannot serve; "" if it can, and then:
+    std::string excluded; // why it cannot run the call; "" if it can, and then:
     cost::Price price;
 };
 

@@ -29,7 +29,7 @@ std::vector<algorithms::Choice> forms(const algorithms::Algorithm &algorithm,
     return found;
 }
 
-// Algorithms that serve only callers who ask for them by name: shown, but not compared.
+// Algorithms that run only if callers name them: shown, but not compared.
 void add_requested(const Situation &situation, Explanation &result,
                    const std::function<cost::Prediction(const schedule::Schedule &)> &predicted) {
     for (const algorithms::Algorithm &each : algorithms::all()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The choice with all that was not chosen: what it would cost, or why it cannot serve.
+// The choice, and the other algorithms: what each would cost, or why it cannot run the call.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace stretto::select {
 
 struct Candidate {
     std::string algorithm;
-    std::string excluded; // why it cannot serve; "" if it can, and then:
+    std::string excluded; // why it cannot run the call; "" if it can, and then:
     cost::Prediction prediction;
     // Seconds by what the profile holds of measured calls: a price that they correct, or what such
     // calls took where no price decides.  Nothing if it holds none that are near.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is forced: which algorithm serves which calls, as STRETTO_ALGORITHM says it.
+// What is forced: which algorithm runs which calls, by the rules of STRETTO_ALGORITHM.
 //
 //   RULE,RULE,...                the first that matches a call decides; commas in parentheses do
 //                                not separate
@@ -10,7 +10,7 @@
 //
 // SIZES are LOW-HIGH, LOW- or -HIGH, both included, with the units of all settings.  ALGORITHM is a
 // name, with parameters; or file:PATH, a schedule of one's own, whose path has no comma; or auto:
-// the library's choice, which also serves what no rule matches.
+// the library's choice, which also runs what no rule matches.
 #pragma once
 
 #include <cstdint>

@@ -154,7 +154,7 @@ void require(const Imported &imported, const Situation &s, Position root, std::s
         std::string others;
         for (const std::string_view name : able(s))
             others.append(others.empty() ? "" : ", ").append(name);
-        throw unfit(imported, why, "those that can serve: " + (others.empty() ? "none" : others));
+        throw unfit(imported, why, "those that can run: " + (others.empty() ? "none" : others));
     };
     const schedule::Schedule &schedule = imported.schedule;
     const schedule::Contract &contract = schedule.contract;
@@ -179,7 +179,7 @@ void require(const Imported &imported, const Situation &s, Position root, std::s
     }
     const std::string why = misfit(schedule, count);
     refuse_if(!why.empty(),
-              "cannot serve a vector of " + std::to_string(count) + " elements: " + why);
+              "cannot run a vector of " + std::to_string(count) + " elements: " + why);
 }
 
 } // namespace stretto::select

@@ -26,7 +26,7 @@ struct Imported {
     bool by_arrival = false; // reduces in the order of arrival
 };
 
-// That it cannot serve a call.  Ranks whose files differ may not agree on that.
+// That it cannot run a call.  Ranks whose files differ may not agree on that.
 class Unfit : public Error {
 public:
     using Error::Error;
@@ -37,7 +37,7 @@ public:
 // another number of ranks.
 std::shared_ptr<const Imported> import_schedule(const std::string &path, int ranks);
 
-// Throws Unfit, likewise, if it cannot serve this call, of a vector of `count` elements.
+// Throws Unfit, likewise, if it cannot run this call, of a vector of `count` elements.
 void require(const Imported &imported, const Situation &situation, schedule::Position root,
              std::size_t count);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measured rules: what serves best where all that can serve may.
+// Measured rules: the best algorithms of those that can run a call.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 
 namespace stretto::select {
 
-// What serves best, and what serves where that one may not: the second promises more.  "": none.
+// The best algorithm, and the one for calls that it cannot run: the second promises more.  "":
+// none.
 struct Rule {
     std::array<std::string_view, 2> names;
     std::string why;

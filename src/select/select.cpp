@@ -88,7 +88,7 @@ std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
 
 std::string unoffered(const algorithms::Choice &choice, const Situation &s) {
     if (choice.algorithm->by_request)
-        return "serves only callers who ask for it by name";
+        return "runs only for callers who ask for it by name";
     const std::string why = obstacle(choice, s);
     if (why.empty() && choice.algorithm->sorted_by_arrival)
         return "is for ranks whose arrival is known";
@@ -110,7 +110,7 @@ namespace {
 constexpr double kToleranceFactor = 1.02;
 
 [[noreturn]] void refuse(const Situation &s) {
-    throw Error(Status::unsupported, "no algorithm can serve this " +
+    throw Error(Status::unsupported, "no algorithm can run this " +
                                          std::string(schedule::name(s.collective)) + " on " +
                                          std::to_string(s.ranks) + " ranks");
 }
@@ -129,7 +129,7 @@ Choice by_rule(const Situation &s) {
     }
     if (names.empty())
         refuse(s);
-    return {std::string(names.front()), "no rule yet: the first that can serve"};
+    return {std::string(names.front()), "no rule yet: the first that can run"};
 }
 
 // Of ranks on several hosts.
@@ -157,7 +157,7 @@ const Priced *cheapest_of(const std::vector<Priced> &all) {
     return least;
 }
 
-// The first that the rule names and that can serve; prices that come from measured times have to
+// The first that the rule names and that can run; prices that come from measured times have to
 // agree that none is faster.  Null if there is none.
 const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
     const double most = v.cheapest->price.seconds * kToleranceFactor;
@@ -272,7 +272,7 @@ void require(const algorithms::Choice &choice, const Situation &s) {
     throw Error(Status::unsupported,
                 std::string(schedule::name(s.collective)) + " algorithm " +
                     std::string(choice.algorithm->name) + " " + why +
-                    "; those that can serve: " + (others.empty() ? "none" : others));
+                    "; those that can run: " + (others.empty() ? "none" : others));
 }
 
 std::size_t slice_bytes(const Situation &s) {

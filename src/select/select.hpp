@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The choice: which algorithm serves a call, from what all ranks know alike.
+// The choice: which algorithm runs a call, from what all ranks know alike.
 //
 // Every algorithm of the collective is a candidate.  What the call needs excludes some, each with
-// its reason.  In shared memory a measured rule says which of the others serves (rules.hpp), and
+// its reason.  In shared memory a measured rule says which of the others runs it (rules.hpp), and
 // what they would cost is predicted only when somebody asks (explain.hpp).  Between hosts each is
-// priced over the network as it was measured, and the cheapest serves (candidates.hpp).
+// priced over the network as it was measured, and the cheapest is chosen (candidates.hpp).
 #pragma once
 
 #include <cstddef>
@@ -56,10 +56,10 @@ schedule::Topology topology_of(const Situation &situation);
 algorithms::Problem problem_of(const algorithms::Choice &choice, const Situation &situation);
 schedule::Schedule make(const algorithms::Choice &choice, const Situation &situation);
 
-// Why the algorithm cannot serve, in words that follow its name ("cannot run on 6 ranks"); "" if it
-// can.
+// Why the algorithm cannot run it, in words that follow its name ("cannot run on 6 ranks"); "" if
+// it can.
 std::string obstacle(const algorithms::Choice &choice, const Situation &situation);
-// And why it is not among those that are chosen from: it may serve only those who ask for it.
+// And why it is not chosen: it may run only for callers who ask for it.
 std::string unoffered(const algorithms::Choice &choice, const Situation &situation);
 
 // The algorithms of the collective that are chosen from, in the order of the registry.
@@ -72,7 +72,7 @@ struct Choice {
 };
 
 // The same on all ranks, as it sees nothing but the situation.  Throws Error(unsupported) if no
-// algorithm can serve.
+// algorithm can run the call.
 Choice choose(const Situation &situation);
 
 // The choice first, then others whose price is close enough that it may be wrong about them; on one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Algorithms that are asked for by name and cannot serve: an error on all ranks alike that lists
+// Algorithms that are asked for by name and cannot run: an error on all ranks alike that lists
 // what can, nothing is sent, and the communicator is as it was.
 #include "doctest.h"
 
@@ -38,9 +38,9 @@ std::string allreduce_algorithm(stretto_comm comm, std::size_t count = 1000) {
 template<class Can>
 void check_list(const std::string &message, Collective collective, const Can &can) {
     CAPTURE(message);
-    const std::size_t colon = message.find("those that can serve: ");
+    const std::size_t colon = message.find("those that can run: ");
     REQUIRE(colon != std::string::npos);
-    const std::string list = message.substr(colon + 20) + ",";
+    const std::string list = message.substr(colon + 18) + ",";
     for (const auto &algorithm : stretto::algorithms::all()) {
         if (algorithm.collective != collective)
             continue;

@@ -271,7 +271,7 @@ TEST_CASE("a call that a schedule cannot run is refused by all ranks alike, and 
         call_refused(
             comm,
             stretto_allreduce(comm, STRETTO_IN_PLACE, mine.data(), 3, STRETTO_INT32, in_order),
-            {all, "does not keep the order of ranks", "those that can serve: one_shot"});
+            {all, "does not keep the order of ranks", "those that can run: one_shot"});
         stretto_request request = nullptr;
         call_refused(comm,
                      stretto_iallreduce(comm, STRETTO_IN_PLACE, mine.data(), 3, STRETTO_INT32,

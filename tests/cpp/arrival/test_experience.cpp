@@ -43,14 +43,14 @@ TEST_CASE("what has served nothing is as wrongly priced as the others") {
 
 TEST_CASE("what it takes where the late rank shows in the call says nothing of other calls") {
     Experience experience;
-    experience.learn(when_elected("chain(segments=7)"), 3);
-    CHECK(experience.knows(when_elected("chain(segments=9)")));
+    experience.learn(when_detected("chain(segments=7)"), 3);
+    CHECK(experience.knows(when_detected("chain(segments=9)")));
     CHECK(!experience.knows("chain(segments=7)"));
-    CHECK(experience.factor(when_elected("chain")) == Approx(3));
+    CHECK(experience.factor(when_detected("chain")) == Approx(3));
     CHECK(experience.factor("chain") == Approx(1));
     experience.learn("ring", 2);
     CHECK(experience.factor("chain") == Approx(2));
-    CHECK(experience.factor(when_elected("late_rooted")) == Approx(std::sqrt(6)));
+    CHECK(experience.factor(when_detected("late_rooted")) == Approx(std::sqrt(6)));
 }
 
 TEST_CASE("one call of three that was disturbed teaches nothing, nor one that was not timed") {

@@ -7,9 +7,10 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "arrival/elected.hpp"
+#include "arrival/detection.hpp"
 #include "arrival/late.hpp"
 #include "base/status.hpp"
 #include "schedule/bind.hpp"
@@ -119,31 +120,71 @@ TEST_CASE("for one late rank what is chosen is made for it, whichever it is") {
             CAPTURE(ranks);
             CAPTURE(rank);
             const Situation s = across(ranks, 4 * kMiB);
-            const std::string balanced = choose(s).algorithm;
+            const std::string synchronous = choose(s).algorithm;
             const Arrivals late = one_late(ranks, rank, 0.2);
-            const Late found = choose_late(s, balanced, late, always(late));
+            const Late found = choose_late(s, synchronous, late, always(late));
             REQUIRE(!found.algorithm.empty());
             CHECK(found.order.back() == rank);
-            CHECK(found.mean_elapsed < found.balanced_elapsed);
+            CHECK(found.mean_elapsed < found.synchronous_elapsed);
             // It plays: proved for any order elsewhere.
             CHECK_NOTHROW(schedule::bind(made(found.algorithm, ranks),
                                          {found.order.begin(), found.order.end()}));
             // It goes on, though plans for other numbers would serve as well.
-            const Late again = choose_late(s, balanced, one_late(ranks, rank, 0.201),
+            const Late again = choose_late(s, synchronous, one_late(ranks, rank, 0.201),
                                            always(one_late(ranks, rank, 0.201)), found);
             CHECK(again.algorithm == found.algorithm);
             CHECK(again.order == found.order);
         }
 }
 
-TEST_CASE("who comes at once is served as ever") {
+TEST_CASE("of untried ones with close prices the one is chosen that a wrong estimate costs least") {
+    int others = 0;
+    for (const int ranks : {4, 8, 12, 16})
+        for (const auto &[bytes, late] :
+             {std::pair{kMiB, 0.02}, {2 * kMiB, 0.05}, {4 * kMiB, 0.05}, {4 * kMiB, 0.2}}) {
+            CAPTURE(ranks);
+            CAPTURE(bytes);
+            CAPTURE(late);
+            const Situation s = across(ranks, bytes);
+            const std::string synchronous = choose(s).algorithm;
+            const Arrivals expected = one_late(ranks, 1, late);
+            const auto chosen = [&](const Experience &experience, const LateRule &rule) {
+                return choose_late(s, synchronous, expected, always(expected), {}, experience,
+                                   rule);
+            };
+            const Late cheapest = chosen({}, {.doubt = 0}), found = chosen({}, {});
+            if (cheapest.algorithm.empty())
+                continue;
+            REQUIRE(!found.algorithm.empty());
+            // What it takes if the rank that is expected first is the last.
+            const std::vector<Arrivals> wrong = {one_late(ranks, found.order.front(), late)};
+            const auto wrongly = [&](const Late &choice) {
+                return elapsed_of(schedule::bind(made(choice.algorithm, ranks),
+                                                 {choice.order.begin(), choice.order.end()}),
+                                  s, wrong)
+                    .front()
+                    .mean;
+            };
+            CHECK(found.mean_elapsed < cheapest.mean_elapsed + found.margin);
+            CHECK(wrongly(found) <= wrongly(cheapest) + 1e-12);
+            others += found.algorithm != cheapest.algorithm;
+            // Prices alone count of those that have run.
+            Experience experience;
+            for (const std::string &name : made_for(s, expected, 0))
+                experience.learn(name, 1);
+            CHECK(chosen(experience, {}).algorithm == cheapest.algorithm);
+        }
+    CHECK(others > 0);
+}
+
+TEST_CASE("if ranks come together nothing is chosen for late ones") {
     for (const int ranks : {3, 8, 16}) {
         const Situation s = across(ranks, 4 * kMiB);
         const Arrivals at_once(static_cast<std::size_t>(ranks), 0);
-        const std::string balanced = choose(s).algorithm;
-        CHECK(choose_late(s, balanced, at_once, always(at_once)).algorithm.empty());
+        const std::string synchronous = choose(s).algorithm;
+        CHECK(choose_late(s, synchronous, at_once, always(at_once)).algorithm.empty());
         const Arrivals hardly = one_late(ranks, 1, 1e-4);
-        CHECK(choose_late(s, balanced, hardly, always(hardly)).algorithm.empty());
+        CHECK(choose_late(s, synchronous, hardly, always(hardly)).algorithm.empty());
     }
 }
 
@@ -156,7 +197,7 @@ TEST_CASE("an estimate that is mostly wrong changes nothing") {
     const auto chosen = [&](const LateRule &rule) {
         return choose_late(s, choose(s).algorithm, one_late(ranks, 1, 0.03), recent, {}, {}, rule);
     };
-    CHECK(chosen({.elections = false}).algorithm.empty());
+    CHECK(chosen({.detection = false}).algorithm.empty());
     CHECK(chosen({}).order.empty()); // who is late, the call may show
 }
 
@@ -165,19 +206,19 @@ TEST_CASE("no wrong estimate costs more than was allowed") {
     for (const int ranks : {4, 8, 12, 16})
         for (const std::size_t bytes : {kMiB, 4 * kMiB, 16 * kMiB}) {
             const Situation s = across(ranks, bytes);
-            const std::string balanced = choose(s).algorithm;
+            const std::string synchronous = choose(s).algorithm;
             std::uniform_real_distribution<double> up_to(0, 3 * beta_m(s));
             Arrivals expected(static_cast<std::size_t>(ranks));
             for (double &each : expected)
                 each = up_to(random);
             expected[static_cast<std::size_t>(ranks) / 2] = 5 * beta_m(s);
             *std::ranges::min_element(expected) = 0;
-            const Late found = choose_late(s, balanced, expected, always(expected));
+            const Late found = choose_late(s, synchronous, expected, always(expected));
             if (found.algorithm.empty())
                 continue;
             const std::vector<Arrivals> truth = {Arrivals(static_cast<std::size_t>(ranks), 0)};
             const double with = elapsed_of(made(found.algorithm, ranks), s, truth).front().mean;
-            const double without = elapsed_of(made(balanced, ranks), s, truth).front().mean;
+            const double without = elapsed_of(made(synchronous, ranks), s, truth).front().mean;
             CAPTURE(ranks);
             CAPTURE(bytes);
             CAPTURE(found.algorithm);
@@ -232,28 +273,28 @@ TEST_CASE("where one rank is late, and it is never the same, it is named in the 
     for (const int ranks : {4, 8, 16}) {
         CAPTURE(ranks);
         const Situation s = across(ranks, 4 * kMiB);
-        const std::string balanced = choose(s).algorithm;
+        const std::string synchronous = choose(s).algorithm;
         std::vector<Arrivals> recent;
         for (int call = 0; call < 7; ++call)
             recent.push_back(one_late(ranks, (3 * call + 1) % ranks, 0.1));
         const Arrivals expected(static_cast<std::size_t>(ranks), 0); // by the medians
-        const Late found = choose_late(s, balanced, expected, recent);
+        const Late found = choose_late(s, synchronous, expected, recent);
         REQUIRE(!found.algorithm.empty());
         CHECK(found.latecomers == 1);
         CHECK(found.order.empty());
-        CHECK(found.mean_elapsed < found.balanced_elapsed - 3 * found.margin);
+        CHECK(found.mean_elapsed < found.synchronous_elapsed - 3 * found.margin);
         CHECK(found.why.find("one rank is expected 100") != std::string::npos);
         // It goes on, and gives way when the same rank is always late.
-        CHECK(choose_late(s, balanced, expected, recent, found).same_as(found));
+        CHECK(choose_late(s, synchronous, expected, recent, found).same_as(found));
         const Arrivals same = one_late(ranks, 2, 0.1);
-        const Late fixed = choose_late(s, balanced, same, always(same), found);
+        const Late fixed = choose_late(s, synchronous, same, always(same), found);
         REQUIRE(fixed.latecomers == 0);
         REQUIRE(!fixed.order.empty());
         CHECK(fixed.order.back() == 2);
         // Nothing is waited for where it must not be, nor where all come together.
-        CHECK(choose_late(s, balanced, expected, recent, {}, {}, {.elections = false})
+        CHECK(choose_late(s, synchronous, expected, recent, {}, {}, {.detection = false})
                   .algorithm.empty());
-        CHECK(choose_late(s, balanced, expected, always(expected), found).algorithm.empty());
+        CHECK(choose_late(s, synchronous, expected, always(expected), found).algorithm.empty());
     }
 }
 
@@ -280,10 +321,10 @@ TEST_CASE("who is known to be late need not be elected, whoever else was late on
 
 TEST_CASE("who takes turns with others is not known, though it came last of late") {
     const Situation s = across(8, 4 * kMiB);
-    const std::string balanced = choose(s).algorithm;
+    const std::string synchronous = choose(s).algorithm;
     const Arrivals late = one_late(8, 2, 0.1);
     const auto chosen = [&](LateRule rule) {
-        return choose_late(s, balanced, late, always(late), {}, {}, rule);
+        return choose_late(s, synchronous, late, always(late), {}, {}, rule);
     };
     const Late known = chosen({});
     CHECK(known.order.back() == 2);
@@ -291,10 +332,10 @@ TEST_CASE("who takes turns with others is not known, though it came last of late
     CHECK(chosen({.missed = 0.5}).latecomers == 1);
     CHECK(chosen({.missed = 1}).latecomers == 1);
     // Where nobody may wait to see, it is worth less the more often it was wrong.
-    const Late seldom = chosen({.elections = false, .missed = 0.1});
+    const Late seldom = chosen({.detection = false, .missed = 0.1});
     CHECK(seldom.order.back() == 2);
     CHECK(seldom.mean_elapsed > known.mean_elapsed);
-    CHECK(chosen({.elections = false, .missed = 1}).algorithm.empty());
+    CHECK(chosen({.detection = false, .missed = 1}).algorithm.empty());
 
     CHECK(missed(late, one_late(8, 3, 0.1), 0.01));
     CHECK(!missed(late, one_late(8, 2, 0.05), 0.01));
@@ -317,26 +358,26 @@ TEST_CASE("what is chosen does not depend on who comes first by a hair") {
 }
 
 TEST_CASE("who is late to a call is known when the others have come, and some time after it") {
-    const Election election{2, 0.01};
-    const Elected call = elected({0.5, 0.1, 0.102, 0.7, 0.3}, election);
+    const Detection detection{2, 0.01};
+    const Detected call = detected({0.5, 0.1, 0.102, 0.7, 0.3}, detection);
     CHECK(call.late);
-    const double known = 0.3 + 0.01 + kElectedSeconds;
+    const double known = 0.3 + 0.01 + kDetectionSeconds;
     const Arrivals begin = {0, 0, 0, 0.5 - known, 0.7 - known};
     for (std::size_t position = 0; position < begin.size(); ++position)
         CHECK(call.begin[position] == doctest::Approx(begin[position]));
     CHECK(call.waited == doctest::Approx((3 * known - 0.1 - 0.102 - 0.3) / 5));
-    // All soon after one another: the balanced choice serves, when all are there.
-    const Elected together = elected({0.004, 0, 0.009, 0.001, 0.002}, election);
+    // All soon after one another: the synchronous choice serves, when all are there.
+    const Detected together = detected({0.004, 0, 0.009, 0.001, 0.002}, detection);
     CHECK(!together.late);
     CHECK(together.begin == Arrivals(5, 0));
-    CHECK(together.waited == doctest::Approx(0.009 + kElectedSeconds - 0.016 / 5));
+    CHECK(together.waited == doctest::Approx(0.009 + kDetectionSeconds - 0.016 / 5));
 }
 
 TEST_CASE("those who are late are told by a gap, and never more than half of all") {
-    CHECK(election_for({0, 0, 0.001, 0.1}, 0.01)->late == 1);
-    CHECK(election_for({0, 0, 0.09, 0.1}, 0.01)->late == 2);
-    CHECK(!election_for({0, 0.09, 0.095, 0.1}, 0.01));
-    CHECK(!election_for({0, 0.005, 0.01, 0.015}, 0.01));
+    CHECK(detection_for({0, 0, 0.001, 0.1}, 0.01)->late == 1);
+    CHECK(detection_for({0, 0, 0.09, 0.1}, 0.01)->late == 2);
+    CHECK(!detection_for({0, 0.09, 0.095, 0.1}, 0.01));
+    CHECK(!detection_for({0, 0.005, 0.01, 0.015}, 0.01));
     CHECK(shape_of(std::vector<Arrivals>{{3, 1, 2}, {7, 7, 9}, {0, 8, 4}}) == Arrivals{0, 1, 2});
     const std::vector<int> late = {1, 4};
     CHECK(late_last(6, late) == std::vector<int>{0, 2, 3, 5, 1, 4});
@@ -347,15 +388,15 @@ TEST_CASE("an allgather whose late rank is known, or shows in the call") {
     const int ranks = 8;
     Situation s = across(ranks, 4 * kMiB);
     s.collective = Collective::allgather;
-    const std::string balanced = choose(s).algorithm;
+    const std::string synchronous = choose(s).algorithm;
     const Arrivals late = one_late(ranks, 2, 0.1);
-    const Late known = choose_late(s, balanced, late, always(late));
+    const Late known = choose_late(s, synchronous, late, always(late));
     CHECK(known.algorithm.starts_with("late_last("));
     CHECK(known.order.back() == 2);
     std::vector<Arrivals> recent;
     for (int call = 0; call < 7; ++call)
         recent.push_back(one_late(ranks, (3 * call + 1) % ranks, 0.1));
-    const Late shown = choose_late(s, balanced, Arrivals(8, 0), recent);
+    const Late shown = choose_late(s, synchronous, Arrivals(8, 0), recent);
     CHECK(shown.algorithm.starts_with("late_last("));
     CHECK(shown.latecomers == 1);
 }

@@ -12,9 +12,9 @@ namespace {
 
 // In microseconds.
 struct Program {
-    std::uint64_t gap;      // so much later comes the last one
-    std::uint64_t balanced; // and is done after so long, if nobody waited,
-    std::uint64_t elected;  // or if all others did
+    std::uint64_t gap;         // so much later comes the last one
+    std::uint64_t synchronous; // and is done after so long, if nobody waited,
+    std::uint64_t late_last;   // or if all others did
 };
 
 class Player {
@@ -27,7 +27,7 @@ public:
             const bool late = waits && program.gap * 1000 > rule.grace();
             waited += waits;
             rule.add(program.gap * 1000, late);
-            rule.took(1000 * (late ? program.elected : program.balanced));
+            rule.took(1000 * (late ? program.late_last : program.synchronous));
         }
         return waited;
     }
@@ -42,8 +42,8 @@ TEST_CASE("where one comes late and it pays, ranks wait") {
     CHECK(player.play({10'000, 700, 500}, 10) <= 4);
     CHECK(player.play({10'000, 700, 500}, 200) == 200);
     CHECK(player.rule.grace() == 35'000);
-    CHECK(player.rule.balanced() == 700'000);
-    CHECK(player.rule.elected() == 500'000);
+    CHECK(player.rule.synchronous() == 700'000);
+    CHECK(player.rule.late_last() == 500'000);
     SUBCASE("as long as one comes late") {
         CHECK(player.play({20, 700, 500}, 20) <= 4);
         CHECK_FALSE(player.rule.waits());
@@ -51,7 +51,7 @@ TEST_CASE("where one comes late and it pays, ranks wait") {
     SUBCASE("and what the other takes is measured again") {
         const int waited = player.play({10'000, 400, 500}, 2000);
         CHECK(waited < 150);
-        CHECK(player.rule.balanced() == 400'000);
+        CHECK(player.rule.synchronous() == 400'000);
     }
 }
 

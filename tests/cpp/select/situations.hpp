@@ -20,7 +20,7 @@ inline stretto::select::Situation allreduce(int ranks, unsigned cores, std::size
 
 // Seconds by price; of the choice 0 if it was not priced.
 struct Costs {
-    double own = 0, least = 1e9; // of all that can serve
+    double own = 0, least = 1e9; // of all that can run
 };
 
 inline Costs costs(const stretto::select::Situation &situation,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who may serve, who does, and what is said about the others.
+// Which algorithms may run, which one is chosen, and what is said about the others.
 #include "doctest.h"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ TEST_CASE("the measured rules between hosts") {
     }
 }
 
-TEST_CASE("between hosts the cheapest serves, and of equals the one that was measured") {
+TEST_CASE("between hosts the cheapest is chosen, and of equals the one that was measured") {
     Situation s = allreduce(8, 2, 64 << 20);
     s.hosts = 8;
     s.profile.date = "today";
@@ -114,7 +114,7 @@ TEST_CASE("between hosts the cheapest serves, and of equals the one that was mea
     s.profile.between = {.latency = 1e-5, .overhead = 5e-6, .byte = 1e-9, .reduce = 0};
     s.profile.common = 2e-5;
     CHECK(select::choose(s).algorithm == "binomial");
-    // Where latency outweighs everything, one step serves, however many bytes it takes.
+    // Where latency outweighs everything, one step is best, however many bytes it takes.
     s.profile = {};
     s.profile.date = "today";
     s.profile.between.latency = 1;
@@ -123,8 +123,8 @@ TEST_CASE("between hosts the cheapest serves, and of equals the one that was mea
     CHECK(schedule::account(make(choice, 6)).steps == 1);
 }
 
-TEST_CASE("what the rule names first serves if no price is better, its own the best or not") {
-    int serves = 0;
+TEST_CASE("what the rule names first is chosen if no price is better, its own the best or not") {
+    int chosen = 0;
     for (const int ranks : {3, 8, 16})
         for (const std::size_t bytes : {64, 48 << 10, 1 << 20, 4 << 20})
             for (const double byte : {1e-9, 8.5e-9, 8.5e-8}) { // from 10 Gbit/s to 100 Mbit/s
@@ -147,10 +147,10 @@ TEST_CASE("what the rule names first serves if no price is better, its own the b
                 CAPTURE(bytes);
                 CAPTURE(byte);
                 CHECK(select::choose(s).algorithm == first);
-                serves += own == least ? 1 : 100;
+                chosen += own == least ? 1 : 100;
             }
-    CHECK(serves % 100 > 0); // its own price was the best
-    CHECK(serves / 100 > 0); // another was, by a little
+    CHECK(chosen % 100 > 0); // its own price was the best
+    CHECK(chosen / 100 > 0); // another was, by a little
 }
 
 TEST_CASE("among many hosts prices alone decide, but for long vectors they cannot tell apart") {
@@ -354,7 +354,7 @@ TEST_CASE("compositions are for callers who ask for them by name, on the hosts t
     CHECK(contains(select::obstacle(with("inter=ring,intra=ring,level=cache"), s), "order"));
 }
 
-TEST_CASE("asking for what cannot serve lists what can") {
+TEST_CASE("asking for an algorithm that cannot run lists those that can") {
     Situation s = allreduce(7, 2, 64);
     s.reproducible = Reproducible::full;
     select::require(choice_of("binomial"), s);

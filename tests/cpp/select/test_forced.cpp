@@ -21,8 +21,8 @@ using test::contains;
 
 namespace {
 
-// What serves a call of so many bytes; "" for the library's choice.
-std::string serves(const std::string &text, Collective collective, std::size_t bytes) {
+// What runs a call of so many bytes; "" for the library's choice.
+std::string chosen_for(const std::string &text, Collective collective, std::size_t bytes) {
     const std::vector<ForcedRule> rules = parse_forced(text);
     Situation here = allreduce(4, 4, bytes);
     here.collective = collective;
@@ -51,54 +51,54 @@ constexpr std::size_t kKiB = 1024;
 } // namespace
 
 TEST_CASE("a name is that of all collectives that have it") {
-    CHECK(serves("ring", Collective::allreduce, 0) == "ring");
-    CHECK(serves("ring", Collective::allgather, 1 << 30) == "ring");
-    CHECK(serves("ring", Collective::alltoall, 8) == "");
-    CHECK(serves("scatter_allgather", Collective::broadcast, 8) == "scatter_allgather");
-    CHECK(serves("scatter_allgather", Collective::allreduce, 8) == "");
-    CHECK(serves("segmented_ring(segments=4)", Collective::allreduce, 8) ==
+    CHECK(chosen_for("ring", Collective::allreduce, 0) == "ring");
+    CHECK(chosen_for("ring", Collective::allgather, 1 << 30) == "ring");
+    CHECK(chosen_for("ring", Collective::alltoall, 8) == "");
+    CHECK(chosen_for("scatter_allgather", Collective::broadcast, 8) == "scatter_allgather");
+    CHECK(chosen_for("scatter_allgather", Collective::allreduce, 8) == "");
+    CHECK(chosen_for("segmented_ring(segments=4)", Collective::allreduce, 8) ==
           "segmented_ring(segments=4)");
 }
 
 TEST_CASE("none means the library's choice") {
     for (const char *text : {"", "auto", "  ", " auto "})
         CHECK(parse_forced(text).empty());
-    CHECK(serves("auto,ring", Collective::allreduce, 8) == "");
-    CHECK(serves("ring,auto", Collective::allreduce, 8) == "ring");
-    CHECK(serves("ring,auto", Collective::alltoall, 8) == "");
+    CHECK(chosen_for("auto,ring", Collective::allreduce, 8) == "");
+    CHECK(chosen_for("ring,auto", Collective::allreduce, 8) == "ring");
+    CHECK(chosen_for("ring,auto", Collective::alltoall, 8) == "");
 }
 
 TEST_CASE("a rule may be for one collective") {
     const std::string text = "allreduce=direct,alltoall=pairwise";
-    CHECK(serves(text, Collective::allreduce, 8) == "direct");
-    CHECK(serves(text, Collective::alltoall, 8) == "pairwise");
-    CHECK(serves(text, Collective::allgather, 8) == ""); // which has a direct, too
+    CHECK(chosen_for(text, Collective::allreduce, 8) == "direct");
+    CHECK(chosen_for(text, Collective::alltoall, 8) == "pairwise");
+    CHECK(chosen_for(text, Collective::allgather, 8) == ""); // which has a direct, too
 }
 
 TEST_CASE("a rule may be for a range of sizes, both ends included") {
     const std::string text = "allreduce:4K-64K=ring";
-    CHECK(serves(text, Collective::allreduce, 4 * kKiB - 1) == "");
-    CHECK(serves(text, Collective::allreduce, 4 * kKiB) == "ring");
-    CHECK(serves(text, Collective::allreduce, 64 * kKiB) == "ring");
-    CHECK(serves(text, Collective::allreduce, 64 * kKiB + 1) == "");
-    CHECK(serves(text, Collective::allgather, 4 * kKiB) == "");
-    CHECK(serves("allreduce:1M-=ring", Collective::allreduce, (1 << 20) - 1) == "");
-    CHECK(serves("allreduce:1M-=ring", Collective::allreduce, std::size_t{1} << 60) == "ring");
-    CHECK(serves("allreduce:-100=ring", Collective::allreduce, 0) == "ring");
-    CHECK(serves("allreduce:-100=ring", Collective::allreduce, 101) == "");
-    CHECK(serves("allreduce:8-8=ring", Collective::allreduce, 8) == "ring");
-    CHECK(serves("allreduce : 4 KiB - 1 G = ring", Collective::allreduce, 1 << 30) == "ring");
+    CHECK(chosen_for(text, Collective::allreduce, 4 * kKiB - 1) == "");
+    CHECK(chosen_for(text, Collective::allreduce, 4 * kKiB) == "ring");
+    CHECK(chosen_for(text, Collective::allreduce, 64 * kKiB) == "ring");
+    CHECK(chosen_for(text, Collective::allreduce, 64 * kKiB + 1) == "");
+    CHECK(chosen_for(text, Collective::allgather, 4 * kKiB) == "");
+    CHECK(chosen_for("allreduce:1M-=ring", Collective::allreduce, (1 << 20) - 1) == "");
+    CHECK(chosen_for("allreduce:1M-=ring", Collective::allreduce, std::size_t{1} << 60) == "ring");
+    CHECK(chosen_for("allreduce:-100=ring", Collective::allreduce, 0) == "ring");
+    CHECK(chosen_for("allreduce:-100=ring", Collective::allreduce, 101) == "");
+    CHECK(chosen_for("allreduce:8-8=ring", Collective::allreduce, 8) == "ring");
+    CHECK(chosen_for("allreduce : 4 KiB - 1 G = ring", Collective::allreduce, 1 << 30) == "ring");
 }
 
 TEST_CASE("the first rule that matches decides") {
     const std::string text =
         "allreduce:-4K=auto, allreduce:4K-64K=segmented_ring(segments=4),ring,direct";
-    CHECK(serves(text, Collective::allreduce, 4 * kKiB) == "");
-    CHECK(serves(text, Collective::allreduce, 4 * kKiB + 1) == "segmented_ring(segments=4)");
-    CHECK(serves(text, Collective::allreduce, 64 * kKiB + 1) == "ring");
-    CHECK(serves(text, Collective::reduce_scatter, 8) == "ring");
-    CHECK(serves(text, Collective::alltoall, 8) == "direct");
-    CHECK(serves(text, Collective::barrier, 0) == "");
+    CHECK(chosen_for(text, Collective::allreduce, 4 * kKiB) == "");
+    CHECK(chosen_for(text, Collective::allreduce, 4 * kKiB + 1) == "segmented_ring(segments=4)");
+    CHECK(chosen_for(text, Collective::allreduce, 64 * kKiB + 1) == "ring");
+    CHECK(chosen_for(text, Collective::reduce_scatter, 8) == "ring");
+    CHECK(chosen_for(text, Collective::alltoall, 8) == "direct");
+    CHECK(chosen_for(text, Collective::barrier, 0) == "");
 }
 
 TEST_CASE("rules are written as they are read") {
@@ -172,7 +172,7 @@ TEST_CASE("what cannot run on these ranks is refused with what can") {
     select::require(parse_forced("ring,allreduce:4K-=hybrid,auto"), 4);
 }
 
-TEST_CASE("what cannot serve a call is refused with what can") {
+TEST_CASE("an algorithm that cannot run a call is refused, with those that can") {
     const std::vector<ForcedRule> rules = parse_forced("allreduce=ring");
     Situation here = allreduce(7, 2, 64);
     select::require(rules[0], here, 0, 16);

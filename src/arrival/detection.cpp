@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arrival/elected.hpp"
+#include "arrival/detection.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -24,9 +24,9 @@ cost::Arrivals shape_of(std::span<const cost::Arrivals> recent) {
     return medians(by_position(recent));
 }
 
-std::optional<Election> election_for(const cost::Arrivals &shape, double grace) {
+std::optional<Detection> detection_for(const cost::Arrivals &shape, double grace) {
     const std::size_t ranks = shape.size();
-    Election best{0, grace};
+    Detection best{0, grace};
     double longest = grace;
     for (std::size_t late = 1; late <= ranks / 2; ++late)
         if (const double gap = shape[ranks - late] - shape[ranks - late - 1]; gap > longest) {
@@ -36,16 +36,16 @@ std::optional<Election> election_for(const cost::Arrivals &shape, double grace) 
     return best.late > 0 ? std::optional(best) : std::nullopt;
 }
 
-Elected elected(const cost::Arrivals &arrivals, const Election &election) {
-    Elected found{.begin = arrivals};
+Detected detected(const cost::Arrivals &arrivals, const Detection &detection) {
+    Detected found{.begin = arrivals};
     std::ranges::sort(found.begin);
     const auto sum = [&] { return std::accumulate(found.begin.begin(), found.begin.end(), 0.0); };
     const double came = sum();
     const double others =
-        found.begin[found.begin.size() - static_cast<std::size_t>(election.late) - 1];
-    found.late = found.begin.back() > others + election.grace;
+        found.begin[found.begin.size() - static_cast<std::size_t>(detection.late) - 1];
+    found.late = found.begin.back() > others + detection.grace;
     const double known =
-        (found.late ? others + election.grace : found.begin.back()) + kElectedSeconds;
+        (found.late ? others + detection.grace : found.begin.back()) + kDetectionSeconds;
     for (double &each : found.begin)
         each = std::max(each, known);
     found.waited = (sum() - came) / static_cast<double>(arrivals.size());
