@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "intercept.hpp"
 #include "reduction.hpp"
-#include "serve.hpp"
 
 namespace stretto::mpi {
 
@@ -24,20 +24,21 @@ inline void *readable(const void *send) {
 template<class Library>
 int allreduce(const void *send, void *recv, std::int64_t count, Handle datatype, Handle op,
               Handle comm, Library &&library) {
-    return serve(
+    return intercept(
         Kind::allreduce, comm,
         [&](Call &call) {
             Reduction reduction;
             if (count < 0)
                 return Reason::argument;
-            if (const Reason reason = reduction.prepare(datatype, op); reason != Reason::served)
+            if (const Reason reason = reduction.prepare(datatype, op); reason != Reason::by_stretto)
                 return reason;
             const auto elements = static_cast<std::size_t>(count);
             const Datatype &type = reduction.datatype();
-            if (const Reason reason = call.begin(elements * type.size); reason != Reason::served)
+            if (const Reason reason = call.begin(elements * type.size);
+                reason != Reason::by_stretto)
                 return reason;
             if (elements * type.size == 0)
-                return Reason::served; // on all ranks
+                return Reason::by_stretto; // on all ranks
             // MPI does not allow one buffer as both, but programs do it.
             const bool in_place = is_in_place(send) || send == recv;
             Dense in = in_place ? Dense() : Dense(type, elements, readable(send), Dense::Use::read);
@@ -47,7 +48,7 @@ int allreduce(const void *send, void *recv, std::int64_t count, Handle datatype,
             check(stretto_allreduce(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(),
                                     out.data(), elements, reduction.dtype(), reduction.op()));
             out.unpack(elements);
-            return Reason::served;
+            return Reason::by_stretto;
         },
         library);
 }
@@ -55,20 +56,21 @@ int allreduce(const void *send, void *recv, std::int64_t count, Handle datatype,
 template<class Library>
 int reduce(const void *send, void *recv, std::int64_t count, Handle datatype, Handle op, int root,
            Handle comm, Library &&library) {
-    return serve(
+    return intercept(
         Kind::reduce, comm,
         [&](Call &call) {
             Reduction reduction;
             if (count < 0 || root < 0 || root >= call.size())
                 return Reason::argument;
-            if (const Reason reason = reduction.prepare(datatype, op); reason != Reason::served)
+            if (const Reason reason = reduction.prepare(datatype, op); reason != Reason::by_stretto)
                 return reason;
             const auto elements = static_cast<std::size_t>(count);
             const Datatype &type = reduction.datatype();
-            if (const Reason reason = call.begin(elements * type.size); reason != Reason::served)
+            if (const Reason reason = call.begin(elements * type.size);
+                reason != Reason::by_stretto)
                 return reason;
             if (elements * type.size == 0)
-                return Reason::served; // on all ranks
+                return Reason::by_stretto; // on all ranks
             const bool is_root = call.rank() == root;
             const bool in_place = is_root && (is_in_place(send) || send == recv);
             Dense in = in_place ? Dense() : Dense(type, elements, readable(send), Dense::Use::read);
@@ -80,7 +82,7 @@ int reduce(const void *send, void *recv, std::int64_t count, Handle datatype, Ha
             check(stretto_reduce(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(), out.data(),
                                  elements, reduction.dtype(), reduction.op(), root));
             out.unpack(elements);
-            return Reason::served;
+            return Reason::by_stretto;
         },
         library);
 }
@@ -89,17 +91,18 @@ int reduce(const void *send, void *recv, std::int64_t count, Handle datatype, Ha
 template<class Library>
 int bcast(void *buffer, std::int64_t count, Handle datatype, int root, Handle comm,
           Library &&library) {
-    return serve(
+    return intercept(
         Kind::bcast, comm,
         [&](Call &call) {
             Datatype type;
             if (count < 0 || root < 0 || root >= call.size() || !examine(datatype, type))
                 return Reason::argument;
             const auto elements = static_cast<std::size_t>(count);
-            if (const Reason reason = call.begin(elements * type.size); reason != Reason::served)
+            if (const Reason reason = call.begin(elements * type.size);
+                reason != Reason::by_stretto)
                 return reason;
             if (elements * type.size == 0)
-                return Reason::served; // on all ranks
+                return Reason::by_stretto; // on all ranks
             const bool is_root = call.rank() == root;
             const Dense data(type, elements, buffer,
                              is_root ? Dense::Use::read : Dense::Use::write);
@@ -107,7 +110,7 @@ int bcast(void *buffer, std::int64_t count, Handle datatype, int root, Handle co
                                     root));
             if (!is_root)
                 data.unpack(elements);
-            return Reason::served;
+            return Reason::by_stretto;
         },
         library);
 }
@@ -115,7 +118,7 @@ int bcast(void *buffer, std::int64_t count, Handle datatype, int root, Handle co
 template<class Library>
 int allgather(const void *send, std::int64_t send_count, Handle send_datatype, void *recv,
               std::int64_t recv_count, Handle recv_datatype, Handle comm, Library &&library) {
-    return serve(
+    return intercept(
         Kind::allgather, comm,
         [&](Call &call) {
             Datatype send_type, recv_type;
@@ -127,7 +130,7 @@ int allgather(const void *send, std::int64_t send_count, Handle send_datatype, v
             if (!in_place && (send_count < 0 || !examine(send_datatype, send_type)))
                 return Reason::argument;
             const auto ranks = static_cast<std::size_t>(call.size());
-            if (const Reason reason = call.begin(ranks * bytes); reason != Reason::served)
+            if (const Reason reason = call.begin(ranks * bytes); reason != Reason::by_stretto)
                 return reason;
             // The other ranks cannot know: this one does not leave them waiting.
             const auto sent = static_cast<std::size_t>(send_count) * send_type.size;
@@ -137,7 +140,7 @@ int allgather(const void *send, std::int64_t send_count, Handle send_datatype, v
                                   std::to_string(sent) + " bytes and receives blocks of " +
                                   std::to_string(bytes) + ", which must be the same");
             if (ranks * bytes == 0)
-                return Reason::served; // on all ranks
+                return Reason::by_stretto; // on all ranks
             Dense in = in_place ? Dense()
                                 : Dense(send_type, static_cast<std::size_t>(send_count),
                                         readable(send), Dense::Use::read);
@@ -148,7 +151,7 @@ int allgather(const void *send, std::int64_t send_count, Handle send_datatype, v
             check(stretto_allgather(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(),
                                     out.data(), bytes, STRETTO_UINT8));
             out.unpack(ranks * elements);
-            return Reason::served;
+            return Reason::by_stretto;
         },
         library);
 }
@@ -156,21 +159,21 @@ int allgather(const void *send, std::int64_t send_count, Handle send_datatype, v
 template<class Library>
 int reduce_scatter_block(const void *send, void *recv, std::int64_t count, Handle datatype,
                          Handle op, Handle comm, Library &&library) {
-    return serve(
+    return intercept(
         Kind::reduce_scatter_block, comm,
         [&](Call &call) {
             Reduction reduction;
             if (count < 0)
                 return Reason::argument;
-            if (const Reason reason = reduction.prepare(datatype, op); reason != Reason::served)
+            if (const Reason reason = reduction.prepare(datatype, op); reason != Reason::by_stretto)
                 return reason;
             const auto elements = static_cast<std::size_t>(count);
             const std::size_t all = elements * static_cast<std::size_t>(call.size());
             const Datatype &type = reduction.datatype();
-            if (const Reason reason = call.begin(all * type.size); reason != Reason::served)
+            if (const Reason reason = call.begin(all * type.size); reason != Reason::by_stretto)
                 return reason;
             if (all * type.size == 0)
-                return Reason::served; // on all ranks
+                return Reason::by_stretto; // on all ranks
             const bool in_place = is_in_place(send);
             Dense in = in_place ? Dense() : Dense(type, all, readable(send), Dense::Use::read);
             const Dense out(type, in_place ? all : elements, recv,
@@ -180,7 +183,7 @@ int reduce_scatter_block(const void *send, void *recv, std::int64_t count, Handl
             check(stretto_reduce_scatter(call.comm(), in_place ? STRETTO_IN_PLACE : in.data(),
                                          out.data(), elements, reduction.dtype(), reduction.op()));
             out.unpack(elements);
-            return Reason::served;
+            return Reason::by_stretto;
         },
         library);
 }
@@ -188,7 +191,7 @@ int reduce_scatter_block(const void *send, void *recv, std::int64_t count, Handl
 template<class Count, class Library>
 int reduce_scatter(const void *send, void *recv, const Count *counts, Handle datatype, Handle op,
                    Handle comm, Library &&library) {
-    return serve(
+    return intercept(
         Kind::reduce_scatter, comm,
         [&](Call &call) {
             Reduction reduction;
@@ -197,16 +200,16 @@ int reduce_scatter(const void *send, void *recv, const Count *counts, Handle dat
             const std::vector<Count> given(counts, counts + call.size());
             if (std::any_of(given.begin(), given.end(), [](Count each) { return each < 0; }))
                 return Reason::argument;
-            if (const Reason reason = reduction.prepare(datatype, op); reason != Reason::served)
+            if (const Reason reason = reduction.prepare(datatype, op); reason != Reason::by_stretto)
                 return reason;
             const std::vector<std::size_t> shares(given.begin(), given.end());
             const std::size_t all = std::accumulate(shares.begin(), shares.end(), std::size_t{0});
             const std::size_t own = shares[static_cast<std::size_t>(call.rank())];
             const Datatype &type = reduction.datatype();
-            if (const Reason reason = call.begin(all * type.size); reason != Reason::served)
+            if (const Reason reason = call.begin(all * type.size); reason != Reason::by_stretto)
                 return reason;
             if (all * type.size == 0)
-                return Reason::served; // on all ranks
+                return Reason::by_stretto; // on all ranks
             const bool in_place = is_in_place(send);
             Dense in = in_place ? Dense() : Dense(type, all, readable(send), Dense::Use::read);
             const Dense out(type, in_place ? all : own, recv,
@@ -217,20 +220,20 @@ int reduce_scatter(const void *send, void *recv, const Count *counts, Handle dat
                                           out.data(), shares.data(), reduction.dtype(),
                                           reduction.op()));
             out.unpack(own);
-            return Reason::served;
+            return Reason::by_stretto;
         },
         library);
 }
 
 template<class Library>
 int barrier(Handle comm, Library &&library) {
-    return serve(
+    return intercept(
         Kind::barrier, comm,
         [&](Call &call) {
-            if (const Reason reason = call.begin(0); reason != Reason::served)
+            if (const Reason reason = call.begin(0); reason != Reason::by_stretto)
                 return reason;
             check(stretto_barrier(call.comm()));
-            return Reason::served;
+            return Reason::by_stretto;
         },
         library);
 }

@@ -18,7 +18,7 @@ const MpiLibrary &host() {
 template<class Library>
 int start(Kind kind, const void *send, void *recv, int64_t count, Handle datatype, Handle op,
           Handle comm, void *request, Library &&library) {
-    return serve(
+    return intercept(
         kind, comm,
         [&](Call &call) {
             return start_allreduce(call, send, recv, count, host().abi().handle(datatype),

@@ -5,7 +5,7 @@
 #include <climits>
 
 #include "front.hpp"
-#include "serve.hpp"
+#include "intercept.hpp"
 
 using std::intptr_t;
 using stretto::mpi::MpiJob;

@@ -5,9 +5,9 @@
 // Stretto runs the call, so ranks never disagree.  Open MPI's Fortran calls (mpif.h, the modules
 // mpi and mpi_f08) are made of PMPI_ functions, those of MPICH and Intel MPI of MPI_ functions.
 //
-//     program --> MPI_Allreduce of a tool before Stretto --> PMPI_Allreduce   serves
+//     program --> MPI_Allreduce of a tool before Stretto --> PMPI_Allreduce   Stretto runs it
 //     program --> MPI_Allreduce --> a tool behind Stretto, if there is one --> PMPI_Allreduce
-//     program --> MPI_Allreduce, without a tool: serves
+//     program --> MPI_Allreduce, without a tool: Stretto runs it
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ constexpr std::string_view short_name(Kind kind) {
 // they follow from type signatures, the operation, and earlier agreements of the ranks.  `argument`
 // alone is local: the library refuses such a call without asking other ranks.
 enum class Reason : std::uint8_t {
-    served,
+    by_stretto,
     argument,      // not allowed by MPI; the library reports the error
     switched_off,  // by STRETTO_MPI
     intercomm,     // its two groups take different parts

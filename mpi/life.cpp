@@ -8,8 +8,8 @@
 #include "front.hpp"
 #include "host.hpp"
 #include "launcher.hpp"
+#include "mpi_job.hpp"
 #include "tools.hpp"
-#include "world.hpp"
 
 using namespace stretto::mpi;
 

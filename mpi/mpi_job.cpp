@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "world.hpp"
+#include "mpi_job.hpp"
 
 #include <algorithm>
 
@@ -25,15 +25,15 @@ MpiJob::MpiJob() : host_(MpiLibrary::get()) {
 }
 
 void MpiJob::finish() noexcept {
-    MpiJob *const world = active();
-    if (world == nullptr)
+    MpiJob *const job = active();
+    if (job == nullptr)
         return;
     try {
         finish_requests();
-        if (world->rank_ == 0)
+        if (job->rank_ == 0)
             Passed::report();
-        if (world->reports_)
-            world->report_.print(*world, world->waited());
+        if (job->reports_)
+            job->report_.print(*job, job->waited());
     } catch (const std::exception &error) {
         say(std::string("there is no report: ") + error.what());
     }
@@ -41,25 +41,25 @@ void MpiJob::finish() noexcept {
     generation_.fetch_add(1, std::memory_order_acq_rel);
     stretto_set_idle(nullptr, nullptr);
     // Children first.  The teams themselves are attributes until MPI deletes them.
-    const std::lock_guard lock(world->mutex_);
-    for (auto team = world->teams_.rbegin(); team != world->teams_.rend(); ++team)
-        for (stretto_comm *each : {&(*team)->overlapping, &(*team)->blocking})
+    const std::lock_guard lock(job->mutex_);
+    for (auto state = job->states_.rbegin(); state != job->states_.rend(); ++state)
+        for (stretto_comm *each : {&(*state)->overlapping, &(*state)->blocking})
             if (*each != nullptr)
                 (void)stretto_finalize(each);
 }
 
 // The attribute is deleted: the communicator is freed.
-int MpiJob::forget(Handle, int, void *value, void *world_of_it) {
-    auto *const world = static_cast<MpiJob *>(world_of_it);
+int MpiJob::forget(Handle, int, void *value, void *job_of_it) {
+    auto *const job = static_cast<MpiJob *>(job_of_it);
     generation_.fetch_add(1, std::memory_order_acq_rel);
     std::shared_ptr<CommunicatorState> ended;
-    const std::lock_guard lock(world->mutex_);
+    const std::lock_guard lock(job->mutex_);
     const auto found = std::find_if(
-        world->teams_.begin(), world->teams_.end(),
+        job->states_.begin(), job->states_.end(),
         [value](const std::shared_ptr<CommunicatorState> &each) { return each.get() == value; });
-    if (found != world->teams_.end()) {
+    if (found != job->states_.end()) {
         ended = std::move(*found);
-        world->teams_.erase(found);
+        job->states_.erase(found);
     }
     return 0;
 }
@@ -78,16 +78,16 @@ bool MpiJob::all_well(Handle comm, int size, bool well) const {
     return std::all_of(all.begin(), all.end(), [](std::int32_t each) { return each != 0; });
 }
 
-CommunicatorState *MpiJob::team(Handle comm) {
+CommunicatorState *MpiJob::state_of(Handle comm) {
     struct Remembered {
         std::uint64_t generation = 0;
         Handle comm = 0;
-        CommunicatorState *team = nullptr;
+        CommunicatorState *state = nullptr;
     };
     static thread_local Remembered last;
     if (last.comm == comm && last.generation == generation_.load(std::memory_order_acquire))
         [[likely]]
-        return last.team;
+        return last.state;
     const std::uint64_t generation = generation_.load(std::memory_order_acquire);
     void *value = nullptr;
     int found = 0;
@@ -99,10 +99,10 @@ CommunicatorState *MpiJob::team(Handle comm) {
         if (host_.Comm_set_attr(comm, keyval_, value) != 0)
             throw Failure(STRETTO_ERR_SYSTEM, "the communicator takes no attribute");
         const std::lock_guard lock(mutex_);
-        teams_.push_back(std::move(made));
+        states_.push_back(std::move(made));
     }
     last = {generation, comm, static_cast<CommunicatorState *>(value)};
-    return last.team;
+    return last.state;
 }
 
 // The numbers of this communicator's ranks in MPI_COMM_WORLD; empty if one of them is not in it.
@@ -121,70 +121,70 @@ std::vector<int> MpiJob::ranks_in_world(Handle comm, int size) const {
 }
 
 std::shared_ptr<CommunicatorState> MpiJob::make(Handle comm) const {
-    auto team = std::make_shared<CommunicatorState>();
-    team->comm = comm;
+    auto state = std::make_shared<CommunicatorState>();
+    state->comm = comm;
     int inter = 0;
     host_.Comm_test_inter(comm, &inter);
-    host_.Comm_rank(comm, &team->rank);
-    host_.Comm_size(comm, &team->size);
+    host_.Comm_rank(comm, &state->rank);
+    host_.Comm_size(comm, &state->size);
     if (inter != 0)
-        team->why_not = Reason::intercomm;
-    else if (team->size == 1)
-        team->why_not = Reason::alone;
-    return team;
+        state->why_not = Reason::intercomm;
+    else if (state->size == 1)
+        state->why_not = Reason::alone;
+    return state;
 }
 
-Reason MpiJob::prepare(CommunicatorState &team, Kind kind, std::size_t bytes) {
-    if (team.why_not != Reason::served)
-        return team.why_not;
-    if (team.blocking == nullptr) {
+Reason MpiJob::prepare(CommunicatorState &state, Kind kind, std::size_t bytes) {
+    if (state.why_not != Reason::by_stretto)
+        return state.why_not;
+    if (state.blocking == nullptr) {
         // About the time that the library would take.  A program that makes many communicators for
         // a call or two each would not gain from Stretto's.  The estimate follows from data that
         // all ranks have.
         constexpr std::uint64_t kCall = 5000; // ns, and one more for each byte
-        team.worth += kCall + bytes;
+        state.worth += kCall + bytes;
     }
     if (kind == Kind::iallreduce) {
         // The next call that may wait for the others makes what is missing.
-        if (team.overlapping != nullptr)
-            return Reason::served;
-        team.overlaps = true;
+        if (state.overlapping != nullptr)
+            return Reason::by_stretto;
+        state.overlaps = true;
         return Reason::first;
     }
-    if (team.blocking == nullptr) {
-        if (team.worth < warmup_)
+    if (state.blocking == nullptr) {
+        if (state.worth < warmup_)
             return Reason::young;
-        found(team);
-        if (team.why_not != Reason::served)
-            return team.why_not;
+        make_communicator(state);
+        if (state.why_not != Reason::by_stretto)
+            return state.why_not;
     }
-    if (team.overlaps && team.overlapping == nullptr)
-        check(stretto_comm_dup(team.blocking, &team.overlapping));
-    return Reason::served;
+    if (state.overlaps && state.overlapping == nullptr)
+        check(stretto_comm_dup(state.blocking, &state.overlapping));
+    return Reason::by_stretto;
 }
 
 // If a rank of another MPI_COMM_WORLD is among them, all ranks see that.  It may be without
 // Stretto, so no data is exchanged.  The tag distinguishes communicators of the same ranks.
-void MpiJob::found(CommunicatorState &team) {
-    const std::vector<int> ranks = ranks_in_world(team.comm, team.size);
+void MpiJob::make_communicator(CommunicatorState &state) {
+    const std::vector<int> ranks = ranks_in_world(state.comm, state.size);
     if (ranks.empty()) {
-        team.why_not = Reason::elsewhere;
+        state.why_not = Reason::elsewhere;
         return;
     }
     const std::int32_t tag = made_.fetch_add(1) & 0x7fffffff;
-    const auto tags = gather(team.comm, tag, team.size);
+    const auto tags = gather(state.comm, tag, state.size);
     const stretto_status status =
-        stretto_comm_create(own_->blocking, ranks.data(), team.size, tags[0], &team.blocking);
+        stretto_comm_create(own_->blocking, ranks.data(), state.size, tags[0], &state.blocking);
     const std::string why =
         status == STRETTO_OK ? "another rank cannot make a communicator" : stretto_last_error();
-    if (!all_well(team.comm, team.size, status == STRETTO_OK))
+    if (!all_well(state.comm, state.size, status == STRETTO_OK))
         throw Failure(status == STRETTO_OK ? STRETTO_ERR_PEER : status, why);
 }
 
 double MpiJob::waited() const {
     double seconds = 0;
-    for (const std::shared_ptr<CommunicatorState> &team : teams_)
-        for (stretto_comm comm : {team->blocking, team->overlapping}) {
+    for (const std::shared_ptr<CommunicatorState> &state : states_)
+        for (stretto_comm comm : {state->blocking, state->overlapping}) {
             std::vector<stretto_stat> lines(64);
             std::size_t count = 0;
             if (comm == nullptr ||
@@ -207,7 +207,7 @@ void MpiJob::host_this_thread() const {
     static thread_local const MpiJob *hosted = nullptr;
     if (hosted == this) [[likely]]
         return;
-    stretto_set_idle([](void *world) { static_cast<const MpiJob *>(world)->progress(); },
+    stretto_set_idle([](void *job) { static_cast<const MpiJob *>(job)->progress(); },
                      const_cast<MpiJob *>(this));
     hosted = this;
 }

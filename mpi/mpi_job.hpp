@@ -24,7 +24,7 @@ struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
 
     Handle comm = 0;
     int rank = 0, size = 1;
-    Reason why_not = Reason::served; // why Stretto runs no calls on it; "" if it does
+    Reason why_not = Reason::by_stretto; // why Stretto runs no calls on it; "" if it does
     // Blocking calls have a communicator of their own, in which the caller's thread alone moves
     // data: so operations of the program run where MPI allows them, and nothing is locked.
     stretto_comm blocking = nullptr;
@@ -53,11 +53,11 @@ public:
     int size() const { return size_; }
 
     // Of a communicator; null if it is none.  Throws Failure.
-    CommunicatorState *team(Handle comm);
+    CommunicatorState *state_of(Handle comm);
     // Makes the missing state for a call of `bytes` bytes, if the call may wait for other ranks;
     // returns the reason if Stretto cannot run the call.  All ranks reach this in the same call.
     // Throws Failure.
-    Reason prepare(CommunicatorState &team, Kind kind, std::size_t bytes);
+    Reason prepare(CommunicatorState &state, Kind kind, std::size_t bytes);
 
     // Gathers the bytes at `mine` of each rank of `comm`, by rank.  Throws Failure.
     void gather(Handle comm, const void *mine, void *all, std::size_t bytes) const;
@@ -81,10 +81,10 @@ private:
     void agree_on_settings(const std::string &past);
     bool all_well(Handle comm, int size, bool well) const;
     std::shared_ptr<CommunicatorState> make(Handle comm) const;
-    void found(CommunicatorState &team);
+    void make_communicator(CommunicatorState &state);
     std::vector<int> ranks_in_world(Handle comm, int size) const;
     double waited() const;
-    static int forget(Handle comm, int keyval, void *team, void *world);
+    static int forget(Handle comm, int keyval, void *state, void *job);
 
     static std::atomic<MpiJob *> active_;
     static inline std::atomic<bool> started_{false};
@@ -99,7 +99,7 @@ private:
     CommunicatorState *own_ = nullptr; // MPI_COMM_WORLD's
     std::atomic<int> made_{0};
     std::mutex mutex_;
-    std::vector<std::shared_ptr<CommunicatorState>> teams_;
+    std::vector<std::shared_ptr<CommunicatorState>> states_;
     Report report_;
 };
 

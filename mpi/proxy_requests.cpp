@@ -10,38 +10,38 @@ namespace {
 constexpr int kTags = 1 << 15; // that any library has (MPI 4.1, 9.1.2: MPI_TAG_UB)
 } // namespace
 
-ProxyRequest Tokens::receive() {
+ProxyRequest ProxyRequests::receive() {
     {
         const std::lock_guard lock(mutex_);
         if (!going_on_.empty()) {
-            const ProxyRequest token = going_on_.back();
+            const ProxyRequest proxy = going_on_.back();
             going_on_.pop_back();
-            return token;
+            return proxy;
         }
     }
     return make(MpiLibrary::get().Irecv);
 }
 
-ProxyRequest Tokens::receive_init() {
+ProxyRequest ProxyRequests::receive_init() {
     return make(MpiLibrary::get().Recv_init);
 }
 
 template<class Function>
-ProxyRequest Tokens::make(Function post) {
-    ProxyRequest token;
+ProxyRequest ProxyRequests::make(Function post) {
+    ProxyRequest proxy;
     {
         const std::lock_guard lock(mutex_);
         const Place free = place();
-        token = {0, free.comm, free.tag};
+        proxy = {0, free.comm, free.tag};
     }
-    if (post(nullptr, 0, MpiLibrary::get().abi().byte, 0, token.tag, token.comm, &token.request) !=
+    if (post(nullptr, 0, MpiLibrary::get().abi().byte, 0, proxy.tag, proxy.comm, &proxy.request) !=
         0)
         throw Failure(STRETTO_ERR_SYSTEM, "the MPI library gives no request");
-    return token;
+    return proxy;
 }
 
 // With the lock.
-Tokens::Place Tokens::place() {
+ProxyRequests::Place ProxyRequests::place() {
     if (!places_.empty()) {
         const Place place = places_.back();
         places_.pop_back();
@@ -59,35 +59,35 @@ Tokens::Place Tokens::place() {
     return {comms_.back(), next_tag_++};
 }
 
-void Tokens::end(const ProxyRequest &token) {
+void ProxyRequests::end(const ProxyRequest &proxy) {
     const MpiLibrary &host = MpiLibrary::get();
-    host.Send(nullptr, 0, host.abi().byte, 0, token.tag, token.comm);
+    host.Send(nullptr, 0, host.abi().byte, 0, proxy.tag, proxy.comm);
 }
 
-void Tokens::give_back(const ProxyRequest &token, Receive receive) {
+void ProxyRequests::give_back(const ProxyRequest &proxy, Receive receive) {
     {
         const std::lock_guard lock(mutex_);
         if (receive == Receive::goes_on && going_on_.size() < kGoOn) {
-            going_on_.push_back(token);
+            going_on_.push_back(proxy);
             return;
         }
     }
     if (receive == Receive::goes_on)
-        finish(token);
+        finish(proxy);
     const std::lock_guard lock(mutex_);
-    places_.push_back({token.comm, token.tag});
+    places_.push_back({proxy.comm, proxy.tag});
 }
 
 // The library has its receive no more.
-void Tokens::finish(ProxyRequest token) {
-    end(token);
-    MpiLibrary::get().Wait(&token.request, MpiLibrary::get().abi().status_ignore);
+void ProxyRequests::finish(ProxyRequest proxy) {
+    end(proxy);
+    MpiLibrary::get().Wait(&proxy.request, MpiLibrary::get().abi().status_ignore);
 }
 
-void Tokens::finish() {
+void ProxyRequests::finish() {
     const std::lock_guard lock(mutex_);
-    for (const ProxyRequest &token : going_on_)
-        finish(token);
+    for (const ProxyRequest &proxy : going_on_)
+        finish(proxy);
     going_on_.clear();
     places_.clear();
     for (Handle &comm : comms_)

@@ -18,16 +18,16 @@ struct ProxyRequest {
 };
 
 // All are in communicators of this rank alone, in which the program sends nothing.
-class Tokens {
+class ProxyRequests {
 public:
     ProxyRequest receive();      // a receive that goes on
     ProxyRequest receive_init(); // a persistent one, inactive
     // The message: the library's request is complete.
-    static void end(const ProxyRequest &token);
+    static void end(const ProxyRequest &proxy);
     // A proxy request that is no longer needed: its receive has ended in the library, or is still
     // pending.
     enum class Receive { ended, goes_on };
-    void give_back(const ProxyRequest &token, Receive receive);
+    void give_back(const ProxyRequest &proxy, Receive receive);
     void finish();
 
 private:
@@ -36,7 +36,7 @@ private:
         int tag;
     };
     Place place();
-    static void finish(ProxyRequest token);
+    static void finish(ProxyRequest proxy);
     template<class Function>
     ProxyRequest make(Function post);
 

@@ -33,7 +33,7 @@ Reason Reduction::prepare_alone(Handle datatype, Handle op) {
         return Reason::own_operation;
     dtype_ = *datatype_.predefined->dtype;
     op_ = *known->op;
-    return Reason::served;
+    return Reason::by_stretto;
 }
 
 Reason Reduction::prepare(Handle datatype, Handle op) {
@@ -46,7 +46,7 @@ Reason Reduction::prepare(Handle datatype, Handle op) {
         datatype_.size = datatype_.predefined->extent;
         datatype_.dense = true;
         make(true, datatype_.size);
-        return Reason::served;
+        return Reason::by_stretto;
     }
     int commutative = 0;
     if (op == 0 || MpiLibrary::get().Op_commutative(op, &commutative) != 0)
@@ -54,7 +54,7 @@ Reason Reduction::prepare(Handle datatype, Handle op) {
     if (datatype_.size == 0 || datatype_.size > kLargestRecordBytes)
         return Reason::element;
     make(commutative != 0, datatype_.size);
-    return Reason::served;
+    return Reason::by_stretto;
 }
 
 void Reduction::make(bool commutative, std::size_t element) {

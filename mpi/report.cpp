@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "world.hpp"
+#include "mpi_job.hpp"
 
 namespace stretto::mpi {
 
@@ -60,12 +60,12 @@ void Report::time(Kind kind, bool by_stretto, std::size_t bytes, double seconds)
     ++times.calls;
 }
 
-void Report::print(const MpiJob &world, double waited) {
+void Report::print(const MpiJob &job, double waited) {
     numbers_.waited = waited;
-    const auto ranks = static_cast<std::size_t>(world.size());
+    const auto ranks = static_cast<std::size_t>(job.size());
     const std::vector<Numbers> all =
-        world.gather(MpiLibrary::get().abi().comm_world, numbers_, world.size());
-    if (world.rank() != 0)
+        job.gather(MpiLibrary::get().abi().comm_world, numbers_, job.size());
+    if (job.rank() != 0)
         return;
     std::string text = "stretto: " + std::to_string(ranks) + " ranks under " + library() +
                        "; calls of all ranks together\n";

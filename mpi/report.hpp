@@ -26,7 +26,7 @@ public:
 
     // Sums up over all ranks and prints, at rank 0.  A collective over MPI_COMM_WORLD.
     // `waited`: seconds that this rank has waited for others in Stretto.
-    void print(const MpiJob &world, double waited);
+    void print(const MpiJob &job, double waited);
 
 private:
     static constexpr std::size_t kSizes = 48; // 0 bytes, 1 byte, from 2, from 4, ...

@@ -18,13 +18,13 @@ namespace {
 struct Pending {
     Handle comm = 0;
     std::shared_ptr<CommunicatorState>
-        team; // the communicator may be freed before the request has ended
+        state; // the communicator may be freed before the request has ended
     Kind kind = Kind::iallreduce;
     // Persistent calls may be started in another order on other ranks (MPI 4.1, 6.13), so each has
     // a communicator of its own.
     stretto_comm apart = nullptr;
     stretto_request own = nullptr;
-    ProxyRequest token;
+    ProxyRequest proxy;
     Dense contribution; // a copy of it, where it shares memory with the result
     bool running = false;
 
@@ -51,18 +51,18 @@ public:
     }
     void add(std::unique_ptr<Pending> pending) {
         const std::lock_guard lock(mutex_);
-        all_[pending->token.request] = std::move(pending);
+        all_[pending->proxy.request] = std::move(pending);
         pending_requests.store(static_cast<int>(all_.size()), std::memory_order_release);
     }
     // No more: from now on another may have the same request.
-    void erase(const Pending &pending, Tokens::Receive receive) {
-        const ProxyRequest token = pending.token;
+    void erase(const Pending &pending, ProxyRequests::Receive receive) {
+        const ProxyRequest proxy = pending.proxy;
         {
             const std::lock_guard lock(mutex_);
-            all_.erase(token.request);
+            all_.erase(proxy.request);
             pending_requests.store(static_cast<int>(all_.size()), std::memory_order_release);
         }
-        tokens.give_back(token, receive);
+        proxies.give_back(proxy, receive);
     }
     std::unordered_map<Handle, std::unique_ptr<Pending>> take_all() {
         const std::lock_guard lock(mutex_);
@@ -70,7 +70,7 @@ public:
         return std::exchange(all_, {});
     }
 
-    Tokens tokens;
+    ProxyRequests proxies;
 
 private:
     std::mutex mutex_;
@@ -85,22 +85,22 @@ Requests &requests() {
 // What happens to the library's request when Stretto's call has ended.  Either it ends, and the
 // library's functions report that to the program; or it stays pending for another call, and the
 // program's handle becomes null.
-using Receive = Tokens::Receive;
+using Receive = ProxyRequests::Receive;
 
 // Stretto's call has ended, with `status`.
 int end(Pending &pending, stretto_status status, Receive receive = Receive::ended) {
     const std::string why = status == STRETTO_OK ? "" : stretto_last_error();
     const Kind kind = pending.kind;
     const Handle comm = pending.comm;
-    const std::shared_ptr<CommunicatorState> team = pending.team;
+    const std::shared_ptr<CommunicatorState> state = pending.state;
     pending.running = false;
     if (receive == Receive::ended)
-        Tokens::end(pending.token);
+        ProxyRequests::end(pending.proxy);
     if (!pending.persistent())
         requests().erase(pending, receive);
     if (status == STRETTO_OK)
         return 0;
-    team->failure = why;
+    state->failure = why;
     return raise(comm, call_name(kind), why);
 }
 
@@ -111,13 +111,13 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
     Reduction reduction;
     if (count < 0 || request == nullptr)
         return Reason::argument;
-    if (const Reason reason = reduction.prepare_alone(datatype, op); reason != Reason::served)
+    if (const Reason reason = reduction.prepare_alone(datatype, op); reason != Reason::by_stretto)
         return reason;
     const auto elements = static_cast<std::size_t>(count);
     if (const Reason reason = call.begin(elements * reduction.datatype().size);
-        reason != Reason::served)
+        reason != Reason::by_stretto)
         return reason;
-    CommunicatorState &team = call.team();
+    CommunicatorState &state = call.state();
     const MpiLibrary &host = MpiLibrary::get();
     if (device::holds(recv) || (!is_in_place(send) && device::holds(send)))
         throw Failure(STRETTO_ERR_ARGUMENT,
@@ -126,8 +126,8 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
                       "the MPI library");
     const void *input = is_in_place(send) || send == recv ? STRETTO_IN_PLACE : send;
     auto pending = std::make_unique<Pending>();
-    pending->comm = team.comm;
-    pending->team = team.shared_from_this();
+    pending->comm = state.comm;
+    pending->state = state.shared_from_this();
     pending->kind = persistent ? Kind::allreduce_init : Kind::iallreduce;
     pending->running = !persistent;
     if (input != STRETTO_IN_PLACE && !persistent) {
@@ -138,17 +138,17 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
         input = pending->contribution.data();
     }
     if (persistent) {
-        check(stretto_comm_dup(team.blocking, &pending->apart));
+        check(stretto_comm_dup(state.blocking, &pending->apart));
         check(stretto_allreduce_init(pending->apart, input, recv, elements, reduction.dtype(),
                                      reduction.op(), &pending->own));
     } else
-        check(stretto_iallreduce(team.overlapping, input, recv, elements, reduction.dtype(),
+        check(stretto_iallreduce(state.overlapping, input, recv, elements, reduction.dtype(),
                                  reduction.op(), &pending->own));
-    Tokens &tokens = requests().tokens;
-    pending->token = persistent ? tokens.receive_init() : tokens.receive();
-    host.abi().store(request, 0, pending->token.request);
+    ProxyRequests &proxies = requests().proxies;
+    pending->proxy = persistent ? proxies.receive_init() : proxies.receive();
+    host.abi().store(request, 0, pending->proxy.request);
     requests().add(std::move(pending));
-    return Reason::served;
+    return Reason::by_stretto;
 }
 
 bool is_ours(Handle request) {
@@ -159,8 +159,8 @@ namespace {
 
 // Waits for a call that runs.
 int wait_for(Pending &pending, Receive receive) {
-    if (const MpiJob *world = MpiJob::active())
-        world->host_this_thread();
+    if (const MpiJob *job = MpiJob::active())
+        job->host_this_thread();
     return end(pending, stretto_wait(&pending.own), receive);
 }
 
@@ -245,7 +245,7 @@ int release(Handle request) {
     const bool persistent = pending->persistent();
     const int code = bring_to_end(request);
     if (persistent)
-        requests().erase(*pending, Tokens::Receive::ended);
+        requests().erase(*pending, ProxyRequests::Receive::ended);
     return code;
 }
 
@@ -254,9 +254,9 @@ void finish_requests() {
         if (pending->running)
             (void)stretto_wait(&pending->own);
         if (pending->running)
-            Tokens::end(pending->token);
+            ProxyRequests::end(pending->proxy);
     }
-    requests().tokens.finish();
+    requests().proxies.finish();
 }
 
 } // namespace stretto::mpi

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "serve.hpp"
+#include "intercept.hpp"
 
 namespace stretto::mpi {
 

@@ -10,10 +10,10 @@
 #include "device.hpp"
 #include "failure.hpp"
 #include "launcher.hpp"
+#include "mpi_job.hpp"
 #include "presence.hpp"
 #include "settings.hpp"
 #include "stretto/communicators.h"
-#include "world.hpp"
 
 namespace stretto::mpi {
 
@@ -76,14 +76,14 @@ struct Greeting {
 };
 
 struct GatherContext {
-    const MpiJob *world;
+    const MpiJob *job;
     Handle comm;
 };
 
 int gather_for_stretto(const void *mine, void *all, std::size_t bytes, void *context) {
     const auto *where = static_cast<const GatherContext *>(context);
     try {
-        where->world->gather(where->comm, mine, all, bytes);
+        where->job->gather(where->comm, mine, all, bytes);
         return 0;
     } catch (const Failure &) {
         return 1;
@@ -107,48 +107,48 @@ void MpiJob::start(const std::string &past) noexcept {
     device::look_for_driver();
     // The program does not know of STRETTO_ALGORITHM.
     stretto_set_forced_fallback(1);
-    std::unique_ptr<MpiJob> world(new MpiJob);
-    if (world->size_ == 1)
+    std::unique_ptr<MpiJob> job(new MpiJob);
+    if (job->size_ == 1)
         return warn_of_strange_launcher();
     std::string why;
     try {
         const Handle all = host.abi().comm_world;
-        world->check_presence();
-        world->agree_on_settings(past);
+        job->check_presence();
+        job->agree_on_settings(past);
         host.Comm_create_keyval(reinterpret_cast<void *>(copy_nothing),
-                                reinterpret_cast<void *>(forget), &world->keyval_, world.get());
-        host.Comm_group(all, &world->group_);
+                                reinterpret_cast<void *>(forget), &job->keyval_, job.get());
+        host.Comm_group(all, &job->group_);
         auto own = std::make_shared<CommunicatorState>();
         own->comm = all;
-        own->rank = world->rank_;
-        own->size = world->size_;
-        GatherContext context{world.get(), all};
-        bool well = stretto_init_by_exchange(world->rank_, world->size_, gather_for_stretto,
-                                             &context, &own->blocking) == STRETTO_OK;
+        own->rank = job->rank_;
+        own->size = job->size_;
+        GatherContext context{job.get(), all};
+        bool well = stretto_init_by_exchange(job->rank_, job->size_, gather_for_stretto, &context,
+                                             &own->blocking) == STRETTO_OK;
         if (!well)
             why = stretto_last_error();
-        well = world->all_well(all, world->size_, well);
-        if (well && world->takes(Kind::iallreduce)) {
+        well = job->all_well(all, job->size_, well);
+        if (well && job->takes(Kind::iallreduce)) {
             well = stretto_comm_dup(own->blocking, &own->overlapping) == STRETTO_OK;
             if (!well)
                 why = stretto_last_error();
-            well = world->all_well(all, world->size_, well);
+            well = job->all_well(all, job->size_, well);
         }
         if (!well)
             throw Failure(STRETTO_ERR_SYSTEM, why.empty() ? kAnotherRank : why);
-        if (host.Comm_set_attr(all, world->keyval_, own.get()) != 0)
+        if (host.Comm_set_attr(all, job->keyval_, own.get()) != 0)
             throw Failure(STRETTO_ERR_SYSTEM, "MPI_COMM_WORLD takes no attribute");
-        world->own_ = own.get();
-        world->teams_.push_back(std::move(own));
+        job->own_ = own.get();
+        job->states_.push_back(std::move(own));
     } catch (const std::exception &error) {
         why = error.what();
         if (why != kAnotherRank)
-            say("rank " + std::to_string(world->rank_) +
+            say("rank " + std::to_string(job->rank_) +
                 ": Stretto runs no calls, the MPI library does all: " + why);
         return;
     }
     // It stays until the process ends: attributes may be deleted after MPI_Finalize.
-    active_.store(world.release(), std::memory_order_release);
+    active_.store(job.release(), std::memory_order_release);
 }
 
 // Nothing goes to another rank before all are known to have Stretto: a rank without it would take
