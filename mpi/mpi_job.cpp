@@ -40,7 +40,7 @@ void MpiJob::finish() noexcept {
     active_.store(nullptr, std::memory_order_release);
     generation_.fetch_add(1, std::memory_order_acq_rel);
     stretto_set_idle(nullptr, nullptr);
-    // Children first.  The teams themselves are attributes until MPI deletes them.
+    // Children first.  The states themselves are attributes until MPI deletes them.
     const std::lock_guard lock(job->mutex_);
     for (auto state = job->states_.rbegin(); state != job->states_.rend(); ++state)
         for (stretto_comm *each : {&(*state)->overlapping, &(*state)->blocking})

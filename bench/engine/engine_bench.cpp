@@ -96,7 +96,7 @@ void compare(int rank, Meeting &meeting, const Contest &contest, int rounds, std
     engine::EngineOptions options;
     options.spin_ns = 1'000'000'000;
     engine::Engine engine(contest.of_engine, rank, heap, options,
-                          [](const engine::Said &) { return std::string("call"); });
+                          [](const engine::CallDescriptor &) { return std::string("call"); });
     Hand hand(*contest.of_hand, rank);
     std::vector<std::unique_ptr<const engine::Plan>> plans; // the engine keeps referring to them
     contest.of_engine->hold_life(rank);

@@ -74,7 +74,7 @@ void stretto::api::release_messages(stretto_request request) {
         if (transfer->is_receive)
             fill_message(request->message, static_cast<p2p::Receive *>(transfer)->taken);
         try {
-            messenger.land(transfer);
+            messenger.complete(transfer);
         } catch (const Error &error) {
             if (!first)
                 first = error;

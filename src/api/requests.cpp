@@ -57,7 +57,7 @@ stretto_status stretto_wait(stretto_request *request) {
             release(what);
             *request = nullptr;
         }
-        noting_failure(comm, [&] { comm->communicator.land(flight); });
+        noting_failure(comm, [&] { comm->communicator.complete(flight); });
     });
 }
 

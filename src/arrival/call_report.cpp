@@ -94,10 +94,10 @@ CallLog::Calls &CallReport::calls_of(std::uint64_t what, std::uint64_t count,
     return log_->of(kind);
 }
 
-void CallReport::land(Flight *flight, const std::function<void()> &land) {
+void CallReport::complete(Flight *flight, const std::function<void()> &complete) {
     const auto running = running_.extract(flight);
     const std::uint64_t entered = running.empty() ? 0 : now_ns();
-    land();
+    complete();
     if (!running.empty())
         running.mapped().calls->end_beside(running.mapped().call, entered, now_ns());
 }

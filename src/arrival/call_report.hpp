@@ -32,8 +32,8 @@ public:
     std::unique_ptr<calls::CallHook> hook_for(const calls::Request &request,
                                               calls::Chosen &chosen) override;
 
-    // Waits for its end by `land`.
-    void land(Flight *flight, const std::function<void()> &land);
+    // Waits for its end by `complete`.
+    void complete(Flight *flight, const std::function<void()> &complete);
     // A call whose counts pairs of ranks know alone: of one kind, as far as others know.
     void note_exchange(schedule::Collective collective, std::uint64_t came, std::uint64_t left);
 

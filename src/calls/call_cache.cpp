@@ -73,8 +73,8 @@ CallEntry CallCache::make(const Request &request) {
     entry.output_bytes = bytes(held.output);
     entry.in_place = where.in_place;
     if (schedule::reduces(request.collective))
-        entry.extra = extra(request, entry);
-    entry.elsewhere = elsewhere(request, entry);
+        entry.pre_post = pre_post(request, entry);
+    entry.execution = make_execution(request, entry);
     entry.what = descriptor(request) | (chosen.imported != nullptr ? kOfFileFlag : 0);
     entry.fingerprint = fingerprint(request, entry);
     return entry;
@@ -89,40 +89,42 @@ std::uint64_t CallCache::fingerprint(const Request &request, const CallEntry &en
 
 // What an average divides, a premultiplied sum multiplies, and what makes truth of the contribution
 // of a rank that is alone, as reducing it with others would.
-std::unique_ptr<const engine::Extra> CallCache::extra(const Request &request,
-                                                      const CallEntry &entry) const {
-    engine::Extra extra;
-    extra.operation = request.operation;
-    extra.dtype = request.dtype;
-    extra.divisor = segment.ranks();
+std::unique_ptr<const engine::PrePost> CallCache::pre_post(const Request &request,
+                                                           const CallEntry &entry) const {
+    engine::PrePost pre_post;
+    pre_post.operation = request.operation;
+    pre_post.dtype = request.dtype;
+    pre_post.divisor = segment.ranks();
     const std::size_t element = size_of(request.dtype);
     const auto map = [&](reduce::Mapping mapping, const void *constant, std::size_t first,
                          std::size_t bytes) {
-        return engine::Extra::Mapped{reduce::map(mapping, request.dtype), constant, first,
-                                     bytes / element};
+        return engine::PrePost::Mapped{reduce::map(mapping, request.dtype), constant, first,
+                                       bytes / element};
     };
     if (request.op == ReduceOp::premul_sum)
-        extra.before = map(reduce::Mapping::multiply, request.operation->factor.data(),
+        pre_post.pre = map(reduce::Mapping::multiply, request.operation->factor.data(),
                            entry.input_first, entry.input_bytes);
     if (entry.output_bytes != 0 && request.op == ReduceOp::avg)
-        extra.after = map(reduce::Mapping::divide, nullptr, entry.output_first, entry.output_bytes);
+        pre_post.post =
+            map(reduce::Mapping::divide, nullptr, entry.output_first, entry.output_bytes);
     if (segment.ranks() == 1 && gives_truth(request.dtype, request.op))
-        extra.after = map(reduce::Mapping::truth, nullptr, entry.output_first, entry.output_bytes);
-    if (extra.operation == nullptr && extra.after.map == nullptr)
+        pre_post.post =
+            map(reduce::Mapping::truth, nullptr, entry.output_first, entry.output_bytes);
+    if (pre_post.operation == nullptr && pre_post.post.map == nullptr)
         return nullptr;
-    auto kept = std::make_unique<engine::Extra>(extra);
-    kept->after.constant = &kept->divisor;
+    auto kept = std::make_unique<engine::PrePost>(pre_post);
+    kept->post.constant = &kept->divisor;
     return kept;
 }
 
 // Who performs the passes of a call in place of its callers.
-std::unique_ptr<const engine::Execution> CallCache::elsewhere(const Request &request,
-                                                              const CallEntry &entry) const {
+std::unique_ptr<const engine::Execution> CallCache::make_execution(const Request &request,
+                                                                   const CallEntry &entry) const {
     engine::Executor *const executor = engine::executor_of(request.memory);
     const engine::Kernel kernel{schedule::reduces(request.collective), request.dtype, request.op,
                                 policies.now().rounding(), entry.reduce};
     if (executor != nullptr && executor->supports(request.memory, kernel) &&
-        (request.memory == MemoryKind::host || entry.extra == nullptr))
+        (request.memory == MemoryKind::host || entry.pre_post == nullptr))
         return std::make_unique<engine::Execution>(engine::Execution{executor, kernel});
     if (request.memory == MemoryKind::host)
         return nullptr;
@@ -132,7 +134,7 @@ std::unique_ptr<const engine::Execution> CallCache::elsewhere(const Request &req
         Status::unsupported,
         segment.names().of(rank) + " cannot call " + what + ": " +
             (executor == nullptr ? "nothing in this process copies and reduces in " + memory
-             : entry.extra != nullptr
+             : entry.pre_post != nullptr
                  ? "averages, sums of multiples and user-defined operations are computed by the "
                    "CPU, which does not reach " +
                        memory
@@ -147,11 +149,11 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry, boo
     // A rank must know of every rank's calls whether they overlap, so the two kinds do not match.
     call.overlaps = overlaps;
     call.fingerprint = overlaps ? ~entry.fingerprint : entry.fingerprint;
-    call.said = {entry.what | (overlaps ? kOverlapsFlag : 0), request.count};
-    call.extra = entry.extra.get();
-    call.elsewhere = entry.elsewhere.get();
+    call.descriptor = {entry.what | (overlaps ? kOverlapsFlag : 0), request.count};
+    call.pre_post = entry.pre_post.get();
+    call.execution = entry.execution.get();
     // Whether the contribution is mapped on the way to memory that only we know.
-    const bool mapped = call.extra != nullptr && call.extra->before.map != nullptr;
+    const bool mapped = call.pre_post != nullptr && call.pre_post->pre.map != nullptr;
     const void *input = request.input;
     void *output = request.output;
     if (input == nullptr) {
@@ -201,8 +203,8 @@ void CallCache::select_plan(const Request &request, CallEntry &entry, const Chos
 void CallCache::announce_refusal(const Request &request, std::uint64_t why) {
     engine::Call call;
     call.plan = &plans.empty_plan();
-    call.said = {descriptor(request) | why, request.count};
-    call.fingerprint = mix(mix(segment.header().key, call.said.what), request.count);
+    call.descriptor = {descriptor(request) | why, request.count};
+    call.fingerprint = mix(mix(segment.header().key, call.descriptor.packed), request.count);
     engine::Tally tally;
     queue.play(call, tally);
 }

@@ -81,10 +81,10 @@ private:
     CallEntry make(const Request &request);
     std::uint64_t descriptor(const Request &request) const;
     std::uint64_t fingerprint(const Request &request, const CallEntry &entry) const;
-    std::unique_ptr<const engine::Extra> extra(const Request &request,
-                                               const CallEntry &entry) const;
-    std::unique_ptr<const engine::Execution> elsewhere(const Request &request,
-                                                       const CallEntry &entry) const;
+    std::unique_ptr<const engine::PrePost> pre_post(const Request &request,
+                                                    const CallEntry &entry) const;
+    std::unique_ptr<const engine::Execution> make_execution(const Request &request,
+                                                            const CallEntry &entry) const;
     void announce_refusal(const Request &request, std::uint64_t why);
     // Entries and plans are forgotten only where a caller's call begins and nothing of it holds one
     // yet, and only if the call needs a new entry.

@@ -26,8 +26,8 @@ struct CallEntry {
     std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
     InPlace in_place = InPlace::over;
     std::vector<std::unique_ptr<CallHook>> hooks;       // of most calls there are none
-    std::unique_ptr<const engine::Extra> extra;         // null for most
-    std::unique_ptr<const engine::Execution> elsewhere; // null: callers perform its passes
+    std::unique_ptr<const engine::PrePost> pre_post;    // null for most
+    std::unique_ptr<const engine::Execution> execution; // null: callers perform its passes
 };
 
 struct CallKey {

@@ -8,34 +8,35 @@
 
 namespace stretto::calls {
 
-std::string describe(const engine::Said &said, const Shares &shares, int rank) {
-    if (said.by != 0) {
-        const Collective collective = collective_in(said.what);
+std::string describe(const engine::CallDescriptor &descriptor, const Shares &shares, int rank) {
+    if (descriptor.by != 0) {
+        const Collective collective = collective_in(descriptor.packed);
         std::string by = "an algorithm from elsewhere";
         for (const algorithms::Algorithm &each : algorithms::all())
             if (each.collective == collective &&
-                engine::same_name(said.by, engine::algorithm_code(each.name)))
+                engine::same_name(descriptor.by, engine::algorithm_code(each.name)))
                 by = each.name;
-        const std::string parameters = engine::text_of(said.parameters);
-        return describe({said.what, said.count}, shares, rank) + " by " + by +
+        const std::string parameters = engine::text_of(descriptor.parameters);
+        return describe({descriptor.packed, descriptor.count}, shares, rank) + " by " + by +
                (parameters.empty() ? "" : "(" + parameters + ")");
     }
-    const auto collective = collective_in(said.what);
-    const auto root = static_cast<std::uint32_t>(said.what >> kRootShift);
+    const auto collective = collective_in(descriptor.packed);
+    const auto root = static_cast<std::uint32_t>(descriptor.packed >> kRootShift);
     const bool has_shares = root != 0 && !schedule::rooted(collective); // then it is their mark
-    std::string text((said.what & kOverlapsFlag) != 0 ? "nonblocking " : "");
-    const bool by_pairs = (said.what & kByPairsFlag) != 0;
+    std::string text((descriptor.packed & kOverlapsFlag) != 0 ? "nonblocking " : "");
+    const bool by_pairs = (descriptor.packed & kByPairsFlag) != 0;
     text.append(schedule::name(collective)).append(has_shares || by_pairs ? "v" : "");
     if (collective == Collective::custom)
         return "measuring the network";
     if (collective == Collective::barrier)
         return text;
     if (by_pairs)
-        return text + "(" + stretto::words(dtype_in(said.what)) +
+        return text + "(" + stretto::words(dtype_in(descriptor.packed)) +
                (schedule::rooted(collective) ? ", root " + std::to_string(root) : "") + ")";
-    text += "(" + std::to_string(said.count) + " x " + stretto::words(dtype_in(said.what));
+    text += "(" + std::to_string(descriptor.count) + " x " +
+            stretto::words(dtype_in(descriptor.packed));
     if (schedule::reduces(collective))
-        text += ", " + std::string(stretto::name(op_in(said.what)));
+        text += ", " + std::string(stretto::name(op_in(descriptor.packed)));
     if (schedule::rooted(collective))
         text += ", root " + std::to_string(root);
     if (has_shares) {
@@ -44,15 +45,17 @@ std::string describe(const engine::Said &said, const Shares &shares, int rank) {
                                : ", counts " + counts;
     }
     // Host memory goes without saying, unless another rank gave another kind.
-    const MemoryKind memory = memory_in(said.what);
-    if (memory != MemoryKind::host || (said.unlike != 0 && memory_in(said.unlike) != memory))
+    const MemoryKind memory = memory_in(descriptor.packed);
+    if (memory != MemoryKind::host ||
+        (descriptor.unlike != 0 && memory_in(descriptor.unlike) != memory))
         text.append(", in ").append(stretto::words(memory));
-    if (const auto mode = static_cast<select::Reproducible>(said.what >> kReproducibleShift & 3);
+    if (const auto mode =
+            static_cast<select::Reproducible>(descriptor.packed >> kReproducibleShift & 3);
         mode != select::Reproducible::off)
         text += ", reproducible " + std::string(select::name(mode));
-    if ((said.what & kOfFileFlag) != 0)
+    if ((descriptor.packed & kOfFileFlag) != 0)
         text += ", by a schedule from a file";
-    if ((said.what & kAsRanksArriveFlag) != 0)
+    if ((descriptor.packed & kAsRanksArriveFlag) != 0)
         text += ", as ranks arrive";
     return text + ")";
 }

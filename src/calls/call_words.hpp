@@ -13,7 +13,7 @@ namespace stretto::calls {
 
 // What a rank says of its call, as errors of this rank name it: "allreduce(8 x float32, sum)".
 // `shares` are this rank's.  Any thread.
-std::string describe(const engine::Said &said, const Shares &shares, int rank);
+std::string describe(const engine::CallDescriptor &descriptor, const Shares &shares, int rank);
 
 // The same for the trace.
 trace::CallWords trace_words(std::uint64_t what);

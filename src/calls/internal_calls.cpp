@@ -42,10 +42,11 @@ void InternalCalls::play(const std::string &name, const MakeSchedule &make, void
     call.plan = &plan;
     call.input = call.output = data;
     call.in_place = true;
-    call.said = {static_cast<std::uint64_t>(schedule::Collective::custom),
-                 bytes / kInternalElementBytes};
+    call.descriptor = {static_cast<std::uint64_t>(schedule::Collective::custom),
+                       bytes / kInternalElementBytes};
     call.fingerprint =
-        mix(mix(mix(segment_.header().key, call.said.what), call.said.count), plan.identity);
+        mix(mix(mix(segment_.header().key, call.descriptor.packed), call.descriptor.count),
+            plan.identity);
     engine::Tally tally;
     engine_.play(call, tally);
 }

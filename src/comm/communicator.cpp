@@ -95,7 +95,9 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
       engine_(
           segment_, identity.rank, heap_,
           engine_options(config.waits, *segment_, identity.rank, recorder_),
-          [this](const engine::Said &said) { return describe(said, calls_.shares, rank()); },
+          [this](const engine::CallDescriptor &descriptor) {
+              return describe(descriptor, calls_.shares, rank());
+          },
           &messenger_),
       queue_(engine_, *segment_, identity.rank),
       calls_(config.calls, *segment_, identity.rank, identity.job, heap_, engine_, queue_,
@@ -152,8 +154,8 @@ engine::Queue::InFlightCall *Communicator::start(const calls::Request &request) 
     });
 }
 
-void Communicator::land(engine::Queue::InFlightCall *flight) {
-    report_.land(flight, [&] { queue_.finish(flight); });
+void Communicator::complete(engine::Queue::InFlightCall *flight) {
+    report_.complete(flight, [&] { queue_.finish(flight); });
 }
 
 void Communicator::prepare(const calls::Request &request) {

@@ -46,7 +46,7 @@ public:
     void play(const calls::Request &request);
     // Starts a call; waits for its end.
     engine::Queue::InFlightCall *start(const calls::Request &request);
-    void land(engine::Queue::InFlightCall *flight);
+    void complete(engine::Queue::InFlightCall *flight);
     // Plans a call, so that making it costs nothing more.
     void prepare(const calls::Request &request);
     // The algorithm that would run it.

@@ -24,8 +24,8 @@ std::uint64_t Exchanges::take_turn(const Exchange &exchange) {
     request.root = exchange.root;
     engine::Call call;
     call.plan = &plans_.empty_plan();
-    call.said = {pack(request) | calls::kByPairsFlag, 0};
-    call.fingerprint = mix(segment_.header().key, call.said.what);
+    call.descriptor = {pack(request) | calls::kByPairsFlag, 0};
+    call.fingerprint = mix(segment_.header().key, call.descriptor.packed);
     engine::Tally tally;
     queue_.play(call, tally);
     return engine_.calls() - 1;
@@ -54,7 +54,7 @@ Exchanges::Begun Exchanges::start(const Exchange &exchange) {
         for (p2p::Transfer *transfer : transfers) {
             messenger_.wait(*transfer);
             try {
-                messenger_.land(transfer);
+                messenger_.complete(transfer);
             } catch (const Error &) { // the one that is thrown below
             }
         }

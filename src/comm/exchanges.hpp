@@ -46,8 +46,8 @@ public:
         Transfers transfers;
         std::uint64_t call = 0; // its number
     };
-    // Takes its turn among the collectives and starts what must travel; to be waited for and landed
-    // by the messenger, after which it is over.  Throws what ends the communicator.
+    // Takes its turn among the collectives and starts what must travel; to be waited for and
+    // completed by the messenger, after which it is over.  Throws what ends the communicator.
     Begun start(const Exchange &exchange);
     void over(std::uint64_t call);
     // Calls of collectives that are complete, without a gap, exchanges among them.

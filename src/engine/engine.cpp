@@ -72,13 +72,13 @@ template<Engine::Mode mode>
 }
 
 void Engine::play(const Call &call, Tally &tally) {
-    if (call.elsewhere != nullptr) [[unlikely]]
+    if (call.execution != nullptr) [[unlikely]]
         return play_elsewhere(call, tally);
     play_as<Mode::here>(call, tally);
 }
 
 void Engine::play_traced(const Call &call, Tally &tally) {
-    if (call.elsewhere != nullptr) [[unlikely]]
+    if (call.execution != nullptr) [[unlikely]]
         return play_elsewhere(call, tally);
     play_as<Mode::traced>(call, tally);
 }
@@ -91,9 +91,9 @@ void Engine::play_elsewhere(const Call &call, Tally &tally) {
     announce(own_);
     pass_by(*call.plan);
     try {
-        while (!advance<Mode::elsewhere>(own_))
-            if (!look_ahead<Mode::elsewhere>(own_))
-                wait(own_, [this] { return attempt_as<Mode::elsewhere>(own_); }, true);
+        while (!advance<Mode::executor>(own_))
+            if (!look_ahead<Mode::executor>(own_))
+                wait(own_, [this] { return attempt_as<Mode::executor>(own_); }, true);
     } catch (...) {
         drain(own_);
         throw;
@@ -168,11 +168,11 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     }
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
-    if (call.move_bytes != 0 || call.extra != nullptr) [[unlikely]]
+    if (call.move_bytes != 0 || call.pre_post != nullptr) [[unlikely]]
         prepare(run);
     if (plan.tiles) [[unlikely]]
         begin_tiles(run);
-    if (call.elsewhere != nullptr) [[unlikely]]
+    if (call.execution != nullptr) [[unlikely]]
         expect_executor(run);
 }
 
@@ -182,9 +182,10 @@ void Engine::announce(const Run &run) {
     const Call &call = *run.call;
     transport::enter(mine_.entries[run.sequence % transport::kEntries],
                      {run.sequence + 1, run.signature,
-                      (call.said.count & ~(~std::uint64_t{0} << kCodeShift)) |
+                      (call.descriptor.count & ~(~std::uint64_t{0} << kCodeShift)) |
                           std::uint64_t{run.plan->code} << kCodeShift,
-                      call.said.what, call.output_heap, run.plan->parameters, call.in_place});
+                      call.descriptor.packed, call.output_heap, run.plan->parameters,
+                      call.in_place});
 }
 
 [[gnu::noinline]] void Engine::execute_traced(Run &run, const Step &step) {
@@ -194,7 +195,7 @@ void Engine::announce(const Run &run) {
 }
 
 bool Engine::attempt(Run &run) {
-    const bool moved = run.call->elsewhere != nullptr ? attempt_as<Mode::elsewhere>(run)
+    const bool moved = run.call->execution != nullptr ? attempt_as<Mode::executor>(run)
                        : recorder_ != nullptr         ? attempt_as<Mode::traced>(run)
                                                       : attempt_as<Mode::here>(run);
     if (transport::RemotePeers *remote_peers = segment_->remote_peers())
@@ -222,7 +223,7 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
     }
     if (plan.synchronizing)
         stream_.release_before(run.sequence, base_of(run));
-    if (run.call->move_bytes != 0 || run.call->extra != nullptr) [[unlikely]]
+    if (run.call->move_bytes != 0 || run.call->pre_post != nullptr) [[unlikely]]
         finish(run);
     ++tally.calls;
     tally.waiting_ticks += run.waited;

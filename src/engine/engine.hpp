@@ -46,7 +46,7 @@ public:
 class Engine {
 public:
     // `describe` turns the description of a call into words, for errors.
-    using Describe = std::function<std::string(const Said &)>;
+    using Describe = std::function<std::string(const CallDescriptor &)>;
 
     Engine(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
            EngineOptions options, Describe describe, Companion *companion = nullptr);
@@ -117,7 +117,7 @@ private:
     void pass_by(const Plan &plan);
     void let_them_write(const Plan &plan);
     // How the steps of a call are performed; the code that plays them is compiled for each way.
-    enum class Mode { here, traced, elsewhere };
+    enum class Mode { here, traced, executor };
     template<Mode mode>
     void play_as(const Call &call, Tally &tally);
     void play_elsewhere(const Call &call, Tally &tally);
@@ -149,7 +149,7 @@ private:
     void reduce_by_user(const Run &run, const Step &step, int outs);
     void report(const Run &run);
 
-    // elsewhere.cpp
+    // executing.cpp
     void expect_executor(Run &run);
     bool issue(Run &run, const Step &step, int outs, std::uint64_t where);
     void collect(Run &run);
@@ -249,7 +249,7 @@ private:
         std::uint64_t since = 0, looked = 0; // 0: something has moved
         std::uint64_t asks_at = 0;           // as in a wait
         bool stands = false;
-        Said said;
+        CallDescriptor descriptor;
     } still_;
     Companion *const companion_; // null: none
     // Steps of all calls in flight that an executor performs.

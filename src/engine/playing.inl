@@ -37,7 +37,7 @@ template<Engine::Mode mode>
             --run.ahead;
         } else {
             const Step &step = plan.steps[run.next];
-            if constexpr (mode == Mode::elsewhere)
+            if constexpr (mode == Mode::executor)
                 if (run.issued->has(run.next)) {
                     note_wait<mode>(run);
                     return false;
@@ -58,7 +58,7 @@ template<Engine::Mode mode>
 
 template<Engine::Mode mode>
 bool Engine::advance(Run &run) {
-    if constexpr (mode == Mode::elsewhere)
+    if constexpr (mode == Mode::executor)
         collect(run);
     while (advance_tile<mode>(run))
         if (!next_tile(run))
@@ -111,7 +111,7 @@ bool Engine::look_ahead(Run &tile, std::uint32_t first, Run &run) {
         return step < tile.next || tile.is_done(step);
     };
     const auto issued = [](const Run &of, std::uint32_t step) {
-        if constexpr (mode == Mode::elsewhere)
+        if constexpr (mode == Mode::executor)
             return of.issued->has(step);
         return false;
     };

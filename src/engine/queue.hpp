@@ -43,7 +43,7 @@ public:
     void play_with(const Call &call, Tally &tally, const Call &beside, Tally &its_tally,
                    const std::function<void()> &played);
 
-    // The flight belongs to the queue; give it back with land().
+    // The in-flight call belongs to the queue; give it back with complete().
     InFlightCall *start(const Call &call, Tally &tally);
     bool test(InFlightCall &flight);
     void wait(InFlightCall &flight);
@@ -82,7 +82,7 @@ private:
     std::thread thread_;
     std::mutex mutex_;
     ProgressWakeup wakeup_;
-    std::size_t in_flight_ = 0;          // started and not landed
+    std::size_t in_flight_ = 0;          // started and not completed
     std::vector<InFlightCall *> active_; // oldest first
     std::vector<std::unique_ptr<InFlightCall>> pool_;
     std::vector<InFlightCall *> idle_;

@@ -18,8 +18,8 @@
 namespace stretto::engine {
 
 // The description of a call that a rank publishes for the other ranks.
-struct Said {
-    std::uint64_t what = 0; // packed by the communicator: collective, dtype, op, root
+struct CallDescriptor {
+    std::uint64_t packed = 0; // by the communicator: collective, dtype, op, root
     std::uint64_t count = 0;
     std::uint16_t by = 0; // algorithm_code(); 0: not given
     transport::Letters parameters{};
@@ -41,8 +41,9 @@ std::string text_of(const transport::Letters &parameters);
 // In an entry the code lies in the high bits of the count.
 inline constexpr int kCodeShift = 48;
 
-// Work of a call apart from the passes of a built-in reduction.
-struct Extra {
+// Work of a call apart from the passes of a built-in reduction: a user-defined operation, and what
+// is done to elements before and after the reduction.
+struct PrePost {
     const reduce::Operation *operation = nullptr; // reduces, where Call::reduce is null
     Dtype dtype = Dtype::i8;
     // Maps elements from byte `first` of the vector on: those of the contribution on the way to
@@ -52,7 +53,7 @@ struct Extra {
         const void *constant = nullptr;
         std::size_t first = 0, count = 0;
     };
-    Mapped before, after;
+    Mapped pre, post;
     double divisor = 1; // a constant may point to this
 };
 
@@ -76,9 +77,9 @@ struct Call {
     // at the end.
     std::size_t move_bytes = 0, move_first = 0;
     void *move_to = nullptr;
-    const Extra *extra = nullptr;
-    const Execution *elsewhere = nullptr; // an executor performs the passes; null: this thread
-    Said said;
+    const PrePost *pre_post = nullptr;
+    const Execution *execution = nullptr; // an executor performs the passes; null: this thread
+    CallDescriptor descriptor;
 };
 
 // How often a call was made and how long it took.  Reading the clock costs as much as a small call,

@@ -46,15 +46,16 @@ public:
         Raise raise;
         std::uint64_t longest_ns = 0;
     };
-    std::optional<Due> due(std::uint64_t sequence, const Said &said, std::uint64_t waited_ns);
+    std::optional<Due> due(std::uint64_t sequence, const CallDescriptor &descriptor,
+                           std::uint64_t waited_ns);
     // A wait that is over.
-    void learn(const Said &said, std::uint64_t waited_ns);
+    void learn(const CallDescriptor &descriptor, std::uint64_t waited_ns);
 
 private:
-    using Kind = std::pair<std::uint64_t, std::uint64_t>; // as in Said
+    using Kind = std::pair<std::uint64_t, std::uint64_t>; // as in CallDescriptor
     static constexpr std::size_t kMostKinds = 1024;       // all further kinds count as one
 
-    Kind kind(const Said &said) const;
+    Kind kind(const CallDescriptor &descriptor) const;
 
     std::mutex mutex_;
     Raise raise_;

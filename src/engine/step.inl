@@ -98,7 +98,7 @@ template<Engine::Mode mode>
                       (!reduces || step.length >= kLeastReducedStringBytes);
     using Way = StoreChoice::Way;
     Way way = Way::plain;
-    if (mode != Mode::elsewhere && long_enough)
+    if (mode != Mode::executor && long_enough)
         way = able && !reduces ? Way::strings : store_.favoured(able);
     if (step.publishes) {
         position = run.bases[rank_] + step.place.cells;
@@ -116,7 +116,7 @@ template<Engine::Mode mode>
                 outs[count] = segment_->bulk(rank_) + offset;
                 where = transport::at(transport::Where::bulk, offset);
             }
-            if (mode != Mode::elsewhere && long_enough && (!able || reduces)) {
+            if (mode != Mode::executor && long_enough && (!able || reduces)) {
                 if (step.operands == 1 && count == 0 && operand[0].space != Space::cell &&
                     store_.times(step.length)) {
                     before = now_ticks();
@@ -132,7 +132,7 @@ template<Engine::Mode mode>
     }
 
     const bool strings = way == Way::strings;
-    if constexpr (mode == Mode::elsewhere) {
+    if constexpr (mode == Mode::executor) {
         if (!issue(run, step, count, where))
             return false;
     } else if (step.operands == 1)

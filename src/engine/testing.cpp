@@ -13,7 +13,7 @@ void Engine::look_into(Run &run) {
         interrupt(run);
     const std::uint64_t now = now_ns();
     if (still_.since == 0)
-        still_ = {now, now, 0, false, run.call->said};
+        still_ = {now, now, 0, false, run.call->descriptor};
     const transport::RemotePeers *const remote_peers = segment_->remote_peers();
     if (now - still_.looked <
         (remote_peers != nullptr ? remote_peers->suspicious_ns() : transport::kSuspiciousNs))
@@ -33,7 +33,7 @@ void Engine::look_into(Run &run) {
 void Engine::end_stillness() {
     if (still_.stands) {
         mine_.wait_state.store(0, std::memory_order_relaxed);
-        stall_watch_.learn(still_.said, now_ns() - still_.since);
+        stall_watch_.learn(still_.descriptor, now_ns() - still_.since);
     }
     still_ = {};
 }

@@ -6,8 +6,8 @@
 namespace stretto::engine {
 
 void Engine::trace_begin(const Run &run) {
-    recorder_->call_begins({segment_->number_of(run.sequence), run.call->said.what,
-                            run.call->said.count, run.plan->vector_bytes, run.plan->algorithm,
+    recorder_->call_begins({segment_->number_of(run.sequence), run.call->descriptor.packed,
+                            run.call->descriptor.count, run.plan->vector_bytes, run.plan->algorithm,
                             run.plan->synchronizing});
 }
 

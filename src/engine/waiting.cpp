@@ -60,7 +60,7 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
             engine.publish_wait_state(run);
             if (!stands) {
                 stands = true;
-                said = run.call->said;
+                descriptor = run.call->descriptor;
                 since = now_ns() - waited_ns;
             }
             if (waited_ns >= asks_at) {
@@ -80,7 +80,8 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
         const std::uint64_t entered = now_ticks();
         std::uint64_t asks_at = 0; // the wait's length at the next question
         bool stands = false;
-        Said said; // the call, and since when it waits, once the wait is investigated
+        CallDescriptor
+            descriptor; // the call, and since when it waits, once the wait is investigated
         std::uint64_t since = 0;
     };
     Waiting waiting(*this, run, attempt, caller);
@@ -97,7 +98,7 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     }
     if (waiting.stands) {
         mine_.wait_state.store(0, std::memory_order_relaxed);
-        stall_watch_.learn(waiting.said, now_ns() - waiting.since);
+        stall_watch_.learn(waiting.descriptor, now_ns() - waiting.since);
     }
 }
 
@@ -115,7 +116,7 @@ void Engine::publish_wait_state(const Run &run) {
 // reads this rank's memory.
 int Engine::awaited(const Run &run) {
     const Plan &plan = *run.plan;
-    if (run.call->elsewhere != nullptr && run.issued->has(run.next))
+    if (run.call->execution != nullptr && run.issued->has(run.next))
         return transport::WaitState::kItselfRank;
     if (run.next < plan.steps.size()) {
         const Step &step = plan.steps[run.next];
@@ -199,7 +200,7 @@ void Engine::end_waits_at(std::uint64_t deadline, std::string why) {
 }
 
 // The description in an entry.
-static Said said_in(const transport::Entered &entry) {
+static CallDescriptor descriptor_in(const transport::Entered &entry) {
     return {entry.what, entry.count & ~(~std::uint64_t{0} << kCodeShift),
             static_cast<std::uint16_t>(entry.count >> kCodeShift), entry.parameters};
 }
@@ -213,14 +214,14 @@ void Engine::compare(std::uint64_t sequence, int rank) {
         if (!ours || !theirs || ours->sequence != call + 1 || theirs->sequence != call + 1 ||
             ours->signature == theirs->signature)
             continue;
-        Said mine = said_in(*ours), other = said_in(*theirs);
+        CallDescriptor mine = descriptor_in(*ours), other = descriptor_in(*theirs);
         // Names the algorithms if nothing else differs.
         const bool same_algorithm =
-            mine.by == other.by || mine.what != other.what || mine.count != other.count;
+            mine.by == other.by || mine.packed != other.packed || mine.count != other.count;
         if (same_algorithm)
             mine.by = other.by = 0;
-        mine.unlike = other.what;
-        other.unlike = mine.what;
+        mine.unlike = other.packed;
+        other.unlike = mine.packed;
         std::string ours_in_words = describe_(mine), theirs_in_words = describe_(other);
         if (!same_algorithm && ours_in_words == theirs_in_words)
             theirs_in_words += " with other parameters";
@@ -264,7 +265,7 @@ std::string Engine::at(const Run &run) const {
                          });
     if (plan.tiles)
         bytes = bytes * plan.tiles->count + bytes_of(*plan.tiles->last, all);
-    return "in " + describe_(run.call->said) + " (call " +
+    return "in " + describe_(run.call->descriptor) + " (call " +
            std::to_string(segment_->number_of(run.sequence)) + ", " + run.plan->algorithm + ", " +
            std::to_string(done) + " of " + std::to_string(bytes) + " bytes done)";
 }
@@ -272,7 +273,7 @@ std::string Engine::at(const Run &run) const {
 // The communicator has failed before this call.
 void Engine::refuse(const Call &call) const {
     throw interrupted(segment_->failure(), options_.who, [&] {
-        return "before " + describe_(call.said) + " (call " +
+        return "before " + describe_(call.descriptor) + " (call " +
                std::to_string(segment_->number_of(sequence_)) + ", 0 bytes done)";
     });
 }
@@ -336,7 +337,7 @@ std::string Engine::missing(const Run &run) const {
 // throws.
 void Engine::consider_stall(const Run &run, std::uint64_t waited_ns) {
     try {
-        if (const auto due = stall_watch_.due(run.sequence, run.call->said, waited_ns))
+        if (const auto due = stall_watch_.due(run.sequence, run.call->descriptor, waited_ns))
             due->raise(alert(run, waited_ns, due->longest_ns));
     } catch (const ThreadEnd &) {
         throw;
@@ -346,7 +347,7 @@ void Engine::consider_stall(const Run &run, std::uint64_t waited_ns) {
 
 Alert Engine::alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longest_ns) const {
     Alert alert;
-    alert.collective = describe_(run.call->said);
+    alert.collective = describe_(run.call->descriptor);
     alert.call = segment_->number_of(run.sequence);
     alert.late = late(run);
     alert.waited_ns = waited_ns;

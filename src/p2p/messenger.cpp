@@ -111,7 +111,7 @@ bool Messenger::test(Transfer &transfer) {
     return transfer.ended();
 }
 
-void Messenger::land(Transfer *transfer) {
+void Messenger::complete(Transfer *transfer) {
     const std::optional<Error> error = transfer->error;
     if (transfer->is_receive)
         delete static_cast<Receive *>(transfer);

@@ -60,8 +60,8 @@ public:
     std::optional<Error> receive(void *data, std::size_t capacity, int source, int tag,
                                  Taken &taken);
 
-    // The transfer is the messenger's; give it back with land() after it has ended.  What is thrown
-    // has ended the communicator, and there is no transfer.
+    // The transfer is the messenger's; give it back with complete() after it has ended.  What is
+    // thrown has ended the communicator, and there is no transfer.
     Transfer *start_send(const void *data, std::size_t bytes, int dest, int tag,
                          std::uint32_t context = kUser, const Purpose &purpose = {});
     Transfer *start_receive(void *data, std::size_t capacity, int source, int tag,
@@ -70,7 +70,7 @@ public:
     // Until it has ended, be it by what ends the communicator.
     void wait(Transfer &transfer);
     // Throws the transfer's error, if it has one.
-    void land(Transfer *transfer);
+    void complete(Transfer *transfer);
     // Takes back a receive that no message has matched, which ends it; else does nothing.
     void cancel(Transfer &transfer);
 

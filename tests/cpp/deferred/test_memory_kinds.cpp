@@ -88,7 +88,7 @@ TEST_CASE("a call in memory of a kind is performed by the executor of that kind"
                 stretto::engine::Queue::InFlightCall *const flight = communicator.start(asked);
                 play(comm, host, MemoryKind::host);
                 play(comm, cuda, MemoryKind::cuda);
-                communicator.land(flight);
+                communicator.complete(flight);
                 CHECK(host.wrong(comm) == 0);
                 CHECK(cuda.wrong(comm) == 0);
                 CHECK(beside.wrong(comm) == 0);
@@ -191,11 +191,11 @@ TEST_CASE("kinds of memory have numbers, which fit into call descriptions") {
                 asked.op = ReduceOp::user_in_order;
                 asked.memory = memory;
                 asked.root = root;
-                const std::uint64_t said = pack(asked) | stretto::calls::kAsRanksArriveFlag;
-                CHECK(stretto::calls::memory_in(said) == memory);
-                CHECK(stretto::calls::dtype_in(said) == asked.dtype);
-                CHECK(stretto::calls::collective_in(said) == asked.collective);
-                CHECK(stretto::calls::op_in(said) == asked.op);
-                CHECK(static_cast<int>(said >> stretto::calls::kRootShift) == root);
+                const std::uint64_t descriptor = pack(asked) | stretto::calls::kAsRanksArriveFlag;
+                CHECK(stretto::calls::memory_in(descriptor) == memory);
+                CHECK(stretto::calls::dtype_in(descriptor) == asked.dtype);
+                CHECK(stretto::calls::collective_in(descriptor) == asked.collective);
+                CHECK(stretto::calls::op_in(descriptor) == asked.op);
+                CHECK(static_cast<int>(descriptor >> stretto::calls::kRootShift) == root);
             }
 }

@@ -39,8 +39,9 @@ std::vector<Vector> play(const Schedule &schedule, std::size_t count, int calls 
     for (int rank = 0; rank < schedule.ranks; ++rank)
         threads.push_back(std::async(std::launch::async, [&, rank] {
             transport::Heap heap(segment, rank);
-            engine::Engine engine(segment, rank, heap, {},
-                                  [](const engine::Said &) { return std::string("call"); });
+            engine::Engine engine(segment, rank, heap, {}, [](const engine::CallDescriptor &) {
+                return std::string("call");
+            });
             engine::PlanOptions options;
             options.count = count;
             options.element = 8;

@@ -87,8 +87,9 @@ std::vector<Vector> play(const World &world, const schedule::Schedule &schedule,
             transport::Heap heap(segment, rank);
             engine::EngineOptions engine_options;
             engine_options.timeout_ns = 60'000'000'000;
-            engine::Engine engine(segment, rank, heap, engine_options,
-                                  [](const engine::Said &) { return std::string("call"); });
+            engine::Engine engine(
+                segment, rank, heap, engine_options,
+                [](const engine::CallDescriptor &) { return std::string("call"); });
             engine::PlanOptions options;
             options.count = count;
             options.element = 8;

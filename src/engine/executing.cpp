@@ -12,7 +12,7 @@ namespace stretto::engine {
 void Engine::expect_executor(Run &run) {
     if (bell_ == nullptr)
         bell_ = std::make_shared<Bell>(segment_, rank_);
-    const bool signals = run.call->elsewhere->executor->longest_nap() == Executor::kNoPolling;
+    const bool signals = run.call->execution->executor->longest_nap() == Executor::kNoPolling;
     if (run.issued == nullptr || run.issued->signals() != signals)
         run.issued = std::make_unique<IssuedSteps>(signals ? bell_ : nullptr);
     if (run.tiles_left != 0)
@@ -31,7 +31,7 @@ bool Engine::issue(Run &run, const Step &step, int outs, std::uint64_t where) {
     slot.where = where;
     slot.began = recorder_ != nullptr ? recorder_->step_begins() : 0;
     slot.completion.arm();
-    const Execution &by = *run.call->elsewhere;
+    const Execution &by = *run.call->execution;
     const Work work{{run.outs.data(), static_cast<std::size_t>(outs)},
                     {run.ins.data(), step.operands},
                     step.length,
@@ -60,7 +60,7 @@ void Engine::collect(Run &run) {
         collect(*run.following);
     if (run.issued->none())
         return;
-    run.call->elsewhere->executor->poll();
+    run.call->execution->executor->poll();
     run.issued->each([&](const IssuedSteps::Slot &slot) {
         if (slot.completion.pending())
             return;
@@ -86,7 +86,7 @@ void Engine::drain(Run &run) {
         return;
     run.issued->each([&](const IssuedSteps::Slot &slot) {
         if (slot.completion.pending())
-            run.call->elsewhere->executor->wait(slot.completion);
+            run.call->execution->executor->wait(slot.completion);
         forget_issued(run, slot.step);
     });
 }

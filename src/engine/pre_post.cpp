@@ -16,9 +16,9 @@ void Engine::prepare(Run &run) {
             run.aside.resize(call.move_bytes);
         run.base[1] = reinterpret_cast<std::uintptr_t>(run.aside.data()) - call.move_first;
     }
-    if (call.extra == nullptr || call.extra->before.map == nullptr)
+    if (call.pre_post == nullptr || call.pre_post->pre.map == nullptr)
         return;
-    const Extra::Mapped &before = call.extra->before;
+    const PrePost::Mapped &before = call.pre_post->pre;
     const std::size_t bytes = before.count * run.plan->element;
     if (run.mapped.size() < bytes)
         run.mapped.resize(bytes);
@@ -30,8 +30,8 @@ void Engine::prepare(Run &run) {
 // Other ranks have stored everything into this rank's output before its last step.
 void Engine::finish(const Run &run) {
     const Call &call = *run.call;
-    if (call.extra != nullptr && call.extra->after.map != nullptr) {
-        const Extra::Mapped &after = call.extra->after;
+    if (call.pre_post != nullptr && call.pre_post->post.map != nullptr) {
+        const PrePost::Mapped &after = call.pre_post->post;
         auto *const result = reinterpret_cast<std::byte *>(run.base[1] + after.first);
         after.map(result, result, after.count, after.constant);
     }
@@ -41,10 +41,10 @@ void Engine::finish(const Run &run) {
 
 // Other ranks wait for the result of a failed operation, so its failure fails the communicator.
 void Engine::reduce_by_user(const Run &run, const Step &step, int outs) {
-    const Extra &extra = *run.call->extra;
+    const PrePost &pre_post = *run.call->pre_post;
     std::string why;
     try {
-        reduce::fold(*extra.operation, extra.dtype, run.outs.data(), outs, run.ins.data(),
+        reduce::fold(*pre_post.operation, pre_post.dtype, run.outs.data(), outs, run.ins.data(),
                      step.operands, step.length / run.plan->element);
         return;
     } catch (const std::bad_alloc &) {
