@@ -3,6 +3,7 @@
 // the same on all ranks, also if that goes wrong.
 #include "doctest.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -22,6 +23,7 @@
 #include "support/processes.hpp"
 #include "support/shared_counter.hpp"
 #include "support/text.hpp"
+#include "support/threads.hpp"
 #include "support/world.hpp"
 
 using nlohmann::json;
@@ -251,6 +253,17 @@ TEST_CASE("the first call has number 0") {
     });
 }
 
+// Ranks that have found one another have the thread that answers for them, and measure next.
+static void wait_until_joined(const std::vector<pid_t> &processes) {
+    for (const pid_t process : processes)
+        for (int tries = 0; tries < 12'000; ++tries) {
+            const std::vector<std::string> threads = test::threads(std::to_string(process));
+            if (std::ranges::find(threads, "stretto-member") != threads.end())
+                break;
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+}
+
 // Messages that take so long that all are still measuring by then.
 TEST_CASE("a rank that is killed while the network is measured is an error on all others") {
     const Hosts hosts;
@@ -273,7 +286,7 @@ TEST_CASE("a rank that is killed while the network is measured is an error on al
                 return right ? kTold : 8;
             },
             [&](const std::vector<pid_t> &processes) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(700));
+                wait_until_joined(processes);
                 kill(processes[static_cast<std::size_t>(victim)], SIGKILL);
             });
         for (int rank = 0; rank < kRanks; ++rank)
