@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <unistd.h>
 #include <utility>
 
 #include "base/settings_table.hpp"
@@ -101,6 +103,24 @@ SettingState or_default(const SettingState &state) {
     return fallback;
 }
 
+// Why there can be no segments of this shape; "" if there can.
+std::string misfit(const ReadSettings &read) {
+    const auto refused = [&](Setting setting, const std::string &takes) {
+        return std::string(info(setting).variable) + " is '" +
+               read.states[static_cast<std::size_t>(setting)].value + "'; it takes " + takes;
+    };
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t least = std::max<std::size_t>(page, info(Setting::ring_bytes).least);
+    const Config::Shape &shape = read.config.shape;
+    if (shape.ring_bytes != 0 &&
+        (!std::has_single_bit(shape.ring_bytes) || shape.ring_bytes < least))
+        return refused(Setting::ring_bytes, "a power of two of at least " + std::to_string(least));
+    if (shape.heap_bytes % page != 0 || shape.heap_bytes == 0)
+        return refused(Setting::heap_bytes,
+                       "a multiple of the page size, " + std::to_string(page) + " bytes");
+    return "";
+}
+
 } // namespace
 
 ReadSettings read_settings(const Environment &environment) {
@@ -110,6 +130,8 @@ ReadSettings read_settings(const Environment &environment) {
     for (const SettingState &each : read.states)
         if (read.config.error.empty())
             read.config.error = each.error;
+    if (read.config.error.empty())
+        read.config.error = misfit(read);
     return read;
 }
 

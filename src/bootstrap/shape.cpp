@@ -2,9 +2,7 @@
 #include "bootstrap/shape.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 
-#include "base/settings.hpp"
 #include "select/select.hpp"
 #include "tuning/network.hpp"
 
@@ -23,15 +21,6 @@ transport::SegmentShape shape_for(const Config &config, int ranks, unsigned core
         shape.ring_bytes = select::ring_bytes(ranks);
     if (origin != nullptr)
         shape.ring_bytes = std::min(shape.ring_bytes, origin->ring_bytes);
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t least = std::max<std::size_t>(page, info(Setting::ring_bytes).least);
-    if ((shape.ring_bytes & (shape.ring_bytes - 1)) != 0 || shape.ring_bytes < least)
-        throw Error(Status::argument, "STRETTO_RING_BYTES is " + std::to_string(shape.ring_bytes) +
-                                          "; it takes a power of two of at least " +
-                                          std::to_string(least));
-    if (shape.heap_bytes % page != 0 || shape.heap_bytes == 0)
-        throw Error(Status::argument,
-                    "STRETTO_HEAP_BYTES takes a multiple of the page size " + std::to_string(page));
     return shape;
 }
 

@@ -48,7 +48,7 @@ const Variables kAll{{"STRETTO_TIMEOUT", "1s"},       {"STRETTO_STALL_WARNING", 
                      {"STRETTO_INIT_TIMEOUT", "3"},   {"STRETTO_PEER_TIMEOUT", "4ms"},
                      {"STRETTO_HEARTBEAT", "5ms"},    {"STRETTO_ALGORITHM", "ring"},
                      {"STRETTO_REPRODUCIBLE", "run"}, {"STRETTO_SPIN", "0"},
-                     {"STRETTO_RING_BYTES", "9K"},    {"STRETTO_SLICE_BYTES", "10"},
+                     {"STRETTO_RING_BYTES", "16K"},   {"STRETTO_SLICE_BYTES", "10"},
                      {"STRETTO_PLAN_BYTES", "11"},    {"STRETTO_HEAP_BYTES", "12K"},
                      {"STRETTO_ISA", "baseline"},     {"STRETTO_REP_MOVSB", "no"},
                      {"STRETTO_WARN", "0"},           {"STRETTO_AUTOTUNE", "off"},
@@ -81,7 +81,7 @@ TEST_CASE("an empty environment gives the defaults of the table") {
 
 TEST_CASE("each setting has its field") {
     CHECK(in_words(of(kAll)) ==
-          "1000000000, 2, 3000000000, 4000000, 5000000, ring, run, 0, 9216, 10, 11, 12288, "
+          "1000000000, 2, 3000000000, 4000000, 5000000, ring, run, 0, 16384, 10, 11, 12288, "
           "baseline, 0, 0, 0, 0, 1, /trace, 20480, /report, node7:1, eth, a,b, 25-26, tcp, 7, "
           "reno, 29000, assumed, ");
     for (const SettingInfo &each : settings()) {
@@ -106,6 +106,16 @@ TEST_CASE("a value that cannot be read is an error, and its field has the defaul
     CHECK(config.network.delay_ns == 1'000'000); // others are read as ever
     // Also of a setting that is no field.
     CHECK(of({{"STRETTO_MPI_WARMUP", "never"}}).error.find("STRETTO_MPI_WARMUP is 'never'") == 0);
+}
+
+TEST_CASE("sizes that segments cannot have are an error") {
+    CHECK(of({{"STRETTO_RING_BYTES", "24K"}})
+              .error.find("STRETTO_RING_BYTES is '24K'; it takes a power of two of at least ") ==
+          0);
+    CHECK(of({{"STRETTO_HEAP_BYTES", "5000"}})
+              .error.find("STRETTO_HEAP_BYTES is '5000'; it takes a multiple of the page size") ==
+          0);
+    CHECK(of({{"STRETTO_RING_BYTES", "64K"}, {"STRETTO_HEAP_BYTES", "1M"}}).error == "");
 }
 
 TEST_CASE("what is read once is what `stretto info` shows") {
