@@ -29,7 +29,7 @@ c_files := $(shell find src include mpi python tests bench examples lab -type f 
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
 .PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-compilers test-aarch64 \
-	build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
+	test-glibc build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
 demo: install
@@ -139,6 +139,25 @@ test-aarch64: $(TOOLS)
 	$(call build,aarch64,--toolchain cmake/toolchains/aarch64-linux-gnu.cmake)
 	@cat build/aarch64/not_emulated.txt
 	$(call ctest,aarch64,-j $(JOBS) --timeout 7200)
+
+# Zig's compilers know the interfaces of other versions of glibc; they are installed from PyPI into
+# .venv.
+ZIG := .venv/zig.stamp
+$(ZIG): $(TOOLS)
+	@$(BIN)/python tools/requirements.py portable > .venv/requirements-portable.txt
+	@echo "installing Zig into .venv"
+	@$(BIN)/python -m pip install --quiet -r .venv/requirements-portable.txt
+	@touch $@
+zig = build/zig/$(1)
+with_zig = -DCMAKE_C_COMPILER=$(abspath $(zig))/cc -DCMAKE_CXX_COMPILER=$(abspath $(zig))/c++
+
+# The library and the preload where glibc is 2.28, as for wheels of manylinux_2_28: nothing newer is
+# declared or linked.
+test-glibc: $(ZIG)
+	@tools/need.sh $@ readelf=binutils
+	@tools/zig_compilers.sh $(BIN)/python gnu.2.28 $(call zig,glibc)
+	$(call build,glibc,$(call with_zig,glibc) -DSTRETTO_KERNELS=baseline,stretto stretto_mpi)
+	$(BIN)/python tools/check_symbols.py build/glibc/src/api/libstretto.so build/glibc/mpi/libstretto_mpi.so
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(TOOLS)

@@ -3,6 +3,7 @@
 # Compiles the library, the preload, the Python module and some tests, warnings being errors, with each
 # compiler from GCC 12 and Clang 15 on that is installed, and runs the tests of the kernels and of the
 # plans of different ranks, which must fit together in whatever order a compiler evaluates arguments.
+# Prints version and seconds of each.
 # Arguments: cmake, ninja, python, jobs, and where to build.  COMPILERS names others to try.
 set -u
 cmake=$1 ninja=$2 python=$3 jobs=$4 builds=$5
@@ -16,8 +17,9 @@ for cxx in ${COMPILERS:-$known}; do
         skipped="$skipped $cxx"
         continue
     fi
-    build=$builds/$cxx
-    echo "$cxx: compiling in $build"
+    build=$builds/$(basename "$cxx")
+    echo "$cxx ($("$cxx" -dumpfullversion 2> /dev/null || "$cxx" -dumpversion)): compiling in $build"
+    began=$(date +%s)
     if "$cmake" -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
         -DSTRETTO_WERROR=ON -DSTRETTO_TESTS=ON -DSTRETTO_PYTHON=ON \
         -DPython_EXECUTABLE="$python" --log-level=WARNING > /dev/null &&
@@ -28,6 +30,7 @@ for cxx in ${COMPILERS:-$known}; do
     else
         failed="$failed $cxx"
     fi
+    echo "$cxx: $(($(date +%s) - began)) s"
 done
 echo "compiled without warnings:${passed:- none}"
 echo "not installed, skipped:${skipped:- none}"
@@ -36,6 +39,7 @@ if [ -n "$failed" ]; then
     exit 1
 fi
 if [ -z "$passed" ]; then
-    echo "no compiler to check was found; install one of: $known" >&2
+    echo "no compiler to check was found; install one of Debian's packages:" ${COMPILERS:-$known} |
+        sed 's/clang++/clang/g' >&2
     exit 1
 fi
