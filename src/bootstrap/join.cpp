@@ -2,6 +2,7 @@
 #include "bootstrap/join.hpp"
 
 #include <array>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <unistd.h>
@@ -145,6 +146,22 @@ transport::SegmentShape shape_of(const Segment &segment) {
     return shape;
 }
 
+// Other ranks may have joined already, and will see that this one closes its connections: their
+// agents hear why before that, or they would take it for dead.
+void tell_agents(const Config &config, const Identity &me, Joined &joined, Mesh &mesh,
+                 const Error &failure) noexcept {
+    try {
+        if (joined.reach.watch == nullptr && !mesh.control.empty())
+            joined.reach.watch =
+                std::make_shared<FailureDetector>(config, me.rank, std::move(mesh.control));
+        if (joined.reach.watch != nullptr)
+            joined.reach.watch->fail(joined.reach.epoch, failure);
+    } catch (const std::exception &) { // no memory for an agent: they find this rank gone
+    }
+    joined.registration.reset();
+    joined.reach.watch.reset();
+}
+
 Joined join_hosts(const Config &config, const Identity &me) {
     const Error exhausted = engine::no_memory(transport::RankNames().of(me.rank));
     Patience patience(nullptr, config.waits.init_timeout_ns);
@@ -153,9 +170,10 @@ Joined join_hosts(const Config &config, const Identity &me) {
     Segment &segment = *hosts.local().segment;
     Joined joined{hosts.local().segment, nullptr};
     joined.deadline = patience.deadline();
+    Mesh mesh;
     try {
         segment.hold_life(me.rank);
-        Mesh mesh = hosts.connect();
+        mesh = hosts.connect();
         if (hosts.reach().acceptor != nullptr)
             joined.linked_peers = remote_carrier(config, segment, me.rank, *mesh.data);
         joined.reach = hosts.reach();
@@ -170,9 +188,10 @@ Joined join_hosts(const Config &config, const Identity &me) {
         watch(joined, me.rank, RegisteredCommunicator::Kind::job);
         return joined;
     } catch (...) {
+        const Error failure = engine::post_exception(segment, me.rank, exhausted);
+        tell_agents(config, me, joined, mesh, failure);
         joined.linked_peers.reset();
         segment.leave(me.rank);
-        const Error failure = engine::post_exception(segment, me.rank, exhausted);
         hosts.failed(failure);
         throw failure;
     }

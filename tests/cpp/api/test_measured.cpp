@@ -246,7 +246,8 @@ TEST_CASE("a profile that cannot be read is an error on every rank") {
     test::on_threads(3, [&](int rank) {
         stretto_comm comm = nullptr;
         CHECK(stretto_init_explicit(rank, 3, job.c_str(), &comm) == STRETTO_ERR_ARGUMENT);
-        CHECK(contains(stretto_last_error(), "/nowhere/profile.json"));
+        CHECK_MESSAGE(contains(stretto_last_error(), "/nowhere/profile.json"), "rank ", rank, ": ",
+                      std::string(stretto_last_error()));
         if (comm != nullptr)
             stretto_finalize(&comm);
     });
