@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -139,19 +140,27 @@ def test_jobs_do_not_mix_over_the_network():
         mine.wait()
 
 
-def socket_of(process: subprocess.Popen[str], known: set[str]) -> str:
-    """The abstract name that the ranks of this user have bound since then."""
+def socket_of(process: subprocess.Popen[str]) -> str:
+    """The abstract name that this rank has bound; other jobs of this user may run as well."""
     end = time.monotonic() + TIMEOUT
     while time.monotonic() < end and process.poll() is None:
-        if found := sockets() - known:
+        if found := sockets(process.pid):
             return found.pop()
         time.sleep(0.01)
     raise AssertionError(process.communicate()[0])
 
 
-def sockets() -> set[str]:
-    lines = Path("/proc/net/unix").read_text().splitlines()
-    return {line.split()[-1] for line in lines if f" @stretto-{os.geteuid()}-" in line}
+def sockets(process: int) -> set[str]:
+    held = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            held.add(os.readlink(descriptor))
+    lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    return {
+        line[-1]
+        for line in lines
+        if line[-1].startswith(f"@stretto-{os.geteuid()}-") and f"socket:[{line[6]}]" in held
+    }
 
 
 SQUATTER = """
@@ -172,9 +181,8 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
 def test_another_user_who_listens_where_the_ranks_meet_is_told_nothing(where, rank):
     job = {"STRETTO_JOB": f"squatted-{os.getpid()}", "STRETTO_SIZE": "2", **where}
     command = [sys.executable, "-c", "import stretto; stretto.init()"]
-    known = sockets()
     first = start(command, STRETTO_RANK=str(rank if where else 0), **job)
-    name = socket_of(first, known)
+    name = socket_of(first)
     first.kill()
     first.wait()
     squatter = subprocess.Popen(
