@@ -8,10 +8,14 @@ namespace stretto::arrival {
 
 using calls::Chosen, calls::Request;
 
+const Chosen &ArrivalCalls::first_choice(const Request &request, ArrivalState &state) const {
+    if (!state.first_choice)
+        state.first_choice = parts_.calls.selection.choice_for(request);
+    return *state.first_choice;
+}
+
 Chosen ArrivalCalls::synchronous(const Request &request, ArrivalState &state) const {
-    if (!state.synchronous)
-        state.synchronous = parts_.calls.selection.choice_for(request);
-    Chosen chosen = *state.synchronous;
+    Chosen chosen = first_choice(request, state);
     parts_.trials.resume(request, chosen);
     return chosen;
 }

@@ -59,7 +59,9 @@ public:
 protected:
     explicit ArrivalCalls(const ArrivalParts &parts) : parts_(parts) {}
 
-    // The choice if all ranks come together.
+    // The library's choice for ranks that arrive together, or the one that the caller forces.
+    const calls::Chosen &first_choice(const calls::Request &request, ArrivalState &state) const;
+    // The same, or what a trial of such calls has found since.
     calls::Chosen synchronous(const calls::Request &request, ArrivalState &state) const;
     // The choice for the times at which ranks come as a rule.
     calls::Chosen steady(const calls::Request &request, ArrivalState &state) const;

@@ -30,9 +30,9 @@ struct ArrivalState {
     std::int64_t took = kUnknown, edges = 0;
     std::shared_ptr<CostFeedback> feedback; // of the coordinator's rank
 
-    // The choice if all ranks come together, once it was needed; and what is selected for the times
+    // The choice if all ranks come together, before any trial; and what is selected for the times
     // at which they come as a rule, from which call on (the number of the call before).
-    std::optional<calls::Chosen> synchronous;
+    std::optional<calls::Chosen> first_choice;
     Late selected;
     std::uint64_t selected_since = 0;
     // What the coordinator's agent decides just now, by its key, and for what: it is selected after

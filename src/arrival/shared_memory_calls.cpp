@@ -39,7 +39,7 @@ void SharedMemoryCalls::resume(const Request &request, ArrivalState &state, Chos
 
 ArrivalCalls::Then SharedMemoryCalls::before(calls::HookedCall &call, ArrivalState &state) {
     plan_bytes_ = parts_.calls.plans.bytes();
-    const bool forced = synchronous(call.request, state).forced;
+    const bool forced = first_choice(call.request, state).forced;
     const bool waits = forced || state.late_rank_choice.waits();
     detector_.come(now_ns());
     const int latecomer = waits ? detector_.latecomer(state.late_rank_choice.grace(),
