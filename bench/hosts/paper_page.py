@@ -86,12 +86,12 @@ def markdown(found: list[dict]) -> str:
     return "\n".join(text)
 
 
-def put(page: str, text: str, mark: str = BEGIN) -> str:
-    """The page with the text between this mark and the end."""
+def put(page: str, text: str, mark: str = BEGIN, closing: str = END) -> str:
+    """The page with the text between these marks."""
     before, begin, rest = page.partition(mark)
-    _, end, after = rest.partition(END)
+    _, end, after = rest.partition(closing)
     if not begin or not end:
-        raise ValueError(f"the page has no {mark} with {END} after it")
+        raise ValueError(f"the page has no {mark} with {closing} after it")
     return f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}"
 
 

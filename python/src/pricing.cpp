@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a schedule costs over a network, and the equations of Kolmakov & Zhang.
+// What a schedule costs over a network, the equations of Kolmakov & Zhang, and SALaR's model.
 #include <limits>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
@@ -9,6 +9,7 @@
 #include "bindings.hpp"
 #include "cost/price.hpp"
 #include "equations.hpp"
+#include "salar.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -64,6 +65,35 @@ nb::dict kolmakov_zhang_counts(int ranks, int removed) {
     return result;
 }
 
+namespace salar = equations::salar;
+
+nb::dict salar_times(int nodes, int ranks_per_node, double bytes, int network_chunks, int chunks,
+                     double gap, double gap_inside, double compute, double per_iteration) {
+    const salar::Costs costs{gap, gap_inside, compute, per_iteration};
+    const salar::Job job{nodes, ranks_per_node, bytes, network_chunks, chunks};
+    nb::dict result;
+    result["inter"] = salar::inter(costs, job);
+    result["intra"] = salar::intra(costs, job);
+    result["distribution"] = salar::distribution(costs, job);
+    result["total"] = salar::total(costs, job);
+    result["simplified"] = salar::simplified(costs, bytes);
+    result["filling"] = salar::filling(costs, job);
+    result["pipelined"] = salar::pipelined(costs, job);
+    result["network_bound"] = salar::bandwidth_bound(nodes, gap, bytes);
+    result["node_bound"] = salar::bandwidth_bound(ranks_per_node, gap_inside, bytes);
+    return result;
+}
+
+nb::dict salar_chunks(int nodes, int ranks_per_node, double bytes, int network_chunks, int most,
+                      double gap, double gap_inside, double compute, double per_iteration) {
+    const salar::Costs costs{gap, gap_inside, compute, per_iteration};
+    const salar::Job job{nodes, ranks_per_node, bytes, network_chunks};
+    nb::dict result;
+    result["best"] = salar::best_chunks(costs, job, most);
+    result["free"] = salar::free_chunks(costs, job, most);
+    return result;
+}
+
 } // namespace
 
 void bind_pricing(nb::module_ &module) {
@@ -72,6 +102,15 @@ void bind_pricing(nb::module_ &module) {
     module.def("kolmakov_zhang", &kolmakov_zhang, "ranks"_a, "bytes"_a, "alpha"_a, "beta"_a,
                "gamma"_a);
     module.def("kolmakov_zhang_counts", &kolmakov_zhang_counts, "ranks"_a, "removed"_a);
+    const salar::Costs costs;
+    module.def("salar", &salar_times, "nodes"_a, "ranks_per_node"_a, "bytes"_a,
+               "network_chunks"_a = 1, "chunks"_a = 1, "gap"_a = costs.gap,
+               "gap_inside"_a = costs.gap_inside, "compute"_a = costs.compute,
+               "per_iteration"_a = costs.per_iteration);
+    module.def("salar_chunks", &salar_chunks, "nodes"_a, "ranks_per_node"_a, "bytes"_a,
+               "network_chunks"_a = 1, "most"_a = 65536, "gap"_a = costs.gap,
+               "gap_inside"_a = costs.gap_inside, "compute"_a = costs.compute,
+               "per_iteration"_a = costs.per_iteration);
 }
 
 } // namespace stretto::python

@@ -259,6 +259,42 @@ def kolmakov_zhang_counts(ranks: int, removed: int) -> dict[str, int]:
     (`results`), if `removed` steps of that are left out.
     """
 
+def salar(
+    nodes: int,
+    ranks_per_node: int,
+    bytes: float,
+    network_chunks: int = 1,
+    chunks: int = 1,
+    gap: float = 8.41e-11,
+    gap_inside: float = 3.077e-10,
+    compute: float = 1.835e-10,
+    per_iteration: float = 0.0,
+) -> dict[str, float]:
+    """The model of SALaR (Bayatpour et al. 2018) for one vector, in seconds (python/src/salar.hpp).
+
+    `total` is the printed formula: the larger of `inter` and `intra`, and `distribution`;
+    `simplified` is its simplified form.  `filling` is what the formula leaves out, `pipelined` the
+    sum of both.  `network_bound` and `node_bound`: no allreduce moves its bytes faster.
+    network_chunks, chunks: K, I.  gap, gap_inside, compute: G, G', C in seconds per byte;
+    per_iteration: C' in seconds.  Raises ArgumentError for numbers that make no sense.
+    """
+
+def salar_chunks(
+    nodes: int,
+    ranks_per_node: int,
+    bytes: float,
+    network_chunks: int = 1,
+    most: int = 65536,
+    gap: float = 8.41e-11,
+    gap_inside: float = 3.077e-10,
+    compute: float = 1.835e-10,
+    per_iteration: float = 0.0,
+) -> dict[str, int]:
+    """Numbers of chunks I, from 1 to `most`.
+
+    `best`: by `pipelined`.  `free`: the largest for which the printed formula is as small as for 1.
+    """
+
 def explain(
     collective: str,
     ranks: int,

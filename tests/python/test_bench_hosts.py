@@ -15,6 +15,7 @@ import gains  # noqa: E402
 import jobs  # noqa: E402
 import neighbours  # noqa: E402
 import paper_page  # noqa: E402
+import salar_model  # noqa: E402
 
 RATES = {str(hosts): [1e9, 1e9] for hosts in (2, 3, 4, 5, 8)}
 
@@ -135,6 +136,34 @@ def test_lines_of_figures():
     assert figures.series(results, "bruck") == []
     assert figures.best_series(results) == [(428, 2.0)]
     assert figures.version_series(results) == {0: [(428, 4.0)], 1: [(428, 2.0)]}
+
+
+# ---- SALaR's model
+
+
+def test_the_validation_figure_of_salar():
+    model = salar_model.Model()
+    row, more = salar_model.rows(model, [1 << 20, 64 << 20])
+    assert salar_model.cells(row) == [
+        "1 MiB", "0.2806", "0.5341", "0.3226", "0.8568", "0.8377", "0.978", "1.137",
+    ]  # fmt: skip
+    assert salar_model.cells(more)[:5] == ["64 MiB", "17.96", "34.18", "20.65", "54.83"]
+    assert [line.count("|") for line in salar_model.table([row])] == [9, 9, 9]
+    # The cost of an iteration by which chunks of 8 MiB are best, whatever the vector.
+    fitted = model.fitted()
+    assert fitted == pytest.approx(2028.3, rel=1e-4)
+    for size in (64 << 20, 1 << 30):
+        assert model.best_chunk(size, fitted) == pytest.approx(8 << 20, rel=0.15)
+    assert salar_model.Model(gap=1.0).fitted() == 0
+    assert salar_model.chunk_sizes(1 << 20) == [256 << 10, 512 << 10, 1 << 20]
+
+
+def test_the_page_has_the_table_of_the_model():
+    page = salar_model.PAGE.read_text()
+    found = salar_model.rows(salar_model.Model(), salar_model.parse_sizes("1M:256M"))
+    text = "\n".join([f"{salar_model.headline(salar_model.Model())}; times in ms.", "",
+                      *salar_model.table(found)])  # fmt: skip
+    assert paper_page.put(page, text, salar_model.BEGIN, salar_model.END) == page
 
 
 # ---- numbers of hosts between powers of two

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prices of schedules over a network, and the equations of Kolmakov and Zhang."""
+"""Prices of schedules over a network, the equations of Kolmakov and Zhang, and SALaR's model."""
 
 from __future__ import annotations
 
@@ -36,6 +36,28 @@ def test_counts_of_removed_steps():
         "reduced": 210,
         "results": 8,
     }
+
+
+def test_the_model_of_salar():
+    found = _core.salar(8, 28, 1 << 20)  # the costs of the paper's validation figure
+    assert found["inter"] == pytest.approx(280.599e-6, rel=1e-5)
+    assert found["intra"] == pytest.approx(534.137e-6, rel=1e-5)
+    assert found["distribution"] == pytest.approx(322.647e-6, rel=1e-5)
+    assert found["total"] == pytest.approx(found["intra"] + found["distribution"])
+    assert found["simplified"] == pytest.approx(837.707e-6, rel=1e-5)
+    assert found["pipelined"] == found["total"] + found["filling"]
+    assert found["network_bound"] == pytest.approx(2 * 7 / 8 * 8.41e-11 * (1 << 20))
+    assert found["node_bound"] == pytest.approx(2 * 27 / 28 * 3.077e-10 * (1 << 20))
+    # Each parameter has its place: n = 4, p = 2, l = 16, K = 2, I = 4, G = 2, G' = 8, C = 1,
+    # C' = 0.5.
+    found = _core.salar(4, 2, 16, 2, 4, 2, 8, 1, 0.5)
+    assert (found["inter"], found["intra"], found["distribution"]) == (44, 288, 128)
+    assert (found["total"], found["filling"]) == (416, 11)
+    # b = 18, a = 2.625: I = (b - a) l / C' = 492, above the square root of b l / C'.
+    assert _core.salar_chunks(4, 2, 1600, 2, 10**6, 2, 8, 1, 50) == {"best": 492, "free": 492}
+    assert _core.salar_chunks(4, 2, 1600, 2, 77, 2, 8, 1, 50) == {"best": 77, "free": 77}
+    with pytest.raises(ArgumentError, match="2 nodes or more"):
+        _core.salar(1, 28, 100)
 
 
 def test_refused():
