@@ -51,6 +51,13 @@ nanobind::object time_skewed(const Communicator &comm, const char *collective,
                              const char *algorithm, const std::vector<double> &delays,
                              bool common_clock, double compute, double told);
 
+// pairs.cpp: windows of messages from one rank to another, all sent at once; after each, the
+// receiver sends a byte back.  Returns the seconds from the end of a barrier to this rank's last
+// message. Each of `windows` windows of `window` messages of `bytes` bytes has its own part of
+// `array`.  A peer of -1: this rank has no part in it beyond the barrier.  Collective.
+double stream(const Communicator &self, nanobind::handle array, int peer, bool sends,
+              std::size_t bytes, std::size_t window, std::size_t windows);
+
 // stall.cpp: stretto_set_stall_callback; function(text, collective, call, rank, ranks, all_came,
 // lowest, waited_seconds, longest_seconds), or None.  What it raises goes to sys.unraisablehook.
 void set_stall_callback(const Communicator &self, nanobind::object function, double factor,

@@ -6,10 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "cost/concurrency.hpp"
 #include "cost/price.hpp"
 #include "select/measured.hpp"
 
 namespace stretto::select {
+
+// What pairs of ranks move at the same time: pairs on one host, and of two hosts.
+struct Concurrency {
+    cost::Concurrency inside, between;
+    bool measured() const { return inside.measured() || between.measured(); }
+    bool operator==(const Concurrency &) const = default;
+};
 
 struct Profile {
     // Between two ranks of one host, and of two.
@@ -21,7 +29,8 @@ struct Profile {
     std::string how_inside = "assumed", how_between = "assumed"; // each of the two
     std::string host, date;      // of rank 0 when it was measured; "": it was not
     std::vector<Measured> calls; // what they took, which corrects prices (correction.hpp)
-    bool of_links = true;        // false: it is about calls alone, and the links are assumed
+    Concurrency concurrency;     // as `stretto bench pairs` measured it; no price goes by it
+    bool of_links = true;        // false: it says nothing of links, which are assumed
 
     // If not, the table of rules.hpp counts more than prices.
     bool measured() const { return of_links && !date.empty(); }
@@ -39,5 +48,7 @@ inline constexpr Bounds kBytes{1e-13, 1e-3};                 // 10 TB/s to 1 KB/
 inline constexpr Bounds kReductions{1e-13, 1e-3};
 inline constexpr Bounds kCalls{1e-9, 1e4}; // seconds
 inline constexpr Bounds kSkews{0, 1e3};
+inline constexpr Bounds kThroughputs{1e-3, 1e14}; // bytes per second
+inline constexpr Bounds kRelatives{1e-4, 1e6};
 
 } // namespace stretto::select

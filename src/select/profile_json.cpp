@@ -8,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "schedule/json_value.hpp"
+#include "select/concurrency_json.hpp"
 #include "select/measured_json.hpp"
 
 namespace stretto::select {
@@ -18,7 +19,9 @@ using Json = nlohmann::ordered_json; // keys in the order of the page
 
 constexpr std::size_t kMostBytes = 4u << 20; // of a file; one without calls has some hundred
 constexpr std::size_t kMostTextBytes = 400;  // bytes of a text in it
-constexpr std::int32_t kFormatVersion = 1, kMostFormatVersion = 1'000'000;
+// What this version reads.  It writes the first one that has all keys: older versions read that.
+constexpr std::int32_t kFormatVersion = 2, kMostFormatVersion = 1'000'000;
+constexpr std::int32_t kFirstFormatVersion = 1; // without "concurrency"
 
 Json written(const cost::Link &link, const std::string &how) {
     return {{"latency", link.latency},
@@ -28,14 +31,6 @@ Json written(const cost::Link &link, const std::string &how) {
             {"how", how}};
 }
 
-std::string words(const schedule::Value &value) {
-    std::string text = value.string();
-    if (text.size() > kMostTextBytes)
-        value.fail("a text of " + std::to_string(text.size()) + " bytes; at most " +
-                   std::to_string(kMostTextBytes) + " are allowed");
-    return text;
-}
-
 void read(const schedule::Value &value, cost::Link &link, std::string &how) {
     value.object({"latency", "overhead", "byte", "reduce"}, {"how"});
     const auto number = [&](const char *key, const Bounds &bounds) {
@@ -43,7 +38,7 @@ void read(const schedule::Value &value, cost::Link &link, std::string &how) {
     };
     link = {number("latency", kLatencies), number("overhead", kOverheads), number("byte", kBytes),
             number("reduce", kReductions)};
-    how = value.has("how") ? words(value["how"]) : "";
+    how = value.has("how") ? profile_text(value["how"]) : "";
 }
 
 std::string text_of(const std::string &path) {
@@ -67,11 +62,24 @@ std::string text_of(const std::string &path) {
     return text;
 }
 
+// Puts more keys at the end of a document.
+void append(std::string &text, const char *key, const std::string &value) {
+    text.replace(text.size() - 2, 2, ",\n  \"" + std::string(key) + "\": " + value + "\n}");
+}
+
 } // namespace
+
+std::string profile_text(const schedule::Value &value) {
+    std::string text = value.string();
+    if (text.size() > kMostTextBytes)
+        value.fail("a text of " + std::to_string(text.size()) + " bytes; at most " +
+                   std::to_string(kMostTextBytes) + " are allowed");
+    return text;
+}
 
 std::string to_json(const Profile &profile, std::string_view version) {
     Json json = {{"stretto", version},
-                 {"format", kFormatVersion},
+                 {"format", profile.concurrency.measured() ? kFormatVersion : kFirstFormatVersion},
                  {"host", profile.host},
                  {"date", profile.date}};
     if (profile.of_links) {
@@ -81,8 +89,10 @@ std::string to_json(const Profile &profile, std::string_view version) {
     }
     // The name of a host may be anything.
     std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+    if (profile.concurrency.measured())
+        append(text, "concurrency", concurrency_to_json(profile.concurrency));
     if (!profile.calls.empty() || !profile.of_links)
-        text.replace(text.size() - 2, 2, ",\n  \"calls\": " + calls_to_json(profile.calls) + "\n}");
+        append(text, "calls", calls_to_json(profile.calls));
     return text + "\n";
 }
 
@@ -91,19 +101,20 @@ Profile profile_from_json(std::string_view text) {
     const schedule::Value root = document.root();
     std::string writer; // for people
     if (root.has("stretto"))
-        writer = " (written by version " + words(root["stretto"]) + ")";
+        writer = " (written by version " + profile_text(root["stretto"]) + ")";
     // Before keys that only a later format has.
     if (root.has("format") && root["format"].integer(1, kMostFormatVersion) > kFormatVersion)
         root["format"].fail("a later one than " + std::to_string(kFormatVersion) +
                             ", which this version of the library reads" + writer);
     Profile profile;
-    profile.of_links = root.has("links") || !root.has("calls");
+    profile.of_links = root.has("links") || !(root.has("calls") || root.has("concurrency"));
     if (profile.of_links)
-        root.object({"links"}, {"stretto", "format", "host", "date", "common", "calls"});
+        root.object({"links"},
+                    {"stretto", "format", "host", "date", "common", "concurrency", "calls"});
     else
-        root.object({"calls"}, {"stretto", "format", "host", "date"});
-    profile.host = root.has("host") ? words(root["host"]) : "";
-    profile.date = root.has("date") ? words(root["date"]) : "";
+        root.object({}, {"stretto", "format", "host", "date", "concurrency", "calls"});
+    profile.host = root.has("host") ? profile_text(root["host"]) : "";
+    profile.date = root.has("date") ? profile_text(root["date"]) : "";
     if (root.has("common"))
         profile.common = root["common"].number(kOverheads.least, kOverheads.most);
     if (profile.of_links) {
@@ -112,6 +123,8 @@ Profile profile_from_json(std::string_view text) {
         read(links["inside"], profile.inside, profile.how_inside);
         read(links["between"], profile.between, profile.how_between);
     }
+    if (root.has("concurrency"))
+        profile.concurrency = concurrency_from_json(root["concurrency"]);
     if (root.has("calls"))
         profile.calls = calls_from_json(root["calls"]);
     profile.source.clear();

@@ -4,13 +4,15 @@
 //
 //   {
 //     "stretto": "0.2.0",                  the version that wrote it
-//     "format": 1,                         of this document; 1 if it does not say
+//     "format": 1,                         of this document; 1 if it does not say; 2 has
+//                                          "concurrency"
 //     "host": "node1",                     rank 0's; "" if it was assumed
 //     "date": "2026-03-01 12:00:00 UTC",
 //     "links": {
 //       "inside":  {"latency": 4e-7, "overhead": 3e-7, "byte": 1e-10, "reduce": 9e-11, "how":
 //       "..."}, "between": {...}
-//     },                                   not in one that is about calls alone
+//     },                                   not in one that says nothing of links
+//     "concurrency": {...},                what pairs of ranks move (concurrency_json.hpp)
 //     "calls": [...]                       what they took, if any were measured (measured_json.hpp)
 //   }
 //
@@ -24,9 +26,16 @@
 
 #include "select/profile.hpp"
 
+namespace stretto::schedule {
+class Value;
+}
+
 namespace stretto::select {
 
 std::string to_json(const Profile &profile, std::string_view version);
+
+// A text for people in a profile; throws Error(argument) if it is too long for one.
+std::string profile_text(const schedule::Value &value);
 
 // All but `source`.  Throws Error(argument) with the place and what would do there.
 Profile profile_from_json(std::string_view text);

@@ -44,6 +44,7 @@ select::Profile profile_of_job(const Config::Tuning &config, const transport::Se
     if (!profile.calls.empty())
         found.source += "; calls: " + profile.source;
     found.calls = std::move(profile.calls);
+    found.concurrency = std::move(profile.concurrency);
     return found;
 }
 

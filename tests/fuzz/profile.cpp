@@ -24,6 +24,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         for (const select::Timing &timing : each.times)
             must(select::kCalls.hold(timing.seconds) && select::kSkews.hold(timing.skew),
                  "times are plausible");
+    for (const cost::Concurrency &each : {profile.concurrency.inside, profile.concurrency.between})
+        for (const cost::Concurrency::Row &row : each.rows) {
+            must(row.relative.size() == each.pairs.size() && row.relative[0] == 1,
+                 "a number for each number of pairs");
+            for (const int pairs : each.pairs)
+                must(cost::relative_throughput(each, pairs, row.bytes) > 0 &&
+                         cost::throughput(each, pairs, row.bytes) > 0,
+                     "pairs move something");
+        }
     must(select::profile_from_json(select::to_json(profile, "")) == profile,
          "what is written is read as the same");
     return 0;

@@ -17,6 +17,7 @@ from stretto.cli.info import info
 from stretto.cli.limits import keep_to_memory
 from stretto.cli.listing import list_command
 from stretto.cli.mpi import mpi
+from stretto.cli.pairs import pairs
 from stretto.cli.report import report
 from stretto.cli.run import run
 from stretto.cli.secret import secret
@@ -58,6 +59,7 @@ for command in (
 ):  # fmt: skip
     cli.add_command(command)
 bench.add_command(arrival)
+bench.add_command(pairs)
 
 
 def main() -> None:

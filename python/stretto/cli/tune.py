@@ -152,8 +152,9 @@ def tune_ranks(
             click.echo(f"{left_out} of {len(cases)} sizes were left out, as the time was over")
 
 
-def existing(output: Path) -> dict[str, Any]:
-    """The profile that is there, and that the file can be written; else a ClickException."""
+def existing(output: Path, option: str = "--output") -> dict[str, Any]:
+    """The profile that is there, and that the file can be written; else a ClickException that says
+    which option names another."""
     try:
         with output.open("a"):
             pass
@@ -161,7 +162,7 @@ def existing(output: Path) -> dict[str, Any]:
         return json.loads(_core.checked_profile(text)) if text else {}
     except (OSError, UnicodeDecodeError, stretto.Error) as error:
         raise click.ClickException(
-            f"{output} cannot be the profile: {error}; name another with --output"
+            f"{output} cannot be the profile: {error}; name another with {option}"
         ) from None
 
 
@@ -170,6 +171,8 @@ def merged(before: dict[str, Any], network: dict[str, Any], rows: list[Row]) -> 
     kinds that were timed."""
     several = any(row.call["hosts"] > 1 for row in rows)
     profile = dict(network if several else before)
+    if "concurrency" in before:  # `stretto bench pairs` measured it
+        profile["concurrency"], profile["format"] = before["concurrency"], before["format"]
     profile["host"] = socket.gethostname()
     profile["date"] = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     timed: dict[str, dict[str, Any]] = {}

@@ -103,8 +103,8 @@ TEST_CASE("what is malformed is refused, and the error says where") {
         const char *from, *to, *place, *what;
     };
     const std::vector<Case> cases{
-        {"\"format\": 1", "\"format\": 2", "format", "a later one than 1"},
-        {"\"format\": 1", "\"format\": 2", "format", "written by version 0.1.0"},
+        {"\"format\": 1", "\"format\": 3", "format", "a later one than 2"},
+        {"\"format\": 1", "\"format\": 3", "format", "written by version 0.1.0"},
         {"\"format\": 1", "\"format\": 0", "format", "expected an integer from 1"},
         {"\"format\": 1", "\"format\": \"x\"", "format", "expected an integer"},
         {"\"allreduce\"", "\"allreduces\"", "calls[0].collective", "no such collective"},
