@@ -49,11 +49,7 @@ void Queue::leave() {
     thread_.join();
 }
 
-void Queue::play(const Call &call, Tally &tally) {
-    if (plain_) {
-        engine_.play(call, tally);
-        return;
-    }
+void Queue::play_in_turn(const Call &call, Tally &tally) {
     if (!thread_.joinable()) {
         engine_.play_traced(call, tally);
         return;

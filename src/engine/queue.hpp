@@ -36,7 +36,14 @@ public:
     // memory.
     void leave();
 
-    void play(const Call &call, Tally &tally);
+    // A blocking call.  If there is neither a progress thread nor a trace, the engine plays it
+    // directly.
+    void play(const Call &call, Tally &tally) {
+        if (plain_) [[likely]]
+            engine_.play(call, tally);
+        else
+            play_in_turn(call, tally);
+    }
 
     // Plays a call and a second one beside it, which all ranks begin after the first; `played` is
     // called when the first is complete.  The caller waits for both, so this needs no thread.
@@ -63,6 +70,7 @@ public:
 private:
     class Driver; // takes the lock from the progress thread
 
+    void play_in_turn(const Call &call, Tally &tally);
     void run_thread();
     ProgressWakeup::Left left() const;
     bool drive();
@@ -78,7 +86,7 @@ private:
     transport::Segment &segment_;
     const int rank_;
     const Error exhausted_;
-    bool plain_; // true if there is neither a thread nor a trace: a blocking call checks only this
+    bool plain_; // there is neither a progress thread nor a trace
     std::thread thread_;
     std::mutex mutex_;
     ProgressWakeup wakeup_;
