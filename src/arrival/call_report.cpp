@@ -41,7 +41,7 @@ private:
     CallLog::Calls &calls_of(const calls::HookedCall &call, CallLog::Calls *&known,
                              std::uint64_t overlaps) const {
         if (known == nullptr)
-            known = &report_.calls_of(call.entry.what | overlaps, call.request.count,
+            known = &report_.calls_of(call.entry.packed | overlaps, call.request.count,
                                       call.entry.plan->vector_bytes);
         return *known;
     }

@@ -75,7 +75,7 @@ calls::HookedCall::Companion StampedCalls::stamps(ArrivalState &state) {
     request.own = true;
     const calls::CallEntry &entry = parts_.calls.cache.entry(request);
     engine::Call call = parts_.calls.cache.call(request, entry, true);
-    call.descriptor.packed = entry.what | calls::kAsRanksArriveFlag;
+    call.descriptor.packed = entry.packed | calls::kAsRanksArriveFlag;
     call.fingerprint = mix(call.fingerprint, calls::kAsRanksArriveFlag);
     return {call, parts_.calls.internal.tally()};
 }

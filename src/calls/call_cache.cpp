@@ -21,7 +21,7 @@ static void add_costs(Stats &stats, const CallKey &key, const CallEntry &entry) 
     if (tally.calls == 0)
         return;
     const double second = ns_per_tick() * 1e-9;
-    const auto collective = collective_in(key.what);
+    const auto collective = collective_in(key.packed);
     Stat &stat = stats[{collective, entry.plan->algorithm}];
     stat.calls += tally.calls;
     stat.bytes += tally.calls * entry.plan->vector_bytes;
@@ -75,14 +75,14 @@ CallEntry CallCache::make(const Request &request) {
     if (schedule::reduces(request.collective))
         entry.pre_post = pre_post(request, entry);
     entry.execution = make_execution(request, entry);
-    entry.what = descriptor(request) | (chosen.imported != nullptr ? kOfFileFlag : 0);
+    entry.packed = descriptor(request) | (chosen.imported != nullptr ? kOfFileFlag : 0);
     entry.fingerprint = fingerprint(request, entry);
     return entry;
 }
 
 // What ranks compare: that they make the same call, and play the same plan.
 std::uint64_t CallCache::fingerprint(const Request &request, const CallEntry &entry) const {
-    const std::uint64_t call = mix(mix(segment.header().key, entry.what), request.count);
+    const std::uint64_t call = mix(mix(segment.header().key, entry.packed), request.count);
     const std::uint64_t played = mix(call, entry.plan->identity);
     return request.shares == 0 ? played : mix(played, shares.last().hash);
 }
@@ -149,7 +149,7 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry, boo
     // A rank must know of every rank's calls whether they overlap, so the two kinds do not match.
     call.overlaps = overlaps;
     call.fingerprint = overlaps ? ~entry.fingerprint : entry.fingerprint;
-    call.descriptor = {entry.what | (overlaps ? kOverlapsFlag : 0), request.count};
+    call.descriptor = {entry.packed | (overlaps ? kOverlapsFlag : 0), request.count};
     call.pre_post = entry.pre_post.get();
     call.execution = entry.execution.get();
     // Whether the contribution is mapped on the way to memory that only we know.

@@ -20,7 +20,7 @@ struct CallEntry {
     const engine::Plan *plan = nullptr;
     reduce::Pass reduce = nullptr;
     std::uint64_t fingerprint = 0; // that ranks compare
-    std::uint64_t what = 0;        // the call's descriptor (call_descriptor.hpp)
+    std::uint64_t packed = 0;      // the call (call_descriptor.hpp)
     engine::Tally tally;
     std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
     std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
@@ -31,7 +31,7 @@ struct CallEntry {
 };
 
 struct CallKey {
-    std::uint64_t what = ~0ull, count = 0;
+    std::uint64_t packed = ~0ull, count = 0;
     std::size_t policy = 0; // the number of the policy | that of a user-defined operation << 32
     std::uint32_t shares = 0;
     bool operator==(const CallKey &) const = default;
@@ -40,7 +40,7 @@ struct CallKey {
 struct CallKeyHash {
     std::size_t operator()(const CallKey &key) const {
         return static_cast<std::size_t>(
-            (key.what ^ (key.count << 7) ^ (key.policy << 24)) * 0x9e3779b97f4a7c15u >> 7);
+            (key.packed ^ (key.count << 7) ^ (key.policy << 24)) * 0x9e3779b97f4a7c15u >> 7);
     }
 };
 

@@ -31,7 +31,7 @@ void play_with_hooks(HookedCall call, const CallCache &calls, engine::Queue &que
     const std::size_t asked = ask(call);
     engine::Call made = calls.call(call.request, entry, call.companion.has_value());
     if (call.as_ranks_arrive) {
-        made.descriptor.packed = entry.what | kAsRanksArriveFlag;
+        made.descriptor.packed = entry.packed | kAsRanksArriveFlag;
         made.fingerprint = mix(made.fingerprint, kAsRanksArriveFlag);
     }
     const auto played = [&] {

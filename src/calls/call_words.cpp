@@ -9,12 +9,12 @@
 namespace stretto::calls {
 
 std::string describe(const engine::CallDescriptor &descriptor, const Shares &shares, int rank) {
-    if (descriptor.by != 0) {
+    if (descriptor.algorithm != 0) {
         const Collective collective = collective_in(descriptor.packed);
         std::string by = "an algorithm from elsewhere";
         for (const algorithms::Algorithm &each : algorithms::all())
             if (each.collective == collective &&
-                engine::same_name(descriptor.by, engine::algorithm_code(each.name)))
+                engine::same_name(descriptor.algorithm, engine::algorithm_code(each.name)))
                 by = each.name;
         const std::string parameters = engine::text_of(descriptor.parameters);
         return describe({descriptor.packed, descriptor.count}, shares, rank) + " by " + by +
@@ -47,7 +47,7 @@ std::string describe(const engine::CallDescriptor &descriptor, const Shares &sha
     // Host memory goes without saying, unless another rank gave another kind.
     const MemoryKind memory = memory_in(descriptor.packed);
     if (memory != MemoryKind::host ||
-        (descriptor.unlike != 0 && memory_in(descriptor.unlike) != memory))
+        (descriptor.compared_with != 0 && memory_in(descriptor.compared_with) != memory))
         text.append(", in ").append(stretto::words(memory));
     if (const auto mode =
             static_cast<select::Reproducible>(descriptor.packed >> kReproducibleShift & 3);

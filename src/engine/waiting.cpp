@@ -48,10 +48,10 @@ void Engine::send_cell(Run &run, const Step &step, const StepReader &reader) {
 
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     struct Waiting final : transport::Waitable {
-        Waiting(Engine &engine_, Run &run_, const std::function<bool()> &what_, bool caller_)
-            : engine(engine_), run(run_), what(what_), caller(caller_) {}
+        Waiting(Engine &engine_, Run &run_, const std::function<bool()> &step_, bool caller_)
+            : engine(engine_), run(run_), step(step_), caller(caller_) {}
         bool attempt() override {
-            if (!what() && (engine.companion_ == nullptr || !engine.companion_->progress()))
+            if (!step() && (engine.companion_ == nullptr || !engine.companion_->progress()))
                 return false;
             run.waited += now_ticks() - entered;
             return true;
@@ -75,7 +75,7 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
 
         Engine &engine;
         Run &run;
-        const std::function<bool()> &what;
+        const std::function<bool()> &step;
         const bool caller;
         const std::uint64_t entered = now_ticks();
         std::uint64_t asks_at = 0; // the wait's length at the next question
@@ -201,7 +201,7 @@ void Engine::end_waits_at(std::uint64_t deadline, std::string why) {
 
 // The description in an entry.
 static CallDescriptor descriptor_in(const transport::Entered &entry) {
-    return {entry.what, entry.count & ~(~std::uint64_t{0} << kCodeShift),
+    return {entry.packed, entry.count & ~(~std::uint64_t{0} << kCodeShift),
             static_cast<std::uint16_t>(entry.count >> kCodeShift), entry.parameters};
 }
 
@@ -216,12 +216,12 @@ void Engine::compare(std::uint64_t sequence, int rank) {
             continue;
         CallDescriptor mine = descriptor_in(*ours), other = descriptor_in(*theirs);
         // Names the algorithms if nothing else differs.
-        const bool same_algorithm =
-            mine.by == other.by || mine.packed != other.packed || mine.count != other.count;
+        const bool same_algorithm = mine.algorithm == other.algorithm ||
+                                    mine.packed != other.packed || mine.count != other.count;
         if (same_algorithm)
-            mine.by = other.by = 0;
-        mine.unlike = other.packed;
-        other.unlike = mine.packed;
+            mine.algorithm = other.algorithm = 0;
+        mine.compared_with = other.packed;
+        other.compared_with = mine.packed;
         std::string ours_in_words = describe_(mine), theirs_in_words = describe_(other);
         if (!same_algorithm && ours_in_words == theirs_in_words)
             theirs_in_words += " with other parameters";

@@ -195,7 +195,8 @@ void LinkedPeers::answer(int rank) {
     const LineBlock &mine = segment_.lines(rank_);
     for (std::size_t i = 0; i < kEntries; ++i) {
         const Entered call = entered(mine.entries[i]).value_or(Entered{});
-        account.calls[i] = {call.sequence, call.signature, call.count, call.what, call.parameters};
+        account.calls[i] = {call.sequence, call.signature, call.count, call.packed,
+                            call.parameters};
     }
     account.wait_state = mine.wait_state.load(std::memory_order_relaxed);
     send(rank, {WireMessage::entries, 0, sizeof(Account), reached(), 0, 0},

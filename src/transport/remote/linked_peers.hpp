@@ -74,7 +74,7 @@ private:
     // The entries of a rank and its wait state, as they are sent.
     struct Account {
         struct SentCall {
-            std::uint64_t sequence, signature, count, what;
+            std::uint64_t sequence, signature, count, packed;
             Letters parameters;
         };
         SentCall calls[kEntries];

@@ -128,7 +128,7 @@ void LinkedPeers::take_account(int from, std::uint64_t progress) {
         Entry &entry = lines.entries[i];
         if (sent.sequence > entry.sequence.load(std::memory_order_relaxed))
             enter(entry,
-                  {sent.sequence, sent.signature, sent.count, sent.what, 0, sent.parameters});
+                  {sent.sequence, sent.signature, sent.count, sent.packed, 0, sent.parameters});
     }
     lines.wait_state.store(sender.account.wait_state | WaitState::kAnsweredFlag,
                            std::memory_order_release);

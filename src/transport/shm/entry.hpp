@@ -23,8 +23,8 @@ using Letters = std::array<std::uint64_t, 2>;
 struct alignas(kLineBytes) Entry {
     std::atomic<std::uint64_t> sequence; // 1 + the call's number; 0: never used, or being written
     std::atomic<std::uint64_t> signature;
-    std::atomic<std::uint64_t> count; // the algorithm's code in the high bits (engine/run.hpp)
-    std::atomic<std::uint64_t> what;  // packed by the engine's owner: collective, dtype, op, root
+    std::atomic<std::uint64_t> count;  // the algorithm's code in the high bits (engine/run.hpp)
+    std::atomic<std::uint64_t> packed; // by the engine's owner: collective, dtype, op, root
     std::atomic<std::uint64_t> output_heap;               // as the engine's Call says
     std::array<std::atomic<std::uint64_t>, 2> parameters; // of the algorithm, for messages
     std::atomic<bool> in_place;
@@ -35,7 +35,7 @@ inline constexpr std::size_t kEntries = 8;
 // The same, read consistently.
 struct Entered {
     std::uint64_t sequence = 0; // as above
-    std::uint64_t signature = 0, count = 0, what = 0;
+    std::uint64_t signature = 0, count = 0, packed = 0;
     std::uint64_t output_heap = 0;
     Letters parameters{};
     bool in_place = false;
@@ -46,7 +46,7 @@ inline void enter(Entry &entry, const Entered &call) {
     entry.sequence.store(0, std::memory_order_relaxed);
     entry.signature.store(call.signature, std::memory_order_release);
     entry.count.store(call.count, std::memory_order_release);
-    entry.what.store(call.what, std::memory_order_release);
+    entry.packed.store(call.packed, std::memory_order_release);
     entry.output_heap.store(call.output_heap, std::memory_order_release);
     for (std::size_t i = 0; i < call.parameters.size(); ++i)
         entry.parameters[i].store(call.parameters[i], std::memory_order_release);
@@ -63,7 +63,7 @@ std::optional<Entered> entered(const Entry &entry, Between &&between) {
     between();
     call.signature = entry.signature.load(std::memory_order_acquire);
     call.count = entry.count.load(std::memory_order_acquire);
-    call.what = entry.what.load(std::memory_order_acquire);
+    call.packed = entry.packed.load(std::memory_order_acquire);
     call.output_heap = entry.output_heap.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < call.parameters.size(); ++i)
         call.parameters[i] = entry.parameters[i].load(std::memory_order_acquire);

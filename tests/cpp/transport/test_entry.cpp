@@ -20,7 +20,7 @@ Entered call(std::uint64_t number) {
 
 bool same(const Entered &a, const Entered &b) {
     return a.sequence == b.sequence && a.signature == b.signature && a.count == b.count &&
-           a.what == b.what && a.output_heap == b.output_heap && a.parameters == b.parameters &&
+           a.packed == b.packed && a.output_heap == b.output_heap && a.parameters == b.parameters &&
            a.in_place == b.in_place;
 }
 
