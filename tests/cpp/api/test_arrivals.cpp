@@ -4,6 +4,7 @@
 #include "doctest.h"
 
 #include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <cstdint>
 #include <random>
@@ -275,8 +276,10 @@ TEST_CASE("arrival messages need no progress thread") {
 TEST_CASE("ranks with a different call get an error that names the other call") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     const test::With no_trials("STRETTO_AUTOTUNE", "0");
-    test::with_ranks(3, [](stretto_comm comm) {
+    std::barrier all_left(3); // a failure that others post earlier ends the first call as well
+    test::with_ranks(3, [&](stretto_comm comm) {
         CHECK(wrong_after_long_sum(comm, 0) == 0);
+        all_left.arrive_and_wait();
         std::vector<double> values(test::kLongSum);
         const stretto_op op = stretto_rank(comm) == 1 ? STRETTO_MAX : STRETTO_SUM;
         CHECK(stretto_allreduce(comm, STRETTO_IN_PLACE, values.data(), values.size(),

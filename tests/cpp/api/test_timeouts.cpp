@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/environment.hpp"
+#include "support/survivors.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
 
@@ -19,7 +20,8 @@ namespace {
 using Call = std::function<stretto_status(stretto_comm)>;
 
 // Runs `call` on rank 0, for which rank 1 does not do its part before rank 0 has been told.  Gives
-// what it was told; rank 1 must hear of the same in its next call.
+// what it was told; rank 1 must hear of the same in its next call.  If rank 0's call was a barrier,
+// rank 1 on another host may still complete that one: rank 0 had entered it.
 std::string told(stretto_status expected, const Call &call) {
     const test::With timeout("STRETTO_TIMEOUT", "0");
     std::string first;
@@ -34,7 +36,10 @@ std::string told(stretto_status expected, const Call &call) {
         }
         while (!over)
             std::this_thread::yield();
-        CHECK(stretto_barrier(comm) == expected);
+        stretto_status heard = stretto_barrier(comm);
+        if (heard == STRETTO_OK && test::across_hosts())
+            heard = stretto_barrier(comm);
+        CHECK(heard == expected);
         CHECK(test::contains(stretto_last_error(), "rank 0"));
     });
     return first;
