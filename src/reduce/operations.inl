@@ -35,12 +35,10 @@ V nan() {
 }
 
 // An operation has apply(), for vectors of a pair of operands, and finish(), which runs before a
-// result is rounded or stored.  Its kHoistedOperands is as that of elements: larger for operations
-// that programs use on long vectors.
+// result is rounded or stored.
 
 // It depends on the compiler which operand's NaN an addition passes on, so all NaN become one.
 struct Arithmetic {
-    static constexpr int kHoistedOperands = 1;
     template<class Lane, class V>
     static V finish(V value) {
         if constexpr (std::is_floating_point_v<Lane>)
@@ -51,7 +49,6 @@ struct Arithmetic {
 };
 
 struct Sum : Arithmetic {
-    static constexpr int kHoistedOperands = 8;
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a + b;
@@ -59,7 +56,6 @@ struct Sum : Arithmetic {
 };
 
 struct Product : Arithmetic {
-    static constexpr int kHoistedOperands = 4;
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a * b;
@@ -94,7 +90,6 @@ struct Quotient : Arithmetic {
 };
 
 struct Selection {
-    static constexpr int kHoistedOperands = 4;
     template<class Lane, class V>
     static V finish(V value) {
         return value;
@@ -131,22 +126,19 @@ struct Maximum : Selection {
 };
 
 // Of truth values, too.
-struct Bitwise : Selection {
-    static constexpr int kHoistedOperands = 1;
-};
-struct And : Bitwise {
+struct And : Selection {
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a & b;
     }
 };
-struct Or : Bitwise {
+struct Or : Selection {
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a | b;
     }
 };
-struct Xor : Bitwise {
+struct Xor : Selection {
     template<class Lane, class V>
     static V apply(V a, V b) {
         return a ^ b;
@@ -154,7 +146,7 @@ struct Xor : Bitwise {
 };
 
 // A copy is the fold of one operand.
-struct Only : Bitwise {
+struct Only : Selection {
     template<class Lane, class V>
     static V apply(V a, V) {
         return a;

@@ -58,17 +58,16 @@ struct Layout {
 }
 
 // There is a middle of its own for each number of operands up to this.  Middles take most of the
-// library's compile time, so only types and operations that programs reduce in bulk have them.  The
-// loop over any number of operands takes 1.5 times as long for 2 operands in the first-level cache,
-// 1.1 times for 5, and equally long where memory is the limit.
+// library's compile time, so only sums have them, of types that programs sum in bulk.  The loop over
+// any number of operands takes 1.5 times as long for 2 operands in the first-level cache, 1.1 times
+// for 5, and equally long where memory, or a cell in another core's cache, is the limit.
 template<class Element, class Operation>
 constexpr int most_hoisted() {
 #if defined(STRETTO_WIDE_KERNELS) // few processors still need the narrow ones
-    if (kVectorBytes == kLeastVectorBytes &&
-        !(std::is_floating_point_v<typename Element::Stored> && std::is_same_v<Operation, Sum>))
+    if (kVectorBytes == kLeastVectorBytes)
         return 1;
 #endif
-    return std::min(Element::kHoistedOperands, Operation::kHoistedOperands);
+    return std::is_same_v<Operation, Sum> ? Element::kHoistedOperands : 1;
 }
 
 template<class Element, class Operation>
