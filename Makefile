@@ -17,6 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 BIN := .venv/bin
+BUILD_TOOLS := .venv/build.stamp
 TOOLS := .venv/tools.stamp
 INSTALLED := .venv/stretto.stamp
 
@@ -32,39 +33,49 @@ python_files := python tests bench examples docs tools lab lab/cluster lab/relia
 	test-glibc build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
-demo: install
+demo: $(INSTALLED)
 	$(BIN)/stretto run --no-prefix -n $(RANKS) $(BIN)/python examples/digits/train.py --compare
 	$(BIN)/stretto run --no-prefix -n $(RANKS) $(BIN)/python examples/digits/train.py \
 		--steps 300 --slow $(SLOW)
 
 # ---- the environment and the package
 
-$(TOOLS): pyproject.toml tools/requirements.py tools/check_machine.sh
+# pip_install(extras, what they are): what is imported is compiled then.
+pip_install = $(BIN)/python tools/requirements.py $(1) > .venv/requirements.txt && \
+	echo "installing $(2) into .venv" && \
+	$(BIN)/python -m pip install --quiet --no-compile -r .venv/requirements.txt
+$(BUILD_TOOLS): pyproject.toml tools/requirements.py tools/check_machine.sh
 	@tools/check_machine.sh $(PYTHON)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python tools/requirements.py bench demo dev > .venv/requirements.txt
-	@echo "installing build and test tools into .venv"
-	@$(BIN)/python -m pip install --quiet -r .venv/requirements.txt
+	@$(call pip_install,build demo,build tools)
+	@touch $@
+
+# Those of the tests as well.
+$(TOOLS): $(BUILD_TOOLS)
+	@$(call pip_install,build demo bench dev,test tools)
 	@touch $@
 
 # In the folder where the tests are built as well, which need most of the same.
-WERROR := $(if $(filter test% build-%,$(MAKECMDGOALS)),ON,OFF)
+WERROR ?= TESTED
 cmake_options := -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=$(WERROR)
+package_options = -DSTRETTO_BENCH=ON -DSTRETTO_PYTHON=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python)
 targets := stretto;stretto_mpi;stretto_core
-$(INSTALLED): $(TOOLS) $(library_sources) $(python_sources) README.md LICENSE
+# It takes minutes: a terminal shows how far it is.
+$(INSTALLED): $(BUILD_TOOLS) $(library_sources) $(python_sources) README.md LICENSE
 	@echo "building and installing stretto into .venv"
-	@CMAKE_ARGS="$(cmake_options) -DSTRETTO_BENCH=ON" $(BIN)/python -m pip install --quiet \
+	@$(call build,test,$(package_options),$(subst ;, ,$(targets)),$(if $(MAKE_TERMOUT),,--quiet))
+	@CMAKE_ARGS="$(cmake_options) $(package_options)" $(BIN)/python -m pip install --quiet \
 		--no-build-isolation --no-deps --force-reinstall -C build-dir=build/test -C "build.targets=$(targets)" .
 	@touch $@
 
-install: $(INSTALLED)
+install: $(INSTALLED) $(TOOLS)
 
 # ---- tests
 
 comma := ,
-# build(folder, options, targets): configures, builds what has changed.
-build = $(BIN)/cmake -S . -B build/$(1) -G Ninja $(cmake_options) $(2) \
-	--log-level=WARNING > /dev/null && $(BIN)/ninja -C build/$(1) -j $(JOBS) --quiet $(3)
+# build(folder, options, targets, how ninja talks): configures, builds what has changed.
+build = $(BIN)/cmake -S . -B build/$(1) -G Ninja $(cmake_options) $(2) --log-level=WARNING > /dev/null && \
+	$(BIN)/ninja -C build/$(1) -j $(JOBS) $(or $(4),--quiet) $(3)
 ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2)
 sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
 	-DSTRETTO_SANITIZE=$(1)
@@ -82,7 +93,7 @@ executables = $(1:%=test_%) $(over_hosts:%=test_%)
 only = -R '^($(subst $() ,|,$(strip $(1) $(over_hosts:%=%_hosts))))$$'
 
 # Many tests wait: meanwhile, at the lowest priority, the builds with sanitizers compile.
-test: $(INSTALLED)
+test: $(INSTALLED) $(TOOLS)
 	@mkdir -p build; \
 	nice -n 19 $(MAKE) --no-print-directory build-asan build-tsan > build/sanitizers.log 2>&1 & compiling=$$!; \
 	trap 'kill $$compiling 2> /dev/null' INT TERM; \
@@ -92,7 +103,7 @@ test: $(INSTALLED)
 	@echo "all tests passed"
 
 test-full: test-cpp
-	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=all)
+	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=all -DSTRETTO_SANITIZE_ALL=ON)
 	$(call ctest,asan)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=all)
 	$(call ctest,tsan)
@@ -104,22 +115,23 @@ test-cpp: $(INSTALLED)
 	$(call build,test,-DSTRETTO_BENCH=ON)
 	$(call ctest,test,-j $(JOBS))
 
-test-python: $(INSTALLED)
+test-python: $(INSTALLED) $(TOOLS)
 	$(BIN)/python -m pytest -n $(JOBS)
 
 # Hosts made of namespaces: skipped, with the reason, without root.
-test-lab: $(INSTALLED)
+test-lab: $(INSTALLED) $(TOOLS)
 	$(BIN)/python -m pytest tests/lab
 
 # Unchanged MPI programs: under the libraries that PyPI has, and those of the system if it has any.
-test-mpi: $(INSTALLED)
+test-mpi: $(INSTALLED) $(TOOLS)
 	$(BIN)/python -m pytest tests/mpi
 
-# One instruction set will do here: instrumented kernels compile for minutes.
-build-asan: $(TOOLS)
-	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests) $(value_tests)))
+# One instruction set will do here, and the address sanitizer for what ranks share: all of it compiles
+# for minutes (test-full).
+build-asan: $(BUILD_TOOLS)
+	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline -DSTRETTO_SANITIZE_ALL=OFF,$(call executables,$(shared_tests) $(value_tests)))
 
-build-tsan: $(TOOLS)
+build-tsan: $(BUILD_TOOLS)
 	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests)))
 
 test-asan: build-asan
@@ -130,11 +142,11 @@ test-tsan: build-tsan
 
 # Warnings are errors, with each GCC from 12 and Clang from 15 on that is installed, or those that
 # COMPILERS names by their C++ compilers.
-test-compilers: $(TOOLS)
+test-compilers: $(BUILD_TOOLS)
 	tools/check_compilers.sh $(BIN)/cmake $(BIN)/ninja $(abspath $(BIN)/python) $(JOBS) build/compilers
 
 # The C++ tests on 64-bit Arm, under QEMU.  tests/cpp/emulated.cmake names the cases that it cannot run.
-test-aarch64: $(TOOLS)
+test-aarch64: $(BUILD_TOOLS)
 	@tools/need.sh $@ aarch64-linux-gnu-g++=g++-aarch64-linux-gnu qemu-aarch64=qemu-user
 	$(call build,aarch64,--toolchain cmake/toolchains/aarch64-linux-gnu.cmake)
 	@cat build/aarch64/not_emulated.txt
@@ -143,7 +155,7 @@ test-aarch64: $(TOOLS)
 # Zig's compilers know the interfaces of other versions of glibc; they are installed from PyPI into
 # .venv.
 ZIG := .venv/zig.stamp
-$(ZIG): $(TOOLS)
+$(ZIG): $(BUILD_TOOLS)
 	@$(BIN)/python tools/requirements.py portable > .venv/requirements-portable.txt
 	@echo "installing Zig into .venv"
 	@$(BIN)/python -m pip install --quiet -r .venv/requirements-portable.txt
@@ -160,12 +172,12 @@ test-glibc: $(ZIG)
 	$(BIN)/python tools/check_symbols.py build/glibc/src/api/libstretto.so build/glibc/mpi/libstretto_mpi.so
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
-test-simgrid: $(TOOLS)
+test-simgrid: $(BUILD_TOOLS)
 	$(call build,simgrid,-DSTRETTO_SIMGRID=ON -DSTRETTO_KERNELS=baseline,stretto_simgrid)
 	$(call ctest,simgrid,-R '^simgrid$$')
 
 # What docs/reliability.md shows: about an hour, as root.
-reliability: $(INSTALLED)
+reliability: $(INSTALLED) $(TOOLS)
 	lab/reliability failures
 	lab/reliability splits
 	lab/reliability strangers
@@ -182,7 +194,7 @@ format: $(TOOLS)
 	$(BIN)/ruff check --fix $(python_files)
 
 format-check: $(TOOLS)
-	$(BIN)/clang-format --dry-run -Werror $(c_files)
+	@$(BIN)/clang-format --dry-run -Werror $(c_files)
 	$(BIN)/ruff format --check $(python_files)
 
 lint: $(TOOLS)

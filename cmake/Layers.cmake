@@ -11,7 +11,16 @@ endif()
 # Warnings are errors in the build that users get, which all of the code goes through.  In instrumented
 # code GCC warns of what is not there, as its manual says.
 set(STRETTO_STRICT "")
-if(STRETTO_WERROR AND NOT STRETTO_SANITIZE)
+set(strict ${STRETTO_WERROR})
+if(STRETTO_WERROR STREQUAL "TESTED")
+  set(strict OFF)
+  set(version ${CMAKE_CXX_COMPILER_VERSION})
+  if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND version VERSION_GREATER_EQUAL 12 AND version VERSION_LESS 17)
+     OR (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND version VERSION_GREATER_EQUAL 15 AND version VERSION_LESS 23))
+    set(strict ON)
+  endif()
+endif()
+if(strict AND NOT STRETTO_SANITIZE)
   set(STRETTO_STRICT -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
@@ -21,21 +30,37 @@ endif()
 
 option(STRETTO_TOGETHER "Compile headers ahead, and several files as one where that is faster" ON)
 
-# stretto_layer(NAME [TOGETHER] USES layer... SOURCES file...)
+# What code is compiled with that runs a few times in a job, and not in each call: GCC then takes two
+# thirds of the time.
+set(STRETTO_COLD $<$<CONFIG:Release>:-O1>)
+
+# stretto_layer(NAME [PURE] [COLD] [TOGETHER] USES layer... SOURCES file...)
+#
+# PURE: functions of their arguments, which neither see memory that ranks share nor bytes of another
+# process.
 #
 # Headers are included as "layer/file.hpp".  Each layer's folder is reached through a link in the
 # build tree that holds only that folder, never through src/ itself.
 function(stretto_layer name)
-  cmake_parse_arguments(ARG "TOGETHER" "" "USES;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "PURE;COLD;TOGETHER" "" "USES;SOURCES" ${ARGN})
   set(view "${CMAKE_BINARY_DIR}/layers/${name}")
   file(MAKE_DIRECTORY "${view}")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${view}/${name}" SYMBOLIC)
   add_library(stretto_${name} OBJECT ${ARG_SOURCES})
   target_include_directories(stretto_${name} PUBLIC "${view}")
-  target_compile_options(stretto_${name} PRIVATE ${STRETTO_WARNINGS} ${STRETTO_STRICT}
-    -ffp-contract=off)
-  stretto_sanitize(stretto_${name})
-  stretto_precompile(stretto_${name} layers -ffp-contract=off)
+  set(options -ffp-contract=off)
+  set(family layers)
+  if(ARG_COLD)
+    list(APPEND options ${STRETTO_COLD})
+    set(family cold_layers)
+  endif()
+  target_compile_options(stretto_${name} PRIVATE ${STRETTO_WARNINGS} ${STRETTO_STRICT} ${options})
+  if(ARG_PURE AND NOT STRETTO_SANITIZE_ALL)
+    string(APPEND family _of_functions)
+  else()
+    stretto_sanitize(stretto_${name})
+  endif()
+  stretto_precompile(stretto_${name} ${family} ${options})
   if(ARG_TOGETHER)
     stretto_compile_together(stretto_${name})
   endif()
@@ -46,6 +71,9 @@ function(stretto_layer name)
   set_property(GLOBAL APPEND PROPERTY STRETTO_LAYERS ${name})
 endfunction()
 
+set(STRETTO_STANDARD_HEADERS <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <functional> <map>
+  <memory> <mutex> <numeric> <optional> <random> <span> <string> <thread> <utility> <vector>)
+
 # stretto_precompile(TARGET FAMILY option... [HEADERS header...])
 #
 # Half of what a file takes to compile are headers of the standard library.  They are compiled once for
@@ -55,7 +83,7 @@ function(stretto_precompile target family)
   cmake_parse_arguments(ARG "" "" "HEADERS" ${ARGN})
   get_target_property(sources ${target} SOURCES)
   if(STRETTO_FUZZ OR sources MATCHES "\\.c(;|$)" # C cannot share them
-     OR (family STREQUAL "layers" AND NOT STRETTO_TOGETHER))
+     OR (family MATCHES "layers" AND NOT STRETTO_TOGETHER))
     return()
   endif()
   set(common stretto_headers_of_${family})
@@ -67,14 +95,28 @@ function(stretto_precompile target family)
       target_compile_options(${common} PRIVATE -fPIE)
     endif()
     target_compile_options(${common} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
-    stretto_sanitize(${common} ${family})
-    target_precompile_headers(${common} PRIVATE <algorithm> <array> <atomic> <chrono> <cstdint>
-      <cstring> <functional> <map> <memory> <mutex> <numeric> <optional> <random> <span> <string>
-      <thread> <utility> <vector> ${ARG_HEADERS})
+    if(NOT family MATCHES "_of_functions")
+      stretto_sanitize(${common} ${family})
+    endif()
+    target_precompile_headers(${common} PRIVATE ${STRETTO_STANDARD_HEADERS} ${ARG_HEADERS})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${common})
+  stretto_allow_precompiled_warnings(${target})
+endfunction()
+
+# stretto_precompile_alone(TARGET [header...])
+#
+# The same for a target that shares its options with no other.
+function(stretto_precompile_alone target)
+  if(STRETTO_TOGETHER AND NOT STRETTO_FUZZ)
+    target_precompile_headers(${target} PRIVATE ${STRETTO_STANDARD_HEADERS} ${ARGN})
+    stretto_allow_precompiled_warnings(${target})
+  endif()
+endfunction()
+
+# GCC 12 warns of the standard library's own lines in what was compiled ahead.
+function(stretto_allow_precompiled_warnings target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC 12 warns of the standard library's own lines in what was compiled ahead.
     target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
   endif()
 endfunction()
@@ -101,6 +143,7 @@ endfunction()
 
 # stretto_sanitize(TARGET [FAMILY])
 #
+# All of the library, unless STRETTO_SANITIZE_ALL is off: half of that compiles in half of the time.
 # What programs do themselves, that is tests, is not looked at for undefined behaviour, but only what
 # they call: it takes half of their compilation.
 function(stretto_sanitize target)
@@ -113,6 +156,9 @@ function(stretto_sanitize target)
     if(STRETTO_SANITIZE MATCHES undefined)
       # It opens a pipe to look at an object, so that a rank without free descriptors seems to be wrong.
       target_compile_options(${target} PRIVATE -fno-sanitize=vptr)
+      if(NOT STRETTO_SANITIZE_ALL) # checks of each pointer; a null one ends the program anyway
+        target_compile_options(${target} PRIVATE -fno-sanitize=null,object-size)
+      endif()
     endif()
     target_link_options(${target} PRIVATE -fsanitize=${STRETTO_SANITIZE})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
