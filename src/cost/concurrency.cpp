@@ -13,12 +13,12 @@ namespace {
 
 // Where a number lies among ascending ones: after element `below`, by this share of the logarithmic
 // distance to the next.
-struct Place {
+struct Bracket {
     std::size_t below = 0;
     double share = 0; // from 0 to 1; 0: at `below`
 };
 
-Place place(double number, std::size_t length, const std::function<double(std::size_t)> &at) {
+Bracket bracket(double number, std::size_t length, const std::function<double(std::size_t)> &at) {
     if (number <= at(0))
         return {};
     for (std::size_t i = 1; i < length; ++i)
@@ -31,7 +31,7 @@ double between(double low, double high, double share) {
     return low * std::pow(high / low, share);
 }
 
-void check(const Concurrency &measured, int pairs) {
+void check_measured(const Concurrency &measured, int pairs) {
     if (!measured.measured())
         throw Error(Status::argument, "the concurrency of pairs was not measured; `stretto bench "
                                       "pairs --tuning-file` measures it");
@@ -40,15 +40,15 @@ void check(const Concurrency &measured, int pairs) {
                     "the throughput of " + std::to_string(pairs) + " pairs; there is at least one");
 }
 
-Place row_of(const Concurrency &measured, std::size_t bytes) {
-    return place(static_cast<double>(bytes), measured.rows.size(),
-                 [&](std::size_t i) { return static_cast<double>(measured.rows[i].bytes); });
+Bracket row_of(const Concurrency &measured, std::size_t bytes) {
+    return bracket(static_cast<double>(bytes), measured.rows.size(),
+                   [&](std::size_t i) { return static_cast<double>(measured.rows[i].bytes); });
 }
 
 // What `of` says of the two rows around these bytes, interpolated.
 template<class Of>
 double over_rows(const Concurrency &measured, std::size_t bytes, const Of &of) {
-    const Place row = row_of(measured, bytes);
+    const Bracket row = row_of(measured, bytes);
     const double low = of(measured.rows[row.below]);
     return row.share > 0 ? between(low, of(measured.rows[row.below + 1]), row.share) : low;
 }
@@ -56,8 +56,8 @@ double over_rows(const Concurrency &measured, std::size_t bytes, const Of &of) {
 } // namespace
 
 double relative_throughput(const Concurrency &measured, int pairs, std::size_t bytes) {
-    check(measured, pairs);
-    const Place column = place(pairs, measured.pairs.size(), [&](std::size_t i) {
+    check_measured(measured, pairs);
+    const Bracket column = bracket(pairs, measured.pairs.size(), [&](std::size_t i) {
         return static_cast<double>(measured.pairs[i]);
     });
     return over_rows(measured, bytes, [&](const Concurrency::Row &row) {
