@@ -58,9 +58,9 @@ struct Layout {
 }
 
 // There is a middle of its own for each number of operands up to this.  Middles take most of the
-// library's compile time, so only sums have them, of types that programs sum in bulk.  The loop over
-// any number of operands takes 1.5 times as long for 2 operands in the first-level cache, 1.1 times
-// for 5, and equally long where memory, or a cell in another core's cache, is the limit.
+// library's compile time, so only sums have them, of types that programs sum in bulk.  The loop
+// over any number of operands takes 1.5 times as long for 2 operands in the first-level cache, 1.1
+// times for 5, and equally long where memory, or a cell in another core's cache, is the limit.
 template<class Element, class Operation>
 constexpr int most_hoisted() {
 #if defined(STRETTO_WIDE_KERNELS) // few processors still need the narrow ones
