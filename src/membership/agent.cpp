@@ -15,7 +15,7 @@ namespace stretto::membership {
 
 namespace {
 
-// Longer than anybody waits; leaves room for sums.
+// At most 11 days, longer than any caller waits: so sums do not overflow.
 std::chrono::nanoseconds duration(std::uint64_t nanoseconds) {
     return std::chrono::nanoseconds(std::min<std::uint64_t>(nanoseconds, 1'000'000'000'000'000));
 }
@@ -90,7 +90,7 @@ std::string Agent::decide(std::uint64_t key, int coordinator, std::string value,
     std::unique_lock lock(mutex_);
     if (!view_.members.has(coordinator) || value.size() > kMostDecisionBytes)
         throw Error(Status::argument,
-                    "a choice needs a coordinator that belongs to the communicator "
+                    "a shared decision needs a coordinator that belongs to the communicator "
                     "and a value of at most " +
                         std::to_string(kMostDecisionBytes) + " bytes");
     const std::uint32_t epoch = view_.epoch;
@@ -109,13 +109,13 @@ std::string Agent::decide(std::uint64_t key, int coordinator, std::string value,
     }
     if (over())
         throw Error(Status::revoked,
-                    "a choice was not made before the communicator failed" +
+                    "a shared decision was not made before the communicator failed" +
                         (reason_ ? ": " + reason_->text : std::string(" and went on without it")));
     return decisions_.at(key);
 }
 
 void Agent::decide_at(std::uint64_t key, std::uint64_t when) {
-    put<Ahead>(key, when);
+    put<DecisionTime>(key, when);
 }
 
 void Agent::come_round(std::uint64_t when) {
@@ -123,7 +123,7 @@ void Agent::come_round(std::uint64_t when) {
 }
 
 void Agent::notify(std::uint64_t key, int coordinator, std::int64_t value) {
-    put<Told>(coordinator, Notice{key, value});
+    put<OutgoingNotice>(coordinator, Notice{key, value});
 }
 
 void Agent::forget_decisions(std::uint64_t from, std::uint64_t below) {
@@ -181,29 +181,29 @@ void Agent::run() {
     }
 }
 
-std::uint64_t Agent::next_to_do() const {
+std::uint64_t Agent::next_deadline() const {
     std::uint64_t next = heartbeats_.next_tick();
-    for (const auto &[key, when] : ahead_)
+    for (const auto &[key, when] : decision_times_)
         next = std::min(next, when);
     return rounds_.empty() ? next : std::min(next, *rounds_.begin());
 }
 
 void Agent::work() {
     for (bool over = false; !over;) {
-        const std::uint64_t now = options_.clock(), next = next_to_do();
+        const std::uint64_t now = options_.clock(), next = next_deadline();
         links_.wait(*this, next > now ? next - now : 0);
         {
             const std::lock_guard lock(mutex_);
-            over = stop_; // what was put in before is done first
+            over = stop_; // items that were put in before are handled first
             std::move(inbox_.begin(), inbox_.end(), std::back_inserter(items_));
             inbox_.clear();
         }
         for (Item &item : items_)
-            std::visit([this](auto &each) { take(each); }, item);
+            std::visit([this](auto &each) { handle(each); }, item);
         items_.clear();
-        decide_what_is_due();
+        make_due_decisions();
         rounds_.erase(rounds_.begin(), rounds_.upper_bound(options_.clock()));
-        look_after_others();
+        watch_members();
         if (hooks_.round)
             hooks_.round();
     }
@@ -215,7 +215,7 @@ void Agent::work() {
     links_.drain(member_.left() - left_in_order_);
 }
 
-// The thread ends, for want of memory perhaps.  Nobody may wait for it.
+// The thread ends, for instance because there is no memory.  From now on no caller waits for it.
 void Agent::collapse(const char *why) {
     const std::lock_guard lock(mutex_);
     collapsed_ = true;
@@ -231,40 +231,41 @@ void Agent::collapse(const char *why) {
     answers_.notify_all();
 }
 
-void Agent::take(Event &event) {
+void Agent::handle(Event &event) {
     if (auto *decision = std::get_if<event::Decide>(&event);
         decision && decision->coordinator == options_.rank &&
         !choose(decision->key, options_.rank, decision->value))
         return;
     if (const auto *forget = std::get_if<event::Forget>(&event))
-        ahead_.erase(ahead_.lower_bound(forget->from), ahead_.lower_bound(forget->below));
+        decision_times_.erase(decision_times_.lower_bound(forget->from),
+                              decision_times_.lower_bound(forget->below));
     step(event);
 }
 
-// As if this rank itself asked.
-void Agent::decide_what_is_due() {
+// Makes the decisions whose time has come, as if this rank itself asked for them.
+void Agent::make_due_decisions() {
     const std::uint64_t now = options_.clock();
-    for (auto at = ahead_.begin(); at != ahead_.end();) {
+    for (auto at = decision_times_.begin(); at != decision_times_.end();) {
         if (at->second > now) {
             ++at;
             continue;
         }
         const std::uint64_t key = at->first;
-        at = ahead_.erase(at);
+        at = decision_times_.erase(at);
         if (std::string value; !member_.knows_decision(key) && choose(key, kNoRank, value))
             step(event::Decide{key, options_.rank, std::move(value)});
     }
 }
 
-// Whether this coordinator has an answer.  If it has not, the question is as if it were still on
-// its way; and as the value goes to all who have not got it as soon as it is decided, nobody needs
-// to bring it again.
+// Whether this coordinator has a value for the key.  If it has none yet, it drops the question, as
+// if that were still on its way.  The member need not ask again: as soon as the value is decided,
+// all members are sent it.
 bool Agent::choose(std::uint64_t key, int from, std::string &value) {
     if (!hooks_.choose || member_.knows_decision(key))
         return true;
     Answer answer = hooks_.choose(key, from, value);
     if (!answer.value) {
-        ahead_[key] = answer.again;
+        decision_times_[key] = answer.again;
         return false;
     }
     value = std::move(*answer.value);
@@ -274,20 +275,20 @@ bool Agent::choose(std::uint64_t key, int from, std::string &value) {
     return true;
 }
 
-void Agent::take(Broken &item) {
+void Agent::handle(Broken &item) {
     if (!left_in_order_.has(item.rank))
-        suspect(item.rank, words(item.rank, "has died") + ": " + item.why);
+        suspect(item.rank, describe(item.rank, "has died") + ": " + item.why);
 }
 
-void Agent::take(Question &item) {
+void Agent::handle(Question &item) {
     for (const int rank : item.ranks)
         if (rank == options_.rank)
-            note(rank, {item.ticket, wait_report()});
+            record(rank, {item.ticket, wait_report()});
         else
             send(rank, Where{item.ticket});
 }
 
-void Agent::take(Told &item) {
+void Agent::handle(OutgoingNotice &item) {
     if (item.coordinator == options_.rank)
         notice(options_.rank, item.notice);
     else
@@ -299,7 +300,7 @@ void Agent::suspect(int rank, std::string why) {
 }
 
 // "rank 3 has died (node07)".
-std::string Agent::words(int rank, const std::string &what) const {
+std::string Agent::describe(int rank, const std::string &what) const {
     const std::string place = hooks_.place ? hooks_.place(rank) : "";
     return "rank " + std::to_string(rank) + " " + what + (place.empty() ? "" : " (" + place + ")");
 }
@@ -307,10 +308,10 @@ std::string Agent::words(int rank, const std::string &what) const {
 void Agent::step(const Event &event) {
     for (const Action &action : member_.step(event))
         std::visit([this](const auto &each) { act(each); }, action);
-    tell_lost();
+    report_lost();
 }
 
-void Agent::tell_lost() {
+void Agent::report_lost() {
     if (!member_.in_force() || !member_.revoked())
         return;
     for (const int rank : member_.view().members)
@@ -356,7 +357,7 @@ void Agent::act(const action::Shrunk &action) {
     }
     filter_ = {};
     awaited_since_.clear();
-    ahead_.clear();
+    decision_times_.clear();
     answers_.notify_all();
 }
 

@@ -10,7 +10,7 @@ bool Agreement::enough(const RankSet &some) const {
            (!rules_.lowest_breaks_ties && 2 * some.count() >= members_.count());
 }
 
-void Agreement::to_those_asked(const Body &body, Outbox &out) const {
+void Agreement::send_to_asked(const Body &body, Outbox &out) const {
     for (const int rank : asked_)
         if (rank != rank_)
             send(rank, body, out);
@@ -20,7 +20,7 @@ void Agreement::to_those_asked(const Body &body, Outbox &out) const {
 
 void Agreement::contribute(std::uint64_t completed, Outbox &out) {
     completed_ = completed;
-    std::ranges::sort(held_); // so that each is answered, the highest in the end
+    std::ranges::sort(held_); // the highest last: so none of them is refused
     for (const Ballot ballot : held_)
         promise(ballot.owner, ballot, out);
     held_.clear();
@@ -29,7 +29,7 @@ void Agreement::contribute(std::uint64_t completed, Outbox &out) {
 void Agreement::receive(int from, const Prepare &prepare, Outbox &out) {
     if (prepare.ballot.owner != from)
         return;
-    see(prepare.ballot);
+    raise_highest(prepare.ballot);
     if (!completed_)
         held_.push_back(prepare.ballot);
     else
@@ -47,9 +47,9 @@ void Agreement::promise(int leader, Ballot ballot, Outbox &out) {
 
 void Agreement::receive(int from, const Propose &propose, Outbox &out) {
     const Ballot ballot = propose.vote.ballot;
-    if (ballot.owner != from || !completed_) // who is asked to vote has promised before
+    if (ballot.owner != from || !completed_) // without completed_ this member has not promised
         return;
-    see(ballot);
+    raise_highest(ballot);
     if (ballot < promised_ && rules_.keeps_promises) {
         send(from, Refuse{promised_}, out);
         return;
@@ -71,12 +71,12 @@ void Agreement::lead(const RankSet &left, Outbox &out) {
     answered_.insert(rank_);
     least_ = *completed_;
     best_.reset();
-    note(vote_);
-    to_those_asked(Prepare{mine_}, out);
+    record(vote_);
+    send_to_asked(Prepare{mine_}, out);
     propose_if_all_promised(out);
 }
 
-void Agreement::note(const std::optional<Vote> &vote) {
+void Agreement::record(const std::optional<Vote> &vote) {
     if (vote && rules_.carries_votes && (!best_ || best_->ballot < vote->ballot))
         best_ = vote;
 }
@@ -86,7 +86,7 @@ void Agreement::receive(int from, const Promise &promise, Outbox &out) {
         return;
     answered_.insert(from);
     least_ = std::min(least_, promise.completed);
-    note(promise.accepted);
+    record(promise.accepted);
     propose_if_all_promised(out);
 }
 
@@ -96,9 +96,9 @@ void Agreement::propose_if_all_promised(Outbox &out) {
     proposal_ = best_ ? best_->view : View{epoch_ + 1, asked_, least_};
     phase_ = Phase::proposing;
     answered_ = RankSet(asked_.ranks());
-    to_those_asked(Propose{{mine_, proposal_}}, out);
+    send_to_asked(Propose{{mine_, proposal_}}, out);
     if (mine_ < promised_)
-        return; // this member has promised a higher ballot meanwhile
+        return; // this member has promised a higher ballot since it began to lead
     vote_ = Vote{mine_, proposal_};
     count(rank_);
 }
@@ -115,7 +115,7 @@ void Agreement::count(int voter) {
 }
 
 void Agreement::receive(int, const Refuse &refuse, Outbox &) {
-    see(refuse.promised);
+    raise_highest(refuse.promised);
 }
 
 RankSet Agreement::awaited() const {

@@ -7,10 +7,10 @@ namespace stretto::membership {
 
 namespace {
 
-// How fast two quartz clocks drift apart that nothing disciplines: 50 parts in a million.
-constexpr std::uint64_t kDriftDivisor = 20'000; // one nanosecond in so many
+// The drift between two free-running quartz clocks: 50 parts in a million, so 1 ns in 20,000.
+constexpr std::uint64_t kDriftDivisor = 20'000;
 
-// a - b of clocks that need not have anything to do with each other.
+// a - b, of two clocks whose zeros may be far apart.
 std::int64_t difference(std::uint64_t a, std::uint64_t b) {
     return static_cast<std::int64_t>(a - b);
 }

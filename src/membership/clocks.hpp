@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the clocks of the ranks are apart.
+// The offsets between the clocks of the ranks.
 //
 // A rank reads the clock of the reference, the lowest rank that lives, as NTP does (RFC 5905):
 //
 //     own clock         sent ---------                      -------> back
 //     reference's                      --> arrived    left --
 //
-// The reference is ahead by ((arrived - sent) + (left - back)) / 2, wrong by at most half of the
-// time on the way, (back - sent) - (left - arrived), for nobody knows how that divides into there
-// and back. So of several readings the quickest counts, and an older one the less the older it is.
+// The reference is ahead by ((arrived - sent) + (left - back)) / 2.  The time on the way is
+// (back - sent) - (left - arrived).  How it divides into the way there and the way back is not
+// known, so the offset may be wrong by half of it.  Of several readings the one with the least
+// error counts; the error of a reading grows with its age.
 //
 // Nothing here reads a clock: times are numbers in nanoseconds.
 #pragma once
@@ -31,10 +32,10 @@ struct ClockReading {
 // Of one rank against the reference.
 class ClockFilter {
 public:
-    // Nothing if the times contradict one another: more time there than the whole took.
+    // Ignores a reading whose times contradict one another.
     void add(const ClockReading &reading);
-    // The best of the last readings, seen from `now` of this rank's clock: what to add to it to get
-    // the reference's.
+    // By the best of the last readings, at the time `now` of this rank's clock: what to add to this
+    // clock to get the reference's.
     std::optional<Offset> estimate(std::uint64_t now) const;
     std::size_t readings() const { return count_; }
 
@@ -47,22 +48,22 @@ private:
     std::size_t count_ = 0;
 };
 
-// The table of all offsets.  The reference makes it of what the others report and publishes it
-// whenever it has changed by more than the error; all hold the last two versions, so ranks that
-// name the version can compute with the same numbers.
+// The table of all offsets.  The other ranks report theirs to the reference, which publishes a new
+// version of the table if an offset has changed by more than its error.  Each rank holds the last
+// two versions, so ranks that name a version compute with the same numbers.
 class ClockTable {
 public:
     explicit ClockTable(int ranks);
 
-    // At the reference: what a rank reports.
+    // At the reference: a rank reports its offset.
     void report(int rank, const Offset &offset);
-    // At the reference: the next version, if there is anything new, and all of `members` have
-    // reported.
+    // At the reference: the next version, if an offset has changed and all of `members` have
+    // reported theirs.
     std::optional<Offsets> publish(int reference, const RankSet &members);
-    // An older version than the one held is none.
+    // Holds this version, unless it is older than the latest.
     void hold(const Offsets &offsets);
-    // Another epoch, whose reference may be another rank: nothing is reported to it yet.  Versions
-    // of an epoch are higher than those of all before it.
+    // Begins another epoch, whose reference may be another rank: forgets the reports.  The versions
+    // of an epoch are higher than those of all earlier epochs.
     void start_over(std::uint32_t epoch);
 
     const std::optional<Offsets> &latest() const { return latest_; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What messages are made of, as bytes.  Numbers are little-endian; a text is its length in 4 bytes
-// and its bytes; a set of ranks is its words, whose number follows from the size of the job.
+// The fields of messages, as bytes.  Numbers are little-endian.  A text is its length in 4 bytes,
+// then its bytes.  A set of ranks is its words; their number follows from the size of the job.
 //
-// Writer and Reader have the same members, so that one description of a message serves both.
+// Writer and Reader have the same member functions, so that one description of a message does for
+// both.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@
 
 namespace stretto::membership {
 
-// Makes bytes of what it is given.
+// Appends fields to `bytes`.
 class Writer {
 public:
     std::vector<std::byte> bytes;
@@ -60,7 +61,7 @@ public:
     void must(bool, std::string_view) {}
 };
 
-// Takes bytes apart.  After the first mistake all that it reads is zero or empty.
+// Reads fields from bytes.  After the first error every field is zero or empty.
 class Reader {
 public:
     Reader(std::span<const std::byte> bytes, int ranks) : rest_(bytes), ranks_(ranks) {}
@@ -125,12 +126,12 @@ public:
     bool present(std::optional<Value> &value) {
         std::uint8_t is = 0;
         number(is);
-        must(is <= 1, "neither there nor not there");
+        must(is <= 1, "a field that is neither present nor absent");
         if (is == 1)
             value.emplace();
         return is == 1;
     }
-    // Of the message's epoch.
+    // The view follows the epoch of the message.
     void successor(const View &view) {
         must(view.epoch != 0 && view.epoch - 1 == epoch, "a view of another epoch");
     }

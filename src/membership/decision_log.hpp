@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shared choices that one member decides for all.
+// Shared decisions, each of which one member makes for all.
 //
-// A choice has a key, and the key determines a coordinator.  Members ask the coordinator, each with
-// the value that it would choose itself; the first to be heard decides, and all are given that
-// value, however often they ask.  As soon as it is decided the others are told unasked: who asks
-// later has its answer at hand.  Nobody waits for anything but the coordinator's agent.
+// A decision has a key, and the key determines its coordinator.  Members ask the coordinator, each
+// with the value that it would choose itself.  The value of the first question that reaches the
+// coordinator is decided, and every member gets it, however often it asks.  The coordinator sends
+// the decided value to all members at once, so a member that asks later has it already.  A member
+// waits for the coordinator's agent only.
 #pragma once
 
 #include <compare>
@@ -26,10 +27,11 @@ public:
     void ask(std::uint64_t key, int coordinator, const std::string &value, Outbox &out);
     void receive(int from, const Ask &ask, Outbox &out);
     void receive(const DecidedValue &decision, Outbox &out);
-    // Asks again what `coordinator` may not have heard.
+    // The link to `coordinator` is back: sends the open questions again.
     void restored(int coordinator, Outbox &out) const;
     bool knows(std::uint64_t key) const { return decided_.contains(key); }
-    // Nobody asks again for keys from the first one up to, but without, the other.
+    // Forgets the decisions of all keys with from <= key < below: no member will ask for them
+    // again.
     void forget(std::uint64_t from, std::uint64_t below);
 
     friend auto operator<=>(const DecisionLog &, const DecisionLog &) = default;

@@ -10,9 +10,9 @@ RankSet Heartbeats::successors(int rank, const RankSet &members) {
     if (!members.has(rank))
         return result;
     const int count = members.count();
-    int next = rank, place = 0;
+    int next = rank, passed = 0;
     for (int distance = 1; distance < count; distance *= 2) {
-        for (; place < distance; ++place) {
+        for (; passed < distance; ++passed) {
             next = members.next(next);
             if (next < 0)
                 next = members.lowest();
@@ -48,7 +48,7 @@ void Heartbeats::watch(std::uint64_t now) {
     for (const int rank : extra_)
         if (members_.has(rank) && rank != rank_)
             watched.insert(rank);
-    // Who is watched from now on was not asked for a sign of life before.
+    // A rank that is watched from now on was not pinged before: its silence begins now.
     for (const int rank : watched)
         if (!watched_.has(rank))
             peer(rank) = {now, false};
@@ -57,9 +57,9 @@ void Heartbeats::watch(std::uint64_t now) {
     watched_ = watched;
 }
 
-void Heartbeats::heard(int rank, std::uint64_t now) {
+void Heartbeats::received(int rank, std::uint64_t now) {
     if (watched_.has(rank))
-        peer(rank).heard = std::max(peer(rank).heard, now);
+        peer(rank).last_sign = std::max(peer(rank).last_sign, now);
 }
 
 Heartbeats::Due Heartbeats::tick(std::uint64_t now) {
@@ -67,11 +67,11 @@ Heartbeats::Due Heartbeats::tick(std::uint64_t now) {
     // If this rank itself was stopped, the silence of that time says nothing about others.
     if (const std::uint64_t pause = now - last_tick_; pause > 2 * times_.interval)
         for (const int rank : watched_)
-            peer(rank).heard = std::min(peer(rank).heard + pause, now);
+            peer(rank).last_sign = std::min(peer(rank).last_sign + pause, now);
     last_tick_ = now;
     for (const int rank : watched_)
-        if (!peer(rank).told && now - peer(rank).heard >= times_.deadline) {
-            peer(rank).told = true;
+        if (!peer(rank).reported && now - peer(rank).last_sign >= times_.deadline) {
+            peer(rank).reported = true;
             due.silent.insert(rank);
         }
     if (now >= next_ping_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an agent needs of a network: to hand over bytes for another rank, and to be told of those
-// that come.
+// The interface of the network that an agent uses: it sends bytes to another rank, and calls a
+// listener for received bytes.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ namespace stretto::membership {
 
 class Links {
 public:
-    // Called from within wait() alone.
+    // Called by wait() only.
     class Listener {
     public:
         virtual void on_bytes(int from, std::span<const std::byte> bytes) = 0; // of one send()
-        // The link is gone and does not come back: the rank has died, or is another one.
+        // The link broke and will not come back: the rank has died, or was replaced.
         virtual void on_broken(int rank, std::string_view why) = 0;
-        // It broke and has come back; what was sent last, in either direction, may be lost.
+        // The link broke and is back; the last messages of either direction may be lost.
         virtual void on_restored(int rank) = 0;
 
     protected:
@@ -28,17 +28,17 @@ public:
     };
 
     virtual ~Links() = default;
-    // These by the agent's thread alone.
+    // Only the agent's thread calls send(), wait() and drain().
     //
-    // Does not wait for the other side.  The bytes arrive whole, after those of all sends to the
-    // same rank before, or the listeners at both ends are told that the link broke.
+    // Does not wait for the receiver.  The bytes arrive whole, after those of all earlier sends to
+    // the same rank; or the listeners at both ends are called because the link broke.
     virtual void send(int to, std::span<const std::byte> bytes) = 0;
-    // Tells the listener what has come; if nothing has, waits until something does, wake() is
-    // called, or the time is over.
+    // Calls the listener for all that has arrived.  If nothing has, waits until something arrives,
+    // wake() is called, or this time is over.
     virtual void wait(Listener &listener, std::uint64_t nanoseconds) = 0;
-    // Waits until these have what was sent to them last, but not for those that do not answer.
+    // Waits until these ranks have received the last messages to them, but only for a limited time.
     virtual void drain(const RankSet &ranks) = 0;
-    // By any thread: ends the wait, or the next one if there is none now.
+    // Any thread may call this: ends the present wait(), or else the next one.
     virtual void wake() = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 Reason silence(int accuser, int accused) {
     return {Status::peer, accuser, accused,
-            "rank " + std::to_string(accuser) + " hears nothing of rank " +
+            "rank " + std::to_string(accuser) + " receives nothing from rank " +
                 std::to_string(accused)};
 }
 
@@ -26,7 +26,7 @@ Member::Member(int rank, View founding, Rules rules)
 Actions Member::step(const Event &event) {
     Outbox out;
     std::visit([&](const auto &each) { handle(each, out); }, event);
-    settle(out);
+    advance(out);
     return out.take();
 }
 
@@ -39,15 +39,15 @@ void Member::flood(int except, std::uint32_t epoch, const Body &body, Outbox &ou
 }
 
 void Member::revoke(int from, const Reason &reason, Outbox &out) {
-    const bool news = reason.culprit != kNoRank && view_.members.has(reason.origin) &&
-                      view_.members.has(reason.culprit) &&
-                      suspicions_.add({reason.origin, reason.culprit});
+    const bool accuses = reason.culprit != kNoRank && view_.members.has(reason.origin) &&
+                         view_.members.has(reason.culprit) &&
+                         suspicions_.add({reason.origin, reason.culprit});
     const bool first = !reason_;
     if (first)
         reason_ = reason;
     if (first && !rules_.forwards_first)
         out.add(action::Revoked{reason});
-    if ((first || news) && (rules_.forwards || from == rank_))
+    if ((first || accuses) && (rules_.forwards || from == rank_))
         flood(from, view_.epoch, Revoke{reason}, out);
     if (first && rules_.forwards_first)
         out.add(action::Revoked{reason});
@@ -62,18 +62,20 @@ void Member::handle(const event::Suspect &event, Outbox &out) {
     if (!in_force() || event.rank == rank_ || !view_.members.has(event.rank))
         return;
     silent_.insert(event.rank);
-    // If others have accused it before, they have said all there is to say.
+    // If it is not left, earlier accusations by others have done all that this one could.
     if (suspicions_.left().has(event.rank))
         revoke(rank_, {Status::peer, rank_, event.rank, event.why}, out);
 }
 
-// Who is silent to this member but left by what is known: so all get to know it.
+// Accuses the members that are silent to this rank but left by the accusations so far, so that all
+// members count this suspicion.
 void Member::accuse_silent(Outbox &out) {
     const auto to_accuse = [this] {
         const RankSet some = silent_ & suspicions_.left();
         return suspicions_.left().has(rank_) ? some.lowest() : kNoRank;
     };
-    // One may free another, who went for its sake.
+    // If an accusation removes one member, another one that had conflicts only with it is left
+    // again.
     for (int rank = to_accuse(); rank != kNoRank; rank = to_accuse())
         revoke(rank_, silence(rank_, rank), out);
 }
@@ -85,9 +87,9 @@ void Member::answer(Outcome outcome, Outbox &out) {
 }
 
 void Member::handle(const event::Shrink &event, Outbox &out) {
-    if (standing_ == Standing::excluded)
+    if (state_ == State::excluded)
         answer(Outcome::excluded, out);
-    else if (standing_ == Standing::without_majority)
+    else if (state_ == State::without_majority)
         answer(Outcome::no_majority, out);
     else if (reason_ && !shrinking_) {
         shrinking_ = true;
@@ -95,8 +97,9 @@ void Member::handle(const event::Shrink &event, Outbox &out) {
     }
 }
 
-// What follows from what this member knows now, whatever has told it.
-void Member::settle(Outbox &out) {
+// Does what follows from the present state, whichever event led to it: accuses, leads, follows,
+// succeeds or gives up.
+void Member::advance(Outbox &out) {
     if (!in_force() || !reason_)
         return;
     accuse_silent(out);
@@ -122,11 +125,11 @@ void Member::give_up(Outbox &out) {
            {Status::peer, rank_, rank_,
             "rank " + std::to_string(rank_) + " cannot reach a majority and gives up"},
            out);
-    standing_ = Standing::without_majority;
+    state_ = State::without_majority;
     answer(Outcome::no_majority, out);
 }
 
-// `next` is decided, says `from`.
+// `from` reports that `next` is decided.
 void Member::succeed(int from, const View &next, Outbox &out) {
     if (rules_.forwards || from == rank_)
         flood(from, next.epoch - 1, DecidedView{next}, out);
@@ -138,7 +141,7 @@ void Member::succeed(int from, const View &next, Outbox &out) {
                            " while it was silent"};
             out.add(action::Revoked{*reason_});
         }
-        standing_ = Standing::excluded;
+        state_ = State::excluded;
         view_ = next;
         if (shrinking_)
             answer(Outcome::excluded, out);
@@ -147,7 +150,7 @@ void Member::succeed(int from, const View &next, Outbox &out) {
     const RankSet silent = silent_ & next.members;
     *this = Member(rank_, next, rules_);
     answer(Outcome::succeeded, out);
-    // A view that was proposed again may hold members who have died since.
+    // A view that was proposed again may hold members that have died since.
     for (const int rank : silent)
         handle(event::Suspect{rank, "rank " + std::to_string(rank) +
                                         " fell silent while the members agreed on this view"},
@@ -161,7 +164,7 @@ RankSet Member::awaited() const {
     const int leader = suspicions_.left().lowest();
     if (leader == rank_)
         return agreement_.awaited();
-    // A leader that has asked for a promise is itself waiting, and knows for whom.
+    // A leader that this member has promised waits for others itself, and suspects them itself.
     if (leader >= 0 && !agreement_.bound_to(leader))
         awaited.insert(leader);
     return awaited;
@@ -179,11 +182,12 @@ void Member::handle(const event::Received &event, Outbox &out) {
     } else if (message.epoch != view_.epoch && rules_.fences) {
         fence(event.from, message, out);
     } else if (view_.members.has(event.from)) {
-        take(event.from, message, out);
+        receive(event.from, message, out);
     }
 }
 
-// Who asks for something in an older epoch has missed the end of it.
+// A message of another epoch.  A member that asks for something in an older epoch has missed the
+// end of that epoch.
 void Member::fence(int from, const Message &message, Outbox &out) {
     const Body &body = message.body;
     const auto *revoke = std::get_if<Revoke>(&body);
@@ -196,12 +200,12 @@ void Member::fence(int from, const Message &message, Outbox &out) {
     if (message.epoch < view_.epoch && asks)
         out.send(from, view_.epoch - 1, DecidedView{view_});
     else if (message.epoch > view_.epoch)
-        out.send(from, view_.epoch, Beat{}); // to be told what happened
+        out.send(from, view_.epoch, Beat{}); // the answer is the view that this member has missed
 }
 
-void Member::take(int from, const Message &message, Outbox &out) {
+void Member::receive(int from, const Message &message, Outbox &out) {
     const auto part_of_shrink = [&](const auto &body) {
-        if (!reason_) // the word of the failure was lost on the way, but there must have been one
+        if (!reason_) // the epoch was revoked, but the message that said so was lost
             revoke(rank_, {Status::revoked, from, kNoRank, "another rank has called shrink"}, out);
         agreement_.receive(from, body, out);
     };
@@ -227,7 +231,7 @@ void Member::take(int from, const Message &message, Outbox &out) {
 
 void Member::handle(const event::Restored &event, Outbox &out) {
     const int to = event.rank;
-    if (standing_ == Standing::excluded || to == rank_)
+    if (state_ == State::excluded || to == rank_)
         return;
     if (view_.epoch != 0)
         out.send(to, view_.epoch - 1, DecidedView{view_});

@@ -14,14 +14,14 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 8;
 
-// One description of every body serves both directions: `codec` writes what it is given, or reads
-// into it.
+// One description of each body for both directions: a Writer writes the fields, a Reader fills
+// them.
 template<class Codec>
 void fields(Codec &codec, Ballot &ballot) {
     codec.number(ballot.round);
     codec.rank(ballot.owner);
     codec.must(ballot.round != 0 && ballot.owner != kNoRank, "a ballot without owner or round");
-    codec.must(ballot.round <= kMostRounds, "a ballot of a round that nobody gets to");
+    codec.must(ballot.round <= kMostRounds, "a ballot of a round that is too high");
 }
 
 template<class Codec>
@@ -48,7 +48,7 @@ void fields(Codec &codec, Revoke &body) {
     codec.rank(reason.origin);
     codec.rank(reason.culprit);
     codec.text(reason.text, kMostTextBytes);
-    codec.must(reason.origin != kNoRank, "a reason that nobody gives");
+    codec.must(reason.origin != kNoRank, "a reason without origin");
 }
 
 template<class Codec>
@@ -173,7 +173,7 @@ std::vector<std::byte> write(const Message &message) {
     writer.number(static_cast<std::uint8_t>(message.body.index()));
     writer.number(std::uint16_t{0});
     writer.number(message.epoch);
-    Body body = message.body; // the fields of a body serve both directions
+    Body body = message.body; // fields() takes a reference that a Reader would write to
     std::visit([&](auto &each) { fields(writer, each); }, body);
     return std::move(writer.bytes);
 }

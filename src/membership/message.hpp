@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What agents say to one another, and how it is written as bytes.
+// The messages of agents, and their bytes.
 //
-// Every message carries the epoch of its sender.  It comes from a process that has shown that it
-// belongs to the job, but nothing in it is believed before it is checked: parse() accepts exactly
-// what write() writes.
+// Every message carries the epoch of its sender.  The sender has proved that it belongs to the job.
+// The message is checked nevertheless: parse() accepts exactly the bytes that write() makes.
 #pragma once
 
 #include <compare>
@@ -20,17 +19,17 @@
 
 namespace stretto::membership {
 
-inline constexpr std::size_t kMostTextBytes =
-    1024; // of a reason, of what a rank does; longer is cut
-inline constexpr std::size_t kMostDecisionBytes = 1024; // bytes of a decided value
+// The text of a reason or of a wait report; a longer one is cut.
+inline constexpr std::size_t kMostTextBytes = 1024;
+inline constexpr std::size_t kMostDecisionBytes = 1024; // a decided value
 
-// ---- the protocol of a communicator's life (member.hpp)
+// ---- the protocol of members (member.hpp)
 
-// "I am here, in this epoch": who is in an older one is told so.
+// "I am in this epoch."  If the receiver is in a later epoch, it answers with its view.
 struct Beat {
     friend auto operator<=>(const Beat &, const Beat &) = default;
 };
-// The epoch has ended.  Flooded; further ones tell of further culprits.
+// The epoch has ended.  Flooded; each further one carries a further accusation.
 struct Revoke {
     Reason reason;
     friend auto operator<=>(const Revoke &, const Revoke &) = default;
@@ -47,7 +46,7 @@ struct Promise {
     friend auto operator<=>(const Promise &, const Promise &) = default;
 };
 struct Refuse {
-    Ballot promised; // to whom the sender is bound
+    Ballot promised; // the higher ballot that the sender has promised
     friend auto operator<=>(const Refuse &, const Refuse &) = default;
 };
 struct Propose {
@@ -58,12 +57,12 @@ struct Accept {
     Ballot ballot;
     friend auto operator<=>(const Accept &, const Accept &) = default;
 };
-// The view that follows the message's epoch.  Flooded; also the answer to who has missed it.
+// The view that follows the message's epoch.  Flooded, and sent to a member that has missed it.
 struct DecidedView {
     View view;
     friend auto operator<=>(const DecidedView &, const DecidedView &) = default;
 };
-// A shared choice (decision_log.hpp).
+// A shared decision (decision_log.hpp).
 struct Ask {
     std::uint64_t key = 0;
     std::string value; // what the asker would choose
@@ -77,14 +76,14 @@ struct DecidedValue {
 
 // ---- services of the agent (agent.hpp)
 
-// A heartbeat and a reading of clocks: `sent` by the sender's clock comes back.
+// A heartbeat, and a reading of clocks: the answer repeats `sent`, a time by the sender's clock.
 struct Ping {
     std::uint64_t sent = 0;
     friend auto operator<=>(const Ping &, const Ping &) = default;
 };
 struct Pong {
     std::uint64_t sent = 0;              // of the ping
-    std::uint64_t arrived = 0, left = 0; // by the clock of who answers
+    std::uint64_t arrived = 0, left = 0; // by the clock of the rank that answers
     friend auto operator<=>(const Pong &, const Pong &) = default;
 };
 // What to add to the sender's clock to get the reference's, in nanoseconds, give or take `error`.
@@ -100,7 +99,7 @@ struct Offsets {
     std::vector<std::int64_t> of_rank;
     friend auto operator<=>(const Offsets &, const Offsets &) = default;
 };
-// "Where are you?"
+// Asks for a wait report; the answer is Here.
 struct Where {
     std::uint64_t ticket = 0;
     friend auto operator<=>(const Where &, const Where &) = default;
@@ -109,7 +108,7 @@ struct WaitReport {
     std::uint64_t call = 0; // number of the collective call
     std::uint64_t steps = 0, of_steps = 0;
     std::int32_t waits_for = kNoRank;
-    std::string what; // "allreduce of 1024 f32, ring"; "" outside of any call
+    std::string what; // "allreduce of 1024 f32, ring"; "" if the rank is in no call
     friend auto operator<=>(const WaitReport &, const WaitReport &) = default;
 };
 struct Here {
@@ -117,13 +116,13 @@ struct Here {
     WaitReport wait_report;
     friend auto operator<=>(const Here &, const Here &) = default;
 };
-// The sender's last word: it ends in good order.
+// The sender's last message: it leaves the job without a failure.
 struct Bye {
     friend auto operator<=>(const Bye &, const Bye &) = default;
 };
 
-// What the sender expects of a shared choice to come, for its coordinator; lost if that is made by
-// then.
+// A value for the coordinator of a shared decision, which it may use to decide.  Ignored if the
+// decision is made already.
 struct Notice {
     std::uint64_t key = 0;
     std::int64_t value = 0;
@@ -135,21 +134,21 @@ using Body = std::variant<Beat, Revoke, Prepare, Promise, Refuse, Propose, Accep
                           DecidedValue, Ping, Pong, Offset, Offsets, Where, Here, Bye, Notice>;
 
 struct Message {
-    std::uint32_t epoch = 0; // of the sender; Decided: the one that it ends
+    std::uint32_t epoch = 0; // of the sender; of DecidedView: the epoch that the view ends
     Body body;
     friend auto operator<=>(const Message &, const Message &) = default;
 };
 
-// The longest message of a job of so many ranks.
+// The bytes of the longest message in a job of so many ranks.
 std::size_t most_bytes(int ranks);
 
 std::vector<std::byte> write(const Message &message);
 
 struct Parsed {
     std::optional<Message> message;
-    std::string_view error = ""; // what is wrong, if there is none
+    std::string_view error = ""; // why there is no message
 };
-// Of a job of so many ranks.
+// Reads a message of a job of so many ranks.
 Parsed parse(std::span<const std::byte> bytes, int ranks);
 
 } // namespace stretto::membership

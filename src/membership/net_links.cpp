@@ -14,11 +14,11 @@ namespace stretto::membership {
 
 namespace {
 
-constexpr std::uint64_t kFarewellNs = 2'000'000'000; // ns for what is on its way at the end
+constexpr std::uint64_t kFarewellNs = 2'000'000'000; // the longest that drain() waits
 
 } // namespace
 
-// One frame, one message.
+// Receives frames; each frame is one message.
 class NetLinks::Incoming final : public net::FrameReceiver {
 public:
     Incoming(int from, Listener &listener) : from_(from), listener_(listener) {}
@@ -38,8 +38,8 @@ private:
 };
 
 net::ConnectionLimits NetLinks::limits(int ranks) {
-    constexpr std::size_t kBufferBytes =
-        4096; // several messages; a rank has as many as there are ranks
+    // Room for several messages.  Small, as a rank has one buffer for each other rank.
+    constexpr std::size_t kBufferBytes = 4096;
     return {most_bytes(ranks), kBufferBytes};
 }
 
@@ -60,7 +60,7 @@ std::string NetLinks::place(int rank) const {
 void NetLinks::send(int to, std::span<const std::byte> bytes) {
     Link &link = this->link(to);
     if (link.connection == nullptr)
-        return; // the listener has been told, or will be
+        return; // receive() has called the listener's on_broken()
     Sent &sent = link.unsent.emplace_back(Sent{0, {bytes.begin(), bytes.end()}});
     const iovec piece{sent.bytes.data(), sent.bytes.size()};
     sent.number = link.connection->queue({}, {&piece, 1});
@@ -68,7 +68,8 @@ void NetLinks::send(int to, std::span<const std::byte> bytes) {
 }
 
 void NetLinks::flush(Link &link) {
-    (void)link.connection->flush(); // a failure is found by receiving, after what came before it
+    // If this fails, receive() finds the failure, after the messages that arrived before it.
+    (void)link.connection->flush();
     while (!link.unsent.empty() && link.unsent.front().number <= link.connection->frames_sent())
         link.unsent.pop_front();
 }
@@ -114,19 +115,19 @@ void NetLinks::wake() {
     (void)!::write(woken_.get(), &one, sizeof(one));
 }
 
-// After that, closing the connections loses nothing.
+// Waits until closing the connections would lose nothing.
 void NetLinks::drain(const RankSet &ranks) {
-    struct Nobody final : Listener {
+    struct IgnoreAll final : Listener {
         void on_bytes(int, std::span<const std::byte>) override {}
         void on_broken(int, std::string_view) override {}
         void on_restored(int) override {}
-    } nobody;
+    } ignore_all;
     const std::uint64_t start = now_ns();
     while (!delivered(ranks) && now_ns() - start < kFarewellNs)
-        wait(nobody, 1);
+        wait(ignore_all, 1);
 }
 
-// Whether all that was sent to them is on the other side.
+// Whether the peers' kernels have acknowledged all that was sent to these ranks.
 bool NetLinks::delivered(const RankSet &ranks) const {
     for (const int rank : ranks) {
         const Link &link = links_[static_cast<std::size_t>(rank)];

@@ -18,16 +18,16 @@ namespace stretto::membership {
 
 class NetLinks final : public Links {
 public:
-    // What the connections of a job of so many ranks have to carry.
+    // The limits of the connections in a job of so many ranks.
     static net::ConnectionLimits limits(int ranks);
 
-    // By rank; null for this one.
+    // The connections, by rank; null for this rank.
     explicit NetLinks(std::vector<std::unique_ptr<net::Connection>> connections);
     NetLinks(const NetLinks &) = delete;
     NetLinks &operator=(const NetLinks &) = delete;
 
     int ranks() const { return static_cast<int>(links_.size()); }
-    // "node7, 10.0.0.7"; "" of this rank.
+    // "node7, 10.0.0.7"; "" for this rank.
     std::string place(int rank) const;
 
     void send(int to, std::span<const std::byte> bytes) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a step of the protocol asks for, in the order in which it is to be done.
+// The actions of one step of the protocol, in the order in which the agent must do them.
 #pragma once
 
 #include <compare>
@@ -20,8 +20,8 @@ struct Send {
     Message message;
     friend auto operator<=>(const Send &, const Send &) = default;
 };
-// The verdict, once in an epoch: the epoch has ended.  What is to be sent before anybody hears of
-// it stands before it.
+// The epoch has ended; once in an epoch.  The messages that must be sent before the caller learns
+// of it come earlier in the list.
 struct Revoked {
     Reason reason;
     friend auto operator<=>(const Revoked &, const Revoked &) = default;
@@ -29,15 +29,15 @@ struct Revoked {
 enum class Outcome : std::uint8_t {
     succeeded,   // the member belongs to the next view
     excluded,    // others go on without it
-    no_majority, // those that it can reach are too few to go on
+    no_majority, // the members that it can reach are too few to go on
 };
-// To who called shrink.
+// The answer to the caller of shrink.
 struct Shrunk {
     Outcome outcome = Outcome::succeeded;
-    View view; // the next; excluded: that of the others
+    View view; // the next view; if this rank is excluded, the view of the others
     friend auto operator<=>(const Shrunk &, const Shrunk &) = default;
 };
-// To who asked for it.
+// A value is decided: the answer to callers of decide().
 struct ValueDecided {
     std::uint64_t key = 0;
     std::string value;

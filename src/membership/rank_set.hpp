@@ -40,7 +40,7 @@ public:
             set.insert(rank);
         return set;
     }
-    // Of these words, 64 ranks each; bits from `ranks` on are no ranks: see spills().
+    // From words of 64 ranks each.  Bits from `ranks` on name no rank: see spills().
     static RankSet of_words(int ranks, std::vector<std::uint64_t> words) {
         RankSet set;
         set.ranks_ = ranks;
@@ -51,9 +51,9 @@ public:
         return (static_cast<std::size_t>(ranks) + 63) / 64;
     }
 
-    int ranks() const { return ranks_; } // what its ranks are below
+    int ranks() const { return ranks_; } // all ranks in the set are below this
     std::span<const std::uint64_t> words() const { return words_; }
-    // Whether words that came from outside name ranks that do not exist.
+    // Whether words that were received name ranks that do not exist.
     bool spills() const {
         return words_.size() != word_count(ranks_) ||
                (ranks_ % 64 != 0 && (words_.back() >> (ranks_ % 64)) != 0);
@@ -86,7 +86,7 @@ public:
         return -1;
     }
 
-    // Both of the same ranks().
+    // Both sets have the same ranks().
     RankSet &operator&=(const RankSet &other) {
         for (std::size_t i = 0; i < words_.size(); ++i)
             words_[i] &= other.words_[i];

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an agent does beside the protocol: heartbeats, clocks, notices, and answers to "where are
-// you?".
+// What an agent does beside the protocol: heartbeats, clocks, notices and wait reports.
 #include "membership/agent.hpp"
 
 #include <utility>
 
 namespace stretto::membership {
 
-void Agent::take(Bytes &item) {
+void Agent::handle(Bytes &item) {
     Parsed parsed = parse(item.bytes, member_.view().members.ranks());
     if (!parsed.message) {
-        suspect(item.from,
-                words(item.from, "has sent what is no message") + ": " + std::string(parsed.error));
+        suspect(item.from, describe(item.from, "has sent an invalid message") + ": " +
+                               std::string(parsed.error));
         return;
     }
-    heartbeats_.heard(item.from, options_.clock());
+    heartbeats_.received(item.from, options_.clock());
     receive(item.from, std::move(*parsed.message));
 }
 
 void Agent::receive(int from, Message message) {
     if (std::holds_alternative<Ping>(message.body)) {
         const std::uint64_t now = options_.clock();
-        step(event::Received{from, {message.epoch, Beat{}}}); // who is behind is told so
+        // If the sender is in an older epoch, this step sends it the next view.
+        step(event::Received{from, {message.epoch, Beat{}}});
         send(from, Pong{std::get<Ping>(message.body).sent, now, options_.clock()});
     } else if (message.body.index() >= Body(Ping{}).index()) {
         serve(from, message);
@@ -50,7 +50,7 @@ void Agent::serve(int from, const Message &message) {
     } else if (const auto *where = std::get_if<Where>(&body)) {
         send(from, Here{where->ticket, wait_report()});
     } else if (const auto *here = std::get_if<Here>(&body)) {
-        note(from, *here);
+        record(from, *here);
     } else if (std::holds_alternative<Bye>(body)) {
         left_in_order_.insert(from);
     } else if (const auto *notice = std::get_if<Notice>(&body)) {
@@ -68,7 +68,7 @@ WaitReport Agent::wait_report() const {
     return hooks_.wait_report ? hooks_.wait_report() : WaitReport{};
 }
 
-void Agent::note(int rank, const Here &here) {
+void Agent::record(int rank, const Here &here) {
     {
         const std::lock_guard lock(mutex_);
         if (const auto asked = asked_.find(here.ticket); asked != asked_.end())
@@ -81,42 +81,44 @@ int Agent::reference() const {
     return member_.in_force() ? member_.view().members.lowest() : kNoRank;
 }
 
-void Agent::look_after_others() {
+// Pings members, and suspects those that are silent, have left or do not call shrink.
+void Agent::watch_members() {
     const std::uint64_t now = options_.clock();
     RankSet left(member_.view().members.ranks());
     if (member_.in_force())
         left = member_.left() - left_in_order_;
     heartbeats_.set_members(left, now);
-    // After a failure each watches all: who is cut off must find that out of everybody, and one at
-    // a time would take as many deadlines.
+    // After a failure each member watches all others.  A member that is cut off must find out that
+    // all others are silent; if it watched one after the other, it would wait one deadline for
+    // each.
     heartbeats_.also_watch(member_.revoked() ? left : RankSet(left.ranks()), now);
     const Heartbeats::Due due = heartbeats_.tick(now);
     for (const int rank : due.pings)
         send(rank, Ping{now});
     for (const int rank : due.silent)
         suspect(rank,
-                words(rank, "has sent nothing for " + in_seconds(options_.heartbeats.deadline)));
+                describe(rank, "has sent nothing for " + in_seconds(options_.heartbeats.deadline)));
     if (!member_.in_force())
         return;
     if (member_.revoked()) {
         for (const int rank : left_in_order_)
             if (!member_.suspects(rank))
-                suspect(rank, words(rank, "has left"));
-        lose_patience(now);
+                suspect(rank, describe(rank, "has left"));
+        suspect_absent(now);
     } else if (!due.pings.empty()) {
         read_clocks(due.pings, now);
     }
 }
 
-// Of members who live but do not come.
-void Agent::lose_patience(std::uint64_t now) {
+// Suspects members that live but have not called shrink for `patience`.
+void Agent::suspect_absent(std::uint64_t now) {
     const RankSet awaited = member_.awaited();
     std::erase_if(awaited_since_, [&](const auto &each) { return !awaited.has(each.first); });
     for (const int rank : awaited) {
         const std::uint64_t since = awaited_since_.try_emplace(rank, now).first->second;
         if (options_.patience != 0 && now - since >= options_.patience)
-            suspect(rank,
-                    words(rank, "has not called shrink within " + in_seconds(options_.patience)));
+            suspect(rank, describe(rank, "has not called shrink within " +
+                                             in_seconds(options_.patience)));
     }
 }
 

@@ -43,7 +43,7 @@ int Suspicions::next_to_go() const {
         if (!left_.has(each.accuser) || !left_.has(each.accused))
             continue;
         ++tally(each.accused).accused;
-        // Two who accuse each other have one conflict.
+        // Two members that accuse each other have one conflict, not two.
         if (each.accuser < each.accused || !knows({each.accused, each.accuser})) {
             ++tally(each.accuser).conflicts;
             ++tally(each.accused).conflicts;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who accuses whom within one epoch, and who is left when that is resolved.
+// Which members accuse which others within one epoch, and which members are left.
 //
-// A member that hears nothing of another accuses it.  Accusations are flooded, so all members come
-// to hold the same set of them, and what is left is a function of that set alone: all come to the
-// same result whatever the order in which they learned.
+// A member that receives nothing from another one accuses it.  Accusations are flooded, so all
+// members come to hold the same set of accusations.  The members that are left are a function of
+// that set alone, so all members compute the same result, in whatever order the accusations came.
 //
-// Of two members one of which accuses the other only one can stay: they would not work together.
-// While there is such a pair, the member goes that is accused by most; of several the one with most
-// conflicts; of several the highest rank.  So
-//     rank 1 is dead, ranks 0 and 2 say so            -> 1 goes
-//     the link between 2 and 5 is cut, both say so    -> 5 goes, for it has the higher rank
-//     3 was cut off and comes back: it accuses 0 and 1, who accuse it   -> 3 goes alone
-// Whoever accuses itself leaves, and what it says of others no longer counts.
+// If one member accuses another, the two have a conflict: only one of them can stay, as they cannot
+// work together.  While there is a conflict, one member goes: the one with the most accusers; among
+// equals the one with the most conflicts; among equals the one of the highest rank.  So
+//     rank 1 is dead, ranks 0 and 2 accuse it                  -> 1 goes
+//     the link between 2 and 5 is cut, each accuses the other  -> 5 goes, as it has the higher rank
+//     3 was cut off and comes back: it accuses 0 and 1, and they accuse it  -> 3 goes alone
+// A member that accuses itself leaves, and its accusations of others no longer count.
 #pragma once
 
 #include <compare>
@@ -32,7 +32,7 @@ class Suspicions {
 public:
     explicit Suspicions(RankSet members);
 
-    // Both are members.  False if it was known.
+    // Both ranks are members.  False if this accusation was known already.
     bool add(Accusation accusation);
     std::span<const Accusation> accusations() const { return accusations_; }
     const RankSet &left() const { return left_; }

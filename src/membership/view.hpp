@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the protocol talks about: views, ballots, reasons.
+// The terms of the membership protocol: views, ballots, reasons.
 #pragma once
 
 #include <compare>
@@ -13,12 +13,12 @@ namespace stretto::membership {
 
 inline constexpr int kNoRank = -1;
 
-// Who belongs to a communicator.  Ranks keep the numbers that they had at first; the next view of a
-// communicator has fewer members and the next epoch.
+// The members of a communicator in one epoch.  Ranks keep the numbers of the first view.  The next
+// view has the next epoch, and never more members.
 struct View {
     std::uint32_t epoch = 0;
     RankSet members;
-    std::uint64_t completed = 0; // calls of the epoch before that every member has completed
+    std::uint64_t completed = 0; // calls of the previous epoch that every member has completed
     friend auto operator<=>(const View &, const View &) = default;
 };
 
@@ -29,7 +29,7 @@ inline bool is_quorum(const RankSet &some, const RankSet &all) {
     return has > needs || (has == needs && some.has(all.lowest()));
 }
 
-// No agreement takes so many rounds.
+// More rounds than any agreement takes.
 inline constexpr std::uint32_t kMostRounds = std::uint32_t{1} << 30;
 
 // An attempt to agree.  Ballots are ordered, and no two ranks have the same.
@@ -39,7 +39,7 @@ struct Ballot {
     friend auto operator<=>(const Ballot &, const Ballot &) = default;
 };
 
-// A value that was accepted, and in which ballot.
+// A vote for a view, in a ballot.
 struct Vote {
     Ballot ballot;
     View view;
@@ -49,8 +49,8 @@ struct Vote {
 // Why an epoch was revoked.
 struct Reason {
     Status status = Status::peer;
-    std::int32_t origin = kNoRank;  // who says so
-    std::int32_t culprit = kNoRank; // whom the origin accuses: itself, if it leaves
+    std::int32_t origin = kNoRank;  // the rank that revoked it
+    std::int32_t culprit = kNoRank; // the rank that the origin accuses: itself, if it leaves
     std::string text;
     friend auto operator<=>(const Reason &, const Reason &) = default;
 };

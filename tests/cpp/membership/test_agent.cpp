@@ -213,11 +213,11 @@ TEST_CASE("ranks that end in good order are not missed, until they are needed") 
         CHECK(job.answer(rank) == Shrunk{Outcome::succeeded, {1, without(3, {2}), 10}});
 }
 
-TEST_CASE("who sends what is no message is not trusted any more") {
+TEST_CASE("a rank that sends an invalid message is suspected") {
     Job job(3, kPatient);
     job.wires.inject(2, 0, std::vector<std::byte>(5, std::byte{0xee}));
     job.await_revoked(without(3, {2}));
-    CHECK(contains(job[1].reason()->text, "rank 2 has sent what is no message (host2): "));
+    CHECK(contains(job[1].reason()->text, "rank 2 has sent an invalid message (host2): "));
     job.shrink(without(3, {2}), ten_and_rank);
     CHECK(job.answer(0).view.members == without(3, {2}));
 }

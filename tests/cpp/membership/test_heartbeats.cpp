@@ -56,11 +56,11 @@ TEST_CASE("everybody is watched by as many as it watches") {
     }
 }
 
-TEST_CASE("silence is told once, at the deadline") {
+TEST_CASE("silence is reported once, at the deadline") {
     Heartbeats heartbeats(0, RankSet::all(3), kTimes, 0);
     CHECK(to_text(heartbeats.tick(0).pings) == "1, 2");
     for (std::uint64_t now = 100; now < 1000; now += 100) {
-        heartbeats.heard(1, now);
+        heartbeats.received(1, now);
         CHECK(heartbeats.tick(now).silent.empty());
     }
     CHECK(to_text(heartbeats.tick(1000).silent) == "2");
@@ -84,7 +84,7 @@ TEST_CASE("watchers move on to the next that is left") {
 TEST_CASE("who was stopped itself accuses nobody") {
     Heartbeats heartbeats(0, RankSet::all(2), kTimes, 0);
     for (std::uint64_t now = 0; now <= 500; now += 100) {
-        heartbeats.heard(1, now);
+        heartbeats.received(1, now);
         heartbeats.tick(now);
     }
     // Frozen for long; the other may have been frozen with it.
@@ -121,7 +121,7 @@ TEST_CASE("in a job that works nobody is accused; who dies is, within a deadline
             }
             std::erase_if(signs, [&](const Sign &sign) {
                 if (sign.when <= now)
-                    all[at(sign.to)].heard(sign.from, now);
+                    all[at(sign.to)].received(sign.from, now);
                 return sign.when <= now;
             });
             for (const int rank : alive) {

@@ -89,7 +89,7 @@ TEST_CASE("what makes no sense is refused, each with its reason") {
     CHECK(refusal(Prepare{{1, kRanks}}) == "a rank that does not exist");
     CHECK(refusal(Prepare{{1, -2}}) == "a rank that does not exist");
     CHECK(refusal(Prepare{{1, kNoRank}}) == "a ballot without owner or round");
-    CHECK(refusal(Prepare{{kMostRounds + 1, 0}}) == "a ballot of a round that nobody gets to");
+    CHECK(refusal(Prepare{{kMostRounds + 1, 0}}) == "a ballot of a round that is too high");
     CHECK(refusal(Prepare{{0, 0}}) == "a ballot without owner or round");
     CHECK(refusal(Propose{{ballot, view(4)}}) == "a view of another epoch");
     CHECK(refusal(DecidedView{view(6)}) == "a view of another epoch");
@@ -100,7 +100,7 @@ TEST_CASE("what makes no sense is refused, each with its reason") {
     CHECK(refusal(Revoke{{Status::ok, 0, 0, ""}}) == "a status that is no error");
     CHECK(refusal(Revoke{{static_cast<Status>(static_cast<int>(kLastStatus) + 1), 0, 0, ""}}) ==
           "a status that is no error");
-    CHECK(refusal(Revoke{{Status::peer, kNoRank, 0, ""}}) == "a reason that nobody gives");
+    CHECK(refusal(Revoke{{Status::peer, kNoRank, 0, ""}}) == "a reason without origin");
     CHECK(refusal(Offsets{1, kNoRank, std::vector<std::int64_t>(kRanks)}) ==
           "a table of clocks without reference");
 
