@@ -14,7 +14,7 @@ static_assert(STRETTO_UNDEFINED == stretto::comm::kNoColor);
 
 std::unique_ptr<stretto_comm_s> make(const stretto_comm_s &parent, const Child &child) {
     auto made = std::make_unique<stretto_comm_s>(parent.read, child.identity, &child.origin);
-    made->communicator.settle(child.origin);
+    made->communicator.await_members(child.origin);
     made->communicator.calls().policies.inherit(parent.communicator.calls().policies,
                                                 child.same_policy);
     inherit_note(made.get(), parent, stretto::Setting::reproducible);

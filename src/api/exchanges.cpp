@@ -178,7 +178,7 @@ stretto_status blocking(stretto_comm comm, Collective collective, const Describe
     return guarded_in(comm, [&] {
         const std::uint64_t came = stretto::now_ns();
         finish(start(comm, describe));
-        comm->communicator.spent(collective, came);
+        comm->communicator.record_exchange(collective, came);
     });
 }
 

@@ -45,10 +45,10 @@ struct stretto_comm_s {
     std::vector<stretto::SettingState> settings; // that it goes by: also what the program has set
     std::atomic<std::uint64_t> limit_ns{0};      // of each call; 0: none
     std::set<std::string> texts;                 // JSON that callers have been given
-    std::vector<int> parent_ranks;           // of a communicator made of another, by its own ranks
-    bool shrunk = false;                     // a shrink has replaced it
-    stretto_comm_s *let_go_before = nullptr; // in a forked child
-    std::mutex mutex;                        // of requests
+    std::vector<int> parent_ranks; // of a communicator made of another, by its own ranks
+    bool shrunk = false;           // a shrink has replaced it
+    stretto_comm_s *released_before = nullptr; // in a forked child: the list of released ones
+    std::mutex mutex;                          // of requests
     std::set<stretto_request_s *> requests;
     stretto::calls::Stats shown; // keeps the names of the last stretto_stats alive
 };
@@ -57,7 +57,7 @@ struct stretto_request_s {
     stretto_comm_s *comm;
     stretto::calls::Request request = {};
     bool persistent = false;
-    std::uint64_t tested_since = 0;                         // and had not ended; 0: not tested
+    std::uint64_t tested_since = 0; // the first test that found it incomplete; 0: not tested
     stretto::engine::Queue::InFlightCall *flight = nullptr; // null if it is not running
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::p2p::Transfer *, 1> transfers = {};

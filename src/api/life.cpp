@@ -66,7 +66,7 @@ Joined &joined = *new Joined; // threads may outlive main()
 void let_go(stretto_comm parents) {
     static std::atomic<stretto_comm> last{nullptr};
     parents->communicator.segment()->unmap_in_child();
-    parents->let_go_before = last.exchange(parents); // keeps it reachable for leak checkers
+    parents->released_before = last.exchange(parents); // keeps it reachable for leak checkers
 }
 
 stretto_comm open(stretto::ReadSettings read, const stretto::bootstrap::Identity &me) {

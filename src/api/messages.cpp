@@ -81,7 +81,7 @@ void stretto::api::release_messages(stretto_request request) {
         }
     }
     if (request->exchange)
-        request->comm->communicator.exchanges().over(*request->exchange);
+        request->comm->communicator.exchanges().ended(*request->exchange);
     release(request);
     if (first)
         throw *first;

@@ -72,7 +72,7 @@ calls::HookedCall::Companion StampedCalls::stamps(ArrivalState &state) {
     request.output = stamps_.data();
     request.count = sizeof(Stamp) / size_of(Dtype::i64);
     request.dtype = Dtype::i64;
-    request.own = true;
+    request.internal = true;
     const calls::CallEntry &entry = parts_.calls.cache.entry(request);
     engine::Call call = parts_.calls.cache.call(request, entry, true);
     call.descriptor.packed = entry.packed | calls::kAsRanksArriveFlag;

@@ -15,7 +15,7 @@
 
 namespace stretto::calls {
 
-// What the calls of an entry cost.
+// Adds the costs of an entry's calls.
 static void add_costs(Stats &stats, const CallKey &key, const CallEntry &entry) {
     const engine::Tally &tally = entry.tally;
     if (tally.calls == 0)
@@ -35,7 +35,7 @@ static void add_costs(Stats &stats, const CallKey &key, const CallEntry &entry) 
     stat.bytes_reduced += tally.calls * entry.plan->bytes_reduced;
 }
 
-// An address `by` bytes on, modulo 2^64: it may lie before any memory, or start from none.
+// The address `by` bytes further on, modulo 2^64.  It need not be valid, and `memory` may be null.
 static void *shifted(const void *memory, std::size_t by) {
     return reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(memory) + by);
 }
@@ -80,15 +80,16 @@ CallEntry CallCache::make(const Request &request) {
     return entry;
 }
 
-// What ranks compare: that they make the same call, and play the same plan.
+// Ranks compare this number: it covers the call and the plan.
 std::uint64_t CallCache::fingerprint(const Request &request, const CallEntry &entry) const {
     const std::uint64_t call = mix(mix(segment.header().key, entry.packed), request.count);
     const std::uint64_t played = mix(call, entry.plan->identity);
     return request.shares == 0 ? played : mix(played, shares.last().hash);
 }
 
-// What an average divides, a premultiplied sum multiplies, and what makes truth of the contribution
-// of a rank that is alone, as reducing it with others would.
+// The operations before and after a reduction: an average divides, a premultiplied sum multiplies.
+// If there is only one rank, logical operations and operations of booleans turn its contribution
+// into 0 or 1, as reducing it with another one would.
 std::unique_ptr<const engine::PrePost> CallCache::pre_post(const Request &request,
                                                            const CallEntry &entry) const {
     engine::PrePost pre_post;
@@ -117,7 +118,7 @@ std::unique_ptr<const engine::PrePost> CallCache::pre_post(const Request &reques
     return kept;
 }
 
-// Who performs the passes of a call in place of its callers.
+// The executor that performs the passes of a call; null: the CPU, on the callers' threads.
 std::unique_ptr<const engine::Execution> CallCache::make_execution(const Request &request,
                                                                    const CallEntry &entry) const {
     engine::Executor *const executor = engine::executor_of(request.memory);
@@ -146,13 +147,14 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry, boo
     engine::Call call;
     call.plan = entry.plan;
     call.reduce = entry.reduce;
-    // A rank must know of every rank's calls whether they overlap, so the two kinds do not match.
+    // All ranks of a call must agree on whether it may overlap others, so the two kinds have
+    // different fingerprints.
     call.overlaps = overlaps;
     call.fingerprint = overlaps ? ~entry.fingerprint : entry.fingerprint;
     call.descriptor = {entry.packed | (overlaps ? kOverlapsFlag : 0), request.count};
     call.pre_post = entry.pre_post.get();
     call.execution = entry.execution.get();
-    // Whether the contribution is mapped on the way to memory that only we know.
+    // The contribution is mapped (multiplied) into memory of the engine: other ranks read it there.
     const bool mapped = call.pre_post != nullptr && call.pre_post->pre.map != nullptr;
     const void *input = request.input;
     void *output = request.output;
@@ -165,7 +167,7 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry, boo
         case InPlace::kept: output = shifted(output, entry.output_first); break;
         case InPlace::moved:
             if (entry.output_first == 0 || mapped)
-                break; // what is written is what nobody else reads
+                break; // no other rank reads the part that is overwritten
             call.in_place = false;
             call.move_to = output;
             call.move_bytes = entry.output_bytes;
@@ -188,18 +190,19 @@ void CallCache::select_plan(const Request &request, CallEntry &entry, const Chos
     const engine::Plan &wanted = plans.plan(request, chosen, std::move(made));
     if (&wanted == entry.plan)
         return;
-    queue.while_still([&] {                       // calls that were started count here as well
-        add_costs(past_, key_of(request), entry); // under the algorithm that it was
+    // The costs so far, those of calls in flight as well, belong to the algorithm before.
+    queue.while_still([&] {
+        add_costs(past_, key_of(request), entry);
         entry.tally = {};
     });
     entry.plan = &wanted;
     entry.fingerprint = fingerprint(request, entry);
 }
 
-// What a file's schedule cannot run is refused by all ranks alike, if all have read the same; and
-// memory that no executor reaches, if all have given such memory.  If not, some may be in the call
-// already, waiting for this rank: so the call takes its turn, and they find that this rank has
-// called something else.
+// This rank refuses a call: an imported schedule cannot run it, or no executor reaches its memory.
+// If all ranks have read the same file, or given the same kind of memory, all refuse alike.  If
+// not, other ranks may wait for this one in the call.  So the call takes its turn, and those ranks
+// find that this rank has called something else.
 void CallCache::announce_refusal(const Request &request, std::uint64_t why) {
     engine::Call call;
     call.plan = &plans.empty_plan();
@@ -209,11 +212,11 @@ void CallCache::announce_refusal(const Request &request, std::uint64_t why) {
     queue.play(call, tally);
 }
 
-// A program whose counts never repeat would fill the memory with plans.  What is forgotten is
-// planned again when it is needed; no other rank notices.
+// A program whose counts never repeat would fill the memory with plans.  A plan that was forgotten
+// is made again when it is needed; other ranks do not notice.
 void CallCache::forget() {
     if (!queue.forget())
-        return; // at another call, then
+        return; // a call in flight needs its plan: the next call tries again
     for (const auto &[key, entry] : entries_)
         add_costs(past_, key, entry);
     entries_.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a request to a call of the engine: the entries of calls that repeat, and where their buffers
-// lie.
+// From a request to a call of the engine: finds the entry of a repeated call, and fills in the
+// buffers.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,11 @@ class CallCache : private CallCacheParts {
 public:
     explicit CallCache(const CallCacheParts &parts) : CallCacheParts(parts) {}
 
-    // Entries that are made from now on have this source's hooks, behind those of earlier sources.
+    // Entries that are made from now on have this source's hooks, behind the hooks of earlier
+    // sources.
     void add(HookSource &source) { sources_.push_back(&source); }
 
-    // The entry of a call that a caller makes.  A call that no plan or no executor can run is
+    // The entry of a call that a caller makes.  If no plan or no executor can run the call, it is
     // announced to the other ranks before this throws.
     CallEntry &entry_of_call(const Request &request) {
         make_room(request);
@@ -53,12 +54,12 @@ public:
             throw;
         }
     }
-    // The same, when nobody makes the call now.
+    // The same for a call that is not made now.
     CallEntry &prepare(const Request &request) {
         make_room(request);
         return entry(request);
     }
-    // The same while a call is made: forgets no entry, so references to entries stay valid.
+    // The same within a call: forgets no entry, so references to entries stay valid.
     CallEntry &entry(const Request &request) {
         return entries_.get(key_of(request), [&] { return make(request); });
     }
@@ -70,7 +71,8 @@ public:
     // `overlaps`: later calls may begin before this one is complete.
     engine::Call call(const Request &request, const CallEntry &entry, bool overlaps) const;
 
-    // From now on this runs such calls.  `made`: its plan, if it has been made elsewhere.
+    // From now on `chosen` runs the calls of this entry.  `made`: its plan, if another thread has
+    // made it.
     void select_plan(const Request &request, CallEntry &entry, const Chosen &chosen,
                      Planned made = nullptr);
 
@@ -86,8 +88,8 @@ private:
     std::unique_ptr<const engine::Execution> make_execution(const Request &request,
                                                             const CallEntry &entry) const;
     void announce_refusal(const Request &request, std::uint64_t why);
-    // Entries and plans are forgotten only where a caller's call begins and nothing of it holds one
-    // yet, and only if the call needs a new entry.
+    // Entries and plans are forgotten only at the beginning of a caller's call, before any part of
+    // the call refers to one, and only if the call needs a new entry.
     void make_room(const Request &request) {
         if (plans.full() && !entries_.has(key_of(request))) [[unlikely]]
             forget();
@@ -96,7 +98,7 @@ private:
 
     std::vector<HookSource *> sources_;
     Memo<CallKey, CallEntry, CallKeyHash> entries_;
-    Stats past_; // of entries that were forgotten
+    Stats past_; // costs of entries that were forgotten, and of plans that entries had before
 };
 
 } // namespace stretto::calls

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank says of its call, in one word: others compare it, and messages are made of it.
+// A call in one word: other ranks compare it with theirs, and errors describe the call by it.
 //
 //     collective 5 bits | op 5 | overlaps 1 | reproducible 2 | by pairs 1 | of a file 1 |
 //     as ranks arrive 1 | dtype 14 | memory 2 | root 32

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All that a repeated call needs, found by one look-up.
+// All that a repeated call needs; one look-up finds it.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ struct CallEntry {
     std::uint64_t fingerprint = 0; // that ranks compare
     std::uint64_t packed = 0;      // the call (call_descriptor.hpp)
     engine::Tally tally;
-    std::size_t input_first = 0, output_first = 0; // bytes of the vector before the buffers
+    std::size_t input_first = 0, output_first = 0; // byte of the vector at which the buffer begins
     std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
     InPlace in_place = InPlace::over;
-    std::vector<std::unique_ptr<CallHook>> hooks;       // of most calls there are none
-    std::unique_ptr<const engine::PrePost> pre_post;    // null for most
-    std::unique_ptr<const engine::Execution> execution; // null: callers perform its passes
+    std::vector<std::unique_ptr<CallHook>> hooks;       // most entries have none
+    std::unique_ptr<const engine::PrePost> pre_post;    // null for most entries
+    std::unique_ptr<const engine::Execution> execution; // null: callers perform the passes
 };
 
 struct CallKey {
     std::uint64_t packed = ~0ull, count = 0;
-    std::size_t policy = 0; // the number of the policy | that of a user-defined operation << 32
+    std::size_t policy = 0; // number of the policy | number of a user-defined operation << 32
     std::uint32_t shares = 0;
     bool operator==(const CallKey &) const = default;
 };

@@ -9,7 +9,8 @@
 
 namespace stretto::calls {
 
-// How many hooks have been asked: the first ones, as those that detach themselves are gone.
+// Gives the number of hooks whose before() was called, without those that were removed: they are
+// the first ones of the entry.
 static std::size_t ask(HookedCall &call) {
     std::vector<std::unique_ptr<CallHook>> &hooks = call.entry.hooks;
     std::size_t asked = 0;

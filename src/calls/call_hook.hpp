@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whatever else wants to know of calls: trials of algorithms, late ranks, the report.
+// Hooks of calls: trials of algorithms, late ranks and the report attach to calls by them.
 //
-// Hooks hang on the entry of a call.  They are made with it, by the sources that a communicator has
-// (CallCache::add).  A call of an entry without hooks pays one test for this.
+// A hook belongs to the entry of a call.  The sources of a communicator (CallCache::add) make the
+// hooks together with the entry.  A call of an entry without hooks pays one test for this.
 //
-//     before(call)      may give the entry another plan, and add a small call that travels beside
+//     before(call)      may give the entry another plan, and add a companion: a small call beside
 //     ... the call ...
-//     played(call)      the call is complete, what travels beside it maybe not
-//     after(call)       all of it is complete
+//     played(call)      the call is complete, the companion maybe not
+//     after(call)       both are complete
 //
-// A call that throws has only the first of these.
+// If a call throws, only before() was called.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,16 @@ struct HookedCall {
     CallEntry &entry;
     std::uint64_t came = 0; // when the caller came, by now_ns(), for the report; 0: not reported
 
-    // What hooks of a blocking call ask for.  All ranks of the call must play it by such a hook:
-    // they compare that.
+    // Hooks of blocking calls set the fields below.
+    //
+    // An arrival-aware plan runs the call.  Ranks compare this flag: all of them must set it.
     bool as_ranks_arrive = false;
     struct Companion {
         engine::Call call;
         engine::Tally &tally;
     };
-    std::optional<Companion> companion = std::nullopt; // a small call that travels beside this one
-    // Another candidate than the selected one runs this call: what it takes says nothing of others.
+    std::optional<Companion> companion = std::nullopt; // a small call that runs beside this one
+    // A candidate on trial runs this call, so its time says nothing of the selected algorithm.
     bool on_trial = false;
 };
 
@@ -47,15 +48,15 @@ public:
     virtual ~CallHook() = default;
 
     enum class Then {
-        next,   // the hooks behind this one are asked as well
-        play,   // they are not asked: this hook has selected the plan of the call
-        detach, // this hook has nothing more to do with such calls; the next is asked
+        next,   // calls before() of the next hook
+        play,   // this hook has selected the plan of the call: later hooks are not called
+        detach, // removes this hook from the entry, then calls before() of the next hook
     };
     virtual Then before(HookedCall &call) = 0;
     virtual void played(HookedCall &) {}
     virtual void after(HookedCall &call) = 0;
 
-    // Of a nonblocking call, which plays the plan of the entry.
+    // Before and after the start of a nonblocking call, which always runs the entry's plan.
     virtual void starts(HookedCall &) {}
     virtual void started(HookedCall &, const engine::Queue::InFlightCall *) {}
 };
@@ -64,14 +65,14 @@ public:
 class HookSource {
 public:
     virtual ~HookSource() = default;
-    // The hook of such calls; null: there is none.  `chosen` is what sources before this one and
-    // the library select.  A source that knows better, from earlier calls, changes it.
+    // The hook of such calls, or null.  `chosen` is the choice of the library, or of a source
+    // before this one.  A source that has selected another algorithm by earlier calls changes it.
     virtual std::unique_ptr<CallHook> hook_for(const Request &request, Chosen &chosen) = 0;
 };
 
 class CallCache;
 
-// Plays, or starts, a call of an entry that has hooks.
+// Runs, or starts, a call of an entry that has hooks.
 void play_with_hooks(HookedCall call, const CallCache &calls, engine::Queue &queue);
 engine::Queue::InFlightCall *start_with_hooks(HookedCall call, const CallCache &calls,
                                               engine::Queue &queue);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What holds for calls besides their arguments: forced algorithms, reproducible results.
+// Options of calls beside their arguments: forced algorithms, reproducible results.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,16 @@ struct CallPolicy {
     select::Reproducible reproducible = select::Reproducible::off;
     bool operator==(const CallPolicy &) const = default;
 
-    // Where bits must not depend on how operands are put together, each pair is rounded.
+    // If the bits of a result must not depend on how operands are grouped, the sum of each pair is
+    // rounded.
     reduce::Rounding rounding() const {
         return reproducible == select::Reproducible::full ? reduce::Rounding::each
                                                           : reduce::Rounding::once;
     }
 };
 
-// The policy of a communicator.  Each policy that was ever in force has a number, which is a part
-// of the key of a call: so calls under an earlier policy find their entries again.
+// The policies of a communicator.  Each policy that was ever in force has a number, which is a part
+// of the key of a call: so if a caller returns to an earlier policy, its calls find their entries.
 class CallPolicies {
 public:
     // `name`: this rank, as messages name it.
@@ -38,14 +39,15 @@ public:
     const CallPolicy &now() const { return all_[now_]; }
     std::size_t number() const { return now_; }
 
-    // Rules as of select/forced.hpp; empty or "auto": the library chooses.  Throws Error(argument)
-    // for what does not exist, Error(unsupported) for what cannot run here.  `by` is who wants it,
-    // in words.  `where_possible`: the library chooses for those.  Files that they name are read,
-    // and proved, now.
+    // Forces algorithms by rules (select/forced.hpp); empty or "auto": the library chooses.  `by`
+    // names the source of the rules in errors, for instance "STRETTO_ALGORITHM".  Schedules that
+    // the rules name are read and proved now.  Throws Error(argument) for an algorithm that does
+    // not exist, Error(unsupported) for one that cannot run here; with `where_possible` the library
+    // chooses in the latter case.
     void force(std::string_view rules, std::string by, bool where_possible = false);
-    // How far results repeat, from the next call on; the same on all ranks.
+    // How far results are reproducible, from the next call on; the same on all ranks.
     void set_reproducible(select::Reproducible mode);
-    // What was set for `other` holds here as well: the algorithm only if asked for.
+    // Takes over the policy in force of `other`; its forced algorithms only if `algorithm`.
     void inherit(const CallPolicies &other, bool algorithm);
 
 private:

@@ -22,7 +22,8 @@ std::string describe(const engine::CallDescriptor &descriptor, const Shares &sha
     }
     const auto collective = collective_in(descriptor.packed);
     const auto root = static_cast<std::uint32_t>(descriptor.packed >> kRootShift);
-    const bool has_shares = root != 0 && !schedule::rooted(collective); // then it is their mark
+    // A collective without root carries the mark of unequal shares in this field.
+    const bool has_shares = root != 0 && !schedule::rooted(collective);
     std::string text((descriptor.packed & kOverlapsFlag) != 0 ? "nonblocking " : "");
     const bool by_pairs = (descriptor.packed & kByPairsFlag) != 0;
     text.append(schedule::name(collective)).append(has_shares || by_pairs ? "v" : "");
@@ -44,7 +45,7 @@ std::string describe(const engine::CallDescriptor &descriptor, const Shares &sha
         text += counts.empty() ? ", counts that differ from those of rank " + std::to_string(rank)
                                : ", counts " + counts;
     }
-    // Host memory goes without saying, unless another rank gave another kind.
+    // Host memory is named only if another rank gave another kind.
     const MemoryKind memory = memory_in(descriptor.packed);
     if (memory != MemoryKind::host ||
         (descriptor.compared_with != 0 && memory_in(descriptor.compared_with) != memory))

@@ -11,11 +11,11 @@
 
 namespace stretto::calls {
 
-// What a rank says of its call, as errors of this rank name it: "allreduce(8 x float32, sum)".
-// `shares` are this rank's.  Any thread.
+// A rank's call as errors name it: "allreduce(8 x float32, sum)".  `shares` are this rank's.  Any
+// thread may call this.
 std::string describe(const engine::CallDescriptor &descriptor, const Shares &shares, int rank);
 
-// The same for the trace.
+// The call as the trace names it.
 trace::CallWords trace_words(std::uint64_t what);
 
 } // namespace stretto::calls

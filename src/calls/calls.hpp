@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a communicator makes its calls with.
+// The parts of a communicator that make its calls.
 #pragma once
 
 #include <string>

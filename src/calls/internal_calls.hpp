@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that the library makes for itself: what it measures, what ranks agree on.  They take their
-// turn among the calls of callers; neither statistics nor a caller's count of calls has them.
+// Calls that the library makes for itself, to measure or to let ranks agree.  They take their turn
+// among the calls of callers.  Statistics and the number of a caller's calls leave them out.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace stretto::calls {
 
-// The elements of an internal call by a schedule are of this size, and travel in such slices.
+// The size of an element, and of a slice, of an internal call that a schedule runs.
 inline constexpr std::size_t kInternalElementBytes = 8;
 inline constexpr std::size_t kInternalSliceBytes = 65536;
 
@@ -31,18 +31,18 @@ public:
         : segment_(segment), rank_(rank), engine_(engine), queue_(queue), plans_(plans),
           completed_(std::move(completed)) {}
 
-    // The next call is one, or that which so many others come before.
+    // Counts the call `ahead` calls after the next one as internal.
     void count_next(std::uint64_t ahead = 0);
-    // Where internal calls are tallied, which nobody asks for.
+    // The costs of internal calls, which no statistics show.
     engine::Tally &tally() { return tally_; }
 
-    // Plays a schedule that `make` makes, and that has this name, on whole elements.
+    // Runs the schedule that `make` gives, under this name, on whole elements.
     using MakeSchedule = std::function<schedule::Schedule()>;
     void play(const std::string &name, const MakeSchedule &make, void *data, std::size_t bytes);
 
-    // Calls so far were made while the communicator was: none of them is a caller's.
+    // The communicator is made: all calls so far were internal ones.
     void callers_begin() { first_call_ = engine_.calls(); }
-    // Calls of callers that are complete.
+    // How many calls of callers are complete.
     std::uint64_t completed_by_callers() const;
 
 private:
@@ -54,7 +54,8 @@ private:
     const Completed completed_;
     engine::Tally tally_;
     std::uint64_t first_call_ = 0;
-    // How many are below all calls that are not complete, and the numbers of later ones.
+    // Internal calls: how many are older than every call that is not complete, and the numbers of
+    // the others.
     std::uint64_t before_ = 0;
     std::vector<std::uint64_t> numbers_;
 };

@@ -17,8 +17,8 @@ PlanCache::PlanCache(const Config::Calls &config, const transport::Segment &segm
     : segment_(segment), rank_(rank), selection_(selection), shares_(shares),
       most_bytes_(config.plan_bytes) {}
 
-// From so many ranks on a host, the ranks take turns at making a plan that takes much memory for a
-// moment: 200 ranks at once took 30 GB for a call of 400 kB.
+// On a host with at least this many ranks, ranks make a plan one after the other if making it takes
+// much memory for a moment: 200 ranks at once took 30 GB for a call of 400 kB.
 static constexpr int kManyRanks = 32;
 static constexpr std::size_t kMuchMemoryBytes = std::size_t{32} << 20;
 
@@ -62,7 +62,8 @@ std::shared_ptr<const engine::Plan> PlanCache::known_plan(const Request &request
     return found == plans_.end() ? nullptr : found->second;
 }
 
-// A rank that the kernel ends for want of memory could not say why.
+// Refuses a plan for which there is not enough memory: a process that the kernel kills for want of
+// memory cannot report why.
 static void check_room(int rank, int ranks, std::size_t need) {
     if (const auto room = available_memory(); room && need > *room)
         throw Error(Status::memory,
@@ -91,7 +92,7 @@ Planned PlanCache::make(const Request &request, const Chosen &chosen) const {
         plan = by.plan(chosen.algorithm, chosen.order, check);
     } else {
         schedule::Schedule schedule = chosen.imported->schedule;
-        schedule.name = chosen.algorithm; // the file, whatever it calls itself
+        schedule.name = chosen.algorithm; // the name of the file, not the name within it
         plan = by.plan(schedule, chosen.imported->hash, check);
     }
     if (needed >= kMuchMemoryBytes)
@@ -117,7 +118,7 @@ const engine::Plan &PlanCache::plan(const Request &request, const Chosen &chosen
         throw;
     }
     bytes_ += slot->footprint();
-    if (selection_.logs() && !request.own && logged_.insert(key).second)
+    if (selection_.logs() && !request.internal && logged_.insert(key).second)
         selection_.log_choice(request, chosen);
     return *slot;
 }

@@ -26,21 +26,21 @@ public:
     PlanCache(const Config::Calls &config, const transport::Segment &segment, int rank,
               const Selection &selection, const Shares &shares);
 
-    // The plan of such a call, made if there is none.  `made`: the plan, if it has been made
-    // elsewhere.  Throws Error(memory), or what says why there is no such plan.
+    // The plan of such a call; makes it if there is none.  `made`: the plan, if another thread has
+    // made it.  Throws Error(memory), or an error that says why there is no such plan.
     const engine::Plan &plan(const Request &request, const Chosen &chosen, Planned made = nullptr);
-    // Null if none has been made.
+    // The plan of such a call, or null if none has been made.
     std::shared_ptr<const engine::Plan> known_plan(const Request &request,
                                                    const Chosen &chosen) const;
     // The plan of an internal call of this name.
     const engine::Plan &plan(const std::string &name, const std::function<Planned()> &make);
     // The plan of a call in which the engine moves nothing.
     const engine::Plan &empty_plan();
-    // What a thread needs to make the plan of such a call, whatever algorithm runs it.
+    // The values from which any thread can make plans of such a call, for any algorithm.
     PlanInputs inputs(const Request &request) const;
 
     std::size_t bytes() const { return bytes_; }
-    // They take more than STRETTO_PLAN_BYTES.
+    // Whether the plans take more than STRETTO_PLAN_BYTES.
     bool full() const { return bytes_ > most_bytes_; }
     void clear();
 
@@ -55,7 +55,7 @@ private:
     const std::size_t most_bytes_;
     std::map<std::string, std::shared_ptr<const engine::Plan>> plans_;
     std::size_t bytes_ = 0;
-    std::set<std::string> logged_; // keys of plans, also of those that were forgotten
+    std::set<std::string> logged_; // keys of logged plans, also if the plan was forgotten
     Planned empty_;
 };
 

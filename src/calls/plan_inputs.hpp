@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All by which a rank makes the plan of a call that an algorithm of the library runs: plain
-// values, so any thread may.
+// The values from which the plan of a call is made, if an algorithm of the library runs it.  They
+// are copies, so any thread can make the plan.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ struct PlanInputs {
     int ranks = 1, rank = 0, root = 0;
     std::vector<std::uint64_t> counts = {}; // of each rank, where they are given
     schedule::Topology topology = {};
-    engine::PlanOptions options = {}; // but for `content`
+    engine::PlanOptions options = {}; // without `content`
 
     // `order`: the rank at each position; empty: in order.  Throw Error if there is no such plan.
     schedule::Schedule schedule(const std::string &algorithm, const std::vector<int> &order) const;
     Planned plan(const std::string &algorithm, const std::vector<int> &order,
                  const engine::MemoryCheck &check = {}) const;
-    // Of another schedule, of which `content` is a hash.
+    // The plan of another schedule; `content` is a hash of it.
     Planned plan(const schedule::Schedule &schedule, std::uint64_t content,
                  const engine::MemoryCheck &check = {}) const;
 };
 
-// What a schedule's name does not tell of it.
+// A hash of what a schedule has beside its name: the order of ranks.
 std::uint64_t content_of(const std::vector<int> &order);
 
 } // namespace stretto::calls

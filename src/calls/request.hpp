@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What callers ask of a communicator, and what it counts of that.
+// The arguments of a call, and the statistics of calls.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ namespace stretto::calls {
 using schedule::Collective;
 using schedule::InPlace;
 
-// What a caller asks for.  Sizes are those of stretto.h, but with unequal shares `count` is their
-// sum.  `input` null means in place: `output` is the only buffer, also where a result is kept in
-// the input (layout.hpp).
+// The arguments of a call.  Counts are as in stretto.h, but with unequal shares `count` is their
+// sum. If `input` is null, the call works in place: `output` is the only buffer, also where the
+// result is kept in the input (layout.hpp).
 struct Request {
     Collective collective = Collective::allreduce;
     const void *input = nullptr;
@@ -33,16 +33,16 @@ struct Request {
     std::size_t count = 0;
     Dtype dtype = Dtype::f32;
     ReduceOp op = ReduceOp::sum;
-    int root = 0; // with unequal shares their mark
-    // An operation that the caller made, and its number: no two have the same.
+    int root = 0; // with unequal shares: their mark (shares.hpp)
+    // An operation that the caller created, and its number, which no other operation has.
     const reduce::Operation *operation = nullptr;
     std::uint32_t operation_number = 0;
     std::uint32_t shares = 0;             // the id of unequal shares
     MemoryKind memory = MemoryKind::host; // of both buffers, and the same on all ranks
-    bool own = false;                     // made by the library: nobody counts it or hears of it
+    bool internal = false;                // made by the library: neither counted nor logged
 };
 
-// Elements of the whole vector of such a call of so many ranks.
+// Elements of the whole vector of such a call by this number of ranks.
 inline std::size_t vector_count(const Request &request, int ranks) {
     const bool parts = request.shares == 0 && schedule::in_parts(request.collective);
     return parts ? request.count * static_cast<std::size_t>(ranks) : request.count;

@@ -48,7 +48,8 @@ Chosen Selection::choice_for(const Request &request) const {
     return {select::choose(free_situation(request)), nullptr};
 }
 
-// What nobody asked for by name gives all ranks the same bits; integers do so in any order.
+// An algorithm that was not forced must give all ranks the same bits.  Operations that do not round
+// do so in any order.
 select::Situation Selection::free_situation(const Request &request) const {
     select::Situation here = situation(request);
     here.consistent = !exact(request.dtype, request.op);
@@ -57,7 +58,7 @@ select::Situation Selection::free_situation(const Request &request) const {
     return here;
 }
 
-// As profiles tell calls apart.
+// Profiles keep times by this kind.
 select::Measured Selection::kind_of(const Request &request) const {
     const select::Situation here = situation(request);
     return {here.collective, here.ranks, here.hosts, numbered_in_order(here.host_of), {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which algorithm runs a call of a communicator, by what all of its ranks know.
+// Which algorithm runs a call of a communicator.  All ranks choose alike, by what all of them know.
 #pragma once
 
 #include <string>
@@ -21,24 +21,25 @@ public:
     Selection(const Config::Calls &config, const transport::Segment &segment, int rank,
               const CallPolicies &policies, std::string job);
 
-    // What select/ goes by; the second, if the caller forces no algorithm: then results of all
-    // ranks have the same bits, and the measured network counts.
+    // The inputs of select/ for a call.  free_situation() is for a call whose algorithm is not
+    // forced: it demands the same bits on all ranks, and takes the measured network into account.
     select::Situation situation(const Request &request) const;
     select::Situation free_situation(const Request &request) const;
     // Throws Error(unsupported) if the forced algorithm cannot run this call.
     Chosen choice_for(const Request &request) const;
 
-    // As profiles tell calls apart.
+    // The kind of a call, by which profiles keep its times.
     select::Measured kind_of(const Request &request) const;
-    // What is worth measuring for such a call, in JSON (select/profile_json.hpp).
+    // The tuning candidates for such a call, in JSON (select/profile_json.hpp).
     std::string tuning_candidates(const Request &request) const;
 
     const CallPolicy &policy() const { return policies_.now(); }
-    // The network as the job has measured it.  It changes once, before the first call of a caller.
+    // The profile of the network, as the job has measured it.  It is set once, before the first
+    // call of a caller.
     const select::Profile &profile() const { return profile_; }
     void set_profile(select::Profile profile) { profile_ = std::move(profile); }
 
-    // STRETTO_LOG=choice: rank 0 says what runs its calls.
+    // STRETTO_LOG=choice: rank 0 logs which algorithm runs a call.
     bool logs() const { return logs_; }
     void log_choice(const Request &request, const Chosen &chosen) const;
 

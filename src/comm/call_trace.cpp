@@ -54,13 +54,13 @@ trace::Recorder *CallTrace::start(const Config::Trace &config, const RankIdentit
 void CallTrace::write(const arrival::JobClock &clock) {
     if (recorder_ == nullptr)
         return;
-    if (const std::optional<std::int64_t> offset = clock.offset()) // the last word counts
+    if (const std::optional<std::int64_t> offset = clock.offset()) // the latest offset
         recorder_->buffer().set_offset(*offset);
     recorder_->buffer().write_json();
 }
 
-// What happened before a failure is what people want to see, and the program may end without
-// another word.
+// Users look at the trace for what happened before the failure.  The program may end without
+// another call, so the trace is written now.
 void CallTrace::failed(const Error &failure, const arrival::JobClock &clock) noexcept {
     if (recorder_ == nullptr)
         return;

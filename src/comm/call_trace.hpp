@@ -18,21 +18,22 @@ namespace stretto::comm {
 
 class CallTrace {
 public:
-    // The linked peers, null if all ranks are on one host, must not outlive the trace: their
-    // thread writes to it.  A communicator that is made of another has the trace of `parent`, null
-    // if none is wanted.  Of others the config says.  Null: no trace is wanted.  What goes wrong is
-    // posted, as the other ranks wait for this one.
+    // Gives the recorder, or null if no trace is wanted.  A communicator that is made of another
+    // has the trace `*parent`, null if none is wanted; for the job's own communicator `parent` is
+    // null, and the config says.  The linked peers are null if all ranks are on one host; they must
+    // not outlive the trace, since their thread writes to it.  An error is posted, because the
+    // other ranks wait for this one.
     trace::Recorder *start(const Config::Trace &config, const RankIdentity &me,
                            const std::shared_ptr<trace::Buffer> *parent,
                            transport::Segment &segment, transport::LinkedPeers *linked_peers);
 
-    // One for a rank and all of its communicators.
+    // The buffer is shared by all communicators of a rank.
     std::shared_ptr<trace::Buffer> buffer() const {
         return recorder_ ? recorder_->shared_buffer() : nullptr;
     }
-    // Writes it, if it is wanted.  Throws Error.
+    // Writes the trace, if it is wanted.  Throws Error.
     void write(const arrival::JobClock &clock);
-    // The communicator has failed.
+    // The communicator has failed: records the failure and writes the trace.
     void failed(const Error &failure, const arrival::JobClock &clock) noexcept;
 
 private:

@@ -8,7 +8,7 @@ namespace stretto::comm {
 
 namespace {
 
-// Of ranks of the job, seen from the host of the one at `own`.
+// The placement of these ranks of the job, as the rank at index `own` sees it.
 transport::Placement placement(const transport::Placement &job, const std::vector<int> &ranks,
                                std::size_t own) {
     std::vector<std::int32_t> numbers(static_cast<std::size_t>(job.hosts()), -1), host_of;
@@ -23,8 +23,8 @@ transport::Placement placement(const transport::Placement &job, const std::vecto
     return transport::Placement(std::move(host_of), here);
 }
 
-// As many cores as a single host would need to be as crowded with these ranks of the job as that of
-// its hosts which is most: each has what the job's ranks there have.
+// How many cores a single host would need to have as many cores for each of these ranks as the most
+// crowded of their hosts has.  There each rank keeps its share of what the job's ranks have.
 unsigned cores(const transport::SegmentShape &job, const std::vector<int> &ranks) {
     std::vector<int> before(static_cast<std::size_t>(job.placement.hosts())), now = before;
     for (int rank = 0; rank < job.ranks; ++rank)
@@ -39,8 +39,8 @@ unsigned cores(const transport::SegmentShape &job, const std::vector<int> &ranks
     return std::max(1u, static_cast<unsigned>(each * static_cast<double>(ranks.size())));
 }
 
-// The job has ranks on several hosts, the child perhaps.  All of this follows from what holds for
-// the job and from who the child's ranks are, so it is the same on all of them.
+// For a job with ranks on several hosts; the child may be on one.  All of this depends only on the
+// job and on the list of the child's ranks, so it is the same on all of them.
 void place_on_hosts(const bootstrap::JobContext &parents, Child &child) {
     bootstrap::ParentContext &origin = child.origin;
     origin.reach = parents;
@@ -58,7 +58,7 @@ void place_on_hosts(const bootstrap::JobContext &parents, Child &child) {
         origin.shape.key = parents.acceptor->epoch_named(origin.place);
         origin.shape.placement = seen;
     }
-    // Hosts that are tried on one machine must not take one another's segments.
+    // With STRETTO_FAKE_HOSTS several hosts are on one machine: each needs a segment of its own.
     std::size_t first = 0;
     while (!seen.here(static_cast<int>(first)))
         ++first;

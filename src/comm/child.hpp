@@ -11,7 +11,8 @@
 
 namespace stretto::comm {
 
-// Whether STRETTO_ALGORITHM holds for communicators that are made of others only where it can.
+// For communicators that are made of others: whether the library chooses where the algorithm of
+// STRETTO_ALGORITHM cannot run (else the call is an error).
 inline std::atomic<bool> children_fall_back{false};
 
 // All that a rank needs to join it.
@@ -22,9 +23,9 @@ struct Child {
     bool same_policy = false; // the parent's forced algorithm holds as well
 };
 
-// `ranks` of the parent, in the order of the child's, which meet at `place`: all of them know it,
-// and nobody else meets there meanwhile.  `name` is the child's in messages, `call` is what makes
-// it.  Of the origin, `watch` is left to the caller.
+// A child of these ranks of the parent, in the order of the child's ranks.  They meet by the name
+// `place`: all of them know it, and no other ranks use it at that time.  `name` names the child in
+// messages, `call` is the function that makes it.  The caller sets the origin's `watch`.
 Child child_of(const Communicator &parent, std::vector<int> ranks, const std::string &name,
                const std::string &place, const std::string &call);
 

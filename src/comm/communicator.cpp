@@ -28,21 +28,22 @@ engine::EngineOptions engine_options(const Config::Waits &waits, const transport
     options.who = segment.names().of(rank);
     if (!one_host)
         options.who += " on " + net::host_name();
-    // What comes from another host is not there sooner for being looked for, and each look is a
-    // system call.
+    // Polling does not make a packet from another host arrive sooner, and each poll of a socket is
+    // a system call: so no rank spins if there are several hosts.
     const std::uint64_t spin_ns = header.ranks > header.cores || !one_host ? 0 : 100'000;
     options.timeout_ns = waits.timeout_ns;
     options.spin_ns = waits.spin_ns.value_or(spin_ns);
     return options;
 }
 
-// As others find it in what this rank writes.  Of the key no more is told than tells jobs apart.
+// The identity of this rank in the files that it writes.  The key of the segment is hashed: the
+// files need a number that tells jobs apart, not the key itself.
 RankIdentity in_files(const bootstrap::Identity &me, const transport::Segment &segment) {
     constexpr std::uint64_t kNameMagic = 0x7472616365;
     return {me.job, mix(segment.header().key, kNameMagic), me.rank, me.size};
 }
 
-// One for a rank and all of its communicators.
+// The log of calls, one for a rank and all of its communicators.
 std::shared_ptr<arrival::CallLog> call_log(const Config::Report &config,
                                            const bootstrap::Identity &me,
                                            const bootstrap::ParentContext *origin,
@@ -57,7 +58,7 @@ std::shared_ptr<arrival::CallLog> call_log(const Config::Report &config,
     }
 }
 
-// Of the ranks of a job on several hosts; null: the job is on one.
+// The decision service of a job on several hosts; null if the job is on one.
 arrival::DecisionService *decisions(const bootstrap::Joined &joined) {
     return joined.reach.watch == nullptr ? nullptr : &joined.reach.watch->decisions();
 }
@@ -133,7 +134,7 @@ void Communicator::play(const calls::Request &request) {
     play_since(report_.on() ? now_ns() : 0, request);
 }
 
-// `came`: 0 if the report has nothing to say of the call.
+// `came`: when the caller came; 0 if the call is not reported.
 void Communicator::play_since(std::uint64_t came, const calls::Request &request) {
     together([&] {
         calls::CallEntry &entry = calls_.cache.entry_of_call(request);
@@ -170,9 +171,9 @@ Exchanges::Begun Communicator::exchange(const Exchange &what) {
     return together([&] { return exchanges_.start(what); });
 }
 
-void Communicator::spent(schedule::Collective collective, std::uint64_t came) {
+void Communicator::record_exchange(schedule::Collective collective, std::uint64_t came) {
     const std::uint64_t now = now_ns();
-    exchanges_.spent(collective, static_cast<double>(now - came) * 1e-9);
+    exchanges_.add_seconds(collective, static_cast<double>(now - came) * 1e-9);
     if (report_.on())
         report_.note_exchange(collective, came, now);
 }
@@ -229,13 +230,14 @@ void Communicator::check_usable() {
         throw refusal(engine::posted(*segment_, exhausted_));
 }
 
-void Communicator::settle(const bootstrap::ParentContext &origin) {
+void Communicator::await_members(const bootstrap::ParentContext &origin) {
     if (joined_.linked_peers == nullptr)
         return; // the ranks of one host wait for one another while they join
     try {
         play_since(0, barrier_request());
     } catch (const Error &error) {
-        // A rank that could not make it leaves, and tells the parent why: that may be on its way.
+        // A rank that could not make the child leaves it, and posts the reason to the parent.  The
+        // reason may still be on its way, so look for it there for a second.
         constexpr std::uint64_t kPatienceNs = 1'000'000'000;
         const std::uint64_t start = now_ns();
         while (error.status() == Status::peer && now_ns() - start < kPatienceNs) {
@@ -256,7 +258,7 @@ void Communicator::quiesce() {
 
 void Communicator::learn_network() {
     if (segment_->placement().one_host() && (size() == 1 || segment_->header().profile == 0))
-        return; // nothing to know
+        return; // there is no network, and rank 0 has no file to read
     engine_.end_waits_at(
         joined_.deadline,
         " at the end of STRETTO_INIT_TIMEOUT (" + in_seconds(config_.waits.init_timeout_ns) +
@@ -267,7 +269,7 @@ void Communicator::learn_network() {
     try {
         calls_.selection.set_profile(
             tuning::agree_on_network(config_.tuning, *segment_, rank(), calls_.internal));
-    } catch (...) { // also what only this rank can find wrong, such as a file
+    } catch (...) { // also an error of this rank alone, for instance of a file
         post_failure();
     }
     engine_.end_waits_as_ever();

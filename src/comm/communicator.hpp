@@ -37,21 +37,21 @@ public:
     int size() const { return me_.size; }
     const Config &config() const { return config_; }
     const bootstrap::Identity &identity() const { return me_; }
-    // It is the job's own: that of stretto_init, or what is left of it.
+    // Whether it is the job's own: the one that stretto_init made, or what a shrink made of that.
     bool of_job() const { return of_job_; }
     // For communicators that are made of this one.
     const bootstrap::JobContext &reach() const { return joined_.reach; }
 
-    // Plays a call to its end.
+    // Runs a call to its end.
     void play(const calls::Request &request);
-    // Starts a call; waits for its end.
+    // Starts a call; complete() waits for its end.
     engine::Queue::InFlightCall *start(const calls::Request &request);
     void complete(engine::Queue::InFlightCall *flight);
-    // Plans a call, so that making it costs nothing more.
+    // Makes the plan of a call, so that the call itself need not make it.
     void prepare(const calls::Request &request);
-    // The algorithm that would run it.
+    // The algorithm that would run this call.
     std::string chosen(const calls::Request &request);
-    // A barrier is an allreduce of a number that nobody looks at.
+    // A barrier is an allreduce of a number that no rank looks at.
     calls::Request barrier_request() {
         return {.collective = schedule::Collective::barrier,
                 .input = &token_[0],
@@ -62,18 +62,18 @@ public:
     void barrier() { play(barrier_request()); }
     // A collective in which each pair of ranks alone knows what travels between them.
     Exchanges::Begun exchange(const Exchange &what);
-    // A caller has waited for one, to which it came at that time of now_ns().
-    void spent(schedule::Collective collective, std::uint64_t came);
+    // A caller has waited for an exchange.  It came to the call at that time of now_ns().
+    void record_exchange(schedule::Collective collective, std::uint64_t came);
 
-    // Calls that callers have made and that are complete, from the first on; after quiesce().
+    // How many calls of callers are complete, from the first on without a gap; after quiesce().
     std::uint64_t completed() const { return calls_.internal.completed_by_callers(); }
     calls::Stats stats();
     void reset_stats();
 
     // Runs a part of a collective call.  If it fails on this rank alone, for want of memory for
-    // instance, that is posted as the failure of the communicator: the other ranks would wait for
-    // this one.  What refuses the call for what it says (argument, unsupported) does so on all
-    // ranks alike.
+    // instance, the error is posted as the failure of the communicator: the other ranks would wait
+    // for this one.  Errors of the call's arguments (argument, unsupported) are not posted: all
+    // ranks get the same.
     template<class Body>
     decltype(auto) together(Body &&body) {
         try {
@@ -87,20 +87,22 @@ public:
     // A background operation returned this error to the caller.  If it is the failure of the
     // communicator, the caller has seen that failure.
     void note_reported(const Error &error) noexcept;
-    // Throws Error(revoked) if a caller has seen a failure, as calls of collectives do anyway.
+    // Throws Error(revoked) if a caller has seen a failure.  Collectives need not call this.
     void check_usable();
-    // It has failed: when this returns, nobody here writes into a caller's memory any more.
+    // After a failure: when this returns, no thread of this rank writes to memory of callers any
+    // more.
     void quiesce();
 
-    // Waits until all ranks have made a communicator on several hosts: before, none can rely on it.
-    void settle(const bootstrap::ParentContext &origin);
-    // Of the job's own communicator, after it was made and before any other call: what the network
-    // is like, the same on all ranks.  Throws what any call throws, on all of them.
+    // Waits until all ranks have made this child of `origin`, if it has ranks on several hosts: a
+    // rank may have failed to make it.
+    void await_members(const bootstrap::ParentContext &origin);
+    // On the job's own communicator, before any other call: all ranks agree on the speeds of the
+    // network.  Throws as any collective does, on all ranks.
     void learn_network();
-    // Writes the trace of this rank, if it is of the whole job.  Throws Error.
+    // Writes the trace of this rank, if this is the job's own communicator.  Throws Error.
     void finish_trace();
 
-    // Its parts, each of which says what it does.
+    // The parts; the header of each describes it.
     const std::shared_ptr<transport::Segment> &segment() const { return segment_; }
     transport::Heap &heap() { return heap_; }
     p2p::Messenger &messenger() { return messenger_; }

@@ -15,8 +15,8 @@ Exchanges::Exchanges(transport::Segment &segment, int rank, engine::Engine &engi
     : segment_(segment), rank_(rank), engine_(engine), queue_(queue), messenger_(messenger),
       plans_(plans), exhausted_(engine::no_memory(segment.names().of(rank))) {}
 
-// Announces the call to the others, as all collectives are: so a rank that calls something else is
-// found out.  The engine has nothing to move in it.  Gives the number of the call.
+// Announces the call to the other ranks, as all collectives do: so ranks that make different calls
+// find out.  The engine moves no data in it.  Gives the number of the call.
 std::uint64_t Exchanges::take_turn(const Exchange &exchange) {
     calls::Request request;
     request.collective = exchange.collective;
@@ -49,13 +49,14 @@ Exchanges::Begun Exchanges::start(const Exchange &exchange) {
             transfers.push_back(messenger_.start_send(part.data, part.bytes, part.peer, tag,
                                                       p2p::kCollective, purpose));
     } catch (...) {
-        // Others wait for what this rank cannot do, and the caller wants its buffers back.
+        // The other ranks would wait for this one, so the failure is posted.  The caller may reuse
+        // its buffers once the messages that were started have ended.
         const Error failure = engine::post_exception(segment_, rank_, exhausted_);
         for (p2p::Transfer *transfer : transfers) {
             messenger_.wait(*transfer);
             try {
                 messenger_.complete(transfer);
-            } catch (const Error &) { // the one that is thrown below
+            } catch (const Error &) { // the failure, which is thrown below
             }
         }
         throw failure;
@@ -67,8 +68,8 @@ Exchanges::Begun Exchanges::start(const Exchange &exchange) {
     return {std::move(transfers), purpose.call};
 }
 
-// Of a communicator that has failed meanwhile, it may not be complete.
-void Exchanges::over(std::uint64_t call) {
+// If the communicator has failed, the exchange may be incomplete, so it stays open.
+void Exchanges::ended(std::uint64_t call) {
     if (segment_.failed())
         return;
     const std::lock_guard lock(mutex_);
@@ -81,7 +82,7 @@ std::uint64_t Exchanges::completed() const {
     return open_.empty() ? calls : std::min(calls, *open_.begin());
 }
 
-void Exchanges::spent(schedule::Collective collective, double seconds) {
+void Exchanges::add_seconds(schedule::Collective collective, double seconds) {
     stat(collective).seconds += seconds;
 }
 

@@ -22,7 +22,7 @@
 namespace stretto::comm {
 
 struct Exchange {
-    // What lies at `data` and goes to, or comes from, `peer`; not this rank.
+    // The part at `data` that is sent to, or received from, `peer`, which is not this rank.
     struct Part {
         int peer = 0;
         void *data = nullptr;
@@ -46,15 +46,16 @@ public:
         Transfers transfers;
         std::uint64_t call = 0; // its number
     };
-    // Takes its turn among the collectives and starts what must travel; to be waited for and
-    // completed by the messenger, after which it is over.  Throws what ends the communicator.
+    // Takes its turn among the collectives and starts the messages.  The messenger waits for these
+    // and completes them; then ended() must be called.  An error that this throws has ended the
+    // communicator.
     Begun start(const Exchange &exchange);
-    void over(std::uint64_t call);
-    // Calls of collectives that are complete, without a gap, exchanges among them.
+    void ended(std::uint64_t call);
+    // How many collectives are complete, exchanges among them, from the first on without a gap.
     std::uint64_t completed() const;
 
-    // What they cost; the first adds the seconds of one.
-    void spent(schedule::Collective collective, double seconds);
+    // Adds the time of one exchange to the statistics.
+    void add_seconds(schedule::Collective collective, double seconds);
     const calls::Stats &stats() const { return stats_; }
     void reset_stats() { stats_.clear(); }
 
@@ -70,8 +71,8 @@ private:
     calls::PlanCache &plans_;
     const Error exhausted_;
     calls::Stats stats_;
-    mutable std::mutex mutex_;     // of what follows
-    std::set<std::uint64_t> open_; // numbers of those that are not over
+    mutable std::mutex mutex_;     // guards open_
+    std::set<std::uint64_t> open_; // numbers of exchanges that have not ended
 };
 
 } // namespace stretto::comm

@@ -13,15 +13,16 @@ namespace stretto::comm {
 
 namespace {
 
-// Ends a wait for ranks of the parent that will not come.  It holds the parent's segment, not the
-// parent: the wait may be on another thread.
+// Gives a function that throws if ranks of the parent will not come, to be called during a wait for
+// them.  It holds the parent's segment, not the parent: the wait may be on another thread.
 std::function<void()> watch(const Communicator &parent, const std::vector<int> &ranks,
                             const std::string &call) {
     return [segment = parent.segment(), me = parent.rank(), ranks, call] {
-        transport::make_progress(*segment); // or nothing is heard of other hosts
+        transport::make_progress(*segment); // receives what other hosts have sent
         if (segment->failed())
             throw segment->failure();
-        std::string gone; // all of them: who waits with us may have given up already
+        // Lists all ranks that are gone: some may only have given up a wait for the others.
+        std::string gone;
         for (const int rank : ranks) {
             if (rank == me)
                 continue;
@@ -36,8 +37,8 @@ std::function<void()> watch(const Communicator &parent, const std::vector<int> &
     };
 }
 
-// What `agreed` says is known to all `ranks` of the parent, and differs between children of this
-// parent that are made at the same time.
+// All `ranks` of the parent know the text `agreed`, and children of this parent that are made at
+// the same time have different ones.
 Child child(const Communicator &parent, std::vector<int> ranks, const std::string &agreed,
             const std::string &call) {
     const std::string key = std::to_string(parent.segment()->header().key);
@@ -46,7 +47,7 @@ Child child(const Communicator &parent, std::vector<int> ranks, const std::strin
     return result;
 }
 
-// The name of a list of ranks that all who have the same list find.
+// A number for a list of ranks: all ranks compute the same one from the same list.
 std::uint64_t fingerprint(std::span<const int> ranks) {
     std::uint64_t hash = ranks.size();
     for (const int rank : ranks)
@@ -95,7 +96,7 @@ Child duplicate(Communicator &parent) {
     });
 }
 
-// What one member's list says wrong is its own error.
+// An error in one member's list is that member's error alone.
 static void check_list(const Communicator &parent, std::span<const int> ranks) {
     std::vector<bool> listed(static_cast<std::size_t>(parent.size()));
     for (const int rank : ranks) {

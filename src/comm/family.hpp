@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Communicators made of others.  A child is a job of its own, with a segment of its own: it may
-// outlive its parent, and what fails in one does not fail in the other.  Its making is a call of
-// the parent: a member that has no memory for it ends the parent, which the other members watch.
+// outlive its parent, and a failure of one is no failure of the other.  Making a child is a call of
+// the parent: if a member has no memory for the child, it fails the parent, and the other members
+// find that failure while they wait.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +13,15 @@
 
 namespace stretto::comm {
 
-// Collectives of the parent: each takes its turn among them.  Ranks of one color are together,
-// ordered by key and then by rank in the parent; nothing for a rank of color kNoColor.
+// split() and duplicate() are collectives of the parent.  Ranks of one color form a child, ordered
+// by key, then by rank in the parent.  A rank of color kNoColor gets nothing.
 inline constexpr int kNoColor = -1;
 std::optional<Child> split(Communicator &parent, int color, int key);
 Child duplicate(Communicator &parent);
 
-// Only among `ranks`, in this order; several threads may do this at once, for different ranks or
-// with different tags.  Throws Error(argument) unless this rank is one of them and no rank is
-// there twice.
+// Only `ranks` call this; the child has them in this order.  Several threads may call it at once,
+// for different lists of ranks or with different tags.  Throws Error(argument) if this rank is not
+// in the list or a rank is in it twice.
 Child group(Communicator &parent, std::span<const int> ranks, int tag);
 
 } // namespace stretto::comm

@@ -10,10 +10,10 @@ namespace stretto::comm {
 
 class Membership {
 public:
-    // What was joined outlives this.
+    // `joined` outlives this.
     Membership(bootstrap::Joined &joined, int rank) : joined_(joined), rank_(rank) {}
     ~Membership() {
-        constexpr std::uint64_t kFarewellNs = 2'000'000'000; // for what is on its way
+        constexpr std::uint64_t kFarewellNs = 2'000'000'000; // for packets that are on their way
         if (joined_.linked_peers != nullptr)
             joined_.linked_peers->leave(kFarewellNs);
         joined_.registration.reset();

@@ -6,8 +6,9 @@ namespace stretto::comm {
 
 class Communicator;
 
-// A collective call: nanoseconds that rank 0 takes to overwrite a line that rank 1 has just read,
-// the same on all ranks; 0 if these are on two hosts, or one.
+// A collective call.  Gives, on all ranks, the nanoseconds that rank 0 takes to overwrite a cache
+// line that rank 1 has just read; 0 if these ranks are on different hosts, or there is only one
+// rank.
 double probe(Communicator &communicator);
 
 } // namespace stretto::comm

@@ -18,11 +18,11 @@ namespace {
 
 constexpr const char *kCall = "stretto_comm_shrink";
 
-// What keeps the same ranks from making a communicator again and again will do so once more.  All
-// of them count alike, since all see the same lists of members.
+// Counts how often the same ranks have failed to make a communicator: the third time they give up.
+// All of them count alike, since all see the same lists of members.
 class Attempts {
 public:
-    // To be called where an exception is handled: rethrows it when it was one too many.
+    // To be called where an exception is handled: rethrows it after the last attempt.
     void failed(const std::vector<int> &members) {
         constexpr int kMostFailures = 3;
         failures_ = members == members_ ? failures_ + 1 : 1;
@@ -38,17 +38,18 @@ private:
 
 // ---- on one host, by the shrink agreement
 
-// Ends the wait for a member that will not come, unless all have come and one of them has seen it.
+// Gives a function that throws if a member will not come, unless all have come and one of them has
+// confirmed the round.
 std::function<void()> watch(const std::shared_ptr<transport::Segment> &segment, int me,
                             const std::vector<int> &members,
-                            const std::shared_ptr<transport::ShrinkAgreement> &roll) {
+                            const std::shared_ptr<transport::ShrinkAgreement> &agreement) {
     return [=] {
-        if (roll->given_up())
-            throw Error(Status::peer, "another rank has found that not all who are left come to " +
-                                          std::string(kCall));
+        if (agreement->given_up())
+            throw Error(Status::peer,
+                        "another rank has found that a rank was lost during " + std::string(kCall));
         for (const int rank : members)
             if (const auto presence = segment->presence(rank);
-                rank != me && presence != transport::Presence::here && roll->give_up())
+                rank != me && presence != transport::Presence::here && agreement->give_up())
                 throw Error(Status::peer,
                             segment->names().of(rank) + " " + words(presence) + " during " + kCall);
     };
@@ -57,26 +58,28 @@ std::function<void()> watch(const std::shared_ptr<transport::Segment> &segment, 
 std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
                           const std::function<void(const Child &)> &join) {
     const std::shared_ptr<transport::Segment> &segment = old.segment();
-    const auto roll = std::make_shared<transport::ShrinkAgreement>(*segment, old.rank(), completed);
+    const auto agreement =
+        std::make_shared<transport::ShrinkAgreement>(*segment, old.rank(), completed);
     const std::string key = std::to_string(segment->header().key);
     for (Attempts attempts;;) {
-        const transport::ShrinkAgreement::List list = roll->hold(old.config().waits.timeout_ns);
+        const transport::ShrinkAgreement::List list =
+            agreement->hold(old.config().waits.timeout_ns);
         const std::string name = "shrink " + std::to_string(list.round);
         try {
             Child child = child_of(old, list.members, name, key + " " + name, kCall);
             child.origin.kind = bootstrap::RegisteredCommunicator::Kind::job;
             child.same_policy = true;
-            child.origin.watch = watch(segment, old.rank(), list.members, roll);
+            child.origin.watch = watch(segment, old.rank(), list.members, agreement);
             join(child);
-            if (roll->confirm())
+            if (agreement->confirm())
                 return list.completed;
             throw Error(Status::peer, "another rank was lost during " + std::string(kCall));
         } catch (const Interruption &) {
-            (void)roll->give_up();
+            (void)agreement->give_up();
             throw;
         } catch (...) {
-            if (!roll->give_up())
-                throw; // the others have it, without this rank
+            if (!agreement->give_up())
+                throw; // the other members have made the communicator, without this rank
             attempts.failed(list.members);
         }
     }
@@ -84,7 +87,7 @@ std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
 
 // ---- among hosts, by the control agents
 
-// The error that is being handled, for the others.
+// The exception that is being handled, as the failure that the other ranks are sent.
 Error current_error() {
     try {
         throw;
@@ -105,10 +108,11 @@ std::vector<int> members_of(const Communicator &old, const membership::View &vie
     return ranks;
 }
 
-// Whoever is through with this returns, and may find that the new communicator has failed already;
-// then it shrinks that one, while others are still at it here.  They meet in the next epoch all the
-// same: where they meet depends on the epoch alone, not on the communicator that they come from.
-// Nobody has completed a call in between, as those who are still here say.
+// A rank that returns from here may find that the new communicator has failed already, and shrink
+// that one while other ranks are still in this function.  All of them meet in the next epoch: the
+// name by which they meet depends on the epoch only, not on the communicator that they shrink.  The
+// ranks that are still here have completed no call of the new communicator, and say so: after the
+// first agreement they contribute 0.
 std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
                           const std::function<void(const Child &)> &join) {
     const std::shared_ptr<bootstrap::FailureDetector> watch = old.reach().watch;

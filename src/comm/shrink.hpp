@@ -10,13 +10,14 @@
 
 namespace stretto::comm {
 
-// The ranks of a job's communicator that has failed agree on who of them is left, and `join` makes
-// the communicator of these; if one more is lost meanwhile, they agree again, and it is called
-// again.  Gives the number of calls that all of them have completed in the old one.
+// The ranks of the job's communicator, which has failed, agree on which of them are left, and
+// `join` makes a communicator of these.  If another rank is lost before it is made, they agree
+// again and call `join` again.  Gives the number of calls that all of them have completed in the
+// old one.
 //
 // Throws Error(argument) if the communicator has not failed, Error(unsupported) if it was made of
-// another, Error(excluded) if others go on without this rank, or may; and what `join` throws, if
-// that keeps happening though nobody is lost.
+// another one, Error(excluded) if the others go on, or may go on, without this rank.  Throws the
+// error of `join` if it keeps failing though no rank is lost.
 std::uint64_t shrink(Communicator &old, const std::function<void(const Child &)> &join);
 
 } // namespace stretto::comm

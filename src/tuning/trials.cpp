@@ -170,7 +170,7 @@ void Trials::conclude(const Request &request, Trial &trial) {
     agreement.count = times.size();
     agreement.dtype = Dtype::f64;
     agreement.op = ReduceOp::max;
-    agreement.own = true;
+    agreement.internal = true;
     calls_.internal.count_next();
     queue_.play(calls_.cache.call(agreement, calls_.cache.entry(agreement), false),
                 calls_.internal.tally());
