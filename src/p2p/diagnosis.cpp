@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Why does a message not come?
+// Checks of a rank that waits long for a message: whether its peer lives, and where ranks wait.
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "engine/stall_report.hpp"
@@ -9,7 +9,7 @@ namespace stretto::p2p {
 
 using transport::WaitState;
 
-// Tells the other ranks where this one waits, until its wait is over.
+// Publishes where this rank waits, for the stall reports of other ranks.
 void Messenger::publish_wait_state(WaitState::Kind kind, int awaited) {
     const WaitState wait_state{kind, awaited == kAny ? WaitState::kAnyRank : awaited};
     segment_->lines(rank_).wait_state.store(wait_state.packed(), std::memory_order_relaxed);
@@ -22,7 +22,7 @@ int Messenger::awaited_by(const Transfer &transfer) {
     return receive.matched ? receive.taken.source : receive.envelope.source;
 }
 
-void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns, By by) {
+void Messenger::diagnose(const Transfer &transfer, std::uint64_t quiet_ns, By by) {
     int awaited = kAny;
     std::string words;
     {
@@ -35,14 +35,15 @@ void Messenger::look_into(const Transfer &transfer, std::uint64_t quiet_ns, By b
             publish_wait_state(transfer.is_receive ? WaitState::incoming : WaitState::outgoing,
                                awaited);
     }
-    look_for(awaited, words, quiet_ns, [&] { return transfer.ended(); });
+    check_peers(awaited, words, quiet_ns, [&] { return transfer.ended(); });
     if (transfer.purpose.exact() && !transfer.ended())
         judge_(transfer.purpose.call);
 }
 
-// Ends the communicator if `awaited` (or, if that is any, all that could come) will not come.
-void Messenger::look_for(int awaited, const std::string &words, std::uint64_t quiet_ns,
-                         const std::function<bool()> &over) {
+// Ends the communicator if `awaited` has died or left; if that is any, if a rank has died or all
+// others have left.  Also if the wait is longer than its limit.
+void Messenger::check_peers(int awaited, const std::string &words, std::uint64_t quiet_ns,
+                            const std::function<bool()> &over) {
     int dead = -1, gone = -1;
     bool some_are_here = false;
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
@@ -56,7 +57,7 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
     }
     const std::string here = options_.who + " in " + words;
     if (dead >= 0 || (gone >= 0 && !some_are_here)) {
-        // What it had sent before is still there.
+        // Messages that it sent before it ended are still in the mailbox.
         {
             const std::lock_guard lock(mutex_);
             advance();
@@ -89,13 +90,13 @@ void Messenger::look_for(int awaited, const std::string &words, std::uint64_t qu
              "STRETTO_TIMEOUT if that is not too long (0: for ever)");
 }
 
-// Nobody waits for a message, but one asks whether it is there: who is asked about must live.  Who
-// has left may have had nothing to say.
-void Messenger::look_for_death(int source, int tag) {
+// For a probe that finds no message: ends the communicator if a rank that may send it has died.  A
+// rank that has left is no error here: it may have had nothing to send.
+void Messenger::check_sources_live(int source, int tag) {
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (rank != rank_ && (source == kAny || rank == source) &&
             segment_->presence(rank) == transport::Presence::dead)
-            look_for(rank, "iprobe(" + from(source, tag) + ")", 0, [&] {
+            check_peers(rank, "iprobe(" + from(source, tag) + ")", 0, [&] {
                 const std::lock_guard lock(mutex_);
                 check_alive();
                 return find(source, tag).has_value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What comes in: whatever lies in a mailbox is taken out at once, wanted or not.
+// Receiving: every frame is taken out of a mailbox at once, wanted or not.
 #include "p2p/messenger.hpp"
 
 #include <algorithm>
@@ -35,11 +35,11 @@ bool Messenger::drain_all() {
         std::atomic<std::uint64_t> &pending = segment_->pending(rank_)[first / 64];
         if (pending.load(std::memory_order_relaxed) == 0)
             continue;
-        // The bits go before the mailboxes are looked at: see Outbox::put.
+        // Clears the bits before it looks into the mailboxes: see Outbox::put.
         for (std::uint64_t bits = pending.exchange(0, std::memory_order_seq_cst); bits != 0;
              bits &= bits - 1) {
             const int source = first + std::countr_zero(bits);
-            if (!drain(source)) // there is more, but others have waited
+            if (!drain(source)) // it has more frames: other mailboxes come first
                 pending.fetch_or(bits & -bits, std::memory_order_relaxed);
             moved = true;
         }
@@ -49,7 +49,7 @@ bool Messenger::drain_all() {
 
 // True if nothing is left.
 bool Messenger::drain(int source) {
-    constexpr int kFrames = 64; // so long do all threads of this rank wait for the lock
+    constexpr int kFrames = 64; // at a time: all other threads of this rank wait for the lock
     transport::Inbox &in = peer(source).in;
     if (!in.is_open())
         in.open(*segment_, source, rank_);
@@ -70,7 +70,7 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
     switch (frame.kind) {
     case Frame::message:
     case Frame::request: {
-        Arrived *arrived = fresh();
+        Arrived *arrived = new_arrived();
         arrived->envelope = {frame.context, source, frame.tag};
         if (PostedReceive *receive = matcher_->arrive(*arrived)) {
             recycle(arrived);
@@ -82,7 +82,7 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
         arrived->frame = frame;
         arrived->payload.resize(frame.payload);
         payload.copy(arrived->payload.data(), frame.payload);
-        announced();
+        note_unexpected();
         return;
     }
     case Frame::grant:
@@ -116,7 +116,7 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
     }
 }
 
-// A receive has its message; false if that ends it.
+// Matches a receive with a message.  False if the sizes are in conflict, which ends the receive.
 bool Messenger::accept(Receive &receive, int source, const Envelope &envelope, std::size_t bytes) {
     receive.matched = true;
     receive.taken = {source, envelope.tag, bytes};
@@ -151,14 +151,14 @@ void Messenger::deliver(Receive &receive, int source, const Frame &frame,
     else if (wanted != 0 && !fetch(receive, source, frame, wanted)) {
         receive.granted = wanted;
         answer(source, Frame::grant, frame.id, wanted, next_id_);
-        coming_.emplace(next_id_++, &receive); // last: what fails here has no place there
+        coming_.emplace(next_id_++, &receive); // last, so that it is not there if answer() throws
         return;
     }
     if (frame.id != 0)
         answer(source, Frame::taken, frame.id);
     end(receive);
 } catch (...) {
-    lose({&receive});
+    fail_transfers({&receive});
 }
 
 void Messenger::deliver_own(Receive &receive, Send &send) try {
@@ -169,10 +169,10 @@ void Messenger::deliver_own(Receive &receive, Send &send) try {
     end(receive);
     end(send);
 } catch (...) {
-    lose({&receive, &send});
+    fail_transfers({&receive, &send});
 }
 
-// Copies right from where the message lies, if that can be reached.
+// Copies the message from the sender's heap window, if it lies there.
 bool Messenger::fetch(Receive &receive, int source, const Frame &frame, std::size_t wanted) {
     const std::uint64_t window = segment_->header().heap_bytes;
     if (!segment_->here(source) || frame.where == 0 || frame.where > window ||
@@ -182,18 +182,18 @@ bool Messenger::fetch(Receive &receive, int source, const Frame &frame, std::siz
     try {
         heap = segment_->heap(source);
     } catch (const Error &) {
-        return false; // no address space is left: it comes by mail
+        return false; // no address space is left: it will travel through the mailbox
     }
     std::memcpy(receive.data, heap + (frame.where - 1), wanted);
     return true;
 }
 
-// Somebody may wait for a message to arrive.
-void Messenger::announced() {
+// A message has arrived that no receive takes: threads in wait_for() look at it.
+void Messenger::note_unexpected() {
     others_may_wait_ = others_may_wait_ || probing_ != 0;
 }
 
-Messenger::Arrived *Messenger::fresh() {
+Messenger::Arrived *Messenger::new_arrived() {
     if (idle_.empty())
         return new Arrived();
     Arrived *arrived = idle_.back();

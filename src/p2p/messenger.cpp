@@ -27,7 +27,7 @@ void Messenger::send(const void *data, std::size_t bytes, int dest, int tag) {
     Send transfer(data, bytes, {kUser, rank_, tag}, dest, {});
     begin_together([&] {
         begin(transfer);
-        settle();
+        advance_if_needed();
     });
     wait(transfer);
     if (transfer.error)
@@ -39,7 +39,7 @@ std::optional<Error> Messenger::receive(void *data, std::size_t capacity, int so
     Receive transfer(data, capacity, {kUser, source, tag}, {});
     begin_together([&] {
         begin(transfer);
-        settle();
+        advance_if_needed();
     });
     wait(transfer);
     taken = transfer.taken;
@@ -53,7 +53,7 @@ Transfer *Messenger::start_send(const void *data, std::size_t bytes, int dest, i
         transfer =
             std::make_unique<Send>(data, bytes, Envelope{context, rank_, tag}, dest, purpose);
         begin(*transfer);
-        leave_behind(*transfer);
+        leave_in_flight(*transfer);
     });
     return transfer.release();
 }
@@ -65,32 +65,32 @@ Transfer *Messenger::start_receive(void *data, std::size_t capacity, int source,
         transfer =
             std::make_unique<Receive>(data, capacity, Envelope{context, source, tag}, purpose);
         begin(*transfer);
-        leave_behind(*transfer);
+        leave_in_flight(*transfer);
     });
     return transfer.release();
 }
 
-// The call that began the transfer returns; nobody may be waiting for it now.
-void Messenger::leave_behind(Transfer &transfer) {
-    settle();
+// The call that began the transfer returns, and maybe no caller waits for it now.
+void Messenger::leave_in_flight(Transfer &transfer) {
+    advance_if_needed();
     if (!transfer.ended()) {
         transfer.unattended = true;
-        progress_thread_.one_more();
+        progress_thread_.add_transfer();
     }
 }
 
 bool Messenger::test(Transfer &transfer) {
-    constexpr std::uint64_t kLookNs = 10 * transport::kSuspiciousNs; // who only tests looks as well
+    constexpr std::uint64_t kLookNs = 10 * transport::kSuspiciousNs; // between two diagnoses
     if (transfer.ended())
         return true;
-    carry();
+    receive_from_hosts();
     bool due = false;
     std::uint64_t still_ns = 0;
     {
         const std::lock_guard lock(mutex_);
-        progress_thread_.arrives();
+        progress_thread_.enter();
         advance();
-        progress_thread_.leaves();
+        progress_thread_.leave();
         const std::uint64_t now = now_ns();
         due = transfer.looked != 0 && now - transfer.looked > kLookNs;
         if (due || transfer.looked == 0)
@@ -103,8 +103,8 @@ bool Messenger::test(Transfer &transfer) {
     }
     if (!transfer.ended() && due)
         try {
-            look_into(transfer, still_ns, By::tests);
-        } catch (...) { // what is wrong ends all transfers, this one as well
+            diagnose(transfer, still_ns, By::tests);
+        } catch (...) { // the error ends all transfers, also this one
             const std::lock_guard lock(mutex_);
             abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
         }
@@ -132,11 +132,11 @@ void Messenger::cancel(Transfer &transfer) {
     end(receive);
 }
 
-// Takes in what has come from other hosts.
-void Messenger::carry() {
+// Receives frames of other hosts into the mailboxes.
+void Messenger::receive_from_hosts() {
     try {
         transport::make_progress(*segment_);
-    } catch (...) { // no memory for it
+    } catch (...) { // no memory for a frame
         const std::lock_guard lock(mutex_);
         abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
     }
@@ -158,7 +158,7 @@ bool Messenger::something_to_do() const {
     return false;
 }
 
-// Gets done what can be done now; true if that was anything.
+// Receives and sends what it can without a wait; true if anything moved.
 bool Messenger::advance() {
     if (failure_)
         return false;
@@ -171,7 +171,7 @@ bool Messenger::advance() {
         moved = drain_all();
         if (!listed_.empty())
             moved = flush_all() || moved;
-    } catch (...) { // no mailbox, or no memory, for an answer that another rank waits for
+    } catch (...) { // no memory for a mailbox or for an answer, which another rank would wait for
         abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
         moved = true;
     }
@@ -182,8 +182,8 @@ bool Messenger::advance() {
     return moved;
 }
 
-// After something was begun: answers go out, threads that wait learn what has ended.
-void Messenger::settle() {
+// After a transfer was begun: sends answers, and wakes threads whose transfers have ended.
+void Messenger::advance_if_needed() {
     if (!listed_.empty() || others_may_wait_ || segment_->failed())
         advance();
 }
@@ -196,16 +196,17 @@ void Messenger::check_alive() {
                                   [] { return "before a message (0 bytes done)"; });
 }
 
-// The caller has its buffer back, and may free the transfer at once.
+// From the store on, the caller may use its buffer and free the transfer.
 void Messenger::end(Transfer &transfer) {
     if (transfer.unattended)
-        progress_thread_.one_less();
+        progress_thread_.remove_transfer();
     others_may_wait_ = others_may_wait_ || progress_thread_.has_callers();
     transfer.complete.store(true, std::memory_order_release);
 }
 
-// To be called where an exception is handled: what failed would leave these on no list.
-void Messenger::lose(std::initializer_list<Transfer *> transfers) {
+// To be called where an exception is handled: posts it and ends these transfers, which are on no
+// list.
+void Messenger::fail_transfers(std::initializer_list<Transfer *> transfers) {
     const Error error = engine::post_exception(*segment_, rank_, exhausted_);
     for (Transfer *transfer : transfers) {
         transfer->error = error;
@@ -219,7 +220,7 @@ void Messenger::abandon() {
     abandon_all(engine::posted(*segment_, exhausted_));
 }
 
-// The communicator has failed: nobody's buffer is touched any more.
+// The communicator has failed: ends all transfers, whose buffers are not touched any more.
 void Messenger::abandon_all(const Error &error) {
     if (failure_)
         return;

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages from one rank to another: a rank's side of all of them.
+// Messages from one rank to another: one rank's side of all its messages.
 //
-// A short message travels in one frame, with what it says (*eager*), as long as the receiver has
-// room for more that nobody has asked for: kStoredBytes bytes for each sender.  Of all others the
-// first frame only says that they are there.  When a receive takes it, the receiver fetches it from
-// the sender's heap window if it lies there, else grants it, and then it travels piece by piece. So
-// whatever is in a mailbox can be taken out at once, and no message is in the way of another.
+// A short message travels in one frame together with its data (*eager*), as long as the receiver
+// has room to store it until a receive takes it: kStoredBytes bytes for each sender.  Of any other
+// message, the first frame only announces it (RTS).  When a receive takes the message, the receiver
+// copies it from the sender's heap window if it lies there.  Otherwise the receiver grants it
+// (CTS), and the sender sends it piece by piece.  So a receiver can take every frame out of a
+// mailbox at once, and no message blocks another.
 //
-// All threads of a rank may call all of this at once.  One lock guards it; nobody sleeps with it.
+// All threads of a rank may call these functions at the same time.  One lock guards all state; no
+// thread sleeps while it holds the lock.
 //
-// Whatever a rank cannot do for its part of a message, for want of memory for instance, another
-// rank would wait for: it ends the communicator.  So no transfer may ever be forgotten.  It is on
-// the list that it goes to before it leaves the one it was on, or in the hands of somebody who ends
-// it (lose) when the rest fails; whoever begins one keeps it until abandon_all() has emptied the
-// lists.
+// If a rank cannot do its part of a message, for want of memory for instance, another rank would
+// wait for it: so such an error ends the communicator.  Then every transfer must end, so none may
+// be lost.  A transfer joins its next list before it leaves the one that it is on; or a function
+// holds it and ends it if an exception is thrown (fail_transfers).  A function that begins a
+// transfer keeps it until abandon_all() has emptied the lists.
 #pragma once
 
 #include <atomic>
@@ -41,78 +43,79 @@
 namespace stretto::p2p {
 
 inline constexpr std::size_t kEagerBytes = 4096; // bytes of the longest eager message
-inline constexpr std::size_t kStoredBytes = 256u
-                                            << 10;   // eager bytes that wait for a receive, a pair
+// Bytes of eager messages that wait for a receive, for each pair of ranks.
+inline constexpr std::size_t kStoredBytes = 256u << 10;
 inline constexpr std::size_t kMostIdleEntries = 256; // places for unexpected messages that are kept
 inline constexpr std::size_t kPieceBytes = 16256; // of a granted message; four fit into a mailbox
 
 class Messenger final : public engine::Companion {
 public:
-    // `judge(call)` throws if the ranks disagree on what collective has this number.
+    // `judge(call)` throws if ranks have called different collectives under this number.
     Messenger(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
               engine::EngineOptions options, std::function<void(std::uint64_t)> judge);
     // Abandons what is still in flight.
     ~Messenger() override;
 
-    // Messages are bytes.  What is thrown has ended the communicator.
+    // Messages are bytes.  An error that is thrown has ended the communicator.
     void send(const void *data, std::size_t bytes, int dest, int tag);
-    // What was received is known even if it did not fit.
+    // Fills `taken`, also if the message did not fit; the result is the error of this receive.
     std::optional<Error> receive(void *data, std::size_t capacity, int source, int tag,
                                  Taken &taken);
 
-    // The transfer is the messenger's; give it back with complete() after it has ended.  What is
-    // thrown has ended the communicator, and there is no transfer.
+    // The transfer belongs to the messenger; give it back with complete() after it has ended.  An
+    // error that is thrown has ended the communicator, and there is no transfer.
     Transfer *start_send(const void *data, std::size_t bytes, int dest, int tag,
                          std::uint32_t context = kUser, const Purpose &purpose = {});
     Transfer *start_receive(void *data, std::size_t capacity, int source, int tag,
                             std::uint32_t context = kUser, const Purpose &purpose = {});
     bool test(Transfer &transfer);
-    // Until it has ended, be it by what ends the communicator.
+    // Returns when the transfer has ended, also if a failure of the communicator ended it.
     void wait(Transfer &transfer);
     // Throws the transfer's error, if it has one.
     void complete(Transfer *transfer);
-    // Takes back a receive that no message has matched, which ends it; else does nothing.
+    // Ends a receive that no message has matched; does nothing to other transfers.
     void cancel(Transfer &transfer);
 
-    // Waits until what this rank still has to say is said, to those who are still there.
+    // Waits until all output of this rank is in the mailboxes of ranks that are still there.
     void close();
 
-    // The communicator has failed: when this returns no message moves any more.
+    // After a failure of the communicator: when this returns, no message moves any more.
     void abandon();
 
-    // What a receive would take, without taking it.
+    // The message that a receive would take now; it is not received.
     std::optional<Taken> probe(int source, int tag);
     Taken wait_for(int source, int tag);
 
-    // For those who wait for something else.
+    // Called by threads of this rank that wait in a collective: moves messages meanwhile.
     bool progress() override;
 
 private:
     friend class ProgressThread;
     class Waiting;
 
-    // A message that nobody has asked for yet.
+    // An unexpected message: no receive has taken it yet.
     struct Arrived : ArrivedMessage {
         transport::Frame frame;
-        std::vector<std::byte> payload; // of an eager one
-        Send *own = nullptr;            // from this rank to itself, and still in its buffer
+        std::vector<std::byte> payload; // of an eager message
+        Send *own = nullptr;            // from this rank to itself, its data not copied yet
     };
     struct Peer {
         transport::Outbox out;
         transport::Inbox in;
-        // What has yet to be put into the mailbox, each in its order.
+        // Output that is not in the mailbox yet; each queue keeps its order.
         std::deque<transport::Frame> answers;
         std::deque<Send *> announcements;
         std::deque<Send *> granted;
         std::uint64_t eager = 0; // bytes of eager frames so far
-        bool listed = false;     // among those with output
+        bool listed = false;     // in listed_
     };
 
     Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
-    void carry();
-    // Takes the lock and runs `body`.  What fails in it is posted, and every transfer that is on a
-    // list ends: what the body began must still be there, and may be freed when this has thrown.
+    void receive_from_hosts();
+    // Takes the lock and runs `body`.  If it throws, the error is posted, and every transfer on a
+    // list ends.  A transfer that the body began must still exist then, and may be freed when this
+    // has thrown.
     template<class Body>
     void begin_together(Body &&body) {
         const std::lock_guard lock(mutex_);
@@ -125,7 +128,7 @@ private:
         }
     }
 
-    // All below with the lock.
+    // The caller holds the lock.
 
     // outgoing.cpp
     void open_outbox(int dest);
@@ -149,32 +152,32 @@ private:
                  const transport::Payload &payload);
     void deliver_own(Receive &receive, Send &send);
     bool fetch(Receive &receive, int source, const transport::Frame &frame, std::size_t wanted);
-    void announced();
-    Arrived *fresh();
+    void note_unexpected();
+    Arrived *new_arrived();
     void recycle(Arrived *arrived) noexcept;
 
     // messenger.cpp
     bool advance();
-    void settle();
+    void advance_if_needed();
     void check_alive();
     void end(Transfer &transfer);
     void abandon_all(const Error &error);
-    [[noreturn]] void lose(std::initializer_list<Transfer *> transfers);
-    void leave_behind(Transfer &transfer);
+    [[noreturn]] void fail_transfers(std::initializer_list<Transfer *> transfers);
+    void leave_in_flight(Transfer &transfer);
     std::optional<Taken> find(int source, int tag);
     std::string describe(const Transfer &transfer) const;
     std::string progress_of(const Transfer &transfer) const;
 
-    // These without.
+    // The caller does not hold the lock.
     bool something_to_do() const;
     // diagnosis.cpp
     void publish_wait_state(transport::WaitState::Kind kind, int awaited);
     static int awaited_by(const Transfer &transfer);
     enum class By { waits, tests };
-    void look_into(const Transfer &transfer, std::uint64_t quiet_ns, By by = By::waits);
-    void look_for_death(int source, int tag);
-    void look_for(int awaited, const std::string &words, std::uint64_t quiet_ns,
-                  const std::function<bool()> &over);
+    void diagnose(const Transfer &transfer, std::uint64_t quiet_ns, By by = By::waits);
+    void check_sources_live(int source, int tag);
+    void check_peers(int awaited, const std::string &words, std::uint64_t quiet_ns,
+                     const std::function<bool()> &over);
     [[noreturn]] void fail(Status status, const std::string &message);
     std::string from(int source, int tag) const;
 
@@ -187,18 +190,18 @@ private:
 
     std::mutex mutex_;
     std::atomic<bool> output_{false}; // some peer has output
-    bool others_may_wait_ = false;    // for what has happened since advance() began
-    std::uint64_t probed_ = 0;        // when somebody who only probes looked for what is wrong
+    bool others_may_wait_ = false;    // another thread may wait for an event since advance() began
+    std::uint64_t probed_ = 0;        // when a probe last checked that its sources live
     int probing_ = 0;                 // threads that wait for a message to arrive
     std::size_t own_stored_ = 0;      // eager bytes from this rank to itself
-    std::optional<Error> failure_;    // everything has ended by it
+    std::optional<Error> failure_;    // the error that has ended all transfers
     std::vector<Peer> peers_;
     std::vector<int> listed_; // peers with output
     std::unique_ptr<Matcher> matcher_ = make_list();
     std::uint64_t next_id_ = 1;
     std::unordered_map<std::uint64_t, Send *> unanswered_;
     std::unordered_map<std::uint64_t, Receive *> coming_;
-    std::vector<Arrived *> idle_;    // to be used again; room for all that are kept
+    std::vector<Arrived *> idle_;    // to be used again; has memory for kMostIdleEntries
     ProgressThread progress_thread_; // last: its thread uses all of the above
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes out: announcements in the order of their sends, answers, and pieces of what was
-// granted.
+// Sending: announcements in the order of their sends, answers, and pieces of granted messages.
 #include "p2p/messenger.hpp"
 
 #include <algorithm>
@@ -30,13 +29,13 @@ void Messenger::begin(Send &send) {
 }
 
 void Messenger::begin_to_self(Send &send) {
-    Arrived *arrived = fresh();
+    Arrived *arrived = new_arrived();
     arrived->envelope = send.envelope;
     if (PostedReceive *receive = matcher_->arrive(*arrived)) {
         recycle(arrived);
         return deliver_own(static_cast<Receive &>(*receive), send);
     }
-    announced();
+    note_unexpected();
     const std::size_t size = transport::frame_bytes(send.bytes);
     if (send.bytes > kEagerBytes || own_stored_ + size > kStoredBytes) {
         arrived->own = &send;
@@ -55,10 +54,10 @@ void Messenger::begin_to_self(Send &send) {
     end(send);
 }
 
-// Tells the receiver of a message; false if the mailbox is full.
+// Puts the first frame of a message into the receiver's mailbox; false if the mailbox is full.
 bool Messenger::announce(Peer &to, Send &send) {
     const std::size_t size = transport::frame_bytes(send.bytes);
-    // What the receiver stores is bounded; beyond, a message waits here until it is asked for.
+    // The receiver stores a limited number of bytes; beyond that, a message waits here for its CTS.
     const bool eager =
         send.bytes <= kEagerBytes && to.eager + size - to.out.released() <= kStoredBytes;
     const bool answered = !eager || send.purpose.exact();
@@ -87,7 +86,7 @@ void Messenger::answer(int dest, Frame::Kind kind, std::uint64_t id, std::uint64
     list(dest);
 }
 
-// Puts into the mailbox what finds room; true if that was anything.
+// Puts as much output into the mailbox as has room; true if anything did.
 bool Messenger::flush(int dest) {
     Peer &to = peer(dest);
     bool moved = false;
@@ -95,7 +94,7 @@ bool Messenger::flush(int dest) {
         to.answers.pop_front();
     for (; !to.announcements.empty() && announce(to, *to.announcements.front()); moved = true)
         to.announcements.pop_front();
-    // One piece of each in turn: a long message must not be in the way of others.
+    // One piece of each message in turn, so that a long message does not block others.
     while (!to.granted.empty()) {
         Send &send = *to.granted.front();
         const std::size_t size = std::min<std::uint64_t>(send.granted - send.moved, kPieceBytes);

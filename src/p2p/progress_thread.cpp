@@ -9,7 +9,7 @@
 
 namespace stretto::p2p {
 
-// Waits for anything that can be done, or for a reason to stop.
+// Moves messages, and sleeps while none can move, until a caller comes or the thread must end.
 class ProgressThread::Driving final : public transport::Waitable {
 public:
     explicit Driving(ProgressThread &thread) : progress_thread_(thread) {}
@@ -17,7 +17,7 @@ public:
         const std::lock_guard lock(progress_thread_.messenger_.mutex_);
         return !progress_thread_.wanted() || progress_thread_.messenger_.advance();
     }
-    // Whoever waits for a transfer asks why it takes so long.
+    // Only a caller that waits for a transfer diagnoses a long wait.
     void diagnose(std::uint64_t) override {}
 
 private:
@@ -36,7 +36,7 @@ ProgressThread::~ProgressThread() {
     thread_.join();
 }
 
-void ProgressThread::one_more() {
+void ProgressThread::add_transfer() {
     ++in_flight_;
     if (!thread_.joinable())
         thread_ = named_thread("stretto-p2p", [this] { run(); });
@@ -44,11 +44,11 @@ void ProgressThread::one_more() {
         changed_.notify_one();
 }
 
-void ProgressThread::one_less() {
+void ProgressThread::remove_transfer() {
     --in_flight_;
 }
 
-void ProgressThread::leaves() {
+void ProgressThread::leave() {
     --callers_;
     if (parked_ && wanted())
         changed_.notify_one();

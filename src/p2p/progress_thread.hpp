@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The thread that moves messages while their callers do something else: compute, or wait in another
-// communicator, where nobody would.
+// The thread that moves messages while their callers compute or wait in another communicator.
 //
-// Callers who wait drive by themselves, and most transfers are waited for soon: the progress thread
-// steps in when something is in flight and nobody has looked after it for a millisecond.  There is
-// no thread until a transfer outlives the call that started it.
+// A caller that waits for a transfer moves messages itself, and most callers wait soon.  So the
+// progress thread begins to move messages when transfers are in flight and no caller has moved them
+// for a millisecond.  The thread starts when a transfer first outlives the call that began it.
 #pragma once
 
 #include <condition_variable>
@@ -15,21 +14,21 @@ namespace stretto::p2p {
 
 class Messenger;
 
-// All members but the destructor with the messenger's lock.
+// The caller holds the messenger's lock, except for the destructor.
 class ProgressThread {
 public:
     explicit ProgressThread(Messenger &messenger) : messenger_(messenger) {}
     ~ProgressThread();
 
-    void one_more(); // in flight
-    void one_less();
+    void add_transfer(); // in flight
+    void remove_transfer();
 
-    // A caller looks after what is in flight, from arrives() to leaves().
-    void arrives() {
+    // From enter() to leave() a caller moves the messages in flight.
+    void enter() {
         ++callers_;
         ++visits_;
     }
-    void leaves();
+    void leave();
     bool has_callers() const { return callers_ != 0; }
 
 private:

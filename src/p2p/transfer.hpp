@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One side of a message: what its caller waits for.
+// One side of a message: a send or a receive, which its caller waits for.
 #pragma once
 
 #include <atomic>
@@ -12,25 +12,25 @@
 
 namespace stretto::p2p {
 
-// Messages of one context never meet those of another.
+// A receive takes messages of its own context only.
 enum Context : std::uint32_t {
     kUser = 0,
     kCollective = 1, // the tag is the number of the call
 };
 
-// What a receive took.
+// The message that a receive took.
 struct Taken {
     int source = 0;
     int tag = 0;
-    std::size_t bytes = 0; // of the message, be it longer than the buffer
+    std::size_t bytes = 0; // of the whole message, also if the buffer was shorter
 };
 
-// On behalf of what a message travels.
+// The call that a message is part of.
 struct Purpose {
     const char *name = nullptr; // of a collective; null: of the caller's own send or receive
     std::uint64_t call = 0;     // its number
-    // Part of a collective, whose two sides must agree on the size; so the sender waits until the
-    // receiver has compared.
+    // Whether it is part of a collective.  Then both sides must give the same size, and the sender
+    // waits until the receiver has compared.
     bool exact() const { return name != nullptr; }
 };
 
@@ -39,15 +39,15 @@ struct Transfer {
     Transfer(const Transfer &) = delete;
     Transfer &operator=(const Transfer &) = delete;
 
-    // Whether the caller has its buffer back; then `error` says how it went.
+    // Whether the caller may use its buffer again; then `error` is final.
     bool ended() const { return complete.load(std::memory_order_acquire); }
 
     const Purpose purpose;
     const bool is_receive;
     std::atomic<bool> complete{false};
     std::optional<Error> error;
-    std::uint64_t moved = 0; // bytes so far, of those that travel piece by piece
-    bool unattended = false; // nobody may be waiting for it: the progress thread sees to it
+    std::uint64_t moved = 0; // bytes that have travelled piece by piece so far
+    bool unattended = false; // maybe no caller waits for it: the progress thread moves it
     // If the caller only tests: when it last looked for a failure, and since when no byte has
     // moved.
     std::uint64_t looked = 0, still_since = 0, moved_before = 0;
@@ -62,8 +62,8 @@ struct Send : Transfer {
     const std::size_t bytes;
     const Envelope envelope;
     const int dest;
-    std::uint64_t id = 0;                 // while the receiver has yet to answer
-    std::uint64_t granted = 0, where = 0; // what the receiver wants, and its name for it
+    std::uint64_t id = 0;                 // while the receiver has not answered
+    std::uint64_t granted = 0, where = 0; // from the CTS: the wanted bytes, and the receive's id
 };
 
 struct Receive : Transfer, PostedReceive {

@@ -13,18 +13,19 @@ class Messenger::Waiting : public transport::Waitable {
 public:
     explicit Waiting(Messenger &messenger) : messenger_(messenger) {}
 
-    // Returns when over(); throws what ends the communicator.
+    // Returns when over(); throws an error that has ended the communicator.
     void complete() {
         std::uint64_t looked = quiet_since_;
         {
             const std::lock_guard lock(messenger_.mutex_);
-            messenger_.progress_thread_.arrives();
+            messenger_.progress_thread_.enter();
         }
         try {
             while (!over()) {
                 transport::wait(*messenger_.segment_, messenger_.rank_, *this,
                                 transport::caller(messenger_.options_.spin_ns));
-                // Progress of other threads ends the sleep as well, but not this wait.
+                // Another thread's progress wakes this one too, though its own wait goes on.  So
+                // the time for a diagnosis is counted here.
                 if (const std::uint64_t now = now_ns(); now - looked > kLookNs) {
                     looked = now;
                     if (!over())
@@ -35,14 +36,14 @@ public:
             const Error error = engine::post_exception(*messenger_.segment_, messenger_.rank_,
                                                        messenger_.exhausted_);
             const std::lock_guard lock(messenger_.mutex_);
-            messenger_.progress_thread_.leaves();
+            messenger_.progress_thread_.leave();
             messenger_.abandon_all(error);
             throw error;
         }
         if (diagnosed_)
             messenger_.publish_wait_state(transport::WaitState::nowhere, kAny);
         const std::lock_guard lock(messenger_.mutex_);
-        messenger_.progress_thread_.leaves();
+        messenger_.progress_thread_.leave();
     }
 
     void diagnose(std::uint64_t) override {
@@ -63,7 +64,7 @@ protected:
     Messenger &messenger_;
 
 private:
-    static constexpr std::uint64_t kLookNs = 50'000'000; // ns
+    static constexpr std::uint64_t kLookNs = 50'000'000;
 
     std::uint64_t quiet_since_ = now_ns();
     std::uint64_t moved_ = 0;
@@ -81,7 +82,7 @@ void Messenger::wait(Transfer &transfer) {
             const std::lock_guard lock(messenger_.mutex_);
             return transfer_.moved;
         }
-        void look(std::uint64_t quiet_ns) override { messenger_.look_into(transfer_, quiet_ns); }
+        void look(std::uint64_t quiet_ns) override { messenger_.diagnose(transfer_, quiet_ns); }
 
     private:
         Transfer &transfer_;
@@ -91,7 +92,7 @@ void Messenger::wait(Transfer &transfer) {
     try {
         ForTransfer(*this, transfer).complete();
     } catch (const Error &) {
-        // It is the transfer's error as well, unless the transfer had ended before.
+        // The transfer has the same error, unless it had ended before.
     }
 }
 
@@ -121,13 +122,13 @@ void Messenger::close() {
     try {
         ForOutput(*this).complete();
     } catch (const Error &) {
-        // It has failed: nobody listens any more.
+        // The communicator has failed: no rank receives any more.
     }
 }
 
 std::optional<Taken> Messenger::probe(int source, int tag) {
     constexpr std::uint64_t kLookNs = 10 * transport::kSuspiciousNs;
-    carry();
+    receive_from_hosts();
     {
         const std::lock_guard lock(mutex_);
         check_alive();
@@ -139,7 +140,7 @@ std::optional<Taken> Messenger::probe(int source, int tag) {
             return found;
         probed_ = now;
     }
-    look_for_death(source, tag);
+    check_sources_live(source, tag);
     return std::nullopt;
 }
 
@@ -170,7 +171,7 @@ Taken Messenger::wait_for(int source, int tag) {
         void look(std::uint64_t quiet_ns) override {
             const std::string words = "probe(" + messenger_.from(source_, tag_) + ")";
             messenger_.publish_wait_state(transport::WaitState::incoming, source_);
-            messenger_.look_for(source_, words, quiet_ns, [this] { return over(); });
+            messenger_.check_peers(source_, words, quiet_ns, [this] { return over(); });
         }
         std::optional<Taken> found;
 

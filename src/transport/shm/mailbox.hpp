@@ -24,10 +24,10 @@ namespace stretto::transport {
 struct Frame {
     enum Kind : std::uint32_t {
         message, // a whole message
-        request, // RTS: RTS: a message that waits at the sender
-        grant,   // CTS: CTS: the receiver wants `bytes` of message `id`, as data for `where`
+        request, // RTS: a message that waits at the sender
+        grant,   // CTS: the receiver wants `bytes` of message `id`, as data for `where`
         data,    // a piece of a message that has its CTS, for `id`
-        taken,   // FIN: FIN: the receiver has, or does not want, all of message `id`
+        taken,   // FIN: the receiver has, or does not want, all of message `id`
     };
     std::uint32_t kind = message;
     std::uint32_t context = 0;
