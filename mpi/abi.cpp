@@ -40,7 +40,7 @@ std::string soname_of(const dl_phdr_info &info) {
         }
         if (!named || names == 0)
             return "";
-        if (names < info.dlpi_addr) // some loaders leave it as it is in the file
+        if (names < info.dlpi_addr) // some loaders do not relocate this address
             names += info.dlpi_addr;
         return reinterpret_cast<const char *>(names + name);
     }
@@ -48,7 +48,7 @@ std::string soname_of(const dl_phdr_info &info) {
 }
 
 int collect(dl_phdr_info *info, std::size_t, void *found) {
-    // The kernel's own object has addresses of another kind; the program has no name.
+    // Skips the program, which has no name, and the kernel's object (vDSO), which is no file.
     if (info->dlpi_name == nullptr || info->dlpi_name[0] != '/')
         return 0;
     static_cast<std::vector<Object> *>(found)->push_back({info->dlpi_name, soname_of(*info)});
@@ -123,10 +123,11 @@ Abi standard() {
 } // namespace
 
 void *symbol(const Loaded &mpi, const char *name) {
-    // A program may hold a copy of a library's variable, which all then use: it comes first.
+    // Looks in the program first: it may hold a copy of the library's variable, which then replaces
+    // the original in the whole process.
     if (void *found = dlsym(RTLD_DEFAULT, name))
         return found;
-    // A library that was loaded for one module alone, as Python does, is seen by its handle only.
+    // A library that was loaded for one module only, as Python does, is found only by its handle.
     return mpi.library != nullptr ? dlsym(mpi.library, name) : nullptr;
 }
 

@@ -3,9 +3,9 @@
 // them.
 //
 // All of them pass handles in registers, as pointers or as 32-bit integers, and counts as integers.
-// So a function of one signature, whose handles are as wide as pointers, can stand for
-// MPI_Allreduce of every library; where a handle is 32 bits wide, its upper half means nothing.  In
-// memory (arrays of requests) their width counts.
+// So one function whose handles are as wide as pointers can replace MPI_Allreduce of every library.
+// If the library's handles are 32 bits wide, the upper half of the register is ignored.  In memory
+// (arrays of requests) handles have the library's width.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "handles of 32 bits are
 // The MPI library that the process has loaded.
 struct Loaded {
     bool known = false;
-    std::string why;         // not known: the libraries found instead
+    std::string why;         // why `known` is false: the libraries that were found
     std::string soname;      // "libmpi.so.40"
     void *library = nullptr; // for dlsym
     Abi abi;

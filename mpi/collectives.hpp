@@ -132,7 +132,8 @@ int allgather(const void *send, std::int64_t send_count, Handle send_datatype, v
             const auto ranks = static_cast<std::size_t>(call.size());
             if (const Reason reason = call.begin(ranks * bytes); reason != Reason::by_stretto)
                 return reason;
-            // The other ranks cannot know: this one does not leave them waiting.
+            // Only this rank knows of the error.  It fails the call, so that the others do not
+            // wait.
             const auto sent = static_cast<std::size_t>(send_count) * send_type.size;
             if (!in_place && sent != bytes)
                 throw Failure(STRETTO_ERR_MISMATCH,

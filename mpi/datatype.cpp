@@ -13,7 +13,7 @@ namespace stretto::mpi {
 
 namespace {
 
-// A type that was made of one other, as its only part: its duplicate, or a row of it.
+// A type that is made of one other type: a duplicate of it, or a row of its elements.
 struct Made {
     int integers = 0, addresses = 0, types = 0, combiner = 0;
     Handle of = 0;
@@ -31,8 +31,8 @@ struct Made {
     }
 };
 
-// Whether one element is its data from its first byte on, in order and without a gap.  Of types
-// that are made in other ways nothing is supposed: their parts may lie in any order.
+// Whether the data of one element lie in order and without a gap from its first byte on.  False for
+// types that are made in other ways: their parts may lie in any order.
 bool is_dense(const MpiLibrary &host, Handle handle) {
     if (const Predefined *predefined = Names::get().datatype(handle))
         return predefined->size == predefined->extent;
@@ -48,7 +48,7 @@ bool is_dense(const MpiLibrary &host, Handle handle) {
     return dense;
 }
 
-// The library counts bytes in integers, so that long buffers go in several pieces.
+// The library counts bytes in an int, so a long buffer is packed in several pieces.
 template<class Body>
 void by_pieces(const Datatype &datatype, std::size_t count, Body &&body) {
     constexpr std::size_t kMost = std::size_t{1} << 30; // bytes
@@ -70,8 +70,9 @@ void require_success(int code) {
                       "the MPI library cannot pack a datatype (code " + std::to_string(code) + ")");
 }
 
-// Elements of a datatype, somewhere.  MPI_BOTTOM is null, which the packing of MPICH 4.0 takes for
-// no buffer: from there on, they become one element of a type that starts elsewhere.
+// Elements of a datatype in memory.  MPI_BOTTOM is null, which the packing of MPICH 4.0 takes for a
+// missing buffer.  In this case they become one element of a type with a displacement, at another
+// address.
 class Place {
 public:
     Place(const MpiLibrary &host, const void *buffer, int elements, Handle type,
@@ -135,7 +136,7 @@ Dense::Dense(const Datatype &datatype, std::size_t count, void *buffer, Use use)
         throw Failure(STRETTO_ERR_ARGUMENT,
                       "a buffer in device memory has a datatype with gaps, which Stretto takes in "
                       "host memory only; STRETTO_MPI=none leaves all calls to the MPI library");
-    // Never null: that would be no buffer.
+    // Never null, since null means that there is no buffer.
     copy_.reset(new std::byte[std::max<std::size_t>(1, count * datatype.size)]);
     data_ = copy_.get();
     if (use != Use::write && on_device_)

@@ -21,7 +21,8 @@ struct Datatype {
     bool dense = false;
 };
 
-// False if the library has no such type; then a call is left to it, which says so.
+// False if the library has no such type.  Then the call is left to the library, which reports the
+// error.
 bool examine(Handle handle, Datatype &datatype);
 
 // A buffer of the program as dense host memory: itself, or a packed copy.

@@ -48,7 +48,7 @@ const Driver *load() {
     return &found;
 }
 
-// Of libraries that the process has loaded so far.
+// Looks in the libraries that the process has loaded so far.
 unsigned long long loaded_so_far() {
     unsigned long long count = 0;
     (void)dl_iterate_phdr(
@@ -63,7 +63,7 @@ unsigned long long loaded_so_far() {
 const Driver *find() {
     if (const Driver *found = driver.load(std::memory_order_acquire))
         return found;
-    // The program may load it any time.
+    // The program may load the driver at any time.
     static std::atomic<unsigned long long> looked{0};
     const unsigned long long now = loaded_so_far();
     if (looked.load(std::memory_order_relaxed) == now)
@@ -86,7 +86,7 @@ bool ask_driver(const void *buffer) {
         return false;
     const auto address = reinterpret_cast<Address>(buffer);
     unsigned kind = 0, managed = 0;
-    // The driver does not know other memory: an error.
+    // For memory that the driver does not know it gives an error.
     return cuda->attribute(&kind, kMemoryType, address) == 0 && kind == kDeviceMemory &&
            (cuda->attribute(&managed, kIsManaged, address) != 0 || managed == 0);
 }
@@ -96,7 +96,7 @@ void copy(void *to, const void *from, std::size_t bytes) {
     const auto target = reinterpret_cast<Address>(to), source = reinterpret_cast<Address>(from);
     int code = cuda.copy(target, source, bytes);
     if (code != 0 && cuda.push != nullptr && cuda.pop != nullptr) {
-        // This thread may have no context: then that of the memory.
+        // If this thread has no context, it uses the context of the memory.
         void *context = nullptr;
         for (const Address each : {source, target})
             if (context == nullptr && cuda.attribute(&context, kContext, each) != 0)

@@ -13,11 +13,12 @@ const MpiLibrary &host() {
     return MpiLibrary::get();
 }
 
-// All of Stretto's among them have ended when this returns.
-int take_all_to_end(void *requests, int count) {
+// When this returns, all of Stretto's requests among them have ended.
+int complete_and_clear_all(void *requests, int count) {
     int code = 0;
     for (int i = 0; i < count; ++i)
-        if (const int failed = take_to_end(requests, static_cast<std::size_t>(i)); failed != 0)
+        if (const int failed = complete_and_clear(requests, static_cast<std::size_t>(i));
+            failed != 0)
             code = failed;
     return code;
 }
@@ -29,7 +30,7 @@ bool any_ours(const void *requests, int count) {
     return false;
 }
 
-// Until `test` says that there is an outcome: between its looks, Stretto's calls are looked at.
+// Calls `test` until it has an outcome; between two calls it moves Stretto's calls.
 template<class Test>
 int wait_for_any(const void *requests, int count, Test &&test) {
     for (int looks = 0;; ++looks) {
@@ -49,13 +50,13 @@ int wait_for_any(const void *requests, int count, Test &&test) {
 extern "C" {
 
 int PMPI_Wait(void *request, void *status) {
-    const int failed = any_pending() ? take_all_to_end(request, 1) : 0;
+    const int failed = any_pending() ? complete_and_clear_all(request, 1) : 0;
     const int code = host().Wait(request, status);
     return code != 0 ? code : failed;
 }
 
 int PMPI_Waitall(int count, void *requests, void *statuses) {
-    const int failed = any_pending() ? take_all_to_end(requests, count) : 0;
+    const int failed = any_pending() ? complete_and_clear_all(requests, count) : 0;
     const int code = host().Waitall(count, requests, statuses);
     return code != 0 ? code : failed;
 }
@@ -82,7 +83,7 @@ int PMPI_Waitsome(int count, void *requests, int *ended, int *indices, void *sta
 }
 
 int PMPI_Test(void *request, int *flag, void *status) {
-    const int failed = any_pending() ? take_if_ended(request) : 0;
+    const int failed = any_pending() ? test_and_clear(request) : 0;
     const int code = host().Test(request, flag, status);
     return code != 0 ? code : failed;
 }

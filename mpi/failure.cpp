@@ -14,7 +14,7 @@ void check(stretto_status status) {
 
 namespace {
 
-// A code of this class that stands for the text; 0: the library cannot make it.
+// An error code of this class whose text is `text`; 0 if the library cannot make one.
 int code_for(const MpiLibrary &host, int error_class, const std::string &text) {
     int code = 0, length = 0;
     char found[2048] = ""; // no library's MPI_MAX_ERROR_STRING is more than a quarter of it
@@ -46,7 +46,7 @@ int raise(Handle comm, const char *call, const std::string &message) noexcept {
         if (const int made = code_for(host, text.substr(0, kMost)); made != 0)
             code = made;
         say(text);
-    } catch (const std::exception &) { // no memory: the code has to do
+    } catch (const std::exception &) { // no memory for the text: only the code is reported
     }
     host.Comm_call_errhandler(comm, code);
     return code;

@@ -34,7 +34,7 @@ void check(stretto_status status);
 // MPI_Error_string has the message.
 int raise(Handle comm, const char *call, const std::string &message) noexcept;
 
-// One line on standard error, whose writer the program's user finds by its name.
+// Prints one line on standard error, which begins with "stretto: ".
 void say(const std::string &text) noexcept;
 
 } // namespace stretto::mpi

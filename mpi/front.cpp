@@ -20,7 +20,7 @@ void before_tool(Arguments...) {}
 // MPI_Waitall
 void before_tool(int count, void *requests, void *) {
     for (int i = 0; i < count && stretto::mpi::any_pending(); ++i)
-        (void)stretto::mpi::bring_to_end(
+        (void)stretto::mpi::complete(
             MpiLibrary::get().abi().load(requests, static_cast<std::size_t>(i)));
 }
 // MPI_Wait

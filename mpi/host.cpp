@@ -10,9 +10,9 @@ namespace stretto::mpi {
 
 namespace {
 
-constexpr int kErrorOther = 15; // of any library: it is an error
+constexpr int kErrorOther = 15; // an error code in every library
 
-// In place of a function that the MPI library does not have.
+// Called in place of a function that the MPI library does not have.
 template<int Which, class... Arguments>
 struct Missing {
     static inline const char *name = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI library under the program: its own functions, which ours are in front of.
+// The MPI library of the program: its own functions, which Stretto's functions stand in front of.
 #pragma once
 
 #include <cstdint>
@@ -92,14 +92,14 @@ namespace stretto::mpi {
 
 class MpiLibrary {
 public:
-    // Of this process; found at the first call of it.
+    // The library of this process; the first call looks for it.
     static const MpiLibrary &get();
 
     const Loaded &mpi() const { return mpi_; }
     const Abi &abi() const { return mpi_.abi; }
 
-    // A function that the library lacks says so and gives an error to the program, unless it can be
-    // made of others (statuses.hpp).
+    // If the library lacks a function, the pointer is a function that prints this and returns an
+    // error; except for functions that statuses.hpp makes of others.
 #define STRETTO_DECLARE(name, ...) int (*name)(__VA_ARGS__) = nullptr;
     STRETTO_HOST_FUNCTIONS(STRETTO_DECLARE)
 #undef STRETTO_DECLARE

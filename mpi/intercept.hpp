@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One call of the program: by Stretto, or by the MPI library under it.
+// One call of the program, which either Stretto or the MPI library runs.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,8 @@ public:
     int rank() const { return state_.rank; }
     int size() const { return state_.size; }
 
-    // All is known of it that must be, among that its size; nothing has been sent.
+    // The arguments are checked, and the call moves `bytes` bytes; nothing has been sent yet. Gives
+    // the reason if Stretto does not run the call.
     Reason begin(std::size_t bytes) {
         if (state_.blocking == nullptr || state_.overlapping == nullptr) [[unlikely]]
             if (const Reason reason = job_.prepare(state_, kind_, bytes);
@@ -33,7 +34,8 @@ public:
         start_ = std::chrono::steady_clock::now();
         if (state_.blocking == nullptr)
             return Reason::young;
-        // A few calls are the library's, to compare times; which, all ranks count alike.
+        // The library runs a few calls, to compare the times.  All ranks count calls alike, so they
+        // leave the same ones to it.
         const std::uint64_t calls = ++state_.calls[static_cast<std::size_t>(kind_)];
         return calls % Report::kSampled == 0 ? Reason::sampled : Reason::by_stretto;
     }
@@ -55,8 +57,8 @@ private:
     std::chrono::steady_clock::time_point start_;
 };
 
-// For a rank that cannot continue after others have begun the call: it leaves the communicator, by
-// which the others learn of it.
+// For a rank that fails after others have begun the call: it leaves Stretto's communicators, so the
+// others find that it has left.
 inline int give_up(CommunicatorState *state, Handle comm, Kind kind, const std::string &why) {
     if (state != nullptr) {
         state->failure = why;

@@ -41,22 +41,22 @@ constexpr std::string_view short_name(Kind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
-// All of them are the same on all ranks of a communicator for the same call of a correct program:
-// they follow from type signatures, the operation, and earlier agreements of the ranks.  `argument`
-// alone is local: the library refuses such a call without asking other ranks.
+// Why Stretto does not run a call.  In a correct program all ranks of a communicator have the same
+// reason for the same call: it follows from type signatures, the operation, and earlier agreements
+// of the ranks.  Only `argument` may differ: the library refuses such a call without other ranks.
 enum class Reason : std::uint8_t {
     by_stretto,
-    argument,      // not allowed by MPI; the library reports the error
+    argument,      // MPI does not allow an argument; the library reports the error
     switched_off,  // by STRETTO_MPI
-    intercomm,     // its two groups take different parts
-    alone,         // one rank
-    elsewhere,     // has ranks of another MPI_COMM_WORLD, or some without Stretto
-    pair,          // no such operation of such a type
-    element,       // an element for the program's own operation that is empty, or too long
-    own_operation, // a nonblocking call: the function may be called in the program's threads only
-    first,   // a nonblocking call may not wait for other ranks, and making a communicator does
-    young,   // too little has been done on the communicator for one of Stretto's to be worth it
-    sampled, // to compare the library's time with Stretto's
+    intercomm,     // an intercommunicator: its two groups do different things
+    alone,         // the communicator has one rank
+    elsewhere,     // it has ranks of another MPI_COMM_WORLD, or ranks without Stretto
+    pair,          // Stretto has no such operation of such a type
+    element,       // the elements for an operation of the program's own are empty or too long
+    own_operation, // nonblocking, and only a thread of the program may call the operation
+    first,         // nonblocking, so it must not wait until Stretto's communicator is made
+    young,         // too little was done on the communicator to make one of Stretto's for it
+    sampled,       // left to the library to compare its time with Stretto's
 };
 inline constexpr std::size_t kReasons = 12;
 

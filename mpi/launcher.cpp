@@ -53,7 +53,7 @@ struct Pmix {
                PmixValue **) = nullptr;
 };
 
-// Written before a commit, by the thread that is in MPI_Init.
+// Written by the thread that is in MPI_Init, before it commits.
 Pmix pmix;
 std::atomic<bool> in_init{false};
 bool has_published_by_pmix = false;
@@ -122,7 +122,7 @@ private:
         PmixProcess process;
         std::strncpy(process.job, job_, sizeof process.job - 1);
         process.rank = static_cast<std::uint32_t>(rank);
-        PmixValue *value = nullptr; // a few bytes, which stay
+        PmixValue *value = nullptr; // a few bytes, which are never freed
         return pmix.get(&process, kKey, &how, 1, &value) == kPmixSuccess;
     }
 
@@ -133,7 +133,7 @@ private:
 // left open.  Before MPI_Init and after it, the MPI library has no request on its way.
 class PmiLauncher : public Launcher {
 public:
-    // Null: the launcher does not speak it, or the MPI library is set to another version.
+    // Null if the launcher does not speak PMI 1, or the MPI library is set to another version.
     static std::unique_ptr<PmiLauncher> connect(bool publish) {
         const char *const file = launcher_variable("PMI_FD");
         if (file == nullptr || launcher_variable("MPI_LOCALNRANKS") == nullptr) // which Hydra sets
@@ -164,7 +164,7 @@ private:
 
     static std::string key(int rank) { return std::string(kKey) + "-" + std::to_string(rank); }
 
-    // The value of a word of an answer, as "0" of "cmd=put_result rc=0".
+    // The value of a key in an answer: "0" for "rc" in "cmd=put_result rc=0".
     static std::string word(const std::string &answer, const std::string &name) {
         const std::size_t at = (" " + answer).find(" " + name + "=");
         if (at == std::string::npos)
@@ -173,7 +173,7 @@ private:
         return answer.substr(from, answer.find(' ', from) - from);
     }
 
-    // Empty when the launcher has gone.
+    // Empty if the launcher has ended.
     std::string ask(const std::string &request) const {
         const std::string line = request + "\n";
         for (std::size_t sent = 0; sent < line.size();) {
@@ -223,7 +223,7 @@ std::unique_ptr<Launcher> Launcher::find() {
 
 extern "C" {
 
-// Of a client library of its own, and of the one inside of Open MPI 4.
+// The names in a separate PMIx client library, and in the one inside of Open MPI 4.
 int PMIx_Commit(void) {
     return stretto::mpi::commit("");
 }

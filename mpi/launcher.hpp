@@ -7,21 +7,21 @@
 
 namespace stretto::mpi {
 
-// A variable by which launchers say something of a rank; null: it is not set.
+// A variable that launchers set for a rank; null if it is not set.
 const char *launcher_variable(const char *name);
 
 class Launcher {
 public:
     virtual ~Launcher() = default;
     enum class Ask { briefly, thoroughly };
-    // Whether a rank has published.  A launcher may take seconds to say no; a brief question gives
-    // a no at once, which may be wrong.
+    // Whether a rank has published its key.  A launcher may take seconds to say no.  A brief
+    // question gets an answer at once, but "no" may then be wrong.
     virtual bool has(int rank, Ask ask = Ask::thoroughly) = 0;
 
     // Before the MPI library's own MPI_Init, and after it.
     static void begin();
     static void end();
-    // Null: this rank could not publish.
+    // Null if this rank could not publish.
     static std::unique_ptr<Launcher> find();
 };
 

@@ -15,7 +15,7 @@ using namespace stretto::mpi;
 
 namespace {
 
-// Whether MPI_Init has come here by either name, and whether it has come as PMPI_Init.
+// Whether MPI_Init has been called by either name, and whether it has been called as PMPI_Init.
 std::atomic<bool> reached{false}, came_as_pmpi{false};
 
 // Ranks without Stretto, or with an MPI library that it does not know, do not publish themselves.
@@ -37,8 +37,8 @@ int start(Library &&library) {
     return code;
 }
 
-// By a tool behind Stretto.  One that calls the MPI library past Stretto does not come to PMPI_Init
-// here, and will not come with its collectives and its waits either.
+// Starts through a tool behind Stretto.  If the tool does not call PMPI_Init of Stretto, it calls
+// the MPI library past Stretto, and will do so in collectives and waits as well.
 template<class Tool>
 int start_by_tool(void *function, Tool &&tool) {
     const int code = call_init(tool);

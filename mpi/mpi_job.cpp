@@ -92,7 +92,7 @@ CommunicatorState *MpiJob::state_of(Handle comm) {
     void *value = nullptr;
     int found = 0;
     if (host_.Comm_get_attr(comm, keyval_, &value, &found) != 0)
-        return nullptr; // no communicator: the library says so
+        return nullptr; // no communicator: the library reports the error
     if (found == 0) {
         std::shared_ptr<CommunicatorState> made = make(comm);
         value = made.get();
@@ -145,7 +145,7 @@ Reason MpiJob::prepare(CommunicatorState &state, Kind kind, std::size_t bytes) {
         state.worth += kCall + bytes;
     }
     if (kind == Kind::iallreduce) {
-        // The next call that may wait for the others makes what is missing.
+        // The next call that may wait for other ranks makes the missing communicator.
         if (state.overlapping != nullptr)
             return Reason::by_stretto;
         state.overlaps = true;
@@ -163,8 +163,9 @@ Reason MpiJob::prepare(CommunicatorState &state, Kind kind, std::size_t bytes) {
     return Reason::by_stretto;
 }
 
-// If a rank of another MPI_COMM_WORLD is among them, all ranks see that.  It may be without
-// Stretto, so no data is exchanged.  The tag distinguishes communicators of the same ranks.
+// If a rank belongs to another MPI_COMM_WORLD, all ranks find that out by themselves.  That rank
+// may lack Stretto, so no data is exchanged in this case.  The tag distinguishes communicators of
+// the same ranks.
 void MpiJob::make_communicator(CommunicatorState &state) {
     const std::vector<int> ranks = ranks_in_world(state.comm, state.size);
     if (ranks.empty()) {

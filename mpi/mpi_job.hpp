@@ -24,7 +24,7 @@ struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
 
     Handle comm = 0;
     int rank = 0, size = 1;
-    Reason why_not = Reason::by_stretto; // why Stretto runs no calls on it; "" if it does
+    Reason why_not = Reason::by_stretto; // why Stretto runs no calls on it; by_stretto: it does
     // Blocking calls have a communicator of their own, in which the caller's thread alone moves
     // data: so operations of the program run where MPI allows them, and nothing is locked.
     stretto_comm blocking = nullptr;
@@ -32,7 +32,7 @@ struct CommunicatorState : std::enable_shared_from_this<CommunicatorState> {
     bool overlaps = false;              // a nonblocking call has been asked for
     std::uint64_t worth = 0;            // of the calls so far, in ns
     std::array<std::uint64_t, kKinds> calls{};
-    std::string failure; // what ended it
+    std::string failure; // the error that ended Stretto's communicators
 };
 
 class MpiJob {
@@ -52,11 +52,11 @@ public:
     int rank() const { return rank_; }
     int size() const { return size_; }
 
-    // Of a communicator; null if it is none.  Throws Failure.
+    // The state of a communicator; null if `comm` is no communicator.  Throws Failure.
     CommunicatorState *state_of(Handle comm);
-    // Makes the missing state for a call of `bytes` bytes, if the call may wait for other ranks;
-    // returns the reason if Stretto cannot run the call.  All ranks reach this in the same call.
-    // Throws Failure.
+    // Makes Stretto's communicators for a call of `bytes` bytes, as far as they are missing and the
+    // call may wait for other ranks.  Returns the reason if Stretto cannot run the call.  All ranks
+    // reach this in the same call.  Throws Failure.
     Reason prepare(CommunicatorState &state, Kind kind, std::size_t bytes);
 
     // Gathers the bytes at `mine` of each rank of `comm`, by rank.  Throws Failure.
@@ -70,9 +70,9 @@ public:
 
     // Whether there is, or was, a window of one-sided communication (exports_windows.cpp).
     static inline std::atomic<bool> has_windows{false};
-    // The library's messages move, as they would while it waits itself.
+    // Moves the library's messages, as the library does while it waits.
     void progress() const;
-    // This thread does that while it waits in Stretto.
+    // Lets this thread do that while it waits in Stretto.
     void host_this_thread() const;
 
 private:
@@ -93,7 +93,7 @@ private:
     const MpiLibrary &host_;
     int rank_ = 0, size_ = 1, keyval_ = 0;
     std::uint32_t kinds_ = 0;
-    std::uint64_t warmup_ = 0; // ns of work on a communicator that make one of Stretto's worth it
+    std::uint64_t warmup_ = 0; // ns of work on a communicator before Stretto makes its own for it
     bool reports_ = false;
     Handle group_ = 0;
     CommunicatorState *own_ = nullptr; // MPI_COMM_WORLD's

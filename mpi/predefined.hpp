@@ -23,30 +23,30 @@ enum class Class : std::uint8_t {
     complex,
     logical,
     byte,
-    pair,   // of a value and its place
-    opaque, // characters: can be moved
+    pair,   // a value and its index
+    opaque, // characters: they can only be moved
 };
 
 struct Predefined {
     const char *name = "";
     Class what = Class::opaque;
     std::size_t size = 0;                    // bytes of its data
-    std::size_t extent = 0;                  // from one to the next; a pair may have a gap
-    std::optional<stretto_dtype> dtype = {}; // that Stretto reduces itself
+    std::size_t extent = 0;                  // from one element to the next; a pair may have a gap
+    std::optional<stretto_dtype> dtype = {}; // if Stretto reduces the type itself
 };
 
 struct PredefinedOp {
     const char *name = "";
-    std::optional<stretto_op> op = {}; // none: of pairs
+    std::optional<stretto_op> op = {}; // none for operations of pairs
     std::array<bool, 8> of{};          // by Class
 };
 
 class Names {
 public:
-    // Of the library of this process.
+    // The handles of the library of this process.
     static Names &get();
 
-    // Null: it is none that MPI defines.
+    // Null if MPI does not define it.
     const Predefined *datatype(Handle handle) {
         for (std::size_t at = slot(handle); entries_[at].row != nullptr; at = (at + 1) % kEntries) {
             Entry &entry = entries_[at];

@@ -10,7 +10,7 @@ namespace stretto::mpi {
 
 namespace {
 
-constexpr int kTag = 1; // on MPI_COMM_WORLD, on which no rank that is in MPI_Init receives else
+constexpr int kTag = 1; // on MPI_COMM_WORLD: in MPI_Init no rank receives anything else there
 
 void send(const MpiLibrary &host, int value, int to) {
     host.Send(&value, sizeof value, host.abi().byte, to, kTag, host.abi().comm_world);
@@ -43,16 +43,16 @@ Presence::Found Presence::agree(const MpiLibrary &host, int rank, int size) {
     for (const int child : children)
         missing = std::max(missing, receive(host, child));
     const int parent = (rank - 1) / 2;
-    // Of all parts into which the tree is cut, one says so: rank 0's, or the first that is there.
-    int told = 0;
+    // Only the lowest rank that has Stretto reports the result; on the others this becomes 1.
+    int reported = 0;
     if (rank > 0 && launcher->has(parent)) {
         send(host, missing, parent);
         missing = receive(host, parent);
-        told = receive(host, parent);
+        reported = receive(host, parent);
     } else if (rank > 0) {
         missing = parent;
-        for (int before = 0; before < rank && told == 0; ++before)
-            told = launcher->has(before, Launcher::Ask::briefly) ? 1 : 0;
+        for (int before = 0; before < rank && reported == 0; ++before)
+            reported = launcher->has(before, Launcher::Ask::briefly) ? 1 : 0;
     }
     for (const int child : children) {
         send(host, missing, child);
@@ -60,7 +60,7 @@ Presence::Found Presence::agree(const MpiLibrary &host, int rank, int size) {
     }
     if (missing < 0)
         return {Answer::all, -1};
-    return {told == 0 ? Answer::some : Answer::told, missing};
+    return {reported == 0 ? Answer::some : Answer::reported, missing};
 }
 
 } // namespace stretto::mpi

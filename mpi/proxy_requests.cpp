@@ -13,9 +13,9 @@ constexpr int kTags = 1 << 15; // that any library has (MPI 4.1, 9.1.2: MPI_TAG_
 ProxyRequest ProxyRequests::receive() {
     {
         const std::lock_guard lock(mutex_);
-        if (!going_on_.empty()) {
-            const ProxyRequest proxy = going_on_.back();
-            going_on_.pop_back();
+        if (!pending_.empty()) {
+            const ProxyRequest proxy = pending_.back();
+            pending_.pop_back();
             return proxy;
         }
     }
@@ -40,7 +40,7 @@ ProxyRequest ProxyRequests::make(Function post) {
     return proxy;
 }
 
-// With the lock.
+// The caller holds the lock.
 ProxyRequests::Place ProxyRequests::place() {
     if (!places_.empty()) {
         const Place place = places_.back();
@@ -50,7 +50,7 @@ ProxyRequests::Place ProxyRequests::place() {
     if (comms_.empty() || next_tag_ == kTags) {
         const MpiLibrary &host = MpiLibrary::get();
         Handle comm = 0;
-        // A duplicate would have the program's attributes too.
+        // Not a duplicate of MPI_COMM_SELF, which would have the program's attributes as well.
         if (host.Comm_split(host.abi().comm_self, 0, 0, &comm) != 0)
             throw Failure(STRETTO_ERR_SYSTEM, "the MPI library makes no communicator of one rank");
         comms_.push_back(comm);
@@ -67,18 +67,18 @@ void ProxyRequests::end(const ProxyRequest &proxy) {
 void ProxyRequests::give_back(const ProxyRequest &proxy, Receive receive) {
     {
         const std::lock_guard lock(mutex_);
-        if (receive == Receive::goes_on && going_on_.size() < kGoOn) {
-            going_on_.push_back(proxy);
+        if (receive == Receive::pending && pending_.size() < kMostKept) {
+            pending_.push_back(proxy);
             return;
         }
     }
-    if (receive == Receive::goes_on)
+    if (receive == Receive::pending)
         finish(proxy);
     const std::lock_guard lock(mutex_);
     places_.push_back({proxy.comm, proxy.tag});
 }
 
-// The library has its receive no more.
+// Ends the library's receive.
 void ProxyRequests::finish(ProxyRequest proxy) {
     end(proxy);
     MpiLibrary::get().Wait(&proxy.request, MpiLibrary::get().abi().status_ignore);
@@ -86,9 +86,9 @@ void ProxyRequests::finish(ProxyRequest proxy) {
 
 void ProxyRequests::finish() {
     const std::lock_guard lock(mutex_);
-    for (const ProxyRequest &proxy : going_on_)
+    for (const ProxyRequest &proxy : pending_)
         finish(proxy);
-    going_on_.clear();
+    pending_.clear();
     places_.clear();
     for (Handle &comm : comms_)
         MpiLibrary::get().Comm_free(&comm);

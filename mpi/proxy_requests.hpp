@@ -10,23 +10,23 @@
 
 namespace stretto::mpi {
 
-// A request of the library, and where a message goes that ends it and no other.
+// A request of the library, and the communicator and tag of the message that completes it.
 struct ProxyRequest {
     Handle request = 0;
     Handle comm = 0;
     int tag = 0;
 };
 
-// All are in communicators of this rank alone, in which the program sends nothing.
+// All are in communicators of this rank only, in which the program sends nothing.
 class ProxyRequests {
 public:
-    ProxyRequest receive();      // a receive that goes on
-    ProxyRequest receive_init(); // a persistent one, inactive
-    // The message: the library's request is complete.
+    ProxyRequest receive();      // a pending receive
+    ProxyRequest receive_init(); // a persistent receive, inactive
+    // Sends the message: the library completes the request.
     static void end(const ProxyRequest &proxy);
-    // A proxy request that is no longer needed: its receive has ended in the library, or is still
-    // pending.
-    enum class Receive { ended, goes_on };
+    // Gives back a proxy request that is no longer needed: its receive has ended in the library, or
+    // is still pending and can be used again.
+    enum class Receive { ended, pending };
     void give_back(const ProxyRequest &proxy, Receive receive);
     void finish();
 
@@ -40,15 +40,15 @@ private:
     template<class Function>
     ProxyRequest make(Function post);
 
-    // Of receives that go on, a library may look at every one for each message that comes: no more
-    // of them than this wait to be needed again.
-    static constexpr std::size_t kGoOn = 4;
+    // Pending receives that are kept for the next calls.  Few, as a library may search all pending
+    // receives for each message.
+    static constexpr std::size_t kMostKept = 4;
 
     std::mutex mutex_;
     std::vector<Handle> comms_;
     int next_tag_ = 0;          // the first unused one of the last communicator
     std::vector<Place> places_; // that are free again
-    std::vector<ProxyRequest> going_on_;
+    std::vector<ProxyRequest> pending_;
 };
 
 } // namespace stretto::mpi

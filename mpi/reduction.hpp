@@ -14,11 +14,12 @@ public:
     Reduction(const Reduction &) = delete;
     Reduction &operator=(const Reduction &) = delete;
 
-    // Chooses how to reduce.  Stretto performs its own types and operations.  MPI_Reduce_local
-    // performs those that only the library knows (long double, LOGICAL, MINLOC) or the program
-    // (MPI_Op_create), in this thread and with the program's own handles.  Throws Failure.
+    // Chooses how to reduce.  Stretto reduces the types and operations that it has itself.  For
+    // types and operations that only the library has (long double, LOGICAL, MINLOC) or only the
+    // program (MPI_Op_create), it calls MPI_Reduce_local in this thread, with the program's own
+    // handles. Throws Failure.
     Reason prepare(Handle datatype, Handle op);
-    // The same for a call that another thread moves, which must not call the library.
+    // The same for a call that another thread may move: that thread must not call the library.
     Reason prepare_alone(Handle datatype, Handle op);
 
     const Datatype &datatype() const { return datatype_; }

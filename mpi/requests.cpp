@@ -25,7 +25,7 @@ struct Pending {
     stretto_comm apart = nullptr;
     stretto_request own = nullptr;
     ProxyRequest proxy;
-    Dense contribution; // a copy of it, where it shares memory with the result
+    Dense contribution; // a copy of the input, if it shares memory with the result
     bool running = false;
 
     bool persistent() const { return kind == Kind::allreduce_init; }
@@ -43,7 +43,7 @@ struct Pending {
 
 class Requests {
 public:
-    // The pointer is good until the request is erased, which its owner's thread does.
+    // The pointer is valid until the request is erased; the thread that owns the request does that.
     Pending *find(Handle request) {
         const std::lock_guard lock(mutex_);
         const auto found = all_.find(request);
@@ -54,7 +54,7 @@ public:
         all_[pending->proxy.request] = std::move(pending);
         pending_requests.store(static_cast<int>(all_.size()), std::memory_order_release);
     }
-    // No more: from now on another may have the same request.
+    // From now on another call may use the same request of the library.
     void erase(const Pending &pending, ProxyRequests::Receive receive) {
         const ProxyRequest proxy = pending.proxy;
         {
@@ -82,9 +82,9 @@ Requests &requests() {
     return *all;
 }
 
-// What happens to the library's request when Stretto's call has ended.  Either it ends, and the
-// library's functions report that to the program; or it stays pending for another call, and the
-// program's handle becomes null.
+// When Stretto's call has ended, the library's request either ends, and the library's functions
+// report that to the program; or it stays pending for another call, and the program's handle is set
+// to null.
 using Receive = ProxyRequests::Receive;
 
 // Stretto's call has ended, with `status`.
@@ -157,14 +157,14 @@ bool is_ours(Handle request) {
 
 namespace {
 
-// Waits for a call that runs.
+// Waits for a running call.
 int wait_for(Pending &pending, Receive receive) {
     if (const MpiJob *job = MpiJob::active())
         job->host_this_thread();
     return end(pending, stretto_wait(&pending.own), receive);
 }
 
-// Whether it has ended by now; `code` is then the code for the program.
+// Whether a running call has ended; `code` is then the code for the program.
 bool test(Pending &pending, Receive receive, int &code) {
     int done = 0;
     const stretto_status status = stretto_test(&pending.own, &done);
@@ -174,44 +174,45 @@ bool test(Pending &pending, Receive receive, int &code) {
     return true;
 }
 
-// If `request` is of a call that runs; else null.
+// The running call that `request` belongs to, or null.
 Pending *running(Handle request) {
     Pending *const pending = requests().find(request);
     return pending != nullptr && pending->running ? pending : nullptr;
 }
 
-// That of the program is no more once its call has ended.  Persistent ones stay.
+// What becomes of the library's request after the call.  The program keeps a persistent request, so
+// that one must end.
 Receive after(const Pending &pending) {
-    return pending.persistent() ? Receive::ended : Receive::goes_on;
+    return pending.persistent() ? Receive::ended : Receive::pending;
 }
 
 } // namespace
 
-int bring_to_end(Handle request) {
+int complete(Handle request) {
     Pending *const pending = running(request);
     return pending == nullptr ? 0 : wait_for(*pending, Receive::ended);
 }
 
-int take_to_end(void *array, std::size_t i) {
+int complete_and_clear(void *array, std::size_t i) {
     const Abi &abi = MpiLibrary::get().abi();
     Pending *const pending = running(abi.load(array, i));
     if (pending == nullptr)
         return 0;
     const Receive receive = after(*pending);
     const int code = wait_for(*pending, receive);
-    if (receive == Receive::goes_on)
+    if (receive == Receive::pending)
         abi.store(array, i, abi.request_null);
     return code;
 }
 
-int take_if_ended(void *request) {
+int test_and_clear(void *request) {
     const Abi &abi = MpiLibrary::get().abi();
     Pending *const pending = running(abi.load(request, 0));
     int code = 0;
     if (pending == nullptr)
         return 0;
     const Receive receive = after(*pending);
-    if (test(*pending, receive, code) && receive == Receive::goes_on)
+    if (test(*pending, receive, code) && receive == Receive::pending)
         abi.store(request, 0, abi.request_null);
     return code;
 }
@@ -243,7 +244,7 @@ int release(Handle request) {
     if (pending == nullptr)
         return 0;
     const bool persistent = pending->persistent();
-    const int code = bring_to_end(request);
+    const int code = complete(request);
     if (persistent)
         requests().erase(*pending, ProxyRequests::Receive::ended);
     return code;

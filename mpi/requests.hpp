@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests of nonblocking and persistent calls that Stretto runs.
 //
-// The program holds a request of the MPI library: of a receive from itself, to which the message is
-// sent when Stretto's call has ended.  So it can be in arrays among others, every call of the
-// library accepts it, and the library's own waits need not be reimplemented here: before they are
-// called, Stretto's requests among them are completed.  Most requests are waited for by MPI_Wait,
-// MPI_Waitall or MPI_Test, which then find a null handle: the receive stays pending for the next
-// call, and the library is not called.
+// The program holds a request of the MPI library: a receive from this rank itself.  When Stretto's
+// call has ended, Stretto sends the message that completes it.  So the request can be in arrays
+// with others, and every function of the library accepts it.  The library's own waits need not be
+// written anew here: Stretto completes its requests before it calls them.  Most programs wait by
+// MPI_Wait, MPI_Waitall or MPI_Test.  There Stretto sets the program's handle to null instead: the
+// receive stays pending for the next call, and the library has nothing to wait for.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,8 @@
 
 namespace stretto::mpi {
 
-// Whether there is any request of Stretto's: else nothing here needs to be asked.
+// Whether there is any request of Stretto's; if not, none of the functions below needs to be
+// called.
 extern std::atomic<int> pending_requests;
 inline bool any_pending() {
     return pending_requests.load(std::memory_order_acquire) != 0;
@@ -25,24 +26,25 @@ inline bool any_pending() {
 Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t count,
                        Handle datatype, Handle op, void *request, bool persistent);
 
-// A rank that waits for `request`, if it is Stretto's and runs: returns when the library has it
-// complete.  0, or the code that the program's call is to return.
-int bring_to_end(Handle request);
-// The same of the i-th in an array of the program's; where the library has nothing to add, the
-// program's handle is null then, and the library's own function takes that for ended.
-int take_to_end(void *requests, std::size_t i);
-// The same of `request` if it can end now.
-int take_if_ended(void *request);
-// The same for requests that can end now; true if all of Stretto's among the `count` have ended.
+// If `request` is a running one of Stretto's, waits for it, then completes it in the library. Gives
+// 0, or the code that the program's call must return.
+int complete(Handle request);
+// The same for the i-th request of the program's array.  A request that is not persistent is set to
+// null instead: the library's functions take that for a request that has ended.
+int complete_and_clear(void *requests, std::size_t i);
+// The same as complete_and_clear() for one request, if it can end without a wait.
+int test_and_clear(void *request);
+// Completes, in the library, the requests of Stretto's that can end without a wait; true if all of
+// Stretto's among the `count` have ended.
 bool advance(const void *requests, int count);
 
-// Starts one that is persistent, and has been started by the library.
+// The library has started this persistent request: starts Stretto's call.
 int started(Handle request);
-// It is to be freed: waits for it if it runs.
+// The program frees this request: waits for it if it runs.
 int release(Handle request);
 bool is_ours(Handle request);
 
-// Before MPI_Finalize: nothing of Stretto's is left in the library.
+// Before MPI_Finalize: ends all of Stretto's requests in the library.
 void finish_requests();
 
 } // namespace stretto::mpi

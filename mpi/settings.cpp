@@ -68,7 +68,7 @@ std::uint64_t warmup_asked_for() {
     return setting("STRETTO_MPI_WARMUP").number;
 }
 
-bool is_told_that_all_ranks_have_it() {
+bool user_says_all_ranks_have_it() {
     try {
         return setting("STRETTO_MPI_ALL_RANKS").number != 0;
     } catch (const Failure &) {

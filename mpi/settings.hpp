@@ -14,6 +14,6 @@ bool report_asked_for();
 std::uint64_t warmup_asked_for();
 
 // STRETTO_MPI_ALL_RANKS, of this rank; false if its value is wrong.
-bool is_told_that_all_ranks_have_it();
+bool user_says_all_ranks_have_it();
 
 } // namespace stretto::mpi

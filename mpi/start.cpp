@@ -19,14 +19,14 @@ namespace stretto::mpi {
 
 namespace {
 
-// No copy goes to a duplicate: it makes its own when it needs one.
+// The attribute is not copied to a duplicate of the communicator, which makes its own if needed.
 int copy_nothing(Handle, int, void *, void *, void *, int *flag) {
     *flag = 0;
     return 0;
 }
 
-// Reports after a while what the ranks wait for, since users could not guess it: a rank without the
-// preload never answers.
+// Reports after a while that the ranks wait for one without the preload, which never answers: users
+// could not guess it.
 class Watchdog {
 public:
     explicit Watchdog(int rank)
@@ -53,7 +53,7 @@ private:
     std::thread thread_;
 };
 
-// A launcher of another MPI starts each rank as a job of one, all of which do the same work.
+// The launcher of another MPI library starts each rank as a job of one rank; all do the same work.
 void warn_of_strange_launcher() {
     for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})
         if (const char *value = launcher_variable(name); value != nullptr && std::atoi(value) > 1) {
@@ -64,14 +64,14 @@ void warn_of_strange_launcher() {
         }
 }
 
-// In place of a reason that another rank says.
-constexpr const char *kAnotherRank = "another rank cannot";
+// The reason on this rank if another rank prints the cause.
+constexpr const char *kAnotherRank = "another rank cannot use Stretto, and says why";
 
 // The data that a rank publishes; the settings are those of rank 0.
 struct Greeting {
     char version[32] = "";
     std::uint32_t kinds = 0, reports = 0, wrong_settings = 0;
-    std::uint32_t past = 0; // a tool makes calls past Stretto
+    std::uint32_t past = 0; // 1: a tool makes calls past Stretto
     std::uint64_t warmup = 0;
 };
 
@@ -101,11 +101,11 @@ void MpiJob::start(const std::string &past) noexcept {
             host.mpi().why);
         return;
     }
-    // An MPI program may let ranks wait for as long as it likes; that one has died is still
-    // noticed.
+    // In an MPI program a rank may wait for any time.  A rank that has died is noticed anyway.
     setenv("STRETTO_TIMEOUT", "0", 0);
     device::look_for_driver();
-    // The program does not know of STRETTO_ALGORITHM.
+    // The program was not written for STRETTO_ALGORITHM: where the named algorithm cannot run, the
+    // library chooses.
     stretto_set_forced_fallback(1);
     std::unique_ptr<MpiJob> job(new MpiJob);
     if (job->size_ == 1)
@@ -151,26 +151,27 @@ void MpiJob::start(const std::string &past) noexcept {
     active_.store(job.release(), std::memory_order_release);
 }
 
-// Nothing goes to another rank before all are known to have Stretto: a rank without it would take
-// the message for one of the program's.
+// Before all ranks are known to have Stretto, none sends a message to another: a rank without
+// Stretto would take it for a message of the program.
 void MpiJob::check_presence() const {
-    if (is_told_that_all_ranks_have_it())
+    if (user_says_all_ranks_have_it())
         return;
     const Presence::Found found = Presence::agree(host_, rank_, size_);
     switch (found.answer) {
     case Presence::Answer::all: return;
-    case Presence::Answer::told: throw Failure(STRETTO_ERR_MISMATCH, kAnotherRank);
+    case Presence::Answer::reported: throw Failure(STRETTO_ERR_MISMATCH, kAnotherRank);
     case Presence::Answer::some:
         throw Failure(STRETTO_ERR_MISMATCH,
                       "rank " + std::to_string(found.missing) +
-                          " has not loaded libstretto_mpi.so, or for another MPI library; set "
+                          " has not loaded libstretto_mpi.so, or uses another MPI library; set "
                           "LD_PRELOAD for all ranks, as `stretto mpi mpirun ...` does");
     case Presence::Answer::no_launcher:
         throw Failure(STRETTO_ERR_SYSTEM,
                       rank_ != 0 ? kAnotherRank
-                                 : "whether all ranks have loaded libstretto_mpi.so cannot be told "
-                                   "under this launcher, which has neither PMIx nor PMI 1 of "
-                                   "Hydra; if they have, set STRETTO_MPI_ALL_RANKS=1 on all");
+                                 : "this launcher has neither PMIx nor PMI 1 of Hydra, so Stretto "
+                                   "cannot find out whether all ranks have loaded "
+                                   "libstretto_mpi.so; if they have, set STRETTO_MPI_ALL_RANKS=1 "
+                                   "on all");
     }
 }
 

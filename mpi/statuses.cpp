@@ -58,8 +58,8 @@ int get_status_any(int count, const void *requests, int *index, int *flag, void 
     }
     if (any)
         return 0;
-    // Nothing to wait for is complete, with an empty status: all of it, the error as well, which
-    // only functions for several requests write.
+    // A null request is complete and has an empty status.  Its error field is set as well:
+    // functions for several requests write that field.
     *flag = 1;
     Handle null = MpiLibrary::get().abi().request_null;
     return MpiLibrary::get().Waitall(1, &null, status);

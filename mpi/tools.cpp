@@ -10,8 +10,8 @@ namespace stretto::mpi {
 
 namespace {
 
-// A function of this name that the program would call if Stretto were not there, and that is not
-// the MPI library's own.
+// The function of this name that the program would call without Stretto, if it is not the MPI
+// library's own.
 void *tool(const Loaded &mpi, const char *name) {
     void *const next = dlsym(RTLD_NEXT, name);
     if (next == nullptr || mpi.library == nullptr || next == dlsym(mpi.library, name))

@@ -32,13 +32,13 @@ std::string file_of(void *function);
 // Whether calls that were passed to a tool came back by their PMPI_ names.
 class Passed {
 public:
-    // `function` is "Allreduce" or "Allreduce_c"; others than collectives are of no interest.
+    // `function` is "Allreduce" or "Allreduce_c"; ignores functions that are no collectives.
     static void to_tool(std::string_view function);
     static void came_back(Kind kind) {
         if (Tools::any.load(std::memory_order_relaxed)) [[unlikely]]
             mark(back_, kind);
     }
-    // Says which calls a tool makes of the MPI library past Stretto.
+    // Prints which calls a tool passes to the MPI library past Stretto.
     static void report();
 
 private:
