@@ -21,7 +21,7 @@ class Feature:
     meaning: str
     tool: str
     lines: tuple[str, ...]
-    without: str  # what the kernel then lacks
+    without: str  # what the kernel lacks if the feature does not work
 
 
 _DROP = faults.program({2: 0.5})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands of `lab/cluster` do."""
+"""The commands of `lab/cluster`."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _heal(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _explained(feature: str) -> Iterator[None]:
-    """A failure is put down to what the kernel lacks, if it lacks that."""
+    """If a command fails and the kernel lacks a feature, the error names the feature."""
     check.need_root()
     try:
         yield

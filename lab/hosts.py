@@ -5,7 +5,7 @@
     keeper  process 1 of a process-id namespace of its own, and its network is the switch
     init    one for each host: process 1 of the host's namespaces, child of the keeper
     relay   one for each host, if packets are delayed; outside of the host's process-id namespace
-    agent   starts processes in hosts for those who ask from inside (rsh.py)
+    agent   starts processes in hosts for processes inside other hosts (rsh.py)
 
 The kernel ends all others when the keeper ends, and their namespaces, devices and mounts go with
 them.  So a cluster can be cleared away whatever state it is in.
@@ -84,7 +84,7 @@ def _receive(connection: socket.socket) -> tuple[int, dict]:
     for _, kind, value in ancillary:
         if kind == SCM_CREDENTIALS:
             return CREDENTIALS.unpack(value[: CREDENTIALS.size])[0], message
-    raise LabError("the kernel does not say who sent a message (SO_PASSCRED)")
+    raise LabError("the kernel does not report the sender of a message (SO_PASSCRED)")
 
 
 def _in_child(work: Callable[[], None], report: socket.socket) -> NoReturn:

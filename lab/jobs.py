@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How `stretto run` sees ranks to their end: its package, without the rest of Stretto.
+"""How `stretto run` waits for ranks and ends them: its package, without the rest of Stretto.
 
 Importing `stretto` would need the library built and NumPy installed, also for root.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`lab/cluster run` and `exec`: programs in hosts, seen to their end."""
+"""`lab/cluster run` and `exec`: runs programs in hosts and waits for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobs import Job, forward_death
 from launchers import Place, Run, environment
 from state import Cluster
 
-MARK = "LAB_CLUSTER_RUN"  # by which what a run leaves behind is found
+MARK = "LAB_CLUSTER_RUN"  # in the environment of a run's processes, to find those left behind
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`lab/cluster probe`: what the links of a cluster really do.
+"""`lab/cluster probe`: measures the links of a cluster.
 
 Latency is the round trip of a small UDP message between two hosts.  Payload rate is what TCP
 carries: every host sends to the next at the same time, so each link is full both ways.  The

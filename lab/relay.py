@@ -114,7 +114,7 @@ def exactness(cluster: Cluster, host: int) -> Exactness | None:
 
 
 def complaints(cluster: Cluster, host: int) -> str:
-    """What the host's relay had to say; nothing is as it should be."""
+    """The output of the host's relay; "" if all is as it should be."""
     try:
         return " ".join(_log(cluster, host).read_text().split())
     except FileNotFoundError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands print about clusters."""
+"""The output of the commands about clusters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What later commands have to know of a cluster, in a file of its folder."""
+"""The state of a cluster that later commands need, in a file of its folder."""
 
 from __future__ import annotations
 

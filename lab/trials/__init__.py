@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trials: jobs of Stretto in the lab to which something happens, and what becomes of them."""
+"""Trials: jobs of Stretto in the lab with injected failures, and checks of their ranks."""

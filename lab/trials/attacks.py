@@ -14,7 +14,7 @@ import kernel
 from . import protocol
 from .capture import Recording
 
-PATIENCE = 20.0  # seconds for an answer: doors open only while communicators are made
+PATIENCE = 20.0  # seconds for an answer: ranks accept only while they make communicators
 CROWD = 1000
 SOME = 20
 
@@ -26,18 +26,18 @@ class Target:
     rank: int
     address: str
     port: int
-    kind: int  # of connections that are taken there
+    kind: int  # of the connections that it accepts
     ranks: int
 
 
 @dataclass
 class Tally:
-    """What became of connections."""
+    """How connections ended."""
 
     made: int = 0
     refused: int = 0  # closed by the rank
-    unanswered: int = 0  # they wait in front of a door
-    let_in: int = 0
+    unanswered: int = 0  # still open when the job ended
+    accepted: int = 0
     held: list[socket.socket] = field(default_factory=list)
 
 
@@ -57,7 +57,7 @@ class Stranger:
         return connection
 
 
-Attempt = Callable[[Stranger, Target, socket.socket], bool]  # whether it was let in
+Attempt = Callable[[Stranger, Target, socket.socket], bool]  # whether it was accepted
 Attack = Callable[[Stranger, Target, Tally], None]
 
 
@@ -67,14 +67,14 @@ def _repeated(attempt: Attempt) -> Attack:
             with stranger.connect(target) as connection:
                 tally.made += 1
                 try:
-                    let_in = attempt(stranger, target, connection)
+                    accepted = attempt(stranger, target, connection)
                 except socket.timeout:
                     tally.unanswered += 1
                 except (BrokenPipeError, ConnectionResetError):
                     tally.refused += 1
                 else:
-                    tally.let_in += let_in
-                    tally.refused += not let_in
+                    tally.accepted += accepted
+                    tally.refused += not accepted
 
     return attack
 
@@ -85,7 +85,7 @@ def _welcome(verdict: bytes) -> bool:
 
 
 def _says(text: Callable[[Stranger, Target], bytes]) -> Attack:
-    """Says this at once, and waits for what comes: a challenge and a verdict at most."""
+    """Sends this at once, and waits for the answer: at most a challenge and a verdict."""
 
     def attempt(stranger: Stranger, target: Target, connection: socket.socket) -> bool:
         connection.sendall(text(stranger, target))
@@ -138,7 +138,7 @@ def _proves(
 
 
 def _replay(stranger: Stranger, target: Target, tally: Tally) -> None:
-    """Word by word what ranks of this job have said at this port."""
+    """Sends again the bytes that ranks of this job have sent to this port."""
     said = [each.sent for each in stranger.recorded if each.port == target.port]
     opening = protocol.GREETING.size + protocol.PROOF
     openings = [each for each in said if len(each) >= opening]
@@ -153,7 +153,7 @@ def _replay(stranger: Stranger, target: Target, tally: Tally) -> None:
 
 
 def _reflection(stranger: Stranger, target: Target, connection: socket.socket) -> bool:
-    """The listener's own challenge comes back as a proof."""
+    """Sends the listener's own challenge back as a proof."""
     hello = _greeting(stranger, target)
     return _proves(
         stranger, target, connection, hello, lambda challenge: challenge[-protocol.PROOF :]
@@ -161,7 +161,7 @@ def _reflection(stranger: Stranger, target: Target, connection: socket.socket) -
 
 
 def _half_open(stranger: Stranger, target: Target, tally: Tally) -> None:
-    """They begin, and say no more."""
+    """Connections that begin a handshake and then send nothing."""
     for _ in range(SOME):
         connection = stranger.connect(target)
         tally.made += 1
@@ -193,7 +193,7 @@ def let_go(tally: Tally) -> None:
         connection.setblocking(False)
         try:
             answer = connection.recv(1)
-            tally.let_in += answer != b""
+            tally.accepted += answer != b""
             tally.refused += answer == b""
         except BlockingIOError:
             tally.unanswered += 1

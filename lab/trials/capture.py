@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records the packets to a host, as every machine on its network can."""
+"""Records the packets to a host, as any machine on its network could."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ KEPT = 256  # bytes of each connection: more than its opening
 
 @dataclass
 class Recording:
-    """What one side of a connection has said first."""
+    """The first bytes that one side of a connection has sent."""
 
-    port: int  # to which
+    port: int  # of the receiver
     sent: bytes
 
 
@@ -42,7 +42,7 @@ class Capture:
         self._socket.close()
 
     def recordings(self, host: int) -> list[Recording]:
-        """Of connections to the host until now."""
+        """The first bytes of all connections to the host until now."""
         address = socket.inet_aton(names.ipv4(host))
         found: dict[tuple[bytes, bytes], Recording] = {}
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands of `lab/reliability` do."""
+"""The commands of `lab/reliability`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .counts import Row, attack_table, table
 from .judge import Verdict, judge
 from .trial import Deadlines, Ground, Trial
 
-RATE = 10**9  # bits per second of each link: large messages are on their way for a while
+RATE = 10**9  # bits per second of each link, so that a large message takes some time
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +62,7 @@ def _one_by_one(
     kinds: list[str],
     play: Callable[[Ground, int, str], Trial],
 ) -> int:
-    """Jobs whose seeds say of which kind they are."""
+    """Jobs; the seed of each determines its kind."""
     wanted = _wanted(options, kinds)
     seeds = (seed for seed in itertools.count(options.seed) if kinds[seed % len(kinds)] in wanted)
     rows = {kind: Row() for kind in wanted}
@@ -75,7 +75,7 @@ def _one_by_one(
             kind = kinds[seed % len(kinds)]
             trial = functools.partial(play, ground, seed, kind)
             _account(options, seed, kind, rows[kind], trial)
-    return any(row.amiss for row in rows.values())
+    return any(row.failed for row in rows.values())
 
 
 @contextlib.contextmanager
@@ -101,7 +101,7 @@ def _strangers(options: argparse.Namespace) -> int:
             )
     print(table({"attacked while it starts and while it runs": row}), "", sep="\n")
     print(attack_table(tallies))
-    return row.amiss > 0 or any(tally.let_in for tally in tallies.values())
+    return row.failed > 0 or any(tally.accepted for tally in tallies.values())
 
 
 WORK = {"failures": _failures, "splits": _splits, "strangers": _strangers}
@@ -142,7 +142,7 @@ def _account(
     if not options.quiet or trial.complaints:
         print(_line(seed, kind, trial, verdict, time.monotonic() - started))
     for complaint in trial.complaints:
-        print("    amiss:", complaint)
+        print("    failed check:", complaint)
     if options.verbose or trial.complaints:
         for rank in trial.crew:
             for event in rank.events if options.verbose else rank.events[-2:]:
@@ -155,6 +155,6 @@ def _line(seed: int, kind: str, trial: Trial, verdict: Verdict, seconds: float) 
     slowest = f", last error after {verdict.slowest_error:.2f} s" if verdict.errors else ""
     return (
         f"{seed:4} {verdict.ranks:2} ranks on {','.join(map(str, trial.shape.hosts))}: {done}: "
-        f"{verdict.went_on} ranks continue, {verdict.left_out} are excluded{slowest} "
+        f"{verdict.continued} ranks continue, {verdict.excluded} are excluded{slowest} "
         f"({seconds:.1f} s)"
     )

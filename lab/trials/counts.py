@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was seen in many trials, as tables in Markdown."""
+"""The results of many trials, as tables in Markdown."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Row:
 
     jobs: int = 0
     seen: Verdict = field(default_factory=Verdict)
-    amiss: int = 0  # jobs in which something was not as promised
+    failed: int = 0  # jobs with a failed check
 
     def add(self, verdict: Verdict, complaints: list[str]) -> None:
         self.jobs += 1
-        self.amiss += bool(complaints)
+        self.failed += bool(complaints)
         self.seen = self.seen + verdict
 
 
 HEADINGS = (
-    "jobs", "ranks", "killed", "errors", "slowest error", "went on", "slowest shrink", "left out",
-    "calls checked", "wrong", "hangs", "amiss",
+    "jobs", "ranks", "killed", "errors", "slowest error", "continued", "slowest shrink", "excluded",
+    "calls checked", "wrong", "hangs", "failed checks",
 )  # fmt: skip
 
 
@@ -34,9 +34,9 @@ def table(rows: Mapping[str, Row]) -> str:
     total = Row()
     for row in rows.values():
         total.jobs += row.jobs
-        total.amiss += row.amiss
+        total.failed += row.failed
         total.seen = total.seen + row.seen
-    lines = [("what was done", *HEADINGS)]
+    lines = [("failure", *HEADINGS)]
     lines += [_cells(kind, row) for kind, row in rows.items()]
     lines.append(_cells("**all**", total))
     return _markdown(lines)
@@ -45,14 +45,14 @@ def table(rows: Mapping[str, Row]) -> str:
 def _cells(kind: str, row: Row) -> tuple[str, ...]:
     seen = row.seen
     error = f"{seen.slowest_error:.1f} s" if seen.errors else "–"
-    shrink = f"{seen.slowest_shrink:.1f} s" if seen.went_on + seen.left_out else "–"
+    shrink = f"{seen.slowest_shrink:.1f} s" if seen.continued + seen.excluded else "–"
     return (
         kind,
         *_numbers(row.jobs, seen.ranks, seen.killed, seen.errors),
         error,
-        *_numbers(seen.went_on),
+        *_numbers(seen.continued),
         shrink,
-        *_numbers(seen.left_out, seen.calls, seen.wrong, seen.hangs, row.amiss),
+        *_numbers(seen.excluded, seen.calls, seen.wrong, seen.hangs, row.failed),
     )
 
 
@@ -61,9 +61,9 @@ def _numbers(*counts: int) -> tuple[str, ...]:
 
 
 def attack_table(tallies: Mapping[str, Tally]) -> str:
-    lines = [("attack", "connections", "refused", "never answered", "let in")]
+    lines = [("attack", "connections", "refused", "unanswered", "accepted")]
     for name, tally in tallies.items():
-        counts = (tally.made, tally.refused, tally.unanswered, tally.let_in)
+        counts = (tally.made, tally.refused, tally.unanswered, tally.accepted)
         lines.append((name, *_numbers(*counts)))
     return _markdown(lines)
 

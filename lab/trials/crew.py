@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ranks of one job: starting them, reading what they say, waiting for it."""
+"""The ranks of one job: starts them, reads the lines that they print, waits for events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_LINE = 1 << 16
 
 @dataclass(frozen=True)
 class Event:
-    """A line of a rank: what happened, when (seconds of the monotonic clock), more about it."""
+    """A line of a rank: the event, its time (seconds of the monotonic clock), details."""
 
     what: str
     when: float
@@ -43,7 +43,7 @@ class Rank:
     events: list[Event] = field(default_factory=list)
     errors: str = ""  # its standard error
     killed: bool = False  # by the trial
-    streams: int = 2  # that it may still have said something on
+    streams: int = 2  # that are open: more output may come
 
     def all(self, what: str) -> list[Event]:
         return [event for event in self.events if event.what == what]
@@ -56,7 +56,7 @@ class Rank:
 
     @property
     def ended(self) -> bool:
-        """And all that it has said has been read."""
+        """The process has ended, and all of its output has been read."""
         return self.process.poll() is not None and self.streams == 0
 
     @property
@@ -65,7 +65,7 @@ class Rank:
 
 
 class Crew:
-    """Ranks in these hosts, by rank; all of them have ended when the context has."""
+    """Ranks in these hosts, by rank.  At the end of the context all of them have ended."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Crew:
         return iter(self.ranks)
 
     def hold_back(self, rank: int) -> None:
-        """It does not start with the others, but later, by start()."""
+        """This rank does not start with the others, but by start()."""
         self._held_back.add(rank)
 
     def start(self, rank: int) -> None:
@@ -135,7 +135,7 @@ class Crew:
             self._selector.register(stream, selectors.EVENT_READ, (self.ranks[-1], is_error))
 
     def wait(self, until: Callable[[], bool], seconds: float) -> bool:
-        """Reads what ranks say until that is so; False if it is not after that time."""
+        """Reads the ranks' output until the condition holds; False if it does not in this time."""
         deadline = time.monotonic() + seconds
         while not until():
             left = deadline - time.monotonic()
@@ -150,7 +150,7 @@ class Crew:
         self.wait(lambda: False, seconds)
 
     def stop(self) -> None:
-        """Sends the ranks the signal to end."""
+        """Asks the ranks to end."""
         for rank in self.ranks:
             with contextlib.suppress(OSError):
                 rank.process.stdin.write(b"stop\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether what became of a trial's ranks is what has been promised to users."""
+"""Checks that a trial's ranks ended as promised to users."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Verdict:
     ranks: int = 0
     killed: int = 0
     errors: int = 0  # calls that ended with one
-    went_on: int = 0  # ranks, in a communicator of the remaining ranks
-    left_out: int = 0  # ranks that got ExcludedError
+    continued: int = 0  # ranks that ended in a communicator of the remaining ranks
+    excluded: int = 0  # ranks that got ExcludedError
     slowest_error: float = 0.0  # seconds from the fault
     slowest_shrink: float = 0.0  # seconds
-    calls: int = 0  # of which the answers were checked
+    calls: int = 0  # calls whose results were checked
     wrong: int = 0
     hangs: int = 0
 
     def __add__(self, other: Verdict) -> Verdict:
-        """Of both trials together."""
+        """The verdict on both trials together."""
         sums = {
             each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)
         }
@@ -35,7 +35,7 @@ class Verdict:
 
 
 def judge(trial: Trial) -> Verdict:
-    """What was seen; what should not have been, in the trial's complaints."""
+    """Counts what was seen; failed checks are added to the trial's complaints."""
     verdict = Verdict(ranks=len(trial.crew.ranks), hangs=trial.hangs)
     complain = trial.complaints.append
     for rank in trial.crew:
@@ -52,7 +52,7 @@ def judge(trial: Trial) -> Verdict:
             complain(f"{rank.name} says on standard error: {rank.errors.strip()}")
     trial.complaints += views.contradictions(trial.crew)
     if not trial.hangs:
-        _judge_who_goes_on(trial)
+        _judge_which_ranks_continue(trial)
     return verdict
 
 
@@ -60,8 +60,8 @@ def _count(verdict: Verdict, trial: Trial, rank: Rank) -> None:
     verdict.killed += rank.killed
     verdict.errors += len(rank.all("failed"))
     verdict.wrong += len(rank.all("wrong"))
-    verdict.left_out += rank.said("outside") and not rank.killed
-    verdict.went_on += rank.said("shrunk") and rank.said("ended")
+    verdict.excluded += rank.said("outside") and not rank.killed
+    verdict.continued += rank.said("shrunk") and rank.said("ended")
     last = rank.last("ended") or rank.last("failed")
     verdict.calls += int(last.fields[0]) if last else 0
     for event in rank.all("failed"):
@@ -97,7 +97,7 @@ def _judge_error(trial: Trial, rank: Rank, event: Event) -> None:
 
 
 def _contents(during: str, message: str) -> list[tuple[str, bool]]:
-    """What an error has to name, and whether it does."""
+    """The facts that an error must name, and whether it names them."""
     wanted = {
         "rank": r"\brank \d|\brank\(s\) \d|the rank that speaks for h\d",
         "host": r"\bh\d|\b10\.83\.0\.\d",
@@ -110,7 +110,7 @@ def _contents(during: str, message: str) -> list[tuple[str, bool]]:
     return [(name, re.search(pattern, message) is not None) for name, pattern in wanted.items()]
 
 
-def _judge_who_goes_on(trial: Trial) -> None:
+def _judge_which_ranks_continue(trial: Trial) -> None:
     """Ranks that reach one another and are a majority continue; if they are the only group, all of
     them do.  In a job that could not begin, no rank continues."""
     everybody = range(len(trial.crew.ranks))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program whose ranks are tried: built from worker/ against the library."""
+"""The program of a trial's ranks: built from worker/ against the library."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def open_connection(connection: socket.socket, key: bytes, hello: bytes) -> int 
 
 
 def receive(connection: socket.socket, count: int) -> bytes:
-    """So many bytes, or those before the end."""
+    """This many bytes, or fewer if the stream ends before."""
     data = b""
     while len(data) < count:
         try:

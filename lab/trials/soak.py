@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `lab/soak` does: many calls to which ranks come late, every result of them checked."""
+"""The command `lab/soak`: many calls with late ranks, whose results are all checked."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ example, as root:
 
 Prints the results as JSON.  The exit status is 0 if every result was right and nothing hung.
 """
-TOLD_EVERY = 10.0  # seconds, of progress
-LAST_WORDS = 15.0  # seconds for the others to say how a call failed
+PROGRESS_EVERY = 10.0  # seconds between two lines of progress
+LAST_REPORTS = 15.0  # seconds for the other ranks to report how a call failed
 START = 60.0  # seconds until all have joined
 
 
@@ -108,37 +108,38 @@ def _soak(options: argparse.Namespace) -> int:
         finally:
             lifetime.down(name)
     print(json.dumps(seen, indent=2))
-    return int(bool(seen["amiss"]))
+    return int(bool(seen["failed_checks"]))
 
 
 def _watch(crew: Crew, options: argparse.Namespace) -> bool:
-    """Until all have ended, or one has failed and the others have said how; whether it hangs."""
+    """Waits until all ranks have ended, or until one has failed and the others have reported it.
+    Returns whether the job hangs."""
 
     def least() -> int:
         return min(_where(rank)[0] for rank in crew)
 
-    began = moved = told = time.monotonic()
+    began = moved = printed = time.monotonic()
     before = -1
     while not all(rank.ended for rank in crew):
         crew.listen(0.2)
         now = time.monotonic()
         if any(rank.said("failed") or (rank.ended and not _whole(rank)) for rank in crew):
-            crew.wait(lambda: all(rank.ended for rank in crew), LAST_WORDS)
+            crew.wait(lambda: all(rank.ended for rank in crew), LAST_REPORTS)
             return False
         # A rank that has made its calls waits for the others to end.
         if least() != before:
             before, moved = least(), now
         if now - moved > max(options.patience, START if before < 0 else 0):
             return True
-        if now - told > TOLD_EVERY:
-            told = now
+        if now - printed > PROGRESS_EVERY:
+            printed = now
             rate = before / (now - began)
             print(f"call {before:,} of {options.calls:,}, {rate:.0f} a second", file=sys.stderr)
     return False
 
 
 def _where(rank: Rank) -> tuple[int, str]:
-    """At which call, and what it does there."""
+    """The call that the rank is at, and what it does there."""
     last = rank.last("at")
     if rank.said("ended"):
         return int(rank.last("ended").fields[0]), "has ended"
@@ -150,7 +151,7 @@ def _whole(rank: Rank) -> bool:
 
 
 def summary(crew: Crew, hung: bool, seconds: float) -> dict:
-    """For people and programs; `amiss` is empty if all was as it should be."""
+    """The results; `failed_checks` is empty if all was as it should be."""
     served: collections.Counter[str] = collections.Counter()
     for event in crew.ranks[0].all("served"):
         collective, algorithm, calls = event.fields
@@ -175,7 +176,10 @@ def summary(crew: Crew, hung: bool, seconds: float) -> dict:
         "mismatches": errors["mismatched collectives"],
         "announcements": sum(int(rank.last("ended").fields[1]) for rank in ended),
         "served": dict(served.most_common()),
-        "amiss": [*wrong, *failed, *silent, *said, *(stands if hung or failed or silent else [])],
+        "failed_checks": [
+            *(*wrong, *failed, *silent, *said),
+            *(stands if hung or failed or silent else []),
+        ],
     }
 
 

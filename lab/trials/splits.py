@@ -10,7 +10,7 @@ from .trial import Ground, Shape, Trial
 
 
 def _sides(chance: random.Random, hosts: list[int], count: int) -> list[list[int]]:
-    """None of them is empty."""
+    """Two sides, neither of them empty."""
     hosts = chance.sample(hosts, len(hosts))
     cuts = sorted(chance.sample(range(1, len(hosts)), count - 1))
     return [sorted(hosts[a:b]) for a, b in zip([0, *cuts], [*cuts, len(hosts)])]
@@ -21,7 +21,7 @@ def _two_sides(chance: random.Random, trial: Trial) -> None:
 
 
 def _even_halves(chance: random.Random, trial: Trial) -> None:
-    """As many ranks on either side: the side of the lowest goes on."""
+    """Two sides with equally many ranks: the side of the lowest rank continues."""
     hosts = chance.sample(trial.world.hosts(), len(trial.world.hosts()))
     half = len(hosts) // 2
     trial.world.split([sorted(hosts[:half]), sorted(hosts[half:])])
@@ -58,7 +58,7 @@ def _twice(chance: random.Random, trial: Trial) -> None:
 
 
 def _healed_too_early(chance: random.Random, trial: Trial) -> None:
-    """Some have taken others for dead, or are about to, when the network is whole again."""
+    """The network is whole again when some ranks have taken others for dead, or are about to."""
     trial.mended = True
     _two_sides(chance, trial)
     trial.crew.listen(trial.ground.deadlines.peer * chance.uniform(0.7, 1.3))

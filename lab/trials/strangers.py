@@ -18,8 +18,8 @@ from .capture import Capture
 from .crew import Rank
 from .trial import Deadlines, Ground, Shape, Trial
 
-CHILDREN_EVERY = 4  # calls: so often the doors of the ranks are open
-DOORS = 2  # of the running job are attacked
+CHILDREN_EVERY = 4  # calls between communicators: ranks accept only while they make one
+PORTS = 2  # attacked ports of the running job
 LISTENS = "0A"  # in /proc/net/tcp
 # Attacks of seconds must not end the job: it waits as long as by default.
 DEADLINES = Deadlines(peer=10.0, call=60.0, start=60.0)
@@ -40,25 +40,25 @@ def play(ground: Ground, seed: int, tallies: dict[str, Tally]) -> Trial:
             for target in targets:
                 ATTACKS[name](stranger, target, tallies[name])
 
-    allow_descriptors((DOORS + 1) * (CROWD + 100))
+    allow_descriptors((PORTS + 1) * (CROWD + 100))
     crew.hold_back(last)
     with Capture(ground.cluster.host(first)) as capture, trial.running():
         place = Target(0, names.ipv4(first), crew.run.port, protocol.RENDEZVOUS, len(shape.hosts))
         if trial.within("listens", lambda: place.port in _listeners(crew.ranks[0])):
-            crew.listen(1.0)  # others come, all but the last: the job is starting
+            crew.listen(1.0)  # all ranks but the last come: the job is starting
             stranger.recorded = capture.recordings(first)
             attack([place])
             crew.start(last)
         if trial.within("joins", lambda: all(rank.said("going") for rank in crew)):
             stranger.recorded += capture.recordings(first)
-            doors = [door for rank in crew for door in _doors(rank, len(shape.hosts))]
-            attack(chance.sample(doors, min(DOORS, len(doors))))
-            _check_ourselves(trial, stranger, chance.choice(doors))
+            ports = [port for rank in crew for port in _ports(rank, len(shape.hosts))]
+            attack(chance.sample(ports, min(PORTS, len(ports))))
+            _check_ourselves(trial, stranger, chance.choice(ports))
         for tally in tallies.values():
             let_go(tally)
         trial.see_to_the_end()
-    told = [rank for rank in crew if re.search(REFUSAL, rank.errors)]
-    if not told:
+    reported = [rank for rank in crew if re.search(REFUSAL, rank.errors)]
+    if not reported:
         trial.complaints.append("no rank has reported a refusal")
     for rank in crew:
         trial.complaints += _logged_twice(rank)
@@ -83,7 +83,7 @@ def allow_descriptors(count: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), max(hard, count)))
 
 
-def _doors(rank: Rank, ranks: int) -> list[Target]:
+def _ports(rank: Rank, ranks: int) -> list[Target]:
     address = names.ipv4(rank.host)
     return [Target(rank.rank, address, port, protocol.DATA, ranks) for port in _listeners(rank)]
 
@@ -106,7 +106,9 @@ def _listeners(rank: Rank) -> list[int]:
 
 def _logged_twice(rank: Rank) -> list[str]:
     """Each listener reports the first refusal of a kind, and counts the others."""
-    told = collections.Counter(
+    reports = collections.Counter(
         (where, re.sub(r"\d+", "N", why)) for where, why in re.findall(REFUSAL, rank.errors)
     )
-    return [f"{where} has reported {n} times: {why}" for (where, why), n in told.items() if n > 1]
+    return [
+        f"{where} has reported {n} times: {why}" for (where, why), n in reports.items() if n > 1
+    ]

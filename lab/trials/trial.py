@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One job, what is done to it, and how it is seen to its end."""
+"""One job: its faults, and the waits for its ranks."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ class Trial:
         self.shape = shape
         self.complaints: list[str] = []
         self.hangs = 0
-        self.harmless = False  # what is done is no reason to fail
+        self.harmless = False  # no rank may fail because of the faults
         self.exact = True  # the ranks that continue follow from the connections at the end
-        self.mended = False  # which ranks counted others as dead is chance: no rank has to continue
+        self.mended = False  # it is chance which ranks took others for dead: none must continue
         self.candidates: list[
             frozenset[int]
         ] = []  # the ranks that could continue together after the last fault
@@ -108,10 +108,10 @@ class Trial:
         """Records the ranks that can continue now."""
         self.candidates = self.world.largest()
 
-    # ---- waiting; False if it was in vain, which is a hang
+    # ---- waiting; False after the time limit, which is a hang
 
     def within(self, what: str, until: Callable[[], bool]) -> bool:
-        """Waits for what ranks do without a failure."""
+        """Waits for an event that needs no failure."""
         return self._within(
             self.ground.deadlines.starting + self.ground.deadlines.running, what, until
         )
@@ -123,7 +123,7 @@ class Trial:
         )
 
     def settled(self) -> bool:
-        """Each rank that is able to continues, or has got ExcludedError."""
+        """Each live rank continues, or has got ExcludedError."""
         deadlines = self.ground.deadlines
         once = max(deadlines.running, deadlines.starting) + deadlines.call
         return self._within(
@@ -142,7 +142,7 @@ class Trial:
         )
 
     def ends(self) -> bool:
-        """All remaining ranks get the signal to stop, and do."""
+        """Asks all remaining ranks to stop, and waits until they have."""
         self.crew.stop()
         return self._within(
             2 * self.ground.deadlines.running,

@@ -11,7 +11,7 @@ import units
 
 from .crew import Crew, Rank
 
-View = tuple[int, ...]  # the ranks of a communicator, as they were called in the job at first
+View = tuple[int, ...]  # the ranks of a communicator, by their first numbers in the job
 
 # "... are no majority of ranks 0-5, 7-12, and the others may go on without it", "ranks 0-3 went on
 # without it".
@@ -35,14 +35,14 @@ def named(rank: Rank) -> set[View]:
 
 
 def is_out(rank: Rank) -> bool:
-    """It got ExcludedError, or has never joined."""
+    """The rank got ExcludedError, or has ended."""
     return rank.ended or rank.said("outside")
 
 
 def is_going(rank: Rank) -> bool:
-    """It has made some calls in its communicator, and none has failed."""
-    told = [event.what for event in rank.events if event.what in ("going", "failed", "shrunk")]
-    return bool(told) and told[-1] == "going"
+    """The rank has made some calls in its communicator, and none has failed."""
+    last = [event.what for event in rank.events if event.what in ("going", "failed", "shrunk")][-1:]
+    return last == ["going"]
 
 
 def is_quorum(some: Collection[int], all_of_them: Collection[int]) -> bool:
@@ -53,15 +53,15 @@ def is_quorum(some: Collection[int], all_of_them: Collection[int]) -> bool:
 
 
 def contradictions(crew: Crew) -> list[str]:
-    """Communicators that do not follow one another, each a majority of the one before; ranks that
-    end in different ones, or do not agree on what to repeat.
+    """Checks the communicators of all ranks.  Together they must form one sequence, each a majority
+    of the one before; all ranks must end in the same one, and agree on the calls to repeat.
 
-    A rank need not have been in all of them: when members are lost while ranks still shrink, some
-    have got a communicator that others, whose shrink starts over, skip (docs/failures.md).  Of one
-    that all skip those tell who were left out of the next."""
+    A rank need not have been in all of them.  If members are lost while ranks still shrink, some
+    ranks have the next communicator already, and others, whose shrink starts over, skip it
+    (docs/failures.md).  If all ranks skip a communicator, the excluded ranks report it."""
     found = []
     seen: set[View] = set()
-    last: dict[View, set[int]] = {}  # where ranks go on: what each counts as completed in all
+    last: dict[View, set[int]] = {}  # the last communicators: completed calls in all, of each rank
     for rank in crew:
         views = history(rank, len(crew.ranks))
         seen |= {*views, *named(rank)}

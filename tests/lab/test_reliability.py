@@ -65,6 +65,6 @@ def test_late_ranks_get_right_results(able):
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     seen = json.loads(done.stdout)
-    assert (seen["calls"], seen["wrong"], seen["hangs"], seen["amiss"]) == (calls, 0, 0, [])
+    assert (seen["calls"], seen["wrong"], seen["hangs"], seen["failed_checks"]) == (calls, 0, 0, [])
     assert seen["announcements"] > 0
     assert sum(seen["served"].values()) >= calls

@@ -76,7 +76,7 @@ def test_nothing_is_amiss_when_all_is_as_it_should_be():
     trial = made_up(*[line for rank in range(4) for line in as_it_should_be(rank)])
     verdict = judge(trial)
     assert trial.complaints == []
-    assert (verdict.ranks, verdict.killed, verdict.errors, verdict.went_on) == (5, 1, 4, 4)
+    assert (verdict.ranks, verdict.killed, verdict.errors, verdict.continued) == (5, 1, 4, 4)
     assert verdict.slowest_error == pytest.approx(1.0)
     assert verdict.calls == 400
 
@@ -194,7 +194,7 @@ def test_calls_that_were_right_are_not_amiss():
         12,
         {"allreduce chain": 10},
     )
-    assert seen["amiss"] == []
+    assert seen["failed_checks"] == []
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_calls_that_were_right_are_not_amiss():
 def test_what_is_wrong_in_one_call_is_amiss(what, count):
     seen = soaked(what)
     assert seen[count] == 1
-    assert what.split("|")[-1] in seen["amiss"][0]
+    assert what.split("|")[-1] in seen["failed_checks"][0]
 
 
 def test_a_hang_says_where_each_rank_stands():
@@ -216,4 +216,4 @@ def test_a_hang_says_where_each_rank_stands():
         "0 at|8|7|is in the call", "1 at|8|7|is in the call", "2 at|8|6|computes", hung=True
     )
     assert (seen["hangs"], seen["calls"]) == (1, 6)
-    assert "rank 2 on h3: call 6, computes" in seen["amiss"]
+    assert "rank 2 on h3: call 6, computes" in seen["failed_checks"]

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The calls of a trial: which collective, how large and of what type call `number` is, follows from
- * the trial's seed alone, so that all ranks make the same.  What a rank contributes depends on the
- * rank, the index and the number of the call: an answer of another call, or with a block in the
- * wrong place, is a wrong one.  Sums are of small whole numbers, and exact in every type.
+ * The calls of a trial.  Collective, size and type of call `number` depend only on the trial's
+ * seed, so all ranks make the same calls.  A rank's contribution depends on the rank, the index and
+ * the number of the call, so a result of another call, or with a block in the wrong place, is
+ * wrong. Contributions are small whole numbers, so sums are exact in every type.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -34,14 +34,14 @@ struct call {
 };
 
 struct call call_of(uint64_t seed, uint64_t number, const struct crew *crew);
-/* For lab/soak: a call about as large as those from which on arrivals are watched. */
+/* For lab/soak: a call about as large as the smallest calls whose arrivals the library measures. */
 struct call watched_call_of(uint64_t seed, uint64_t number);
 /* "iallreduce of 1009 float32 sum". */
 void describe_call(const struct call *call, char *text, size_t size);
-/* Whether the library counts it: messages are no collectives. */
+/* Whether the library counts the call as completed: it does not count messages. */
 int is_collective(const struct call *call);
 
-/* Makes the call and looks at its answer: *wrong is how many elements of it are. */
+/* Makes the call and checks its result; *wrong: the number of wrong elements. */
 stretto_status make_call(const struct crew *crew, const struct call *call, uint64_t number,
                          size_t *wrong);
 void free_buffers(void);

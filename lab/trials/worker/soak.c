@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank of lab/soak: calls by the hundred thousand, each checked, to which ranks come late by
- * chance, and before which some of them say how far they are: rightly, wrongly, or anything.
+ * A rank of lab/soak: makes many calls, checks each, and comes late to some at random.  Before some
+ * calls it announces its progress: correctly, wrongly, or at random.
  *
- * It speaks as worker.c does.  A thread of its own says each second where the rank stands, also of
- * one that hangs.
+ * It prints lines as worker.c does.  A thread prints each second which call the rank is at, also if
+ * the rank hangs.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -50,8 +50,8 @@ static uint64_t chance(const struct options *options, const struct crew *crew, u
                  mixed(number * 64 + which));
 }
 
-/* How late this rank comes, in microseconds: nobody, one rank, another each time, or all by
- * chance. */
+/* How late this rank comes, in microseconds.  By turns no rank is late, one rank is, another one in
+ * each call, or all are at random. */
 static uint64_t lateness(const struct options *options, const struct crew *crew, uint64_t number) {
     const uint64_t regime = mixed(~options->seed ^ mixed(number / REGIME));
     const uint64_t most = options->lateness_us * (1 + (regime >> 8) % 4) / 4;
@@ -64,7 +64,7 @@ static uint64_t lateness(const struct options *options, const struct crew *crew,
     }
 }
 
-/* In half of the regimes, half of the ranks. */
+/* In half of the regimes, half of the ranks announce their progress. */
 static int announces(const struct options *options, const struct crew *crew, uint64_t number) {
     return mixed(options->seed + mixed(number / REGIME)) % 2 == 0 &&
            chance(options, crew, number, 1) % 2 == 0;
@@ -81,21 +81,21 @@ static double announced(const struct options *options, const struct crew *crew, 
     }
 }
 
-/* *told: how often this rank has announced its progress. */
+/* *announcements: how often this rank has announced its progress. */
 static stretto_status compute(const struct options *options, const struct crew *crew,
-                              uint64_t number, uint64_t *told) {
+                              uint64_t number, uint64_t *announcements) {
     const uint64_t whole = EVERYBODY_US + lateness(options, crew, number);
     const uint64_t edges =
         announces(options, crew, number) ? 1 + chance(options, crew, number, 3) % MOST_EDGES : 0;
     stretto_status status = STRETTO_OK;
-    /* Now and then a phase goes on from the call before. */
+    /* Sometimes the phase is not begun anew. */
     if (chance(options, crew, number, 4) % 8 != 0)
         status = stretto_phase_begin(crew->comm);
     for (uint64_t edge = 1; edge <= edges && status == STRETTO_OK; ++edge) {
         const double done = (double)edge / (double)(edges + 1);
         usleep((useconds_t)(whole / (edges + 1)));
         status = stretto_edge(crew->comm, announced(options, crew, number, edge, done));
-        ++*told;
+        ++*announcements;
     }
     usleep((useconds_t)(whole / (edges + 1)));
     return status;
@@ -116,15 +116,16 @@ static void say_failed(uint64_t number, const char *during, stretto_status statu
         stretto_status_name(status), stretto_last_error());
 }
 
-/* Until all calls are made or one fails; how many were. */
-static uint64_t make_calls(const struct options *options, const struct crew *crew, uint64_t *told) {
+/* Makes all calls, or calls until one fails; returns how many it has made. */
+static uint64_t make_calls(const struct options *options, const struct crew *crew,
+                           uint64_t *announcements) {
     for (uint64_t number = 0; number < options->calls; ++number) {
         const struct call call = watched_call_of(options->seed, number);
         char during[128];
         size_t wrong = 0;
         at = number;
         doing = "computes";
-        stretto_status status = compute(options, crew, number, told);
+        stretto_status status = compute(options, crew, number, announcements);
         if (status != STRETTO_OK) {
             say_failed(number, "phase", status);
             return number;
@@ -151,7 +152,7 @@ int main(int argc, char **argv) {
     const struct options options = {strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10),
                                     strtoull(argv[3], NULL, 10)};
     struct crew crew = {0};
-    uint64_t told = 0;
+    uint64_t announcements = 0;
     pthread_t thread;
     if (pthread_create(&thread, NULL, say_where, NULL) != 0) {
         fprintf(stderr, "no thread\n");
@@ -166,13 +167,13 @@ int main(int argc, char **argv) {
     crew.size = stretto_size(crew.comm);
     for (int rank = 0; rank < crew.size; ++rank)
         crew.members[rank] = rank;
-    const uint64_t made = make_calls(&options, &crew, &told);
+    const uint64_t made = make_calls(&options, &crew, &announcements);
     say_what_served(&crew);
     doing = "ends";
     status = stretto_finalize(&crew.comm);
     if (status != STRETTO_OK)
         say_failed(made, "finalize", status);
-    say("ended", "\t%llu\t%llu", (unsigned long long)made, (unsigned long long)told);
+    say("ended", "\t%llu\t%llu", (unsigned long long)made, (unsigned long long)announcements);
     free_buffers();
     return status != STRETTO_OK || made != options.calls;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank of a trial (lab/reliability): makes random calls and checks every answer, until it is told
- * on standard input to stop.  When a call fails it says so, shrinks the communicator with those who
- * are left, repeats what not all had completed, and goes on.
+ * A rank of a trial (lab/reliability): makes random calls and checks every result, until standard
+ * input ends.  If a call fails, the rank reports it, shrinks the communicator to the ranks that are
+ * left, repeats the calls that not all ranks had completed, and continues.
  *
- * It speaks in lines of fields with tabs between them: what happened, when (CLOCK_MONOTONIC, the
- * same in all hosts of a lab), and more about it.
+ * It prints lines of fields with tabs between them: the event, its time (CLOCK_MONOTONIC, the same
+ * in all hosts of a lab), and details.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ enum { STOP_EVERY = 8, GOING_AFTER = 24 };
 
 struct options {
     uint64_t seed;
-    uint64_t mark; /* says when it comes to this call; 0: never */
+    uint64_t mark; /* the rank reports when it comes to this call; 0: never */
     uint64_t
         children; /* each time after so many calls, a communicator is made and used; 0: never */
 };
@@ -50,7 +50,7 @@ static int told_to_stop(void) {
     return poll(&input, 1, 0) > 0;
 }
 
-/* All find the same: it is the answer of a collective. */
+/* A collective, so all ranks get the same answer. */
 static stretto_status all_stop(const struct crew *crew, int *stop) {
     const int32_t mine = told_to_stop();
     int32_t any = -1;
@@ -60,7 +60,7 @@ static stretto_status all_stop(const struct crew *crew, int *stop) {
     return status;
 }
 
-/* A communicator that is made of this one: for a moment, the ranks' doors are open. */
+/* Makes a communicator of this one: for a moment, the ranks accept connections. */
 static stretto_status use_child(const struct crew *crew, uint64_t number, size_t *wrong) {
     struct crew child = *crew;
     struct call call = call_of(number, number, crew);
@@ -87,7 +87,7 @@ static int makes_child(const struct options *options, uint64_t number) {
     return options->children != 0 && number % options->children == 0;
 }
 
-/* The number of the call to go on with, if so many collectives from `first` on are completed. */
+/* The number of the call to continue with, if so many collectives from `first` on are complete. */
 static uint64_t after(const struct options *options, const struct crew *crew, uint64_t first,
                       uint64_t completed) {
     for (uint64_t number = first;; ++number) {
@@ -101,8 +101,8 @@ static uint64_t after(const struct options *options, const struct crew *crew, ui
     }
 }
 
-/* Makes calls until one fails (that status) or all are told to stop (STRETTO_OK).  `during`: what
- * failed. */
+/* Makes calls until one fails (returns its status, and what failed in `during`), or until all ranks
+ * are asked to stop (returns STRETTO_OK). */
 static stretto_status go_on(const struct options *options, const struct crew *crew,
                             struct progress *progress, char *during, size_t size) {
     for (;; ++progress->next) {
