@@ -40,16 +40,16 @@ nanobind::tuple time_calls(const Communicator &comm, const char *collective, nan
                            nanobind::handle recv, const char *op, int root, std::size_t warm,
                            std::size_t calls);
 
-// The same with ranks that come late, each by its `delays` (seconds, one for each call): rank by
-// rank and call by call, arrival and finish in seconds after the moment at which those without
-// delay come.  Before that, all compute for `compute` seconds, which is emulated; each that `tells`
-// says when it is half done, with its delay (stretto_edge).  All agree on the moment if they have a
-// common clock (stretto_clock_offset); else each goes by its own, from the end of a barrier on.
-// Collective; leaves the algorithm at "auto".
+// The same with late ranks: each comes late by its `delays` (seconds, one for each call).  Gives,
+// by rank and call, arrival and finish, in seconds after the moment at which ranks without delay
+// come. Before that moment, all ranks emulate a computation of `compute` seconds plus their delay.
+// If `announced` is not 0, each rank announces this fraction when it is half done (stretto_edge).
+// If ranks have a common clock (stretto_clock_offset), all agree on the moment; else each takes a
+// moment after the end of a barrier.  Collective; leaves the algorithm at "auto".
 nanobind::object time_skewed(const Communicator &comm, const char *collective,
                              nanobind::handle send, nanobind::handle recv, const char *op, int root,
                              const char *algorithm, const std::vector<double> &delays,
-                             bool common_clock, double compute, double told);
+                             bool common_clock, double compute, double announced);
 
 // pairs.cpp: windows of messages from one rank to another, all sent at once; after each, the
 // receiver sends a byte back.  Returns the seconds from the end of a barrier to this rank's last
@@ -59,7 +59,7 @@ double stream(const Communicator &self, nanobind::handle array, int peer, bool s
               std::size_t bytes, std::size_t window, std::size_t windows);
 
 // stall.cpp: stretto_set_stall_callback; function(text, collective, call, rank, ranks, all_came,
-// lowest, waited_seconds, longest_seconds), or None.  What it raises goes to sys.unraisablehook.
+// lowest, waited_seconds, longest_seconds), or None.  Its exceptions go to sys.unraisablehook.
 void set_stall_callback(const Communicator &self, nanobind::object function, double factor,
                         double floor);
 

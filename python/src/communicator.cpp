@@ -160,7 +160,7 @@ void bind_communicator(nb::module_ &module) {
              "root"_a, "warm"_a, "calls"_a)
         .def("time_skewed", &time_skewed, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
              "root"_a, "algorithm"_a, "delays"_a, "common_clock"_a = true, "compute"_a = 0.0,
-             "told"_a = 0.0)
+             "announced"_a = 0.0)
         .def("stream", &stream, "array"_a.none(), "peer"_a, "sends"_a, "bytes"_a, "window"_a,
              "windows"_a)
         .def(

@@ -93,7 +93,7 @@ double latency_optimal(const Network &network, int ranks, double bytes) {
     const double u = block(ranks, bytes);
     const int d = log2_ceil(ranks);
     if (d == 0)
-        return 0; // nobody to talk to
+        return 0; // there is no other rank
     return cost(network, d, static_cast<double>(ranks) * d,
                 static_cast<double>(ranks) * (2 * d - 2), u);
 }

@@ -43,8 +43,8 @@ void Handle::abandon(std::shared_ptr<Pending> pending) {
         orphans_.push_back(std::move(pending));
 }
 
-// Frees orphans that have ended.  Their errors are nobody's.  As ever without the GIL: the thread
-// that drives them may want it, for an operation in Python.
+// Frees orphans that have ended.  Their errors are dropped: no caller waits for them.  Without the
+// GIL, like all calls: the thread that moves them may need it, for an operation in Python.
 void Handle::reap() {
     if (orphans_.empty())
         return;
@@ -107,9 +107,9 @@ void Handle::finalize() {
     Signals signals;
     for (const auto &pending : running()) {
         if (pending->of_messages)
-            continue; // what nothing has matched is given up when we leave
+            continue; // a message that no receive has matched ends when this rank leaves
         const nb::gil_scoped_release released;
-        (void)stretto_wait(&pending->request); // its error is nobody's now
+        (void)stretto_wait(&pending->request); // no caller asks for its error any more
         pending->running = false;
     }
     quit(true);
@@ -128,7 +128,8 @@ void Handle::exit() {
         return;
     }
     if (auto unfinished = running(); !unfinished.empty()) {
-        // Nobody waits for what the process has given up, but its buffers are still written to.
+        // These requests are never waited for, but their buffers may still be written to, so they
+        // are kept until the process ends.
         (void)new auto(std::move(unfinished));
         comm_ = nullptr;
     }

@@ -65,7 +65,7 @@ public:
     // An array of bytes in shared memory.  It keeps the job joined while it lives.
     nanobind::object allocate(std::size_t bytes);
 
-    // What the communicator's alarm calls, in place of what it called before.
+    // Keeps the stall callback alive, and releases the one before.
     void keep_stall_callback(nanobind::object function) { stall_callback_ = std::move(function); }
 
     // No further calls.  Waits for what runs, and leaves the job, as soon as no shared array lives.
@@ -110,7 +110,7 @@ private:
     bool busy_ = false, finalized_ = false; // busy: with a collective, or what counts as one
     int inside_ = 0;                        // callers
     int blocks_ = 0;                        // shared arrays that live
-    std::vector<void *> released_;          // to be freed when nobody is inside
+    std::vector<void *> released_;          // to be freed when no caller is inside
     std::list<std::weak_ptr<Pending>> tracked_;
     nanobind::object stall_callback_;
     std::vector<std::shared_ptr<Pending>> orphans_; // without a Python object

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// _core.Request: what runs while Python does something else.
+// _core.Request: a call that runs while Python does something else.
 #pragma once
 
 #include <memory>

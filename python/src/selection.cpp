@@ -115,7 +115,7 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
         rule = select::rule_for(rules, situation);
         all = select::explain(situation);
         if (rule != nullptr) {
-            select::Situation asked = situation; // who names one goes without
+            select::Situation asked = situation; // a forced algorithm need not give the same bits
             asked.consistent = false;
             select::require(*rule, asked, 0, all.count);
         }

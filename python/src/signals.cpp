@@ -34,7 +34,8 @@ Signals::~Signals() {
     *mine_ = before_;
 }
 
-// By the thread that waits, which has let go of the GIL.  Only the main thread finds signals.
+// Called by the thread that waits, which does not hold the GIL.  Only the main thread finds
+// signals.
 int Signals::run_handlers(void *innermost) {
     Signals *const call = *static_cast<Signals **>(innermost);
     if (call == nullptr || python_ends())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Python's handlers of signals run while a call waits, and what they raise ends the call; limits of
-// single calls.
+// Python's handlers of signals run while a call waits, and an exception of theirs ends the call.
+// Limits of single calls.
 #pragma once
 
 #include <exception>
@@ -16,7 +16,7 @@ public:
     Signals(const Signals &) = delete;
     Signals &operator=(const Signals &) = delete;
 
-    // What a handler has raised, if any has: it is thrown.
+    // Throws the exception that a handler has raised, if there is one.
     void rethrow();
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A function in Python that hears of a rank that does not come.
+// The stall callback in Python.
 #include <exception>
 #include <utility>
 
@@ -12,7 +12,8 @@ namespace stretto::python {
 
 namespace {
 
-// By the thread that waits, which has let go of the GIL.  The call goes on, whatever is raised.
+// Called by the thread that waits, which does not hold the GIL.  The call goes on, whatever the
+// function raises.
 void raise(const stretto_stall *stall, void *context) {
     if (python_ends())
         return;
@@ -27,7 +28,7 @@ void raise(const stretto_stall *stall, void *context) {
                  stall->longest_seconds);
     } catch (nb::python_error &error) {
         error.discard_as_unraisable(function);
-    } catch (const std::exception &) { // no memory: there is nobody to tell
+    } catch (const std::exception &) { // no memory to call the function or to report an error
     }
 }
 
@@ -36,7 +37,7 @@ void raise(const stretto_stall *stall, void *context) {
 void set_stall_callback(const Communicator &self, nb::object function, double factor,
                         double floor) {
     PyObject *const context = function.is_none() ? nullptr : function.ptr();
-    // Nobody is inside meanwhile, so nobody calls the old one any more.
+    // No other thread is inside the communicator during this call, so none calls the old function.
     self.handle->call([&](stretto_comm comm) {
         return stretto_set_stall_callback(comm, context != nullptr ? &raise : nullptr, context,
                                           factor, floor);

@@ -24,8 +24,8 @@ nb::object to_numpy(std::vector<double> values) {
         nb::ndarray<nb::numpy, double, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
-// The algorithm under test must not serve the bench's own exchange, so that goes by "auto" (with
-// the setting of force_algorithm lost: the caller sets it for each measurement).
+// The bench's own exchange must not run by the algorithm under test, so this sets "auto".  The
+// setting of force_algorithm is lost: the caller sets it for each measurement.
 stretto_status exchange(stretto_comm comm, std::vector<double> &times, std::vector<double> &means) {
     double mean = 0;
     for (const double time : times)
@@ -39,11 +39,11 @@ stretto_status exchange(stretto_comm comm, std::vector<double> &times, std::vect
     return status;
 }
 
-// A moment soon to come that all ranks agree on, in nanoseconds of this host's clock.  If they have
-// none in common, each has a moment of its own as soon after a barrier: they are as far apart as
-// ranks leave that.  Leaves the algorithm at "auto".
+// All ranks agree on a moment in the near future, in nanoseconds of this host's clock.  If ranks
+// have no common clock, each takes a moment a fixed time after its return from a barrier; these
+// moments differ as much as the returns.  Leaves the algorithm at "auto".
 stretto_status agree_on_begin(stretto_comm comm, bool common_clock, std::int64_t &begin) {
-    constexpr std::int64_t kSoon = 300'000; // until even a rank that has slept is on its way
+    constexpr std::int64_t kSoon = 300'000; // ns, so that a sleeping rank wakes before
     std::int64_t offset = 0;
     int known = 0;
     stretto_status status = stretto_force_algorithm(comm, nullptr);
@@ -63,16 +63,17 @@ void sleep_until(std::int64_t when) {
         std::chrono::steady_clock::time_point(std::chrono::nanoseconds(when)));
 }
 
-// A computation that lasts until then; half-way others are told that this part of it is done, or
-// nothing (0).  It ends late rather than early.
-stretto_status compute_until(stretto_comm comm, std::int64_t begin, std::int64_t end, double told) {
+// Emulates a computation until `end`; it ends late rather than early.  Half-way this rank announces
+// that the fraction `announced` is done; 0: it announces nothing.
+stretto_status compute_until(stretto_comm comm, std::int64_t begin, std::int64_t end,
+                             double announced) {
     stretto_status status = STRETTO_OK;
-    if (told > 0) {
+    if (announced > 0) {
         sleep_until(begin);
         status = stretto_phase_begin(comm);
         sleep_until(begin + (end - begin) / 2);
         if (status == STRETTO_OK)
-            status = stretto_edge(comm, told);
+            status = stretto_edge(comm, announced);
     }
     sleep_until(end);
     return status;
@@ -112,7 +113,7 @@ nb::tuple time_calls(const Communicator &self, const char *collective, nb::handl
 nb::object time_skewed(const Communicator &self, const char *collective, nb::handle send,
                        nb::handle recv, const char *op, int root, const char *algorithm,
                        const std::vector<double> &delays, bool common_clock, double compute,
-                       double told) {
+                       double announced) {
     Handle &handle = *self.handle;
     const Invocation what(collective, send, recv, nb::str(op), root, handle.rank(), handle.size());
     std::vector<double> mine; // arrival and finish of each call
@@ -126,7 +127,7 @@ nb::object time_skewed(const Communicator &self, const char *collective, nb::han
                 status = stretto_force_algorithm(comm, algorithm);
             const std::int64_t on_time = begin + to_ns(compute);
             if (status == STRETTO_OK)
-                status = compute_until(comm, begin, on_time + to_ns(delay), told);
+                status = compute_until(comm, begin, on_time + to_ns(delay), announced);
             const auto arrival = static_cast<std::int64_t>(now_ns());
             if (status == STRETTO_OK)
                 status = what.call(comm);

@@ -134,7 +134,7 @@ nb::dict prove(const Schedule &schedule, std::size_t count, std::size_t element)
 } // namespace
 
 void bind_tools(nb::module_ &module) {
-    // Who shares a host; without a text, nothing is known of it.
+    // Which ranks share a host; without a text, that is not known.
     nb::class_<Topology>(module, "Topology")
         .def(nb::init<>())
         .def(

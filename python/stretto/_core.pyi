@@ -76,7 +76,7 @@ class Communicator:
         delays: list[float],
         common_clock: bool = True,
         compute: float = 0.0,
-        told: float = 0.0,
+        announced: float = 0.0,
     ) -> np.ndarray: ...
     def stream(
         self, array: Any | None, peer: int, sends: bool, bytes: int, window: int, windows: int
@@ -150,7 +150,7 @@ def machine() -> tuple[str, str, str, str, int, int, int, int, int, bool, bool]:
 def ring_bytes(ranks: int, hosts: int = 1) -> int: ...
 def write_trace(raw: str, path: str) -> None: ...
 def read_calls(path: str) -> dict[str, Any]:
-    """What a rank has noted of its calls, and who it is (src/arrival/call_log.hpp)."""
+    """The calls that a rank has recorded, and the rank's identity (src/arrival/call_log.hpp)."""
 
 def interfaces(
     filtered: bool,

@@ -41,7 +41,7 @@ class Messages:
         *,
         timeout: float | None = None,
     ) -> Message:
-        """Receives a message into an array, which may be larger.  Returns who sent it, and what.
+        """Receives a message into an array, which may be larger.  Returns its source, tag and size.
 
         Raises TruncatedError if the message is longer than the array, which then holds its
         beginning; the communicator stays whole.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs while the program does something else, and how to say that it works in place."""
+"""Requests, which run while the program does something else; and IN_PLACE."""
 
 from __future__ import annotations
 

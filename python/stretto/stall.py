@@ -56,4 +56,4 @@ class StallCallback:
             return
         if not callable(callback):
             raise ArgumentError(f"the callback for stalls is called, and {callback!r} cannot be")
-        self._core.set_stall_callback(lambda *told: callback(Stall(*told)), factor, floor)
+        self._core.set_stall_callback(lambda *fields: callback(Stall(*fields)), factor, floor)

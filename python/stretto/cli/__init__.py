@@ -41,7 +41,7 @@ def cli() -> None:
     stretto mpi mpirun -n 4 ./program                run the collectives of an MPI program
     stretto list                                     the algorithms and what they promise
     stretto verify ring direct --ranks 1:64          prove them
-    stretto explain --ranks 8 --bytes 1M             which one is chosen, and why
+    stretto explain --ranks 8 --bytes 1M             which one runs a call, and why
     stretto simulate ring --ranks 8 --late 3:4ms     when each rank is done
     stretto draw ring direct --ranks 4 -o out.svg    their messages in time, as a picture
     stretto bench -n 4 --sizes 4:64M --plot out.png  measure on this machine

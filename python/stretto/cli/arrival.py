@@ -40,8 +40,8 @@ from stretto.cli.tables import console, write_json
 from stretto.cli.units import SIZES, TIME, TIMES
 
 FLOAT = np.dtype(np.float32)
-EXTRA = 0.1  # seconds that all compute beside the delay, as in line 3 of the paper's figure 9
-BALANCED = "balanced"  # what auto is where nothing is known of arrivals
+EXTRA = 0.1  # seconds that ranks compute beside the delay, as in line 3 of the paper's figure 9
+BALANCED = "balanced"  # the choice of auto if arrivals are not known
 
 
 @click.command()
@@ -99,19 +99,19 @@ def arrival(ranks: int | None, pin: bool, **options: Any) -> None:
     stretto bench arrival -n 8 --mode one-late --mode rand-late --floats 128K,512K:8M --iters 64
     lab/cluster run stretto bench arrival --sizes 4M --json four.json --plot four.png
 
-    It is the benchmark of Proficz (2018), figure 9: computation is emulated by sleep, and each rank
-    comes by its delay after a moment that all agree on.  Algorithms take turns, after five calls
-    that do not count.  Between hosts, chain (the paper's SLT), pre_reduced_ring (its PRR) and
-    late_rooted are made for the arrivals of the last calls and for what ranks have announced
-    half-way, and auto may choose them.
+    This is the benchmark of Proficz (2018), figure 9.  Ranks emulate computation by sleep; each
+    comes to the call by its delay after a moment that all agree on.  Algorithms take turns, after
+    five calls that do not count.  Between hosts, chain (the paper's SLT), pre_reduced_ring (its
+    PRR) and late_rooted are made for the arrivals of the last calls and for the announcements that
+    ranks make half-way; auto may choose them.
 
     elapsed: from a rank's arrival to its finish, mean over ranks and calls; σ: its standard
-    deviation over calls; speed-up: the reference's over it, and ±, half of its 95 % interval, as
-    calls of one turn are paired; last: from the last arrival to the last finish,
-    the median over calls.  bound: what no algorithm can do faster in a network of ports as it was
-    measured, with the arrivals as they were; buffered: if hosts take in what comes for a rank that
-    has not come.  imbalance: how far apart arrivals are, in messages of the vector.  On one host
-    there are neither bounds nor imbalance.
+    deviation over calls; speed-up: the reference's time divided by it, and ±, half of the 95 %
+    interval (calls of one turn are paired); last: from the last arrival to the last finish, the
+    median over calls.  bound: the least time of any algorithm in a network with the measured ports
+    and these arrivals; buffered: the same if hosts receive data for a rank that has not arrived.
+    imbalance: how far apart arrivals are, in messages of the vector.  On one host there are neither
+    bounds nor imbalance.
 
     At the end come tables as the paper's 3 and 4; --plot draws its figures 10 and 11, with bounds.
     Outside a job it starts its own ranks.  The exit status is 1 if a result is wrong.

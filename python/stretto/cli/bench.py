@@ -167,7 +167,7 @@ def run_cases(
 
 
 def refuse_options(context: click.Context) -> None:
-    """Those of the group itself, which its command would not hear of."""
+    """Refuses options of the group itself, which its subcommand would not get."""
     for name in context.params:
         if context.get_parameter_source(name) != ParameterSource.DEFAULT:
             raise click.UsageError(
@@ -177,7 +177,7 @@ def refuse_options(context: click.Context) -> None:
 
 
 def surroundings() -> dict[str, Any]:
-    """Where and when it is measured."""
+    """The place and time of the measurement."""
     return {
         "cores": len(allowed_cores() or []) or stretto.examine().cores,
         "processor": processor(),

@@ -68,7 +68,7 @@ def last_bound(arrival: np.ndarray, size: int, link: Link) -> float:
     if ranks == 1:
         return 0.0
     after_last = link.beta * size + link.alpha * max(_steps(ranks))
-    # Nobody's finish is after the last one.
+    # No rank finishes after the last one.
     of_mean = buffered_bound(arrival, size, link) + arrival.mean() - arrival.max()
     return float(max(after_last, of_mean))
 
@@ -80,5 +80,5 @@ def imbalance_factor(arrival: np.ndarray, size: int, link: Link) -> float:
 
 
 def _steps(ranks: int) -> list[int]:
-    """Messages, one after the other, until each of the others has heard of the last to come."""
+    """For each other rank: messages, one after the other, until data of the last rank reach it."""
     return [other.bit_length() for other in range(1, ranks)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the ranks of a job noted of their calls (docs/report.md), brought together by call site."""
+"""The calls that the ranks of a job have recorded (docs/report.md), by call site."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYS = (
 
 @dataclass(frozen=True)
 class Noted:
-    """By one rank of the job, of its calls at one site."""
+    """The record of one rank of its calls at one site."""
 
     about: dict[str, Any]
     """The rank."""
@@ -100,7 +100,7 @@ class Site:
 
 
 def read_folder(folder: str, job: str | None = None) -> list[dict[str, Any]]:
-    """What each rank of one job noted.  What keeps it from being read ends the command."""
+    """The records of the ranks of one job.  If they cannot be read, the command ends."""
     found = []
     for rank, path in files_of_job(folder, ("calls",), "reports", "STRETTO_REPORT", job).items():
         try:

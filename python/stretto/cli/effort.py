@@ -15,10 +15,10 @@ from stretto import _core
 from stretto.cli.catalog import Choice
 from stretto.cli.units import show_size
 
-FROM = 512  # ranks; fewer take no time worth a word
+FROM = 512  # ranks; fewer take so little time that no estimate is printed
 SMALLER, LARGER = 64, 128  # ranks by which the memory of more is judged
 ENOUGH = 0.3  # seconds of work by which the time of more is judged
-LONG = 20.0  # seconds of which a word is said
+LONG = 20.0  # seconds from which on an estimate is printed
 
 Work = Callable[[_core.Schedule], Any]
 Case = tuple[Choice, int, int]  # with the number of ranks, and the root

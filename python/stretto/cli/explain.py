@@ -20,14 +20,13 @@ MOST_RANKS = 1024
 
 
 @click.command()
-@click.option("-n", "--ranks", type=click.IntRange(1, 1024), help="Needed unless --hosts says it.")
+@click.option("-n", "--ranks", type=click.IntRange(1, 1024), help="Needed unless --hosts has it.")
 @click.option("--bytes", "size", type=SIZE, default="1M", show_default=True, help="The vector.")
 @hosts_option("Which ranks share a host; more than one host: over a network", default="1")
 @click.option(
     "--profile",
     type=click.Path(exists=True, dir_okay=False),
-    help="What is known of the network and of calls (docs/hosts.md).  "
-    "[default: STRETTO_TUNING_FILE]",
+    help="A profile of the network and of calls (docs/hosts.md).  [default: STRETTO_TUNING_FILE]",
 )
 @click.option("--latency", type=TIME, help="Of the network.  [default: the profile's, or 40us]")
 @click.option(
@@ -75,7 +74,7 @@ def explain(
     reproducible: str,
     as_json: bool,
 ) -> None:
-    """Says which algorithm would be chosen for a call, and why not the others.
+    """Shows which algorithm would run a call, and why not the others.
 
     \b
     stretto explain --ranks 8 --bytes 1M
@@ -85,19 +84,20 @@ def explain(
     stretto explain --ranks 8 --hosts 8 --bytes 64K --profile cluster.json
     stretto explain --hosts cyclic:8x4 --bytes 4M
 
-    Every algorithm is excluded by something that the call needs, or has a predicted time.  Rules
-    make the choice; if a rule was measured the output says so, and it counts more than a
-    prediction.  Predictions come from the schedule: latencies, streams of memory, ranks that
-    share a core, with constants that meet the tables of docs/performance.md within a factor of two.
+    An algorithm either cannot run the call, and the output says why, or has a predicted time.  On
+    one host, rules choose; if a rule was measured, the output says so, and the rule counts more
+    than a prediction.  Predictions come from the schedule: latencies, streams of memory, ranks that
+    share a core.  Their constants match the tables of docs/performance.md within a factor of two.
 
-    Over a network (--hosts) the cheapest is chosen: the cost of a schedule with one message out and
-    one in at a time at every host, each of which takes a latency, an overhead and a time per byte.
+    Over a network (--hosts) the cheapest algorithm is chosen.  Its price is the time of the
+    schedule if each host sends one message and receives one at a time, and each message takes a
+    latency, an overhead and a time per byte.
 
     Measured calls in a profile, from `stretto tune` or the trials of jobs, correct prices, and on
     one host the rules.  The algorithm that STRETTO_ALGORITHM forces is shown beside the choice.
 
     --bytes is the whole vector: of all ranks together for reduce_scatter and allgather.  Messages
-    and bytes are of the rank that has most.
+    and bytes are those of the rank with the most.
     """
     cores = cores or examine().cores
     element = DTYPES[dtype]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the times at which ranks came to the same calls, and left them, say of each rank.
+"""How late each rank is, by the times at which ranks came to the same calls and left them.
 
 Times are nanoseconds of one clock: a row for each call, a column for each rank.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the command may take of the machine."""
+"""Limits of the command's memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a rank of `stretto bench` does: checks a collective, then times it."""
+"""A rank of `stretto bench`: checks a collective, then times it."""
 
 from __future__ import annotations
 

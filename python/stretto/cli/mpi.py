@@ -54,14 +54,14 @@ def parse_calls(text: str) -> str:
     "--report", is_flag=True, help="Print at the end which calls Stretto ran, and how fast."
 )
 @click.option(
-    "--only", type=Unit("calls", parse_calls), metavar="CALLS", help="Serve these and no others."
+    "--only", type=Unit("calls", parse_calls), metavar="CALLS", help="Run only these by Stretto."
 )
 @click.option(
     "--except",
     "excluded",
     type=Unit("calls", parse_calls),
     metavar="CALLS",
-    help="Serve all but these.",
+    help="Run all but these by Stretto.",
 )
 @click.option("--library", is_flag=True, help="Print the path of the library, and run nothing.")
 @click.option("--dry-run", is_flag=True, help="Print the command without running it.")
@@ -91,9 +91,10 @@ def mpi(
     CALLS are allreduce, reduce, bcast, allgather, reduce_scatter_block, reduce_scatter, barrier,
     iallreduce and allreduce_init, separated by commas.
 
-    Several hosts need Stretto at the same path.  srun and the launchers of MPICH and Intel MPI hand
-    the environment on to them.  Where COMMAND begins with Open MPI's launcher, which does not, "-x
-    LD_PRELOAD" and "-x NAME" of every STRETTO_ variable that is set are added to its options.
+    On several hosts, Stretto must be at the same path on each.  srun and the launchers of MPICH and
+    Intel MPI pass the environment on to other hosts.  Open MPI's launcher does not: if COMMAND
+    begins with it, "-x LD_PRELOAD" and "-x NAME" for every STRETTO_ variable are added to its
+    options.
 
     The exit status is that of COMMAND; 127 if there is no such program, 126 if it cannot be run.
     """

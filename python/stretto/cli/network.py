@@ -30,7 +30,7 @@ DEFAULT = (3e-5, 1e-8, 2e-10)
 
 @dataclass(frozen=True)
 class Model:
-    """What a simulation needs besides the schedule."""
+    """The parameters of a simulation beside the schedule."""
 
     size: int
     """Bytes of the vector."""

@@ -129,7 +129,7 @@ def absent(ranks: list[dict[str, Any]]) -> list[int]:
 
 
 def remarks(ranks: list[dict[str, Any]], found: list[Site], top: int) -> list[str]:
-    """What a reader of the report should know of it."""
+    """Notes for the reader of the report."""
     lines = []
     if gone := absent(ranks):
         lines.append("no report of rank " + ", ".join(map(str, gone)) + ": not compared")

@@ -11,7 +11,7 @@ from stretto.cli.calls import Site
 from stretto.cli.drawing import pyplot, save
 from stretto.cli.lateness import late_by
 
-TOLD_APART = 6  # ranks that have a colour: those that are late most
+COLOURED = 6  # ranks with a colour of their own: the ones that are late most
 HEIGHT, WIDTH = 3.2, 13.0  # inches, of a site
 BESIDE = {"frameon": False, "loc": "upper left", "bbox_to_anchor": (1, 1)}  # of legends
 
@@ -35,7 +35,7 @@ def draw(sites: list[Site], path: str) -> None:
 
 def draw_lateness(axes: Any, site: Site) -> None:
     late = late_by(site.came) * 1e-6
-    most = np.argsort(-late.mean(axis=0), kind="stable")[:TOLD_APART]
+    most = np.argsort(-late.mean(axis=0), kind="stable")[:COLOURED]
     for index, noted in enumerate(site.ranks):
         shown = index in most
         axes.plot(

@@ -25,11 +25,9 @@ from stretto.cli.report import show_folder
     metavar="SECONDS",
     help="How long a rank may take to end before it is killed.",
 )
+@click.option("--keep-going", is_flag=True, help="If a rank fails, the others are not ended.")
 @click.option(
-    "--keep-going", is_flag=True, help="A rank that fails ends no other: they may go on without it."
-)
-@click.option(
-    "--report", is_flag=True, help="Tell at the end which ranks came late to which calls."
+    "--report", is_flag=True, help="Print at the end which ranks came late to which calls."
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(

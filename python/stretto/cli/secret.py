@@ -29,8 +29,8 @@ def secret(file: Path | None, replace: bool, as_json: bool) -> None:
     stretto secret --replace
 
     Without FILE: to the file that Stretto reads, that is, the one that STRETTO_SECRET_FILE names,
-    or stretto/secret in $XDG_CONFIG_HOME, by default ~/.config.  Put the same on every host of a
-    job; docs/security.md says what it protects.
+    or stretto/secret in $XDG_CONFIG_HOME, by default ~/.config.  Put the same file on every host
+    of a job; docs/security.md says what it protects.
 
     The secret is not shown.  The exit status is 1 if Stretto would not use the file, for instance
     because others can write into its folder.

@@ -28,17 +28,17 @@ from stretto.cli.units import Unit, parse_seconds, show_seconds
 from stretto.communicator import Communicator
 
 KINDS = ("one-late", "rand-late", "moving-late", "any-late")
-# Calls to which the same rank is late in moving-late: a habit is known by then, and given up.
+# Calls to which the same rank is late in moving-late: enough to find a habit and to lose it again.
 STAY = 8
 # What ranks announce when half of their computation is done.
 ANNOUNCED = ("right", "wrong", "none")
-# Calls before those that count: after the third it begins to be decided what serves for such
-# arrivals (docs/arrivals.md), which is planned after the fourth.
+# Calls before those that count: the ranks begin to decide after the third call which algorithm runs
+# with such arrivals (docs/arrivals.md), and make its plan after the fourth.
 REHEARSALS = 5
 BUDGET = 2.0  # seconds per size and algorithm, unless --iters says otherwise
 FEWEST, MOST = 5, 256
 CLOCK_PATIENCE = 10.0  # seconds until hosts know their clock offsets
-LEAD = 2e-3  # until a moment that hosts agreed on has been heard of by all
+LEAD = 2e-3  # seconds from now to the agreed moment, so that all hosts learn of it before
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Skew:
         late = np.zeros((ranks, calls))
         call = np.arange(calls)
         if self.kind == "any-late":
-            who = np.random.default_rng(3).integers(0, ranks, calls)
+            late_rank = np.random.default_rng(3).integers(0, ranks, calls)
         else:
-            who = (LATE + (call // STAY if self.kind == "moving-late" else 0)) % ranks
-        late[who, call] = self.seconds
+            late_rank = (LATE + (call // STAY if self.kind == "moving-late" else 0)) % ranks
+        late[late_rank, call] = self.seconds
         return late
 
     def usual_calls(self, seconds: float) -> int:

@@ -14,7 +14,7 @@ from stretto.cli.units import show_seconds, show_size
 ROW = 0.5  # inches, as all of these
 LEFT, RIGHT, HEAD, FOOT = 0.75, 0.25, 0.36, 0.72
 TOP, BOTTOM = 0.14, 0.86  # of a row
-# What a step does: what is sent, what comes, and what is computed with it.
+# The colours of steps, by what they do.
 COLOURS = {
     "send": "#56b4e9",
     "receive": "#009e73",
@@ -170,7 +170,7 @@ def legend(figure: Any, used: list[str]) -> None:
     figure.legend(
         handles=[
             *(Patch(facecolor=COLOURS[kind], label=kind) for kind in used),
-            Patch(facecolor=WAITING, edgecolor="#c8c8c8", hatch="////", label="wait, for whom"),
+            Patch(facecolor=WAITING, edgecolor="#c8c8c8", hatch="////", label="wait, for rank"),
         ],
         loc="lower left", bbox_to_anchor=(LEFT / WIDTH - 0.01, 0), ncols=8, frameon=False,
         handlelength=1.4, borderaxespad=0.3,

@@ -14,7 +14,7 @@ import numpy as np
 
 import stretto
 
-PATIENCE = "10"  # seconds in which two ranks that are there meet
+PATIENCE = "10"  # seconds within which the two ranks must join
 FAR = 10.0  # nanoseconds a line, from which on two cores share no cache (docs/performance.md)
 COUNT = 100_000
 
@@ -96,7 +96,7 @@ class _Trial:
     def _both(self, step: Callable[[int], Any]) -> list[Any]:
         waiting = [each.submit(step, rank) for rank, each in enumerate(self._threads)]
         errors = [error for each in waiting if (error := each.exception())]
-        # Rank 0's own reason before what its end was to the other.
+        # Rank 0's own error first: rank 1's may only say that rank 0 failed.
         if errors:
             raise errors[0]
         return [each.result() for each in waiting]

@@ -49,7 +49,7 @@ KIND = ("collective", "ranks", "hosts", "host_of")  # the keys that identify cal
     type=click.FloatRange(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="How long all of it may take, about, after the network was measured.",
+    help="About how long the measurement of calls may take, after that of the network.",
 )
 @click.option(
     "--skew",
@@ -65,7 +65,7 @@ KIND = ("collective", "ranks", "hosts", "host_of")  # the keys that identify cal
     type=click.Path(dir_okay=False, path_type=Path),
     default="stretto-profile.json",
     show_default=True,
-    help="The profile.  What one that is there says of other calls stays.",
+    help="The profile.  If it exists, its times of other calls are kept.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (times in seconds).")
 def tune(ranks: int | None, pin: bool, output: Path, **options: Any) -> None:

@@ -88,8 +88,8 @@ private:
         // it waits for, and for room that it will need.
         std::uint64_t awaited = 0;
         std::array<std::uint64_t, kMarks> marks{};
-        // Positions of the peer's stream: the end of the received cells, and the end of those that
-        // it knows this rank has taken.
+        // Positions of the peer's stream: the end of the received cells, and the end of the taken
+        // cells as this rank has last reported it to the peer.
         std::uint64_t come = 0, reported = 0;
         std::uint64_t mailed = 0; // bytes of our mailbox
         std::uint64_t reported_read = 0, reported_released = 0;

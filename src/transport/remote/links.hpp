@@ -57,7 +57,7 @@ public:
     // The packet is sent by the next push(); with `more`, it waits for a later packet to the same
     // rank.  The payload must not change until it is sent.
     virtual void send(int to, const WireMessage &message, const std::byte *payload, bool more) = 0;
-    // Sends all packets, also those that wait for a later one.
+    // Sends packets; with `all`, also packets that wait for a later one.
     enum class Which { ready, all };
     virtual void push(Which which) = 0;
     // Sends and receives as much as possible: on descriptors that are ready, and on links that

@@ -2,9 +2,9 @@
 // The payloads that have arrived from one rank of another host.  Their places in the rings of that
 // rank show which ones are no longer needed: a rank does not write a place again before all readers
 // have reported that they took what was there.  A full copy of the rings would touch all of their
-// memory, though only a small part is in use at a time, and for as many rings as the rank has heard
-// of.  So long payloads are kept in a pool, for as long as they are needed, and only cells in the
-// mirror.
+// memory, though only a small part is in use at a time, and there would be one for each rank that
+// sends to this one.  So long payloads are kept in a pool, for as long as they are needed, and the
+// mirror holds only cells.
 #pragma once
 
 #include <cstddef>

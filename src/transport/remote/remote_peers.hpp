@@ -43,8 +43,8 @@ public:
     // This rank waits for room: asks `rank` to report when its progress is this.
     virtual void ask(int rank, std::uint64_t progress) = 0;
     // This rank leaves its calls, perhaps for long.  `taken`: for every rank's stream of cells, the
-    // position up to which this rank has taken its cells.  Writers that do not know it yet are
-    // told.
+    // position up to which this rank has taken its cells.  Sends it to writers that do not have it
+    // yet.
     virtual void report_taken(const std::uint64_t *taken) = 0;
     // After this long a wait is investigated, which means asking all other ranks.
     virtual std::uint64_t suspicious_ns() const = 0;

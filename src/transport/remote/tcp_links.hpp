@@ -25,8 +25,7 @@ namespace stretto::transport {
 
 class TcpLinks final : public Links, private EventSource {
 public:
-    // By channel and rank; null where there is no connection: this rank, and those that share its
-    // memory.
+    // By channel and rank.  Null for this rank and for ranks that share its memory.
     TcpLinks(EventSet &events,
              std::vector<std::vector<std::unique_ptr<net::Connection>>> connections);
     ~TcpLinks() override;

@@ -3,8 +3,8 @@
 //
 // A rank that wants to continue enters the round, publishes how many calls it has completed, and
 // waits for the others.  When every rank has entered, has gone or is too late, any rank may write
-// the list of those that entered and propose it: one word of the header, the *decision word*, is
-// changed from the round before to this round and the proposer, by compare and swap.  So exactly
+// the list of the ranks that entered and propose it: one word of the header, the *decision word*,
+// is changed from the round before to this round and the proposer, by compare and swap.  So exactly
 // one list wins.  A rank that is not on it is excluded for good, and learns that when it looks.
 // The list is complete before it is proposed, so a proposer that dies harms no other rank, and
 // there is no lock that it could hold.

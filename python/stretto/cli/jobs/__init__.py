@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes of the ranks of a job, seen to their end.
+"""Starts the processes of a job's ranks, waits for them and ends them.
 
 Needs nothing but the standard library and nothing of Stretto: `lab/` starts ranks with it as well.
 """

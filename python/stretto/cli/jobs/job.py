@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts the ranks of a job and sees them to their end."""
+"""Starts the ranks of a job, waits for them and ends them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ PR_SET_PDEATHSIG = 1
 
 
 class Job:
-    """Ranks 0 to len(names) - 1.  One that fails ends the others, unless `keep_going`."""
+    """Ranks 0 to len(names) - 1.  If one fails, the others are ended, unless `keep_going`."""
 
     def __init__(
         self,
         launcher: str,  # as messages name it
         names: Sequence[str],  # of the ranks, in messages
-        # Of a rank, with what Popen takes as stdout and stderr.  In a session of its own, so that
-        # signals reach the rank with all its children, and a Ctrl-C reaches it once, through us.
+        # Starts a rank; the second argument is for Popen's stdout and stderr.  The rank has a
+        # session of its own: signals reach it with all its children, and a Ctrl-C reaches it once,
+        # from here.
         start: Callable[[int, int | None], subprocess.Popen[bytes]],
         labels: Sequence[str] | None = None,  # before each line; None: output goes where ours goes
         grace: float = 5.0,  # seconds between asking a rank to end and ending it
@@ -49,10 +50,10 @@ class Job:
         self._kill_at: float | None = None
 
     def run(self) -> int:
-        """Runs it to its end; the exit status for the shell.
+        """Runs the job to its end; returns the exit status for the shell.
 
-        That is 0 if all ranks ended with 0, else that of the rank that failed first (128 + signal
-        if a signal ended it, or if one ended this job).
+        That is 0 if all ranks ended with 0; else the status of the rank that failed first, which is
+        128 + the signal's number if a signal ended that rank or this job.
         """
         woken, waker = os.pipe()
         os.set_blocking(woken, False)
@@ -133,8 +134,8 @@ class Job:
             if status is not None:
                 ended[rank] = status
         self._alive -= ended.keys()
-        # Of several that failed since we looked last, one that a signal ended is the likely cause:
-        # the others fail because it is gone.
+        # If several ranks have failed since the last look, one that a signal ended is the likely
+        # cause: the others fail because it is gone.
         for rank in sorted(
             (each for each in ended if ended[each]), key=lambda each: ended[each] > 0
         ):
@@ -176,7 +177,7 @@ class Job:
             os.killpg(self._processes[rank].pid, number)
 
     def _drain(self) -> None:
-        """What the ranks said last.  A grandchild that lives on may keep a stream open: no wait."""
+        """Prints the last output.  Does not wait: a live grandchild may keep a stream open."""
         for key in list(self._selector.get_map().values()):
             if key.data is not None:
                 while self._read(key.fileobj, *key.data):
