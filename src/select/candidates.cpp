@@ -82,7 +82,7 @@ std::vector<algorithms::Choice> candidates(const Algorithm &algorithm, const Sit
 
 std::size_t elements(const Situation &s) {
     if (s.collective == schedule::Collective::barrier)
-        return 1; // the number that nobody looks at
+        return 1; // the number that no rank looks at
     const std::size_t count = s.bytes / s.element;
     const auto parts = static_cast<std::size_t>(s.ranks);
     return schedule::in_parts(s.collective) ? (count + parts - 1) / parts * parts : count;

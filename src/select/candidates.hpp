@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can run a call: every algorithm of the collective, with the parameters that are worth a
-// look, and what each costs over the network that ranks are on.
+// The candidates of a call: every algorithm of the collective, with the parameters that are worth
+// pricing, and the price of each over the network of the ranks.
 #pragma once
 
 #include <limits>
@@ -15,13 +15,13 @@
 
 namespace stretto::select {
 
-// By the defaults first; the generalized algorithms also over groups that fit the number of ranks
-// and the hosts, and with every number of steps.
+// First with the default parameters; then the generalized algorithms over groups that fit the
+// number of ranks and the hosts, with every number of steps.
 std::vector<algorithms::Choice> candidates(const algorithms::Algorithm &algorithm,
                                            const Situation &situation);
 
-// Elements of the vector that the situation is about: where every rank has a part, of which all
-// are equal, it may be a little longer than the bytes.
+// Elements of the vector of the situation.  If every rank has a part, and all parts are equal, this
+// may be slightly more than the situation's bytes.
 std::size_t elements(const Situation &situation);
 
 struct Priced {
@@ -31,24 +31,24 @@ struct Priced {
     cost::Price price;
 };
 
-// How much is priced.
+// Limits of pricing.
 struct Effort {
-    // What shows to take more than so many times the seconds of another is excluded: many do at
-    // once.
+    // A candidate is excluded as soon as it is known to take more than `within` times the seconds
+    // of another one.
     double within = std::numeric_limits<double>::infinity();
-    // All candidates together (price.hpp), those with least first.  What would take more is
-    // excluded.
+    // For all candidates together (price.hpp), those with the least work first.  Candidates beyond
+    // the limit are excluded.
     std::size_t work = 1u << 28;
 };
 
-// What a choice is worth.  Whoever is three times as dear as another has no chance.  The first
-// choice at P = 1024 is made in 15 to 56 ms of a processor so, wherever ranks are.
+// For a choice: a candidate of three times the price of another one is never chosen.  With these
+// limits the first choice at P = 1024 takes 15 to 56 ms of a processor, wherever the ranks are.
 inline constexpr Effort kQuick{.within = 3, .work = 1u << 20};
 
-// What a candidate costs over the network; throws Error(unsupported) if that takes too long to say.
+// The price of a candidate over the network; throws Error(unsupported) if that takes too much work.
 cost::Price price_of(const schedule::Schedule &made, const Situation &situation);
 
-// The same when positions come at different times, for each of several cases.
+// The same if positions come at different times, for each of several cases.
 std::vector<cost::Elapsed> elapsed_of(const schedule::Schedule &made, const Situation &situation,
                                       std::span<const cost::Arrivals> cases);
 

@@ -15,21 +15,21 @@ struct Candidate {
     std::string algorithm;
     std::string excluded; // why it cannot run the call; "" if it can, and then:
     cost::Prediction prediction;
-    // Seconds by what the profile holds of measured calls: a price that they correct, or what such
-    // calls took where no price decides.  Nothing if it holds none that are near.
+    // Seconds by the measured calls of the profile: between hosts the corrected price, on one host
+    // the measured time.  Nothing if the profile has no calls near this size.
     std::optional<double> corrected = std::nullopt;
-    bool measured = false;   // this algorithm was
-    bool by_request = false; // not chosen from: callers ask for it by name
+    bool measured = false;   // whether the profile has calls by this algorithm
+    bool by_request = false; // never chosen: it runs only if it is forced by name
 };
 
 struct Explanation {
     Choice choice;
-    std::string cheapest; // by prediction; the rule or measured calls may say otherwise
+    std::string cheapest; // by prediction; a rule or measured calls may choose another one
     std::vector<Candidate> candidates; // in the order of the registry
     std::size_t count = 0;             // elements of the vector that was priced
 };
 
-// Prices everything: for people, not for the path of a call.  Throws as choose() does.
+// Prices all candidates, which takes too long for a call.  Throws as choose() does.
 Explanation explain(const Situation &situation);
 
 } // namespace stretto::select

@@ -47,7 +47,7 @@ struct Descriptor {
     }
 };
 
-// Nothing that could keep us waiting, or never ends.
+// Reads regular files only: reading another kind of file may block or never end.
 std::string content_of(const std::string &path) {
     const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
     struct stat about{};
@@ -65,7 +65,7 @@ std::string content_of(const std::string &path) {
         if (got < 0)
             unreadable(path, std::strerror(errno));
         if (got == 0)
-            text.resize(have); // somebody has cut it meanwhile
+            text.resize(have); // another process has shortened the file
         have += static_cast<std::size_t>(got);
     }
     return text;
@@ -154,7 +154,8 @@ void require(const Imported &imported, const Situation &s, Position root, std::s
         std::string others;
         for (const std::string_view name : able(s))
             others.append(others.empty() ? "" : ", ").append(name);
-        throw unfit(imported, why, "those that can run: " + (others.empty() ? "none" : others));
+        throw unfit(imported, why,
+                    "algorithms that can run: " + (others.empty() ? "none" : others));
     };
     const schedule::Schedule &schedule = imported.schedule;
     const schedule::Contract &contract = schedule.contract;
@@ -172,7 +173,7 @@ void require(const Imported &imported, const Situation &s, Position root, std::s
                   "does not keep the order of ranks, which this operation needs");
         refuse_if(s.consistent && !verdict.consistent, "does not give all ranks the same bits");
         refuse_if(s.reproducible != Reproducible::off && imported.by_arrival,
-                  "goes by who arrives when, which mode " +
+                  "depends on the order of arrival, which mode " +
                       std::string(select::name(s.reproducible)) + " rules out");
         refuse_if(s.reproducible == Reproducible::full && !verdict.canonical,
                   "is not the canonical tree, which mode full needs");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schedules that users bring: read from a file (docs/schedule-json.md), proved, and only then
+// Imported schedules: read from a user's file (docs/schedule-json.md), proved, and only then
 // played.
 //
-// Ranks read the file themselves.  That they have read the same is for their calls to tell: the
-// hash of its content is part of what calls must agree on.
+// Each rank reads the file itself.  The hash of its content is part of the fingerprint of calls, so
+// ranks that have read different files find out.
 #pragma once
 
 #include <cstddef>
@@ -26,22 +26,23 @@ struct Imported {
     bool by_arrival = false; // reduces in the order of arrival
 };
 
-// That it cannot run a call.  Ranks whose files differ may not agree on that.
+// An imported schedule cannot run a call.  Ranks whose files differ may differ in this.
 class Unfit : public Error {
 public:
     using Error::Error;
 };
 
-// Throws Error that names the file and says what to do: Status::argument if it cannot be read, is
-// no schedule, is not proved or has nothing that can be played, Status::unsupported if it is for
+// Throws Error that names the file and the remedy: Status::argument if the file cannot be read or
+// is no schedule, or if the schedule cannot be proved or played; Status::unsupported if it is for
 // another number of ranks.
 std::shared_ptr<const Imported> import_schedule(const std::string &path, int ranks);
 
-// Throws Unfit, likewise, if it cannot run this call, of a vector of `count` elements.
+// Throws Unfit, which names the file and the remedy, if the schedule cannot run this call with a
+// vector of `count` elements.
 void require(const Imported &imported, const Situation &situation, schedule::Position root,
              std::size_t count);
 
-// What is thrown if a call cannot be played for this reason.
+// The error of a call that the schedule cannot run for this reason.
 Unfit unfit(const Imported &imported, const std::string &why, const std::string &remedy);
 
 } // namespace stretto::select

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What calls took, as trials and `stretto tune` measured it.
+// Times of calls, as trials and `stretto tune` have measured them.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@ namespace stretto::select {
 // One algorithm at one size.
 struct Timing {
     enum class By : std::uint8_t {
-        trial, // calls of a program that repeated (trial.hpp): what ranks come late is part of them
+        trial, // repeated calls of a program (trial.hpp), with the lateness of its ranks
         tune,  // `stretto tune`
     };
     std::size_t bytes = 0; // of the whole vector
     std::string algorithm; // with parameters
-    // Median over calls: from the last arrival to the last finish if ranks were made to come late,
-    // else what the slowest rank took.
+    // Median over calls.  If ranks were made to come late: from the last arrival to the last
+    // finish; else the time of the slowest rank.
     double seconds = 0;
-    double skew = 0; // ranks came late by up to so many times what the call takes
+    double skew = 0; // the longest lateness, in multiples of the call's time
     std::uint32_t calls = 0;
     By by = By::tune;
 
-    // About the same, so that a later one takes its place.
+    // Whether it measures the same as `other`, and so replaces it.
     bool repeats(const Timing &other) const {
         return bytes == other.bytes && algorithm == other.algorithm && by == other.by &&
                (skew > 0) == (other.skew > 0);
@@ -35,12 +35,12 @@ struct Timing {
     bool operator==(const Timing &) const = default;
 };
 
-// All that is known of one collective, of so many ranks that are placed like this.
+// The measured times of one collective with this number of ranks in this placement.
 struct Measured {
     schedule::Collective collective = schedule::Collective::allreduce;
     int ranks = 1, hosts = 1;
-    // Of each rank, numbered in the order in which ranks have them; empty: each has a host of its
-    // own, or all have one.
+    // The host of each rank, numbered in the order in which they first occur; empty if each rank
+    // has a host of its own, or all are on one host.
     std::vector<int> host_of;
     std::vector<Timing> times;
 
@@ -53,14 +53,14 @@ struct Measured {
 
 std::string_view name(Timing::By by);
 
-// What a profile may hold.
+// Limits of a profile.
 inline constexpr std::size_t kMostMeasuredKinds = 64; // kinds of calls
 inline constexpr std::size_t kMostTimings = 4096;     // of all of them
-// Ranks whose hosts are written one by one, as a file of more would be too long to be read.
+// The most ranks whose hosts are written one by one: a file with more would be too long.
 inline constexpr std::size_t kMostPlacedRanks = 4096;
 
-// Adds the timings of `more`, each in the place of one that it repeats; but none beyond what a
-// profile may hold.
+// Adds the timings of `more`; each replaces one that it repeats.  Drops timings beyond the limits
+// of a profile.
 void add(std::vector<Measured> &all, const Measured &more);
 
 } // namespace stretto::select

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What calls took, as the profile of a network holds it (profile_json.hpp):
+// Times of calls in the profile of a network (profile_json.hpp):
 //
 //   "calls": [
 //     {
@@ -11,7 +11,7 @@
 //     }, ...
 //   ]
 //
-// "host_of" only where hosts have several ranks, and there is more than one.
+// "host_of" only if there are several hosts, and some have several ranks.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ namespace stretto::select {
 // The list, indented as a value of the document.
 std::string calls_to_json(const std::vector<Measured> &calls);
 
-// Throws Error(argument) with the place and what would do there.
+// Throws Error(argument) that names the wrong field and its valid values.
 std::vector<Measured> calls_from_json(const schedule::Value &value);
 
 } // namespace stretto::select

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A schedule, and which rank stands where in it: what it costs when ranks come at different times.
+// A schedule with a rank at each position: its times if ranks come at different times.
 #pragma once
 
 #include <span>
@@ -12,16 +12,16 @@
 
 namespace stretto::select {
 
-// Where a rank stands; in order if there is no order.
+// The position of a rank; without an order, position = rank.
 int position_of(int rank, std::span<const int> order);
 
 class Placed {
 public:
-    // By name, with the rank at each position; none: in order.
+    // The algorithm's name, and the rank at each position; empty: in order.
     Placed(const Situation &situation, const std::string &algorithm, std::vector<int> order = {});
 
     const std::string &name() const { return made_.name; }
-    // Seconds of each case, whose arrivals are by rank: the mean of finish - arrival.
+    // For each case, the mean over ranks of finish - arrival, in seconds; arrivals are by rank.
     std::vector<double> means(std::span<const cost::Arrivals> cases) const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the selection knows of the network: numbers that were measured, and how; and what calls
-// took.
+// The profile: measured numbers of the network, how they were measured, and measured times of
+// calls.
 #pragma once
 
 #include <string>
@@ -20,25 +20,26 @@ struct Concurrency {
 };
 
 struct Profile {
-    // Between two ranks of one host, and of two.
+    // Between two ranks of one host; between ranks of two hosts.
     cost::Link inside{.latency = 1e-6, .overhead = 1e-6, .byte = 1e-10, .reduce = 1e-10};
     cost::Link between{.latency = 4e-5, .overhead = 2e-5, .byte = 8.5e-9, .reduce = 1e-10};
-    double common = 0; // of each piece between hosts, what all hosts share (price.hpp); seconds
-    // For people: measured by whom, when, how.
+    double common = 0; // seconds that each piece between hosts takes of a shared part (price.hpp)
+    // For users: where, when and how it was measured.
     std::string source = "assumed: 1 Gbit/s Ethernet";
     std::string how_inside = "assumed", how_between = "assumed"; // each of the two
     std::string host, date;      // of rank 0 when it was measured; "": it was not
-    std::vector<Measured> calls; // what they took, which corrects prices (correction.hpp)
-    Concurrency concurrency;     // as `stretto bench pairs` measured it; no price goes by it
-    bool of_links = true;        // false: it says nothing of links, which are assumed
+    std::vector<Measured> calls; // times of calls, which correct prices (correction.hpp)
+    Concurrency concurrency;     // as `stretto bench pairs` measured it; no price uses it
+    bool of_links = true;        // false: the links were not measured, but are assumed
 
-    // If not, the table of rules.hpp counts more than prices.
+    // If the links were not measured, the table of rules.hpp counts more than prices.
     bool measured() const { return of_links && !date.empty(); }
 
     bool operator==(const Profile &) const = default;
 };
 
-// What a number of a link may be.  Beyond, whoever measured was disturbed, or it is a typing error.
+// The range of a number.  Beyond it, the measurement was disturbed, or the number is a typing
+// error.
 struct Bounds {
     double least, most;
     bool hold(double number) const { return number >= least && number <= most; } // NaN: no

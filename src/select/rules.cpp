@@ -10,13 +10,14 @@ using schedule::Collective;
 
 namespace {
 
-// Measured in shared memory (docs/performance.md): while a vector is small, one exchange of all
-// with all beats everything, as a second phase costs a second latency; then the owner of a block
-// reduces it in one n-ary pass (direct) and everybody reads the result.  With several ranks on a
-// core the second phase costs a round of context switches: up to 48 KiB at 4 ranks on 2 cores, and
-// 12 KiB at 8, what all ranks read in one phase, P^2 vectors, is cheaper.  With a core for each of
-// 8 or 16 ranks the lines through what was measured at 1 and 4 KiB in one phase, and at 16 and 64
-// KiB in two, cross at 2.1 and 1.6 KiB: a rank reads P vectors in one phase, and two in two.
+// Measured in shared memory (docs/performance.md).  For a small vector, one exchange of all ranks
+// with all is fastest, since a second phase costs a second latency.  For a longer one, the owner of
+// a block reduces it in one n-ary pass (direct), and all ranks read the result.  With several ranks
+// on a core, the second phase costs a round of context switches: up to 48 KiB at 4 ranks on 2
+// cores, and 12 KiB at 8 ranks, one phase in which all ranks together read P^2 vectors is cheaper.
+// With a core for each of 8 or 16 ranks, a rank reads P vectors in one phase, and two vectors in
+// two phases; the lines through the times at 1 and 4 KiB (one phase) and at 16 and 64 KiB (two)
+// cross at 2.1 and 1.6 KiB.
 std::size_t one_phase_most(const Situation &s) {
     if (s.ranks <= 2)
         return 24 << 10;
@@ -44,9 +45,9 @@ Rule in_shared_memory(const Situation &s) {
                 "measured rule: beyond" + at + " the owner of a block best reduces it for all"};
     }
     case Collective::reduce:
-        // The root alone reads P vectors, or every rank P parts and the root what they make of
-        // them: with a core for each the second is predicted to take 0.8 of the time at 4 ranks,
-        // half of it at 8.
+        // Either the root reads P vectors alone; or every rank reads P parts and reduces them, and
+        // the root reads the results.  With a core for each rank, the second is predicted to take
+        // 0.8 of the time at 4 ranks, and half of it at 8.
         if (s.ranks >= 4 && static_cast<unsigned>(s.ranks) <= s.cores && s.bytes >= 64 << 10)
             return {
                 {"direct", "direct_canonical"},
@@ -65,10 +66,10 @@ Rule in_shared_memory(const Situation &s) {
     }
 }
 
-// Measured over TCP on 4, 6 and 8 hosts with links of 1 Gbit/s (docs/performance.md): a small
-// vector is worth as few messages one after another as possible, a large one as few bytes, in a
-// stream to one neighbour that never stands still.  Between them there are algorithms with few of
-// both.
+// Measured over TCP on 4, 6 and 8 hosts with links of 1 Gbit/s (docs/performance.md).  For a small
+// vector, the algorithm with the fewest messages one after another is fastest; for a large one, the
+// algorithm with the fewest bytes, in a continuous stream to one neighbour.  For sizes between,
+// algorithms with few messages and few bytes are.
 Rule between_hosts(const Situation &s) {
     const std::size_t block = s.bytes / static_cast<unsigned>(s.ranks);
     const std::string between = "measured rule between hosts: ";
@@ -80,8 +81,8 @@ Rule between_hosts(const Situation &s) {
         if (s.bytes <= 32 << 10)
             return {{"rabenseifner_32", "binomial"},
                     between + "from 16 to 32 KiB halving and doubling are fastest"};
-        // Who sends to whom it receives from acknowledges with what it sends: on 16 hosts 64 to
-        // 256 KiB take 0.4 to 0.9 of circulant's time, on 8 as long or less.
+        // Two ranks that send to each other acknowledge with their own data: on 16 hosts, 64 to
+        // 256 KiB take 0.4 to 0.9 of circulant's time; on 8 hosts, as long or less.
         if (block <= 64 << 10 && std::has_single_bit(static_cast<unsigned>(s.ranks)))
             return {{"rabenseifner_32", "direct_canonical"},
                     between + "blocks of up to 64 KiB best are halved and doubled between pairs"};
@@ -123,10 +124,10 @@ Rule between_hosts(const Situation &s) {
     }
 }
 
-// Measured in slow motion on 8, 100, 127 and 128 hosts (docs/papers/kolmakov-zhang.md): where two
-// ranks that are not in step send to a third at once, messages of some 100 KiB are more than what
-// may wait at its port, and part of them is lost and sent again.  Pairs, which powers of two have,
-// wait for each other.
+// Measured in slow motion on 8, 100, 127 and 128 hosts (docs/papers/kolmakov-zhang.md).  If two
+// ranks that are not in step send messages of some 100 KiB to a third at the same time, the queue
+// of its port overflows, and lost packets are sent again.  If the number of ranks is a power of
+// two, ranks exchange in pairs, which wait for each other.
 bool overflows_ports(const Situation &s) {
     const auto ranks = static_cast<unsigned>(s.ranks);
     return s.collective == Collective::allreduce && s.bytes >= 1 << 20 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measured rules: the best algorithms of those that can run a call.
+// Measured rules: the best algorithms that can run a call.
 #pragma once
 
 #include <array>

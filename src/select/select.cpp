@@ -78,7 +78,7 @@ std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
     if (s.consistent && !algorithm.consistent(problem))
         return "does not give all ranks the same bits";
     if (s.reproducible != Reproducible::off && algorithm.by_arrival)
-        return "goes by who arrives when, which mode " + std::string(name(s.reproducible)) +
+        return "depends on the order of arrival, which mode " + std::string(name(s.reproducible)) +
                " rules out";
     if (s.reproducible == Reproducible::full && !algorithm.canonical(problem))
         return "is not the canonical tree at " + std::to_string(s.ranks) +
@@ -88,7 +88,7 @@ std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
 
 std::string unoffered(const algorithms::Choice &choice, const Situation &s) {
     if (choice.algorithm->by_request)
-        return "runs only for callers who ask for it by name";
+        return "runs only if it is forced by name";
     const std::string why = obstacle(choice, s);
     if (why.empty() && choice.algorithm->sorted_by_arrival)
         return "is for ranks whose arrival is known";
@@ -105,8 +105,8 @@ std::vector<std::string_view> able(const Situation &s) {
 
 namespace {
 
-// What a price can tell apart.  Of candidates that it cannot, the one that was measured to be best
-// serves.
+// Prices closer than this count as equal.  Among candidates with equal prices, the measured rule
+// chooses.
 constexpr double kToleranceFactor = 1.02;
 
 [[noreturn]] void refuse(const Situation &s) {
@@ -115,7 +115,7 @@ constexpr double kToleranceFactor = 1.02;
                                          std::to_string(s.ranks) + " ranks");
 }
 
-// By what was measured, whatever it costs.
+// The choice of the measured rule, without prices.
 Choice by_rule(const Situation &s) {
     const std::vector<std::string_view> names = able(s);
     const Rule preferred = rule(s);
@@ -132,14 +132,15 @@ Choice by_rule(const Situation &s) {
     return {std::string(names.front()), "no rule yet: the first that can run"};
 }
 
-// Of ranks on several hosts.
+// The prices of candidates, and the choice, if ranks are on several hosts.
 struct Verdicts {
     std::vector<Priced> all;
     const Priced *cheapest = nullptr, *chosen = nullptr;
     std::string why;
-    std::vector<Correction> corrections = {}; // that prices have had; none: nothing was measured
+    std::vector<Correction> corrections = {}; // of the prices; empty: nothing was measured
 
-    // Whether the choice and another were measured near this size: then trials know no more.
+    // Whether the choice and another candidate were measured near this size: then trials would add
+    // nothing.
     bool settled() const {
         const auto measured = [](const Correction &each) { return each.measured; };
         return !corrections.empty() &&
@@ -157,8 +158,9 @@ const Priced *cheapest_of(const std::vector<Priced> &all) {
     return least;
 }
 
-// The first that the rule names and that can run; prices that come from measured times have to
-// agree that none is faster.  Null if there is none.
+// The first algorithm of the rule that can run the call, or null.  If prices come from measured
+// times
+// (`by_times`), no candidate may be cheaper by more than kToleranceFactor.
 const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
     const double most = v.cheapest->price.seconds * kToleranceFactor;
     for (const std::string_view name : rule.names)
@@ -170,7 +172,7 @@ const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
 }
 
 Verdicts judge(const Situation &s) {
-    // What was measured may say otherwise of what is dear by price.
+    // A correction may make an expensive candidate cheap, so more of them are priced.
     constexpr double kWithinCorrectedFactor = 10;
     Effort effort = kQuick;
     if (!s.profile.calls.empty())
@@ -214,7 +216,7 @@ std::string time_in_words(double seconds) {
     return text;
 }
 
-// Whether the choice takes hardly longer than the bytes that any candidate has to move.
+// Whether the choice takes at most a tenth longer than the bytes that every candidate has to move.
 static bool is_of_bytes(const Verdicts &v, const cost::Link &link) {
     double least = v.chosen->price.seconds;
     for (const Priced &each : v.all)
@@ -239,14 +241,14 @@ std::vector<std::string> tuning_candidates(const Situation &s) {
             (each.price.seconds <= v.cheapest->price.seconds * kCloseFactor ||
              each.name == measured.names[0]))
             close.push_back(&each);
-    // The measured one first, for it may be cheaper than it looks.
+    // The rule's algorithm first: its price may be too high.
     std::stable_sort(close.begin(), close.end(), [&](const Priced *a, const Priced *b) {
         const bool first = a->name == measured.names[0], second = b->name == measured.names[0];
         return first != second ? first : a->price.seconds < b->price.seconds;
     });
     std::vector<std::string> names = {v.chosen->name};
     if (is_of_bytes(v, s.profile.between))
-        return names; // nobody could be faster by what a trial can tell
+        return names; // no candidate could be faster by so much that a trial would show it
     for (const Priced *each : close)
         if (names.size() < kMostCandidates)
             names.push_back(each->name);
@@ -272,15 +274,16 @@ void require(const algorithms::Choice &choice, const Situation &s) {
     throw Error(Status::unsupported,
                 std::string(schedule::name(s.collective)) + " algorithm " +
                     std::string(choice.algorithm->name) + " " + why +
-                    "; those that can run: " + (others.empty() ? "none" : others));
+                    "; algorithms that can run: " + (others.empty() ? "none" : others));
 }
 
 std::size_t slice_bytes(const Situation &s) {
-    // Between hosts a slice of a block goes on while the next one comes.  Each costs the processor
-    // what 10 KiB cost, and its acknowledgement nearly as much: below 16 KiB a slice more takes
-    // longer than it hides.  From 128 KiB on that is little, and longer ones only come later.
-    // Blocks that are shorter travel together, as many whole ones as reach 16 KiB: two of 127
-    // ranks' that were just too long for it cost twice the messages of 128 ranks.
+    // Between hosts a rank passes one slice of a block on while it receives the next.  A slice
+    // costs the processor as much as 10 KiB of data, and its acknowledgement nearly as much again:
+    // below 16 KiB, one more slice takes longer than it hides.  From 128 KiB on that cost is small,
+    // and longer slices only arrive later.  Shorter blocks travel together: as many whole blocks as
+    // it takes to reach 16 KiB.  (If they had to stay below 16 KiB, the blocks of 127 ranks, of
+    // which two are just too long, would need twice as many messages as those of 128 ranks.)
     if (s.hosts > 1) {
         constexpr std::size_t kLeastBytes = 16u << 10, kLineBytes = 64;
         const std::size_t block =
@@ -291,9 +294,8 @@ std::size_t slice_bytes(const Situation &s) {
     }
     if (s.bytes > (1u << 20))
         return 256u << 10;
-    // What flows from one rank to the others or back is in nobody's hands until a slice is
-    // complete: a few slices let the reader start early.  64 KiB at 2 ranks, in four: broadcast
-    // takes 0.73 of the time, reduce 0.73.
+    // In a broadcast or a reduce, a reader can start only when the first slice is complete: with a
+    // few slices it starts early.  64 KiB at 2 ranks in four slices: both take 0.73 of the time.
     const bool one_way =
         s.collective == Collective::broadcast || s.collective == Collective::reduce;
     return one_way ? std::clamp<std::size_t>(std::bit_floor(s.bytes / 4), 8u << 10, 64u << 10)
@@ -301,10 +303,11 @@ std::size_t slice_bytes(const Situation &s) {
 }
 
 std::size_t ring_bytes(int ranks, int hosts) {
-    // Between hosts a ring is what may be on its way: as short as above, its reader would have to
-    // say all the time how far it is.  A rank that comes late finds there what the others have put
-    // together meanwhile, half a ring of it: that should be a vector.  Each rank has mirrors of
-    // those that it reads.
+    // Between hosts, the size of a ring limits the data on their way.  With rings as short as on
+    // one host, a reader would have to report its progress all the time.  If a rank comes late, the
+    // others go on and leave it up to half a ring of results, which should hold a whole vector.
+    // Each rank has mirrors of the rings that it reads, so rings get shorter with the number of
+    // ranks.
     if (hosts > 1)
         return std::clamp(std::bit_floor((128u << 20) / static_cast<unsigned>(ranks)), 512u << 10,
                           8u << 20);

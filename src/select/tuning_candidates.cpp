@@ -10,7 +10,7 @@
 namespace stretto::select {
 
 std::vector<std::string> tuning_candidates_in_memory(const Situation &s) {
-    // A prediction is met within a factor of two; where little else is close, the others tell.
+    // A prediction is right within a factor of two.
     constexpr double kCloseFactor = 3;
     constexpr std::size_t kLeastCandidates = 3, kMostCandidates = 5;
     const std::string chosen = choose(s).algorithm;

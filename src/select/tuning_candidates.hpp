@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is worth measuring where ranks share memory.
+// The algorithms that are worth measuring if ranks share memory.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace stretto::select {
 
-// Of ranks on one host: the choice first, then others, the cheapest by prediction (predict.hpp)
-// first, whose prediction is close enough that it may be wrong about them; two in any case, if
-// there are so many.
+// For ranks on one host: the choice, then other algorithms with a close prediction (predict.hpp),
+// the cheapest first; any of them may really be the fastest.  At least two others, if there are so
+// many.
 std::vector<std::string> tuning_candidates_in_memory(const Situation &situation);
 
 } // namespace stretto::select

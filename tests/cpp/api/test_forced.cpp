@@ -38,9 +38,9 @@ std::string allreduce_algorithm(stretto_comm comm, std::size_t count = 1000) {
 template<class Can>
 void check_list(const std::string &message, Collective collective, const Can &can) {
     CAPTURE(message);
-    const std::size_t colon = message.find("those that can run: ");
+    const std::size_t colon = message.find("algorithms that can run: ");
     REQUIRE(colon != std::string::npos);
-    const std::string list = message.substr(colon + 18) + ",";
+    const std::string list = message.substr(colon + 23) + ",";
     for (const auto &algorithm : stretto::algorithms::all()) {
         if (algorithm.collective != collective)
             continue;

@@ -271,7 +271,7 @@ TEST_CASE("a call that a schedule cannot run is refused by all ranks alike, and 
         call_refused(
             comm,
             stretto_allreduce(comm, STRETTO_IN_PLACE, mine.data(), 3, STRETTO_INT32, in_order),
-            {all, "does not keep the order of ranks", "those that can run: one_shot"});
+            {all, "does not keep the order of ranks", "algorithms that can run: one_shot"});
         stretto_request request = nullptr;
         call_refused(comm,
                      stretto_iallreduce(comm, STRETTO_IN_PLACE, mine.data(), 3, STRETTO_INT32,
@@ -312,7 +312,7 @@ TEST_CASE("a call that a schedule cannot run is refused by all ranks alike, and 
         use(comm);
         check(stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_RUN));
         CHECK(sum(comm, mine) == STRETTO_ERR_UNSUPPORTED);
-        CHECK(contains(stretto_last_error(), "goes by who arrives when"));
+        CHECK(contains(stretto_last_error(), "depends on the order of arrival"));
         force(comm, "auto");
         use(comm);
     });

@@ -282,7 +282,7 @@ TEST_CASE("an excluded algorithm has its reason") {
     CHECK(select::obstacle({&picky, {}}, s) == "cannot run on 7 ranks");
     Algorithm hasty = named("direct_canonical");
     hasty.by_arrival = true;
-    CHECK(contains(select::obstacle({&hasty, {}}, s), "who arrives when"));
+    CHECK(contains(select::obstacle({&hasty, {}}, s), "the order of arrival"));
     s.reproducible = Reproducible::off;
     CHECK(select::obstacle({&hasty, {}}, s) == "");
     Algorithm loose = named("direct_canonical");
