@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a schedule costs when ranks come at different times: by the model of price.hpp.
+// The times of a schedule if ranks come at different times, by the model of price.hpp.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace stretto::cost {
 
-// When each position comes, in seconds of one clock; the first at 0.
+// The arrival of each position, in seconds of one clock; the first arrives at 0.
 using Arrivals = std::vector<double>;
 
 struct Elapsed {
@@ -18,8 +18,8 @@ struct Elapsed {
     double last = 0; // seconds: the last finish
 };
 
-// One for each case.  Throws as price() does, and Error(argument) if a case has not as many
-// arrivals as there are positions.
+// Gives one result for each case.  Throws as price() does, and Error(argument) if the number of a
+// case's arrivals is not that of the positions.
 std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t count,
                              std::size_t element, std::size_t slice, const IndexedNetwork &network,
                              std::span<const Arrivals> cases, const Limits &limits = {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network that is looked at many times: its hosts numbered, and of each group that schedules of
-// it look the same by, who stands for whom there.  It takes longer to find out than a schedule
-// takes to price, and all candidates of a choice have few groups between them.
+// A network that many schedules are priced over: its hosts are numbered, and it keeps the symmetry
+// classes for each group of a symmetric schedule.  Computing these classes takes longer than
+// pricing a schedule, and the candidates of a choice share a few groups.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ public:
 
     const Network &as_given() const { return given_; }
     schedule::Position ranks() const { return ranks_; }
-    std::uint32_t hosts() const { return hosts_; } // 0 if each position has its own
+    std::uint32_t hosts() const { return hosts_; } // 0 if each position has a host of its own
     std::uint32_t host_of(schedule::Position position) const {
         return host_of_[static_cast<std::size_t>(position)];
     }
-    // Nobody shares a port with some and not with others.
+    // Either no two positions share a port, or all of them do.
     bool uniform() const { return alone_ || hosts_ == 1; }
     bool between(schedule::Position a, schedule::Position b) const {
         return alone_ || host_of(a) != host_of(b);
@@ -35,7 +35,7 @@ public:
     }
     const Link &own() const { return alone_ ? given_.between : given_.inside; }
 
-    // Found once for each group, and there as long as this is.
+    // Computed once for each group; the reference is valid as long as this object.
     const SymmetryClasses &classes(const schedule::Symmetry &group) const;
 
 private:
@@ -43,7 +43,7 @@ private:
     schedule::Position ranks_;
     std::vector<std::uint32_t> host_of_; // numbered from 0
     std::uint32_t hosts_ = 0;
-    bool alone_ = true; // every position
+    bool alone_ = true; // every position has a host of its own
     mutable std::deque<SymmetryClasses> classes_;
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order of the pieces of one program: that of the language (schedule/dependencies.hpp), slice
-// by slice.
+// The order of the pieces of one program: that of the language (schedule/dependencies.hpp), for
+// each slice.
 //
 //   op 0  recv block 0 in 3 slices     tasks 0 1 2
 //   op 1  send block 0                 tasks 3 4 5: 3 waits for 0, 4 for 1, 5 for 2
 //
-// Windows and `after` edges name whole ops: each piece of the later waits for all of the earlier.
+// Windows and `after` edges are between whole ops: each piece of the later op waits for all pieces
+// of the earlier one.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +25,25 @@ class PieceOrder {
 public:
     using Pair = std::pair<TaskId, TaskId>; // the earlier, the later
 
-    // Tasks and pairs of tasks are appended; Error(unsupported) above `work` of both.
+    // Appends tasks, and pairs of tasks; Error(unsupported) if there are more than `work` of both.
     PieceOrder(std::vector<Task> &tasks, std::vector<Pair> &pairs, std::size_t work)
         : tasks_(tasks), pairs_(pairs), work_(work) {}
 
     void begin(std::uint32_t position, schedule::Window open);
-    // The op's pieces, tasks `first`, ..., have just been appended; ops come in program order.
+    // The op's pieces, tasks from `first` on, have just been appended.  Ops are added in program
+    // order.
     void add(const schedule::Op &op, const Cut &cut, TaskId first);
 
 private:
-    // One block of one slot, by the first tasks of what touches it.
+    // The hazards of one block of one slot; ops are named by their first tasks.
     struct Cell {
         schedule::Hazards<std::vector<TaskId>> hazards;
-        std::uint32_t position = kNone; // whose this is; positions after it begin anew
+        std::uint32_t position = kNone; // the hazards are of this position; others begin anew
     };
     struct Whole { // an op
         TaskId first;
         std::uint32_t pieces;
-        TaskId end = kNone; // done when all pieces are
+        TaskId end = kNone; // a task that is done when all pieces are
     };
 
     Cell &cell(schedule::Slot slot, schedule::Block block);
@@ -53,9 +55,9 @@ private:
     std::size_t work_;
     std::uint32_t position_ = 0;
     schedule::OpenOps open_;
-    std::unordered_map<std::uint64_t, Cell> cells_; // kept, as positions touch much the same
+    std::unordered_map<std::uint64_t, Cell> cells_; // kept: positions use much the same blocks
     std::vector<Whole> ops_;
-    std::vector<TaskId> latest_; // by task: the last that was made to wait for it
+    std::vector<TaskId> latest_; // by task: the last task that waits for it
 };
 
 } // namespace stretto::cost

@@ -38,8 +38,8 @@ double on_grid(double seconds) {
 
 // One side of a message.  Sorted, the i-th send of a channel stands where its i-th receive does.
 struct End {
-    std::uint32_t from;    // who stands for the source
-    schedule::Position to; // what takes the source to the destination
+    std::uint32_t from;    // the representative of the source
+    schedule::Position to; // the element that takes the source to the destination
     schedule::Lane lane;
     TaskId first;
     std::uint32_t pieces;
@@ -63,7 +63,7 @@ public:
         : schedule_(schedule), slicing_(slicing), network_(network), classes_(classes),
           limits_(limits), order_(pieces_.tasks, pairs_, limits.work) {}
 
-    // Nothing if what is sent is not what is received.
+    // Nothing if the sent pieces differ from the received ones.
     std::optional<Pieces> build() {
         for (const Position p : classes_.representatives()) {
             if (!network_.uniform())
@@ -118,8 +118,8 @@ private:
                                              " blocks and pieces; fewer ranks have less");
     }
 
-    // All positions of a symmetric schedule take as much as the first, so whether so many are too
-    // much shows behind it.
+    // All positions of a symmetric schedule take as much work as the first.  So after the first it
+    // is known whether all of them are too much.
     void expect(std::size_t positions) const {
         const std::size_t each = pieces_.tasks.size() + std::max(blocks_, pairs_.size());
         if (each > limits_.work / positions)
@@ -242,7 +242,8 @@ private:
     std::vector<End> sends_, recvs_;
 };
 
-// As symmetric schedules are: a level of other weights has blocks that some have and others do not.
+// Whether blocks are equally long, as in symmetric schedules.  If a level has other weights, some
+// positions have blocks that others do not have.
 bool equal_blocks(const schedule::Partition &partition) {
     return std::all_of(partition.levels().begin(), partition.levels().end(), [](const auto &level) {
         return std::adjacent_find(level.begin(), level.end(), std::not_equal_to<>()) == level.end();
@@ -272,8 +273,8 @@ Pieces pieces_of(const Schedule &schedule, std::size_t count, std::size_t elemen
     const auto build = [&](const SymmetryClasses &classes) {
         return built(schedule, count, element, slice, network, classes, limits);
     };
-    // What a schedule claims of itself holds for those of this library; if it is not so, what is
-    // sent is hardly ever what is received.
+    // Schedules of this library have the symmetry that they declare.  If another schedule does not,
+    // its sent pieces will hardly ever be its received pieces.
     std::optional<Pieces> pieces;
     if (!all && schedule.symmetry && equal_blocks(schedule.partition))
         pieces = build(network.classes(*schedule.symmetry));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A schedule at one count, cut into the pieces that travel: what price.hpp walks.
+// A schedule at one count, cut into the pieces that travel; walk.hpp plays them.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,22 @@ inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max()
 // One piece of one op.
 struct Task {
     std::uint32_t position = 0;
-    std::int32_t op = 0;       // in the path
-    std::int32_t layer = 0;    // which slice of its block
-    std::uint32_t waits = 0;   // how many tasks it is ordered after
-    MessageId message = kNone; // that it sends or takes
+    std::int32_t op = 0;       // its index in the path
+    std::int32_t layer = 0;    // the index of the slice in its block
+    std::uint32_t waits = 0;   // the number of tasks that it is ordered after
+    MessageId message = kNone; // the message that it sends or receives
     bool sends = false;
-    double seconds = 0; // of the ports, if it sends; else of the processor
+    double seconds = 0; // of the ports if it sends, else of the processor
 };
 
 // A piece on its way.
 struct Message {
     TaskId send = 0, recv = 0;
     double latency = 0;
-    bool host_ports = false; // it takes those of the two hosts too
-    double ahead = 0;        // seconds of those, for others that its sender stands for
+    bool host_ports = false; // it also uses the ports of the two hosts
+    double ahead = 0;        // seconds that pieces of other represented positions use these before
     bool eager = false;      // it does not wait for its receive
-    int common = 0;          // pieces between hosts that it stands for, of all positions
+    int common = 0;          // the pieces between hosts that it represents, of all positions
 };
 
 struct Pieces {
@@ -44,17 +44,17 @@ struct Pieces {
     std::vector<Task> tasks;
     std::vector<Message> messages;
     std::vector<TaskId> dependents;         // of task 0, then of task 1, ...
-    std::vector<std::size_t> dependents_at; // by task and one more: where its own begin
-    // What takes no walk to know.  Its seconds are those of the busiest port of a position; if that
-    // is beyond the limit, there is no more than that.
+    std::vector<std::size_t> dependents_at; // by task, and one more: where its dependents begin
+    // The parts of the price that need no walk.  The seconds are those of the busiest port of a
+    // position; if they are beyond the limit, nothing else is filled in.
     Price counts;
 };
 
-// Throws as price() does, but at deadlocks.
+// Throws as price() does, except for deadlocks.
 //
-// Positions are those that stand for all (symmetry_classes.hpp), and a message goes to who stands
-// for its destination: what that one receives from somebody whom the sender stands for, and who is
-// as far from it.  `all`: every position stands for itself alone.
+// Only representatives are positions here (symmetry_classes.hpp).  A message goes to the
+// representative of its destination.  By symmetry, that one receives it from a position in the
+// class of the sender, at the same distance.  `all`: every position represents itself alone.
 Pieces pieces_of(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
                  std::size_t slice, const IndexedNetwork &network, const Limits &limits,
                  bool all = false);

@@ -73,7 +73,7 @@ private:
             return op.sources.size() + 1;
         if (op.kind == OpKind::copy)
             return 2;
-        if (op.from == schedule::kNoSlot) // who uses scratch reads it where it lies
+        if (op.from == schedule::kNoSlot) // the op that uses scratch reads it in place
             return op.into == schedule::kWork ? 2 : 0;
         const bool one_more_operand = last_.kind == OpKind::recv &&
                                       last_.from != schedule::kNoSlot && last_.into == op.into &&
@@ -149,7 +149,7 @@ public:
             const auto [now, rank] = turns_.top();
             turns_.pop();
             if (now < free_[rank])
-                continue; // it works; its own turn comes at the end of that
+                continue; // it works, and is looked at again when it is done
             if (const double end = step(rank, now); end > now) {
                 free_[rank] = end;
                 turns_.emplace(end, rank);
@@ -170,7 +170,7 @@ private:
             for (std::size_t &at = next(rank, slice); at < mine.size();) {
                 const Task &task = mine[at];
                 if (task.takes != kNone && seen(task.takes, slice) > now)
-                    break; // whoever publishes it calls this rank again
+                    break; // the rank that publishes this message looks at this rank again
                 const double end = now + task.seconds;
                 if (task.publishes != kNone) {
                     seen(task.publishes, slice) = end + latency_;
@@ -216,7 +216,7 @@ Prediction predict(const Schedule &schedule, std::size_t count, std::size_t elem
     const double latency = crowd > 1 ? machine.turn * static_cast<double>(crowd) : machine.latency;
     const Tasks tasks = tasks_of(schedule, bounds, slice, byte, machine.operand);
     result.seconds = Player(tasks, latency).run();
-    // Cores that are shared are never idle but while all their ranks wait for a turn.
+    // A shared core is idle only while all of its ranks wait for a turn.
     if (crowd > 1)
         result.seconds =
             std::max(result.seconds, latency * static_cast<double>(result.costs.steps) +

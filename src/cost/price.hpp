@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a schedule costs over a network, computed from the schedule itself.
+// The price of a schedule: its time over a network, computed from the schedule itself.
 //
-//   message   travels in pieces of at most `slice` bytes: its blocks in the order of its list,
-//             together as long as they fit; a block that is longer is cut into equal slices
-//   piece     takes overhead + byte * its bytes of the out-port of its sender, and as long, from
-//             the same moment on or when it is free, of the in-port of its receiver; it is there
-//             `latency` after that.  Reducing it takes reduce * its bytes of the receiver's
-//             processor
-//   port      one piece at a time, first come, first served; out and in go on together
-//   order     that of the language, slice by slice: a piece starts when what its send and its
-//             receive are ordered after has done the same slices.  If it is eager, it starts
-//             without its receive, which takes it when it is there: that is how the engine's
-//             streams are
+//   message   travels in pieces of at most `slice` bytes.  Its blocks follow the order of its list;
+//             several share a piece as long as they fit; a longer block is cut into equal slices
+//   piece     occupies the out-port of its sender for overhead + byte * (its bytes), and the
+//   in-port
+//             of its receiver as long, from the same moment on or from when that port is free.  It
+//             arrives `latency` after that.  Reducing it occupies the receiver's processor for
+//             reduce * (its bytes)
+//   port      serves one piece at a time, first come, first served; out and in are independent
+//   order     that of the language, slice by slice: a piece starts when the ops before its send and
+//             its receive have done the same slices.  An eager piece starts without its receive, as
+//             pieces in the engine's streams do; the receive takes it after it has arrived
 //
-// Hockney's alpha, as papers use it, is latency + overhead, and where each message needs the one
-// before, a price without cutting is theirs.  With it the model says what theirs cannot: while one
-// slice is on its way the next is sent, so a stream to a neighbour pays its latency once.
+// Hockney's alpha, as papers use it, is latency + overhead.  If each message needs the one before,
+// a price without cutting equals the papers'.  With overhead apart from latency, the model shows
+// more: while one slice is on its way the next is sent, so a stream to a neighbour pays its latency
+// once.
 //
 //   ring, u = m / P uncut           2 (P - 1) (latency + overhead + byte u + reduce u / 2)
 //   u in n slices, n large enough   2 (P - 1) (n overhead + byte u) + latency
 //
-// The latency of a message that needs nothing of the one before is hidden without slices too:
+// The latency of a message that does not need the one before is hidden also without slices:
 // circulant on 3, 5, 6, 9, 10, 11, 12, 17, ... ranks pays fewer latencies than it sends messages.
 //
 // Copies cost nothing, blocks without bytes do not travel, and all positions come at once.  Of a
-// schedule with a token the first path is priced, as if all knew it from the start.
+// schedule with a token, the first path is priced, as if all positions knew the token from the
+// start.
 #pragma once
 
 #include <cstddef>
@@ -47,67 +49,71 @@ struct Link {
     bool operator==(const Link &) const = default;
 };
 
-// Where positions are.  Those of one host reach each other by `inside`, others by `between`.  All
-// positions of a host share one port each way for what goes between hosts, so it is worth something
-// where positions are placed.  What a position reduces of what it holds already costs what `inside`
-// says, or `between` where no two positions share a host.
+// The placement of positions, and the links between them.  Positions of one host reach each other
+// by `inside`, others by `between`.  All positions of a host share one port each way for messages
+// to other hosts, so prices depend on the placement.  A position that reduces data that it already
+// holds pays `reduce` of `inside`; of `between`, if no two positions share a host.
 struct Network {
-    std::vector<int> host_of; // by position, any numbers; empty: a host for each
+    std::vector<int> host_of; // by position, any numbers; empty: each has a host of its own
     Link inside, between;
-    std::size_t eager = 0; // pieces of up to so many bytes do not wait for their receive
-    // Of each piece between hosts, seconds of something that all of them share: a switch that is
-    // slower than its ports, or the processors where hosts are virtual.  Nothing is done before all
-    // pieces have had it.  Meanwhile the ports go on; but of messages that a position starts at
-    // once, processors first do the sender's part for all positions, so half of it comes on top.
+    std::size_t eager = 0; // pieces of up to this many bytes do not wait for their receive
+    // Seconds of a part that all hosts share, for each piece between hosts: of a switch that is
+    // slower than its ports, or of processors that virtual hosts share.  The schedule takes at
+    // least as long as this part needs for all pieces; the ports work meanwhile.  If a position
+    // starts several messages at once, processors do the sender's half of this part first, so half
+    // of it is added.
     double common = 0;
 };
 
 struct Price {
     double seconds = 0;     // until the last position is done
-    std::int64_t steps = 0; // messages on the longest dependent chain, as they travel
-    // Of the position that has most of each.
-    std::int64_t messages = 0; // sent, uncut
+    std::int64_t steps = 0; // messages on the longest dependent chain
+    // Each of the position with the most.
+    std::int64_t messages = 0; // that it sends, uncut
     std::size_t bytes_sent = 0;
     std::size_t bytes_received = 0;
     std::size_t bytes_reduced = 0;
     double pieces = 0;    // between hosts, of all positions together
-    std::size_t work = 0; // that it took to find
+    std::size_t work = 0; // that computing this price took
 };
 
-// Slices of one block that are walked, at most.  Each then stands for several and takes the
-// overheads of all of them; only the filling of a pipeline is coarser than it would be.
+// At most this many slices of one block are computed.  If there are more, each stands for several
+// and pays the overheads of all of them; only the filling of a pipeline is then less exact.
 inline constexpr std::size_t kMostSlices = 8;
-// Where all positions are walked, slices of all blocks of all of them; at least one for each.
+// If all positions are computed: at most this many slices of all their blocks; at least one of
+// each.
 inline constexpr std::size_t kMostCells = 1u << 19;
 
-// What a price is worth knowing at.
+// Limits of the work for a price.
 struct Limits {
-    // What it may take to find: blocks of ops, pieces of them, and pairs that wait for each other.
+    // Blocks of ops, pieces of these, and pairs of tasks of which one waits for the other.
     std::size_t work = 1u << 24;
-    // A schedule that takes longer is left as soon as that shows.
+    // As soon as a schedule is known to take longer, its price is not computed any further.
     double seconds = std::numeric_limits<double>::infinity();
 };
 
-// For a vector of `count` elements of `element` bytes; seconds.  Of a schedule that takes longer
-// than the limit, some seconds beyond it, and no counts but of the work.
+// For a vector of `count` elements of `element` bytes.  If the schedule takes longer than the
+// limit, the seconds are some number beyond the limit, and of the counts only `work` is filled in.
 //
-// Of a symmetric schedule only positions that stand for others are walked (symmetry_classes.hpp):
-// one if each position has a host of its own or all share one, and the positions of one host where
-// hosts have as many in order.  So P = 1024 takes less than a millisecond a position where it has
-// log2 P messages, and some where it has P.  Blocks then count as equally long, which they are to
-// an element.  Where short blocks travel in several pieces of each message, other positions have
-// others together, and all of them would take up to a fifth longer.
+// Of a symmetric schedule only representatives are computed (symmetry_classes.hpp): one position,
+// if each position has a host of its own or all share one; the positions of one host, if all hosts
+// have equally many positions in order.  So P = 1024 takes less than a millisecond for each
+// representative with log2 P messages, and a few milliseconds with P messages.  Blocks then count
+// as equally long, which they are to within an element.  If short blocks travel in several pieces
+// of each message, other positions have other blocks in one piece, and the real time is up to a
+// fifth longer.
 //
-// Else all positions are walked: some ten milliseconds at P = 1023 where a position has log2 P
-// messages (rabenseifner, of P blocks each longer than a slice: 1.6 s), but seconds where it has P.
+// Of other schedules all positions are computed: about ten milliseconds at P = 1023 if a position
+// has log2 P messages (rabenseifner, with P blocks each longer than a slice: 1.6 s), seconds if it
+// has P.
 //
 // Throws Error(argument) if the schedule is not well formed, its messages do not pair, or it
-// deadlocks; if the partition is not for this count; if `slice` or `element` is 0, a number of the
-// network is negative or not finite, or it has not as many positions.  Throws Error(unsupported)
-// if there is more work than the limit.
+// deadlocks; if the partition is not for this count; if `slice` or `element` is 0; if a number of
+// the network is negative or not finite; or if the network has another number of positions.  Throws
+// Error(unsupported) if there is more work than the limit.
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
             std::size_t slice, const Network &network, const Limits &limits = {});
-// Of many schedules over one network (indexed_network.hpp).
+// The same for many schedules over one network (indexed_network.hpp).
 Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
             std::size_t slice, const IndexedNetwork &network, const Limits &limits = {});
 

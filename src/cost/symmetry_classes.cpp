@@ -13,18 +13,17 @@ using schedule::Symmetry;
 namespace {
 
 constexpr std::uint32_t kNoHost = ~std::uint32_t{0};
-// Positions that stand for all if they stand for one on each host only.  More take too long.
+// With more representatives than this, pricing takes too long: then one represents all positions.
 constexpr std::size_t kMostHostPositions = 16;
 
 std::size_t at(Position position) {
     return static_cast<std::size_t>(position);
 }
 
-// Of the elements of a group, those that take hosts to hosts: a subgroup, as large as is found by
-// adding one element after the other.
+// A subgroup of elements that take hosts to hosts, found by adding one element after the other.
 class Translations {
 public:
-    // `apart`: none but 0 takes a host to itself.
+    // `apart`: no element but 0 may take a host to itself.
     Translations(const Symmetry &group, const std::vector<std::uint32_t> &host_of, bool apart)
         : group_(group), host_of_(host_of), apart_(apart), tried_(host_of.size(), false) {
         first_.resize(*std::max_element(host_of.begin(), host_of.end()) + 1);
@@ -40,8 +39,8 @@ public:
     std::size_t hosts() const { return first_.size(); }
 
 private:
-    // It need not be tried from now on.  Nor, if they are to be apart, what would bring along an
-    // element that leaves position 0 on its host: the sums of those and this one.
+    // This element need not be tried again.  With `apart`, nor do sums of this one and an element
+    // that leaves position 0 on its host: they would bring that element along.
     void add(Position element) {
         elements_.push_back(element);
         tried_[at(element)] = true;
@@ -63,8 +62,8 @@ private:
         return true;
     }
 
-    // Whatever shows soonest is looked at first: that there are more elements than hosts, which
-    // none of those that are to be apart can be, or else that hosts are not taken to hosts.
+    // The fastest tests come first.  With `apart` there cannot be more elements than hosts; then,
+    // whether hosts are taken to hosts.
     void extend(Position by) {
         if (!apart_ && !preserves(by))
             return;
@@ -84,7 +83,7 @@ private:
             add(all[i]);
     }
 
-    // But for 0, as no two take a host to the same one.
+    // Except 0, since no two elements take a host to the same one.
     bool move_all_hosts(const std::vector<Position> &subgroup) const {
         std::vector<bool> reached(first_.size(), false);
         for (std::size_t host = 0; host < first_.size(); ++host) {
@@ -133,7 +132,7 @@ SymmetryClasses SymmetryClasses::of_hosts(Symmetry group,
                      apart.elements().size() * kMostHostPositions >= host_of.size();
     const std::vector<Position> by =
         few ? apart.elements() : Translations(classes.group_, host_of, false).elements();
-    // The positions of a host stand for those on the hosts that it is taken to.
+    // The positions of a host represent the positions of the hosts that it is taken to.
     std::vector<bool> stood_for(apart.hosts(), false);
     classes.number_.assign(host_of.size(), kNoHost);
     for (std::uint32_t host = 0; host < stood_for.size(); ++host) {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Positions that do alike at the same time, so that one of them stands for all.
+// Classes of positions that do the same at the same time: one of them represents all.
 //
-// What a symmetric schedule does looks the same from p and from p + g, for any g of its group.  If
-// adding g also takes the positions of each host to those of one host, another one unless g is 0,
-// they share ports with positions that do the same too, and nothing tells p and p + g apart.
+// A symmetric schedule looks the same from p and from p + g, for any g of its group.  If adding g
+// also takes the positions of each host to the positions of one host (another one, unless g is 0),
+// then p and p + g also share ports with positions that do the same, and nothing distinguishes
+// them.
 //
 //   8 positions in a circle, 2 on each host     0 1 | 2 3 | 4 5 | 6 7
-//   adding 2, 4 or 6 takes hosts to hosts       0 stands for 0 2 4 6,  1 for 1 3 5 7
+//   adding 2, 4 or 6 takes hosts to hosts       0 represents 0 2 4 6,  1 represents 1 3 5 7
 //
-// Those who stand for others are all positions of some hosts, so that each shares its host's port
-// with the same positions as it does in truth.
+// The representatives are all positions of some hosts, so each shares its host's port with the same
+// positions as in reality.
 //
 //   8 positions in a circle, dealt to 4 hosts   0 4 | 1 5 | 2 6 | 3 7
 //
-// has nothing of the kind: 1 takes hosts to hosts, but so does 4, which leaves them where they are.
-// Here 0 stands for all nevertheless, and 2 positions that it stands for share a port, where each
-// is taken for the one that is served last.  So it is too where hosts have many positions.
+// has no such g: 1 takes hosts to hosts, but so does 4, which takes each host to itself.  Here 0
+// represents all positions nevertheless.  Two represented positions then share a port, and each
+// counts as the one that is served last.  The same is done if hosts have many positions.
 #pragma once
 
 #include <cstdint>
@@ -27,25 +28,25 @@ namespace stretto::cost {
 
 class SymmetryClasses {
 public:
-    // Each position stands for itself.
+    // Each position represents itself.
     static SymmetryClasses none(schedule::Position ranks);
-    // Where nobody shares a port: one position stands for all.
+    // If no two positions share a port: one position represents all.
     static SymmetryClasses one(schedule::Symmetry group);
-    // By the numbers of their hosts: 0 ... hosts - 1, each the host of some position.
+    // By the host of each position; hosts are numbered 0 ... hosts - 1, and each has a position.
     static SymmetryClasses of_hosts(schedule::Symmetry group,
                                     const std::vector<std::uint32_t> &host_of);
 
     const schedule::Symmetry &group() const { return group_; }
     const std::vector<schedule::Position> &representatives() const { return representatives_; }
-    // Who stands for the position, as an index among them.
+    // The index, in representatives(), of the representative of this position.
     std::uint32_t of(schedule::Position position) const {
         return number_[static_cast<std::size_t>(position)];
     }
-    // How many of those that one stands for are on one host.
+    // How many positions of a class are on one host.
     int together() const { return together_; }
-    // How many each stands for.
+    // How many positions are in a class.
     int size() const { return group_.size() / static_cast<int>(representatives_.size()); }
-    // What takes the one to the other.
+    // The element of the group that takes `from` to `to`.
     schedule::Position difference(schedule::Position to, schedule::Position from) const {
         return group_.difference(to, from);
     }

@@ -14,7 +14,7 @@ namespace {
 
 using PortId = std::uint32_t;
 
-// Something that happens at a time.  At the same time: in the order in which it was foreseen.
+// An event at a time.  Events of the same time happen in the order in which they were added.
 struct Moment {
     enum class Kind : std::uint8_t { comes, reaches, left, there, worked };
 
@@ -28,8 +28,8 @@ struct Moment {
     }
 };
 
-// Ports are servers: who comes first is served first, so a port is no more than the time from which
-// on it is free.
+// A port serves messages in the order in which they come, so its state is only the time from which
+// it is free.
 class Player {
 public:
     explicit Player(const Pieces &pieces)
@@ -44,20 +44,20 @@ public:
         walk_.finish.assign(pieces_.positions, 0);
         for (std::uint32_t position = 0; position < arrivals.size(); ++position)
             if (walk_.finish[position] = arrivals[position]; arrivals[position] > 0)
-                foresee(arrivals[position], Moment::Kind::comes, position);
+                add_event(arrivals[position], Moment::Kind::comes, position);
         for (TaskId task = 0; task < states_.size(); ++task)
-            // What a position that is not there has to do first waits for that.
+            // The first tasks of a position wait until it has come.
             if (states_[task].waits == 0 && walk_.finish[pieces_.tasks[task].position] == 0)
                 ready_.push_back(task);
-        settle();
+        start_ready();
         while (!moments_.empty() && now_ <= limit) {
             now_ = moments_.top().time;
             while (!moments_.empty() && moments_.top().time == now_) {
                 const Moment moment = moments_.top();
                 moments_.pop();
-                happen(moment);
+                handle(moment);
             }
-            settle();
+            start_ready();
         }
         walk_.seconds = now_;
         walk_.ended = done_ == states_.size();
@@ -70,16 +70,16 @@ private:
         std::int32_t level = 0; // messages on the longest chain that ends here
     };
     struct Started {
-        std::uint64_t when = 0; // which settling
+        std::uint64_t when = 0; // the number of the call of start_ready() that started it
         std::int32_t op = 0;
     };
-    static constexpr std::uint8_t kHostPorts = 4; // of a message that takes those of hosts too
+    static constexpr std::uint8_t kHostPorts = 4; // ports of a message that uses hosts' ports too
     struct Ports {
         std::array<PortId, 4> ids;
         std::uint8_t size;
     };
 
-    // On the way of a message.  Out-ports of positions and hosts are even, their in-ports odd.
+    // The ports on the way of a message.  Out-ports of positions and hosts are even, in-ports odd.
     Ports ports_of(MessageId id) const {
         const Message &message = pieces_.messages[id];
         const std::uint32_t from = pieces_.tasks[message.send].position;
@@ -92,14 +92,14 @@ private:
                 kHostPorts};
     }
 
-    void foresee(double time, Moment::Kind kind, std::uint32_t id) {
+    void add_event(double time, Moment::Kind kind, std::uint32_t id) {
         moments_.push({time, turn_++, id, kind});
     }
 
-    void happen(const Moment &moment) {
+    void handle(const Moment &moment) {
         switch (moment.kind) {
         case Moment::Kind::comes: come(moment.id); return;
-        case Moment::Kind::reaches: go_on(moment.id); return;
+        case Moment::Kind::reaches: next_port(moment.id); return;
         case Moment::Kind::left: complete(pieces_.messages[moment.id].send); return;
         case Moment::Kind::there:
             if (pieces_.messages[moment.id].eager)
@@ -119,8 +119,9 @@ private:
                 ready_.push_back(static_cast<TaskId>(task - pieces_.tasks.begin()));
     }
 
-    // An eager piece goes when its send can and is taken when it is there and its receive can;
-    // others go when both can, and are taken at once.
+    // Called for each of the two sides of a message.  An eager piece starts when its send is ready,
+    // and is received when it has arrived and its receive is ready.  Another piece starts when send
+    // and receive are ready, and is received as soon as it arrives.
     void meet(MessageId id) {
         if (++sides_[id] < 2)
             return;
@@ -130,7 +131,7 @@ private:
             starting_.push_back(id);
     }
 
-    // Whatever the processor has to do for a task, behind what it has to do already.
+    // The work of a task on its processor, after the work that the processor has already.
     void work(TaskId task) {
         const Task &here = pieces_.tasks[task];
         if (here.seconds == 0) {
@@ -139,7 +140,7 @@ private:
         }
         double &free = processor_free_[here.position];
         free = std::max(free, now_) + here.seconds;
-        foresee(free, Moment::Kind::worked, task);
+        add_event(free, Moment::Kind::worked, task);
     }
 
     void complete(TaskId task) {
@@ -158,9 +159,9 @@ private:
         }
     }
 
-    // All that can start at this moment does.
-    void settle() {
-        for (std::size_t i = 0; i < ready_.size(); ++i) { // it grows meanwhile
+    // Starts everything that can start at this moment.
+    void start_ready() {
+        for (std::size_t i = 0; i < ready_.size(); ++i) { // the loop appends to ready_
             const TaskId task = ready_[i];
             const MessageId message = pieces_.tasks[task].message;
             if (message == kNone)
@@ -171,8 +172,7 @@ private:
                 meet(message);
         }
         ready_.clear();
-        // Of those that could at once the first slices go first, as in the engine's order, then the
-        // earlier ops.
+        // First slices start before later ones, as in the engine's order; then earlier ops.
         const auto turn = [&](MessageId id) {
             const Task &send = pieces_.tasks[pieces_.messages[id].send];
             return std::tuple(send.layer, send.op, id);
@@ -185,18 +185,18 @@ private:
         starting_.clear();
     }
 
-    // Of each message one piece: the others follow at the pace of the port.
+    // Counts only the first piece of a message: the others follow at the pace of the port.
     void count_behind() {
-        ++settled_;
+        ++starts_;
         for (const MessageId id : starting_) {
             const Message &message = pieces_.messages[id];
             const Task &send = pieces_.tasks[message.send];
             if (message.common == 0 || send.layer != 0)
                 continue;
             Started &last = started_[send.position];
-            if (last.when == settled_ && last.op != send.op)
+            if (last.when == starts_ && last.op != send.op)
                 walk_.behind += message.common;
-            last = {settled_, send.op};
+            last = {starts_, send.op};
         }
     }
 
@@ -209,29 +209,30 @@ private:
             taken = std::max(taken, sent) + 1;
             sent = taken;
         }
-        go_on(id);
+        next_port(id);
     }
 
-    // Through the ports that serve the message at once, up to one that lets it wait.
-    void go_on(MessageId id) {
+    // Takes the message through the ports that serve it at once, up to one where it must wait.
+    void next_port(MessageId id) {
         const Message &message = pieces_.messages[id];
         const double busy = pieces_.tasks[message.send].seconds;
         const Ports ports = ports_of(id);
         for (std::uint8_t &at = port_[id]; at < ports.size;) {
             double &free = port_free_[ports.ids[at]];
             double begin = std::max(free, now_);
-            // Others of the host go first; at the other host they have come one after another.
+            // Pieces of other represented positions use the host's port first; to the other host
+            // they have come one after another.
             if (ports.size == kHostPorts && at == 1)
                 begin += message.ahead;
             else if (ports.size == kHostPorts && at == 2)
                 begin = std::max(free + message.ahead, now_);
             free = begin + busy;
             if (at++ == 0)
-                foresee(free, Moment::Kind::left, id);
+                add_event(free, Moment::Kind::left, id);
             if (at == ports.size)
-                foresee(free + message.latency, Moment::Kind::there, id);
+                add_event(free + message.latency, Moment::Kind::there, id);
             else if (begin > now_) {
-                foresee(begin, Moment::Kind::reaches, id);
+                add_event(begin, Moment::Kind::reaches, id);
                 return;
             }
         }
@@ -239,11 +240,11 @@ private:
 
     const Pieces &pieces_;
     std::vector<State> states_;
-    std::vector<std::uint8_t> sides_; // of messages: how many of two things are done (meet)
-    std::vector<std::uint8_t> port_;  // of messages: how many they have come to
+    std::vector<std::uint8_t> sides_; // by message: how many sides are ready (meet)
+    std::vector<std::uint8_t> port_;  // by message: how many ports it has come to
     std::vector<double> processor_free_, port_free_;
-    std::vector<Started> started_; // by position: the last
-    std::uint64_t settled_ = 0;
+    std::vector<Started> started_; // by position: the last start
+    std::uint64_t starts_ = 0;
     std::vector<TaskId> ready_;
     std::vector<MessageId> starting_;
     std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
@@ -256,7 +257,7 @@ private:
 } // namespace
 
 double with_common(double seconds, const Walk &walk, const Pieces &pieces, double common) {
-    constexpr double kBeforeShare = 0.5; // of what a message takes: its sender's part
+    constexpr double kBeforeShare = 0.5; // the sender's part of `common`
     return std::max(seconds + kBeforeShare * common * static_cast<double>(walk.behind),
                     common * pieces.counts.pieces);
 }
