@@ -325,9 +325,9 @@ TEST_CASE("compositions are for callers who ask for them by name, on the hosts t
     s.host_of = {0, 1, 2, 0, 1, 2};
     const auto composed = algorithms::parse(Collective::allreduce, "hierarchical");
     CHECK(select::obstacle(composed, s) == "");
-    CHECK(contains(select::unoffered(composed, s), "ask for it by name"));
+    CHECK(contains(select::unoffered(composed, s), "forced by name"));
     for (const select::Priced &each : select::priced(s))
-        CHECK((each.name == "hierarchical") == contains(each.excluded, "ask for it by name"));
+        CHECK((each.name == "hierarchical") == contains(each.excluded, "forced by name"));
     CHECK(std::ranges::count(select::able(s), "hierarchical") == 0);
     CHECK(select::make(composed, s).symmetry == schedule::Symmetry({2, 3}));
     const auto with = [](const char *parameters) {
