@@ -57,7 +57,8 @@ $(TOOLS): $(BUILD_TOOLS)
 
 # In the folder where the tests are built as well, which need most of the same.
 WERROR ?= TESTED
-cmake_options := -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=$(WERROR)
+# The same ninja for all: one of another version would compile everything anew.
+cmake_options := -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=$(WERROR) -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
 package_options = -DSTRETTO_BENCH=ON -DSTRETTO_PYTHON=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python)
 targets := stretto;stretto_mpi;stretto_core
 # It takes minutes: a terminal shows how far it is.
