@@ -30,7 +30,7 @@ c_files := $(shell find src include mpi python tests bench examples lab -type f 
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
 .PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-compilers test-aarch64 \
-	test-glibc build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
+	test-glibc test-musl build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -171,6 +171,15 @@ test-glibc: $(ZIG)
 	@tools/zig_compilers.sh $(BIN)/python gnu.2.28 $(call zig,glibc)
 	$(call build,glibc,$(call with_zig,glibc) -DSTRETTO_KERNELS=baseline,stretto stretto_mpi)
 	$(BIN)/python tools/check_symbols.py build/glibc/src/api/libstretto.so build/glibc/mpi/libstretto_mpi.so
+
+# The library with musl, and a C program that loads it by musl's loader (Debian: musl).
+test-musl: $(INSTALLED) $(ZIG)
+	@tools/need.sh $@ /lib/ld-musl-$(shell uname -m).so.1=musl
+	@tools/zig_compilers.sh $(BIN)/python musl $(call zig,musl)
+	$(call build,musl,$(call with_zig,musl) -DSTRETTO_KERNELS=baseline,stretto)
+	$(call zig,musl)/cc -O2 tests/musl/sums.c -Iinclude -Lbuild/musl/src/api -lstretto \
+		-Wl,-rpath,$(abspath build/musl/src/api) -o build/musl/sums
+	for ranks in 1 2 3; do $(BIN)/stretto run -n $$ranks build/musl/sums || exit 1; done
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(BUILD_TOOLS)

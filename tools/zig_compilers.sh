@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Writes FOLDER/cc and FOLDER/c++, which compile against the C library that ABI names: gnu.2.28 is glibc
-# with the interfaces of 2.28.  Zig (ziglang of PyPI) has Clang, the headers of these
-# libraries, what to link in their place, and a C++ library.
+# with the interfaces of 2.28, musl is musl.  Zig (ziglang of PyPI) has Clang, the headers of these
+# libraries, stubs or sources to link, and a C++ library.  With musl, a program without shared
+# libraries is linked statically.
 #
 #     tools/zig_compilers.sh PYTHON ABI FOLDER
 set -eu

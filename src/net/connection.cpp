@@ -85,8 +85,9 @@ bool Connection::flush() {
     while (wants_to_send()) {
         msghdr message{};
         message.msg_iov = pieces.data();
-        message.msg_iovlen = writer_.gather(pieces);
-        const std::size_t asked = bytes_in(std::span(pieces).first(message.msg_iovlen));
+        const std::size_t count = writer_.gather(pieces);
+        message.msg_iovlen = static_cast<decltype(message.msg_iovlen)>(count);
+        const std::size_t asked = bytes_in(std::span(pieces).first(count));
         const ssize_t taken = uninterrupted(
             [&] { return sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT); });
         if (taken < 0) {
@@ -113,7 +114,7 @@ Connection::Received Connection::receive(FrameReceiver &receiver) {
         const std::span<const iovec> room = reader_.room();
         msghdr message{};
         message.msg_iov = const_cast<iovec *>(room.data());
-        message.msg_iovlen = room.size();
+        message.msg_iovlen = static_cast<decltype(message.msg_iovlen)>(room.size());
         const ssize_t come =
             uninterrupted([&] { return recvmsg(socket_.get(), &message, MSG_DONTWAIT); });
         if (come < 0 && nothing_now()) {

@@ -76,11 +76,11 @@ void send_answer(int fd, Status status, std::string_view message,
     packet.msg_iovlen = 1;
     if (const std::size_t bytes = std::min(descriptors.size(), kMostDescriptors) * sizeof(int)) {
         packet.msg_control = control;
-        packet.msg_controllen = CMSG_SPACE(bytes);
+        packet.msg_controllen = static_cast<decltype(packet.msg_controllen)>(CMSG_SPACE(bytes));
         cmsghdr *rights = CMSG_FIRSTHDR(&packet);
         rights->cmsg_level = SOL_SOCKET;
         rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(bytes);
+        rights->cmsg_len = static_cast<decltype(rights->cmsg_len)>(CMSG_LEN(bytes));
         std::memcpy(CMSG_DATA(rights), descriptors.data(), bytes);
     }
     (void)uninterrupted([&] { return sendmsg(fd, &packet, MSG_NOSIGNAL); });
@@ -118,9 +118,15 @@ Packet receive(int fd, std::span<std::byte> buffer) noexcept {
     if (size < 0 && errno == ECONNRESET)
         size = next();
     packet.size = size > 0 ? static_cast<std::size_t>(size) : 0;
+    const auto next_part = [&](cmsghdr *part) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-compare" // in musl's macro
+        return CMSG_NXTHDR(&header, part);
+#pragma GCC diagnostic pop
+    };
     // Owned from the moment they are here, whatever the packet says.
     for (cmsghdr *part = size > 0 ? CMSG_FIRSTHDR(&header) : nullptr; part != nullptr;
-         part = CMSG_NXTHDR(&header, part)) {
+         part = next_part(part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
             continue;
         for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= part->cmsg_len; at += sizeof(int)) {
