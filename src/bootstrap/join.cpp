@@ -12,11 +12,12 @@
 #include "base/spelling.hpp"
 #include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/local/packets.hpp"
-#include "bootstrap/local/wire.hpp"
 #include "bootstrap/network/host_meeting.hpp"
 #include "bootstrap/network/mesh.hpp"
 #include "bootstrap/network/remote_carrier.hpp"
 #include "bootstrap/network/transports.hpp"
+#include "bootstrap/patience.hpp"
+#include "bootstrap/phrases.hpp"
 #include "engine/failure.hpp"
 #include "net/congestion.hpp"
 #include "net/interfaces.hpp"
@@ -50,20 +51,20 @@ void hear(Segment &segment, int rank, int fd) {
         segment.fail(refusal.status(), refusal.what());
 }
 
-// The founder: whoever has not joined is heard.  The others: the founder stays until all have
-// joined, so if it is gone and somebody is missing, it has died.
+// The leader of the host hears members that have not joined.  A member: the leader stays until all
+// ranks have joined, so if it is gone and `awaited` is missing, it has died.
 void listen_to_all(const Identity &me, const LocalSegment &local, int awaited) {
     Segment &segment = *local.segment;
     for (int rank = 0; rank < me.size; ++rank) {
         const Descriptor &socket = local.sockets[static_cast<std::size_t>(rank)];
-        const int missing_rank = me.rank == local.founder ? rank : awaited;
+        const int missing_rank = me.rank == local.leader ? rank : awaited;
         if (!socket.open() || joined(segment, missing_rank) || !readable(socket.get(), 0))
             continue;
-        if (me.rank == local.founder)
+        if (me.rank == local.leader)
             hear(segment, rank, socket.get());
         else if (!joined(segment, awaited))
             segment.fail(Status::peer,
-                         rank_here(local.founder) + " died while the job was starting");
+                         rank_here(local.leader) + " died while the job was starting");
     }
 }
 
@@ -98,12 +99,6 @@ void enter(const Identity &me, const LocalSegment &local, Patience &patience) {
     complete(me, local, patience);
 }
 
-LocalSegment meet(const Config &config, const Identity &me, const ParentContext *origin,
-                  const std::string &name, Patience &patience) {
-    return me.rank == founder(origin) ? create_segment(config, me, origin, name, patience)
-                                      : join_segment(config, me, origin, name, patience);
-}
-
 // From now on the communicator hears of the ends of ranks of the job.
 void watch(Joined &joined, int rank, RegisteredCommunicator::Kind kind) {
     if (joined.reach.watch != nullptr)
@@ -116,7 +111,7 @@ Joined join_here(const Config &config, const Identity &me, const ParentContext *
     transport::RankNames names(origin == nullptr ? std::vector<int>() : origin->in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
     Patience patience(origin, config.waits.init_timeout_ns);
-    const LocalSegment local = meet(config, me, origin, name, patience);
+    const LocalSegment local = meet({config, me, origin, name, patience});
     Segment &segment = *local.segment;
     segment.set_names(std::move(names));
     try {
@@ -198,14 +193,14 @@ Joined join_hosts(const Config &config, const Identity &me) {
 }
 
 // A communicator that is made of another.  Who is on which host, and where, is known; first each
-// rank connects with those on other hosts, then each host has its segment founded.
+// rank connects with those on other hosts, then the ranks of each host meet.
 Joined join_across(const Config &config, const Identity &me, const ParentContext &origin) {
     transport::RankNames names(origin.in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
     Patience patience(&origin, config.waits.init_timeout_ns);
     Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), Kinds::data,
                             origin.watch, patience);
-    const LocalSegment local = meet(config, me, &origin, origin.place, patience);
+    const LocalSegment local = meet({config, me, &origin, origin.place, patience});
     Segment &segment = *local.segment;
     segment.set_names(std::move(names));
     Joined joined{local.segment, nullptr, origin.reach};
@@ -249,8 +244,6 @@ Joined join(const Config &config, const Identity &me, const ParentContext *origi
         return join_across(config, me, *origin);
     if (origin != nullptr)
         return join_here(config, me, origin, origin->place);
-    if (me.size == 1)
-        check(config, me); // a job of several looks where the others can be told
     if (!me.address.empty() && me.size > 1)
         return join_hosts(config, me);
     if (!config.network.fake_hosts.empty() && me.size > 1)

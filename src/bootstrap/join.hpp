@@ -51,12 +51,11 @@ struct Joined {
     std::uint64_t deadline = UINT64_MAX; // of now_ns(): when the start is to be over
 };
 
-// Without an address in `me`, or of a communicator that is made of another: rank 0 founds the
-// segment and hands its descriptors to the others over a Unix socket in the abstract namespace,
-// which leaves no file behind; only processes of the same user are let in.  With one: as
-// network/host_meeting.hpp says.  Returns when all ranks have joined.  Throws Error(timeout) naming
-// who has not come within STRETTO_INIT_TIMEOUT, Error(mismatch) if ranks disagree on the size of
-// the job, and what the origin's watch throws.
+// The ranks of a host meet over a Unix socket in the abstract namespace, which leaves no file
+// behind; only processes of the same user are let in (local/local_segment.hpp).  With an address in
+// `me` the ranks may be on several hosts (network/host_meeting.hpp).  Returns when all ranks have
+// joined.  Throws Error(timeout) naming the ranks that have not come within STRETTO_INIT_TIMEOUT,
+// Error(mismatch) if ranks disagree on the size of the job, and what the origin's watch throws.
 Joined join(const Config &config, const Identity &me, const ParentContext *origin = nullptr);
 
 // Throws Error(argument) if a setting of this process makes no sense, used or not.  join() does

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages on the socket on which the ranks of a job find one another.
+// Messages by which a rank joins its host: any bytes are what they were written as, or refused.
 #include <algorithm>
 
 #include "bootstrap/local/wire.hpp"
@@ -10,11 +10,16 @@ using fuzz::must;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
-    if (const auto hello = bootstrap::parse_hello(bytes)) {
-        const auto again = bootstrap::parse_hello(bootstrap::write(*hello));
-        must(again && again->rank == hello->rank && again->size == hello->size &&
-                 again->cores == hello->cores,
-             "a greeting is read as it was written");
+    if (const auto record = bootstrap::parse_rank_record(bytes)) {
+        must(bytes.size() <= bootstrap::kMostRankRecordBytes, "no record is too long");
+        const auto written = bootstrap::write(*record);
+        const auto again = bootstrap::parse_rank_record(written);
+        must(again && bootstrap::write(*again) == written, "a record is written as it was read");
+        must(again->rank == record->rank && again->size == record->size &&
+                 again->cores == record->cores && again->endpoints == record->endpoints &&
+                 again->lacks == record->lacks,
+             "and is the same");
+        must(!bootstrap::parse_answer(bytes), "no record is an answer");
     }
     if (const auto answer = bootstrap::parse_answer(bytes)) {
         must(answer->status <= kLastStatus, "a status is one of ours");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks of a job on several hosts tell one another while they join: any bytes are what
-// they were written as, or refused.
+// The table that rank 0 of a job on several hosts sends: any bytes are what they were written as,
+// or refused.
 #include <bit>
 #include <span>
 
@@ -11,23 +11,8 @@
 using namespace stretto::bootstrap;
 using stretto::fuzz::must;
 
-// The first byte says what the others are to be.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
-    if (size == 0)
-        return 0;
-    const std::span<const std::byte> bytes = std::as_bytes(std::span(data + 1, size - 1));
-    if (data[0] % 2 == 0) {
-        const auto seat = parse_rank_record(bytes);
-        if (!seat)
-            return 0;
-        must(bytes.size() <= kMostRankRecordBytes, "no seat is too long");
-        const auto again = parse_rank_record(write(*seat));
-        must(again && write(*again) == write(*seat), "a seat is written as it was read");
-        must(again->rank == seat->rank && again->endpoints == seat->endpoints &&
-                 again->lacks == seat->lacks,
-             "and is the same");
-        return 0;
-    }
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
     const auto table = parse_table(bytes);
     if (!table)
         return 0;

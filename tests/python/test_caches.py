@@ -15,7 +15,9 @@ from conftest import JOBS, TIMEOUT
 SYSTEM = Path("/sys/devices/system/cpu")
 
 
-def groups_found(command, tmp_path, cache_of: dict[int, int], ranks: list[list[int]]) -> list[str]:
+def groups_found(
+    command, tmp_path, cache_of: dict[int, int], ranks: list[list[int]], **environment: str
+) -> list[str]:
     """What each rank prints, if rank i may use the processors `ranks[i]`."""
     tree = tmp_path / "cpu"
     for processor, cache in cache_of.items():
@@ -33,6 +35,7 @@ def groups_found(command, tmp_path, cache_of: dict[int, int], ranks: list[list[i
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", tree,
          command.path, "run", "-n", str(len(ranks)), sys.executable, JOBS / "caches.py", *bound],
         capture_output=True, text=True, check=False, timeout=TIMEOUT,
+        env=os.environ | environment,
     )  # fmt: skip
     if done.returncode == 77 or done.stderr.startswith("unshare"):
         pytest.skip(f"cannot mount: {done.stderr}")
@@ -66,3 +69,13 @@ def test_groups_are_the_ranks_bound_to_each_cache(stretto, tmp_path):
             cache_of,
             ranks,
         )
+
+
+def test_a_job_with_an_address_whose_ranks_share_a_host_has_the_same_groups(stretto, tmp_path):
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("needs two processors")
+    a, b = allowed[:2]
+    ranks = [[a], [a], [a], [b], [b]]
+    found = groups_found(stretto, tmp_path, {a: 0, b: 1}, ranks, STRETTO_FAKE_HOSTS="here")
+    assert found == by_all(len(ranks), "ordered")

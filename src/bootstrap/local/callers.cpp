@@ -9,8 +9,8 @@
 
 #include "base/clock.hpp"
 #include "base/interrupted.hpp"
-#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/local/packets.hpp"
+#include "bootstrap/phrases.hpp"
 
 namespace stretto::bootstrap {
 
@@ -39,7 +39,7 @@ void Callers::hear(int milliseconds, const Admit &admit) {
     if (entries[0].revents != 0)
         take_in();
     for (Descriptor &caller : heard) {
-        const std::size_t size = receive(caller.get(), greeting_).size; // 0: it has gone again
+        const std::size_t size = receive(caller.get(), greeting_).size; // 0: it has gone
         admit(std::move(caller), std::span(greeting_).first(std::min(size, greeting_.size())));
     }
 }
@@ -71,7 +71,7 @@ void Callers::answer(Status status, std::string_view message, int milliseconds, 
         if (taken.error != 0)
             return;
         if (!taken.caller.open())
-            continue; // another user's
+            continue; // of another user
         send_answer(taken.caller.get(), status, message);
         --most;
     }

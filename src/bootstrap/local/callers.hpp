@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The processes that call one rank of this host, while a job is being joined.
+// The processes that call the leader of a host while ranks join.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,11 @@ public:
     // Throws Error(system) if this process has no descriptor left for a caller, and what `admit`
     // throws.
     void hear(int milliseconds, const Admit &admit);
-    // How many have called and not greeted.
+    // How many processes have called and not greeted.
     std::size_t silent() const { return silent_.size(); }
-    // Gives all who have called, or call within so many milliseconds, this answer, and closes their
-    // sockets; ends when `most` have had it.  Needs no memory.
+    // Gives this answer to all processes that have called and not greeted, or call within so many
+    // milliseconds, and closes their sockets.  Ends when `most` of them have had it.  Needs no
+    // memory.
     void answer(Status status, std::string_view message, int milliseconds, int most) noexcept;
 
 private:

@@ -41,7 +41,7 @@ socklen_t address(const std::string &job, sockaddr_un &result) {
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-// The kernel keeps with a connection who has called listen() and who has called connect().
+// The kernel keeps with a connection which users have called listen() and connect().
 std::optional<uid_t> stranger(int fd) {
     ucred credentials{};
     socklen_t length = sizeof(credentials);
@@ -113,8 +113,8 @@ Packet receive(int fd, std::span<std::byte> buffer) noexcept {
         return uninterrupted([&] { return recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC); });
     };
     ssize_t size = next();
-    // Who closes with a packet of ours unread resets the connection, which is told once and first:
-    // what it has sent before is still there.
+    // If the other side closes with a packet of ours unread, it resets the connection, and recvmsg
+    // says so once, first: the packets that it has sent before are still there.
     if (size < 0 && errno == ECONNRESET)
         size = next();
     packet.size = size > 0 ? static_cast<std::size_t>(size) : 0;

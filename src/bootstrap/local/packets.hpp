@@ -34,26 +34,28 @@ void check_listener(int fd, const std::string &job);
 // Whether there is a packet, or the other side has closed, within so many milliseconds.
 bool readable(int fd, int milliseconds);
 
-// Sends a rank's answer.  Whoever has died meanwhile does not get it; that is found elsewhere.
+// Sends an answer.  If the rank at the other end has died, the answer is lost; callers find the
+// death when they next read from the socket.
 void send_answer(int fd, Status status, std::string_view message,
                  std::span<const int> descriptors = {}) noexcept;
 
-inline constexpr std::size_t kMostDescriptors = 2;
+inline constexpr std::size_t kMostDescriptors = 3;
 
 struct Packet {
     std::size_t size = 0; // 0: the other side has closed; larger than the buffer: cut
     std::size_t descriptor_count = 0;
     std::array<Descriptor, kMostDescriptors> descriptors;
 };
-// The next who calls at a listening socket.  `caller` is not open if there is none, if `error` says
-// why it could not be taken in, or if it is not of this user: any process of the machine can reach
-// the socket.
+// The next process that calls at a listening socket.  `caller` is not open if there is none, if
+// `error` says why this process could not accept it, or if it is of another user: any process of
+// the machine can reach the socket.
 struct Taken {
     Descriptor caller;
     int error = 0; // errno
 };
 Taken accept_call(int listener) noexcept;
-// Takes the next packet into `buffer`.  Needs no memory: what is not taken is lost to its sender.
+// Takes the next packet into `buffer`.  Needs no memory: a packet that is not taken is lost to its
+// sender.
 Packet receive(int fd, std::span<std::byte> buffer) noexcept;
 
 } // namespace stretto::bootstrap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A connection between rank 0 and who speaks for a host, while a job is being joined.
+// A connection between rank 0 and the leader of a host, while ranks join the job.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "bootstrap/local/wire.hpp"
 #include "bootstrap/network/table.hpp"
 #include "net/connection.hpp"
 #include "net/exchange.hpp"

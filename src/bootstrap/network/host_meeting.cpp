@@ -3,15 +3,19 @@
 
 #include <numeric>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "base/call_scope.hpp"
+#include "base/interrupted.hpp"
+#include "bootstrap/phrases.hpp"
 #include "bootstrap/shape.hpp"
 #include "net/bytes.hpp"
 #include "net/secret.hpp"
 #include "net/sockets.hpp"
+#include "transport/shm/mapping.hpp"
 
 namespace stretto::bootstrap {
 
@@ -65,8 +69,7 @@ Descriptor door_of(const Config &config, const Identity &me, const net::Key &key
 // they are to be told: so neither is part of the key.
 HostMeeting::HostMeeting(const Config &config, const Identity &me, int instance, Patience &patience)
     : config_(config), me_(me), patience_(patience),
-      key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))),
-      local_{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(me.size)), -1} {
+      key_(secret_of(me).job_key(me.address, static_cast<std::uint64_t>(instance))) {
     try {
         if (me.rank == 0) {
             const AddressTable table =
@@ -74,22 +77,90 @@ HostMeeting::HostMeeting(const Config &config, const Identity &me, int instance,
             rendezvous_ = std::make_unique<Rendezvous>(
                 config, me, key_, door_of(config, me, key_, table, patience), table, patience);
         }
-        discover_local_ranks(instance);
+        // Jobs without a name, started by hand, are told apart by where they meet.
+        const std::string socket = me.job + "-" + std::to_string(instance) + " at " + me.address +
+                                   " of host " + host_named(config.network.fake_hosts, me.rank) +
+                                   " " + me.launch;
+        local_ = meet({config, me_, nullptr, socket, patience, this});
     } catch (const Error &error) {
         failed(error);
         throw;
     }
 }
 
-void HostMeeting::take_table(const AddressTable &table) {
-    table_ = table;
-    if (table.host_of.size() != static_cast<std::size_t>(me_.size))
+void HostMeeting::describe(RankRecord &mine) {
+    if (open_.tcp == nullptr) // else this rank has called a leader that has gone
+        open_ = open_transports({me_.rank, me_.size, key_,
+                                 net::parse_endpoint(me_.address_from, me_.address).port,
+                                 config_.network});
+    mine.launch = launch_hash(me_);
+    mine.endpoints = open_.endpoints;
+    mine.lacks = open_.lacks;
+}
+
+void HostMeeting::lead() {
+    leader_ = std::make_unique<NodeLeader>(config_.network, me_, key_, patience_);
+}
+
+bool HostMeeting::all_named() {
+    leader_->progress();
+    return leader_->table().has_value();
+}
+
+transport::SegmentShape HostMeeting::shape() {
+    take_table(*leader_->table());
+    transport::SegmentShape shape;
+    shape.ranks = static_cast<int>(table_.host_of.size());
+    shape.cores = table_.cores;
+    shape.ring_bytes = static_cast<std::size_t>(table_.ring_bytes);
+    shape.slice_bytes = static_cast<std::size_t>(table_.slice_bytes);
+    shape.heap_bytes = static_cast<std::size_t>(table_.heap_bytes);
+    shape.profile = table_.profile;
+    shape.key = table_.key;
+    shape.placement = placement_;
+    return shape;
+}
+
+// A file in memory: the table may be longer than a packet.
+Descriptor HostMeeting::table() {
+    const std::vector<std::byte> bytes = write(table_);
+    Descriptor file = transport::anonymous_file("stretto-table", bytes.size());
+    for (std::size_t done = 0; done < bytes.size();) {
+        const ssize_t put = uninterrupted([&] {
+            return pwrite(file.get(), bytes.data() + done, bytes.size() - done,
+                          static_cast<off_t>(done));
+        });
+        if (put <= 0)
+            throw_errno("cannot hand out where the ranks are");
+        done += static_cast<std::size_t>(put);
+    }
+    return file;
+}
+
+transport::Placement HostMeeting::read(int file) {
+    struct stat info{};
+    std::vector<std::byte> bytes;
+    if (fstat(file, &info) == 0 && info.st_size > 0 &&
+        static_cast<std::size_t>(info.st_size) <= most_table_bytes(me_.size))
+        bytes.resize(static_cast<std::size_t>(info.st_size));
+    const ssize_t got = uninterrupted([&] { return pread(file, bytes.data(), bytes.size(), 0); });
+    auto parsed = got == static_cast<ssize_t>(bytes.size()) ? parse_table(bytes) : std::nullopt;
+    if (!parsed)
+        throw Error(Status::mismatch, "the ranks of this host run different versions of Stretto; "
+                                      "install one version");
+    take_table(std::move(*parsed));
+    return placement_;
+}
+
+void HostMeeting::take_table(AddressTable table) {
+    table_ = std::move(table);
+    const std::vector<std::int32_t> &host_of = table_.host_of;
+    if (host_of.size() != static_cast<std::size_t>(me_.size))
         throw Error(Status::mismatch, "rank 0 says that the job has " +
-                                          std::to_string(table.host_of.size()) + " ranks, rank " +
+                                          std::to_string(host_of.size()) + " ranks, rank " +
                                           std::to_string(me_.rank) + " says " +
                                           std::to_string(me_.size));
-    placement_ =
-        transport::Placement(table.host_of, table.host_of[static_cast<std::size_t>(me_.rank)]);
+    placement_ = transport::Placement(host_of, host_of[static_cast<std::size_t>(me_.rank)]);
 }
 
 Mesh HostMeeting::connect() {

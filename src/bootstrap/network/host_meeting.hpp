@@ -2,10 +2,7 @@
 // Joining a job whose ranks may be on several hosts.
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "bootstrap/join.hpp"
@@ -14,23 +11,25 @@
 #include "bootstrap/network/mesh.hpp"
 #include "bootstrap/network/node_leader.hpp"
 #include "bootstrap/network/rendezvous.hpp"
+#include "bootstrap/network/table.hpp"
 #include "bootstrap/network/transports.hpp"
 
 namespace stretto::bootstrap {
 
-// Ranks share a host if they can hand one another memory, and only then: the first of those who
-// reach the same socket in the abstract namespace makes the segment and speaks for all of them at
-// the rendezvous.  What happens, in order:
+// Ranks share a host if they can hand one another memory, and only then: if they reach the same
+// socket in the abstract namespace.  What happens, in order:
 //
-//   1. rank 0 opens the rendezvous at the address that everybody knows;
-//   2. each rank opens the transports that it can use, and finds out who speaks for its host;
-//   3. who speaks names the ranks of the host to rank 0, and is told where all ranks are;
-//   4. the segment of the host is made and handed out;
+//   1. rank 0 opens the rendezvous at the address that all ranks know;
+//   2. the ranks of each host elect a leader (local/local_segment.hpp), and each rank opens the
+//      transports that it can use;
+//   3. each leader names the ranks of its host to rank 0, and rank 0 sends it the address table;
+//   4. each leader makes the segment of its host and hands it out, with the table;
 //   5. ranks on different hosts connect with one another, by the transport that the table says;
 //   6. when all have, rank 0 lets all begin.
-class HostMeeting {
+class HostMeeting final : private OtherHosts {
 public:
-    // `instance`: how often this rank has joined the job before.  The config outlives this.
+    // Steps 1 to 4.  `instance`: how often this rank has joined the job before.  The config
+    // outlives this.
     HostMeeting(const Config &config, const Identity &me, int instance, Patience &patience);
 
     const LocalSegment &local() const { return local_; }
@@ -38,7 +37,7 @@ public:
     Mesh connect();
     // For communicators made of this one, once it is connected.
     const JobContext &reach() const { return reach_; }
-    // Throws if somebody who is awaited will not come.
+    // Throws if a rank that this one waits for will not come.
     void watch();
     // All ranks of this host have joined: waits for the others.
     void complete();
@@ -46,16 +45,14 @@ public:
     void failed(const Error &error) noexcept;
 
 private:
-    void take_table(const AddressTable &table);
-    // local_discovery.cpp: the ranks of this host find one another, and where all are.
-    void discover_local_ranks(int instance);
-    void lead(Descriptor listener);
-    void admit(Descriptor caller, std::span<const std::byte> greeting);
-    bool follow_leader(Descriptor socket);
-    void take_handed(int fd, Handed handed);
-    void listen();
-    void hand_out_table();
-    RankRecord own_record() const;
+    void describe(RankRecord &mine) override;
+    transport::Placement read(int table) override;
+    void lead() override;
+    void name(const RankRecord &rank) override { leader_->name(rank); }
+    bool all_named() override;
+    transport::SegmentShape shape() override;
+    Descriptor table() override;
+    void take_table(AddressTable table);
 
     const Config &config_;
     const Identity me_;
@@ -64,7 +61,6 @@ private:
     OpenTransports open_;                    // by which other hosts reach this rank
     std::unique_ptr<Rendezvous> rendezvous_; // rank 0
     std::unique_ptr<NodeLeader> leader_;     // one rank of each host
-    CoreSet cores_;                          // of all ranks of this host so far
     AddressTable table_;
     transport::Placement placement_;
     LocalSegment local_;

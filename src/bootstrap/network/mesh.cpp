@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "base/call_scope.hpp"
-#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/weaver.hpp"
+#include "bootstrap/patience.hpp"
+#include "bootstrap/phrases.hpp"
 #include "membership/net_links.hpp"
 
 namespace stretto::bootstrap {

@@ -9,6 +9,7 @@
 #include "bootstrap/network/local_route.hpp"
 #include "bootstrap/network/rendezvous.hpp"
 #include "bootstrap/network/transports.hpp"
+#include "bootstrap/phrases.hpp"
 #include "net/sockets.hpp"
 
 namespace stretto::bootstrap {

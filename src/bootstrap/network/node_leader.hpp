@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who speaks for the ranks of a host at the rendezvous.
+// The leader of a host at the rendezvous: it speaks to rank 0 for the ranks of its host.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,10 @@
 
 #include "base/config.hpp"
 #include "bootstrap/environment.hpp"
-#include "bootstrap/local/local_segment.hpp"
+#include "bootstrap/local/wire.hpp"
 #include "bootstrap/network/bootstrap_channel.hpp"
 #include "bootstrap/network/table.hpp"
+#include "bootstrap/patience.hpp"
 #include "net/connector.hpp"
 #include "net/interfaces.hpp"
 #include "transport/remote/factory.hpp"
@@ -24,7 +25,7 @@ public:
     NodeLeader(const Config::Network &config, const Identity &me, const net::Key &key,
                const Patience &patience);
 
-    // A rank of this host, itself among them.
+    // Names a rank of this host to rank 0, itself among them.
     void name(RankRecord record);
     // All of them have joined.
     void complete();

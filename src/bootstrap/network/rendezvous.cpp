@@ -10,8 +10,8 @@
 #include "base/clock.hpp"
 #include "base/thread.hpp"
 #include "base/warning.hpp"
-#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/transports.hpp"
+#include "bootstrap/phrases.hpp"
 #include "net/sockets.hpp"
 #include "select/select.hpp"
 
@@ -237,7 +237,7 @@ void Rendezvous::record(BootstrapClient &client, const BootstrapMessage &word) {
     const auto rank = static_cast<std::size_t>(record->rank);
     named_[rank] = true;
     ++number_;
-    // Hosts are numbered by who speaks for them, in the order in which they come.
+    // Hosts are numbered in the order in which their leaders come.
     const auto host = std::find_if(clients_.begin(), clients_.end(),
                                    [&](const auto &each) { return each.get() == &client; });
     table_.host_of[rank] = static_cast<std::int32_t>(host - clients_.begin());

@@ -11,9 +11,10 @@
 
 #include "base/config.hpp"
 #include "bootstrap/environment.hpp"
-#include "bootstrap/local/local_segment.hpp"
+#include "bootstrap/local/wire.hpp"
 #include "bootstrap/network/bootstrap_channel.hpp"
 #include "bootstrap/network/table.hpp"
+#include "bootstrap/patience.hpp"
 #include "net/listener.hpp"
 
 namespace stretto::bootstrap {
@@ -22,9 +23,9 @@ namespace stretto::bootstrap {
 // has none of its own; and how long it stays there.
 inline constexpr std::uint64_t kAsideNs = 1'000'000'000, kStaysAsideNs = 8'000'000'000; // ns
 
-// One process speaks for each host.  When every rank has been named, all hosts are told where all
-// are; when all of them have joined, that they may begin.  Whatever goes wrong anywhere meanwhile
-// is told to all of them.
+// The leader of each host calls and names its ranks.  When all ranks are named, rank 0 tells all
+// leaders where all ranks are; when all hosts have joined, that they may begin.  If anything fails
+// meanwhile, it tells all leaders.
 class Rendezvous {
 public:
     // `socket` listens at the address that all ranks know.  `shape` is the table without its ranks.

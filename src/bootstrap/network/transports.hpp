@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bootstrap/network/table.hpp"
+#include "bootstrap/local/wire.hpp"
 #include "bootstrap/network/tcp_transport.hpp"
 #include "transport/remote/endpoint.hpp"
 #include "transport/remote/factory.hpp"

@@ -7,8 +7,8 @@
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
-#include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/network/local_route.hpp"
+#include "bootstrap/phrases.hpp"
 
 namespace stretto::bootstrap {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bootstrap/local/wire.hpp"
 #include "bootstrap/network/table.hpp"
 
 using namespace stretto;
@@ -23,7 +24,7 @@ transport::EndpointAddress endpoint(const std::string &transport, std::uint16_t 
     return address;
 }
 
-RankRecord a_seat() {
+RankRecord a_record() {
     RankRecord record;
     record.rank = 3;
     record.size = 7;
@@ -74,7 +75,7 @@ void check_frame(const Bytes &bytes, Parse parse) {
 } // namespace
 
 TEST_CASE("a record is read as it was written, and nothing else is one") {
-    const RankRecord record = a_seat();
+    const RankRecord record = a_record();
     const auto read = parse_rank_record(write(record));
     REQUIRE(read);
     CHECK(read->rank == 3);
@@ -89,7 +90,7 @@ TEST_CASE("a record is read as it was written, and nothing else is one") {
 }
 
 TEST_CASE("a record has no more, and nothing longer, than it may have") {
-    RankRecord record = a_seat();
+    RankRecord record = a_record();
     const auto refused = [&](const std::function<void(RankRecord &)> &harm) {
         RankRecord harmed = record;
         harm(harmed);

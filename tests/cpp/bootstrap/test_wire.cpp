@@ -8,25 +8,31 @@
 using namespace stretto;
 using namespace stretto::bootstrap;
 
-TEST_CASE("a greeting is read as it was written, and nothing else is one") {
-    Hello hello{3, 7, {}};
-    hello.cores.add(5);
-    hello.cores.add(8191);
-    const auto bytes = write(hello);
-    const auto read = parse_hello(bytes);
+TEST_CASE("the record of a rank of a job on one host is read as it was written") {
+    RankRecord record;
+    record.rank = 3;
+    record.size = 7;
+    record.cores.add(5);
+    record.cores.add(8191);
+    const auto bytes = write(record);
+    const auto read = parse_rank_record(bytes);
     REQUIRE(read);
     CHECK(read->rank == 3);
     CHECK(read->size == 7);
-    CHECK(read->cores == hello.cores);
+    CHECK(read->cores == record.cores);
+    CHECK(read->launch == 0);
+    CHECK(read->endpoints.empty());
+    CHECK(read->lacks.empty());
 
     for (std::size_t size = 0; size < bytes.size(); ++size)
-        CHECK_FALSE(parse_hello(std::span(bytes).first(size)));
-    std::vector<std::byte> longer(bytes.begin(), bytes.end());
+        CHECK_FALSE(parse_rank_record(std::span(bytes).first(size)));
+    auto longer = bytes;
     longer.push_back(std::byte{0});
-    CHECK_FALSE(parse_hello(longer));
+    CHECK_FALSE(parse_rank_record(longer));
     auto stranger = bytes;
     stranger[0] ^= std::byte{1};
-    CHECK_FALSE(parse_hello(stranger));
+    CHECK_FALSE(parse_rank_record(stranger));
+    CHECK_FALSE(parse_answer(bytes));
 }
 
 TEST_CASE("an answer is read as it was written, or cut") {
