@@ -102,8 +102,8 @@ OLD_WORD_OF_SRC = re.compile(rf"\b({'|'.join(WORDS_OF_SRC)})s?\b", re.IGNORECASE
 # Words that hide the actor, in the rooms whose sentences all name it.
 NO_ACTOR = re.compile(r"\b(nobody|somebody|whoever|whom)\b", re.IGNORECASE)
 NAMES_THE_ACTOR = {
-    "algorithms", "api", "base", "calls", "comm", "cost", "engine", "membership",
-    "net", "p2p", "reduce", "schedule", "select", "simulate", "trace", "transport",
+    "algorithms", "api", "base", "bootstrap", "calls", "comm", "cost", "engine",
+    "membership", "net", "p2p", "reduce", "schedule", "select", "simulate", "trace", "transport",
 }  # fmt: skip
 OLD_WORD = re.compile(rf"\b({'|'.join(WORDS)})s?\b", re.IGNORECASE)
 # The last word of a numeric constant of the library, and what it says.  A word has one meaning.

@@ -84,8 +84,8 @@ public:
         return said(launcher.rank) + " and " + said(launcher.size);
     }
 
-    // PMI is a conversation with the process that started this one: without it there is nobody who
-    // has started the other ranks as well.
+    // PMI is a conversation with the process that started this one: without it no process has
+    // started the other ranks as well.
     bool is_reachable(const Launcher &launcher) const {
         return launcher.kind != Kind::pmi || integer(launcher.size) == 1 || get("PMI_PORT") ||
                (get("PMI_FD") && is_open_(integer("PMI_FD"))) || in_step() ||
@@ -129,8 +129,8 @@ public:
                         launcher.hand_out + ")");
     }
 
-    // Whether other jobs may meet at this job's address as well: nobody has said that it has ranks
-    // on other hosts, nor chosen an address for it.
+    // Whether other jobs may meet at this job's address as well: neither launcher nor user has said
+    // that it has ranks on other hosts, or chosen an address for it.
     bool may_be_taken(const Launcher &launcher) const {
         return launcher.kind == Kind::torchrun && addr_.empty() && !get(launcher.local_size) &&
                !get("TORCHELASTIC_RUN_ID");

@@ -83,7 +83,8 @@ void complete(const Identity &me, const LocalSegment &local, Patience &patience)
             try {
                 patience.watch();
             } catch (const Error &error) {
-                if (!joined(segment, rank)) // else who is gone may have been through with this
+                if (!joined(segment,
+                            rank)) // else the rank that is gone may have been through with this
                     segment.fail(error.status(), error.what());
             }
             usleep(50);

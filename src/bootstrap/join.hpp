@@ -25,7 +25,7 @@ struct ParentContext {
     std::string place;            // where its ranks meet: derived from what they all know
     std::size_t ring_bytes = 0;   // at most so much for each ring
     std::vector<int> in_job = {}; // the rank in the job, by rank of this communicator
-    // Throws if one of those who are awaited will not come.
+    // Throws if a rank that this one waits for will not come.
     std::function<void()> watch;
     JobContext reach = {};
     RegisteredCommunicator::Kind kind = RegisteredCommunicator::Kind::child;

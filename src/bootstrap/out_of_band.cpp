@@ -112,7 +112,7 @@ net::Address address_toward(const PeerInfo &other, int rank, const net::Interfac
     throw Error(Status::system, "rank 0 has no way to rank " + std::to_string(rank) + ": " + why);
 }
 
-// The first of `all` for whom there is an address to be found: on another host than rank 0.
+// The first of `all` that is on another host than rank 0: to its host rank 0 needs an address.
 int elsewhere(std::span<const PeerInfo> all) {
     const auto other = std::find_if(all.begin() + 1, all.end(),
                                     [&](const PeerInfo &each) { return !same_host(all[0], each); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joining a job whose ranks something else connects already, such as MPI: it tells them where to
-// meet, under which name and with which secret, so that nobody has to set anything.
+// meet, under which name and with which secret, so that users need not set anything.
 #pragma once
 
 #include <cstddef>

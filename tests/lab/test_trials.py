@@ -121,8 +121,10 @@ def test_a_communicator_that_all_skip_is_known_from_those_who_are_left_out():
     """Of 5 ranks 4 were left, then 2 with the lowest of those."""
     ends = [line.replace("0,1,2,3", "0,3") for rank in (0, 3) for line in as_it_should_be(rank)]
     assert "without a majority" in views.contradictions(made_up(*ends).crew)[0]
-    why = "those whom it hears are no majority of ranks 0-2, 3, and the others may go on without it"
-    outside = f"1 outside|12|7|shrink|excluded|rank 1 of the job cannot go on: {why}; the failure"
+    why = "rank 1 of the job cannot go on: the ranks that it hears are no majority of ranks 0-2, 3"
+    outside = (
+        f"1 outside|12|7|shrink|excluded|{why}, and the others may go on without it; the failure"
+    )
     assert views.contradictions(made_up(*ends, outside).crew) == []
 
 

@@ -20,7 +20,8 @@ net::ListenerOptions for_communicators() {
         return purpose.kind != net::ConnectionKind::rendezvous;
     };
     options.report = [](net::Refusal kind, const std::string &sentence) {
-        if (kind != net::Refusal::closed) // as calls do that are given up: who waits says so
+        if (kind !=
+            net::Refusal::closed) // so end calls that a rank gives up; a rank that waits says so
             warn(sentence);
     };
     return options;
@@ -34,7 +35,7 @@ net::LocalIdentity station(int rank, std::size_t size) {
     return station;
 }
 
-// Whoever gives up the making of a communicator closes its connections.
+// A rank that gives up the making of a communicator closes its connections.
 bool is_over(const net::Opened &opened) {
     char byte;
     const ssize_t got =

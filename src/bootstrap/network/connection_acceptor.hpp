@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where the ranks of other hosts connect to this one: for the job, and for every communicator that
 // is made of it later.  It stays open as long as one of them lives, at the address that all ranks
-// were told when they joined; so for a new communicator there is nothing to exchange.  Whose a
-// connection is, its epoch says: the key of the communicator.
+// were told when they joined; so for a new communicator there is nothing to exchange.  The epoch of
+// a connection says to which communicator it belongs: it is the communicator's key.
 //
-// Several threads may make communicators at once: one lets in also those that another waits for,
-// and those that nobody waits for yet.
+// Several threads may make communicators at once: one lets in also connections that another thread
+// waits for, and connections that no thread waits for yet.
 #pragma once
 
 #include <compare>
@@ -45,11 +45,12 @@ public:
     const net::Address &address(int rank) const {
         return addresses_[static_cast<std::size_t>(rank)];
     }
-    // An epoch that only those know who know the job's key, from what its ranks agree on.
+    // An epoch, from what the ranks of a communicator agree on.  Without the job's key no process
+    // knows it.
     std::uint64_t epoch_named(std::string_view name) const;
 
     std::unique_ptr<net::Connector> call(Line line, int rank, std::uint64_t epoch) const;
-    // Lets in who has come.
+    // Accepts the connections that have come.
     void progress();
     // The last connection that `rank` has opened for that, if it has.
     std::optional<net::Opened> take(Line line, int rank, std::uint64_t epoch);
@@ -62,7 +63,7 @@ public:
     int descriptor() const { return listener_.descriptor(); }
 
 private:
-    // Epoch, line, and who has opened it.
+    // Epoch, line, and the rank that has opened it.
     using Whose = std::tuple<std::uint64_t, Line, std::uint32_t>;
 
     const net::Key key_;

@@ -79,7 +79,7 @@ membership::View FailureDetector::shrink(std::uint32_t epoch, const Error &failu
     }
     const auto reason = agent_->reason();
     throw Error(Status::excluded,
-                who + " cannot go on: those whom it hears are no majority of ranks " +
+                who + " cannot go on: the ranks that it hears are no majority of ranks " +
                     membership::to_text(shrunk.view.members) +
                     ", and the others may go on without it" +
                     (reason ? "; the failure was: " + reason->text : std::string()));

@@ -35,7 +35,7 @@ class FailureDetector {
 public:
     // `rank` of the job; the connections are those to its other ranks.
     FailureDetector(const Config &config, int rank, Connections connections);
-    // Takes leave of the others, who know by then if the job has failed.
+    // Takes leave of the other ranks, which know by then if the job has failed.
     ~FailureDetector();
     FailureDetector(const FailureDetector &) = delete;
     FailureDetector &operator=(const FailureDetector &) = delete;
@@ -44,8 +44,8 @@ public:
     std::optional<Error> ended(std::uint32_t epoch) const;
     // Ends the epoch, for all, unless it is over.
     void fail(std::uint32_t epoch, const Error &failure);
-    // Ends the epoch and agrees with the other ranks on who is left for the next.  Throws
-    // Error(excluded) if those whom this rank hears are no majority, or went on without it.
+    // Ends the epoch and agrees with the other ranks on which ranks are left for the next.  Throws
+    // Error(excluded) if the ranks that this one hears are no majority, or went on without it.
     membership::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
 
     // What its agent's ranks decide together.
@@ -84,14 +84,14 @@ public:
     RegisteredCommunicator(const RegisteredCommunicator &) = delete;
     RegisteredCommunicator &operator=(const RegisteredCommunicator &) = delete;
 
-    // Whom this rank's agent sends bytes that nobody needs, when they are due or when it comes
-    // round next (LinkedPeers::warm).  It may outlive this.
+    // The ranks to which this rank's agent sends bytes that only keep a connection warm, when they
+    // are due or when it comes round next (LinkedPeers::warm).  It may outlive this.
     const std::shared_ptr<arrival::TcpPrewarm> &warming() const { return warming_; }
 
 private:
     friend class FailureDetector;
 
-    // Known to nobody yet.
+    // No failure detector knows it yet.
     RegisteredCommunicator(const JobContext &reach, int rank, transport::Segment &segment,
                            transport::LinkedPeers *linked_peers);
 

@@ -39,8 +39,8 @@ net::Secret secret_of(const Identity &me) {
     return net::Secret(me.secret, net::SecretSource::setting, "the secret of the job");
 }
 
-// Where rank 0 waits for the others.  If it cannot be there, it tells them so at the next port: who
-// has its own says nothing to them.
+// Where rank 0 waits for the others.  If it cannot be there, it tells them so at the next port: the
+// process that has its port says nothing to them.
 Descriptor door_of(const Config &config, const Identity &me, const net::Key &key,
                    const AddressTable &table, const Patience &patience) {
     if (me.door != nullptr)

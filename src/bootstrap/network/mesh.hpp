@@ -28,9 +28,9 @@ struct Mesh {
 class Patience;
 enum class Kinds { data, data_and_control };
 
-// `epoch`: the key of the communicator; `watch`, called again
-// and again, throws if somebody will not come.  Throws Error(timeout) that says which connections
-// to what addresses this rank lacks, and why, when `patience` has ended.
+// `epoch`: the key of the communicator; `watch`, called again and again, throws if a rank will not
+// come.  Throws Error(timeout) that says which connections to what addresses this rank lacks, and
+// why, when `patience` has ended.
 Mesh connect_all(const Identity &me, const JobContext &reach, std::uint64_t epoch,
                  const transport::Placement &placement, Kinds kinds,
                  const std::function<void()> &watch, const Patience &patience);

@@ -92,7 +92,8 @@ void NodeLeader::call() {
     }
 }
 
-// Whoever has the port of rank 0 need not answer.
+// The process that has the port of rank 0 need not answer.  If it is not rank 0, rank 0 says why at
+// the next port.
 void NodeLeader::hear_of_failure() {
     const net::Address target = dialer_->target();
     if (!aside_ && patience_.waited() > kAsideNs && target.port() < UINT16_MAX)
@@ -105,7 +106,7 @@ void NodeLeader::hear_of_failure() {
             aside_talk_->say(BootstrapMessage::record, 0, write(record));
     }
     if (!aside_talk_)
-        return; // neither is who has that port a rank, if it is there at all
+        return; // the process that has that port is no rank either, if there is one
     const bool whole = aside_talk_->progress();
     BootstrapMessage word;
     while (aside_talk_->heard(word))

@@ -41,8 +41,8 @@ public:
 
     // Rank 0 cannot join: tells all why, instead of that it has given up.
     void give_up(const Error &why) noexcept;
-    // Without a thread: tells all who come why rank 0 cannot be where they look for it, until all
-    // have heard it or a few seconds are over.
+    // Without a thread: tells all ranks that come why rank 0 cannot be where they look for it,
+    // until all have heard it or a few seconds are over.
     void turn_away(const Error &why) noexcept;
     // Whether all have been told how it ended.
     bool over() const { return told_.load(std::memory_order_acquire); }

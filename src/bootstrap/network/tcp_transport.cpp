@@ -69,7 +69,8 @@ void TcpFactory::complete(std::vector<std::byte> &address, const transport::Way 
 }
 
 // A name of rank 0's host may stand for a loopback address there (127.0.1.1 in Debian's
-// /etc/hosts), by which nobody else reaches it: but for the way on which this host has.
+// /etc/hosts), by which no other host reaches it.  Its address is then the one by which this host
+// has reached it.
 void TcpFactory::adapt(std::vector<std::byte> &address, const transport::Way &way) const {
     if (const auto there = tcp_address(address); there && there->is_loopback())
         address = tcp_bytes(way.rank_0.with_port(there->port()));

@@ -101,7 +101,8 @@ std::vector<int> Weaver::awaited() const {
     return ranks;
 }
 
-// A call that rests between two tries has no place: who cannot be reached keeps nobody waiting.
+// A call that rests between two tries has no place: a rank that cannot be reached keeps no other
+// call waiting.
 void Weaver::call_on() {
     const auto tries_now = [](const Call &call) { return call.connector->tries_now(); };
     std::ptrdiff_t places =
