@@ -26,7 +26,6 @@ nb::dict describe(const select::Candidate &candidate) {
     nb::dict entry;
     entry["algorithm"] = candidate.algorithm;
     entry["excluded"] = candidate.excluded;
-    entry["by_request"] = candidate.by_request; // it is not chosen from
     if (!candidate.excluded.empty())
         return entry;
     const schedule::Accounting &costs = candidate.prediction.costs;

@@ -94,8 +94,7 @@ struct Algorithm {
     // For ranks that are known to arrive at different times, at positions sorted by arrival: the
     // sets of parameters worth trying; none if the algorithm cannot gain anything there.
     std::vector<Values> (*for_arrivals)(const Lateness &expected) = nullptr;
-    bool of_hosts = false;   // uses Problem::topology
-    bool by_request = false; // runs only if the caller asks for it by name
+    bool of_hosts = false; // uses Problem::topology: composes algorithms inside and between hosts
 };
 
 // Every algorithm of the library, in the order `stretto list` shows them.

@@ -38,6 +38,24 @@ std::vector<Value> groups(const Situation &s) {
     return found;
 }
 
+// What a composition is good for: between hosts few messages one after another, few bytes, or
+// something of both; with one leader of each host, with all, and with numbers between.
+std::vector<algorithms::Choice> compositions(const Algorithm &algorithm, const Situation &s) {
+    std::size_t most = static_cast<std::size_t>(s.ranks); // leaders that each host has
+    for (const auto &host : topology_of(s).groups(schedule::Topology::Level::host, s.ranks))
+        most = std::min(most, host.size());
+    std::vector<algorithms::Choice> found;
+    for (const std::string inter :
+         {"ring", "circulant", "recursive_doubling", "rabenseifner_32", "segmented_ring"})
+        for (std::size_t leaders = 1; leaders <= most;
+             leaders = std::max(leaders + 1, std::min(2 * leaders, most)))
+            found.push_back(algorithms::parse(
+                s.collective, std::string(algorithm.name) + "(inter=" + inter +
+                                  (leaders < most ? ",leaders=" + std::to_string(leaders) : "") +
+                                  ")"));
+    return found;
+}
+
 bool has(const Algorithm &algorithm, std::string_view name) {
     return std::ranges::any_of(algorithm.parameters, [name](const algorithms::Parameter &each) {
         return each.name == name;
@@ -60,6 +78,8 @@ cost::Price price_of(const schedule::Schedule &made, const Situation &s,
 
 std::vector<algorithms::Choice> candidates(const Algorithm &algorithm, const Situation &s) {
     std::vector<algorithms::Choice> found = {{&algorithm, {}}};
+    if (algorithm.of_hosts && shared_hosts(s))
+        return compositions(algorithm, s);
     if (!has(algorithm, "group"))
         return found;
     for (const Value &group : groups(s))

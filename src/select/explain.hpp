@@ -18,8 +18,7 @@ struct Candidate {
     // Seconds by the measured calls of the profile: between hosts the corrected price, on one host
     // the measured time.  Nothing if the profile has no calls near this size.
     std::optional<double> corrected = std::nullopt;
-    bool measured = false;   // whether the profile has calls by this algorithm
-    bool by_request = false; // never chosen: it runs only if it is forced by name
+    bool measured = false; // whether the profile has calls by this algorithm
 };
 
 struct Explanation {

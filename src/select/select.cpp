@@ -53,6 +53,10 @@ schedule::Topology topology_of(const Situation &s) {
     return schedule::Topology(host_of);
 }
 
+bool shared_hosts(const Situation &s) {
+    return s.hosts > 1 && !s.host_of.empty();
+}
+
 algorithms::Problem problem_of(const algorithms::Choice &choice, const Situation &s) {
     return algorithms::problem_of(choice, s.ranks, s.root, {},
                                   choice.algorithm->of_hosts ? topology_of(s)
@@ -87,8 +91,8 @@ std::string obstacle(const algorithms::Choice &choice, const Situation &s) {
 }
 
 std::string unoffered(const algorithms::Choice &choice, const Situation &s) {
-    if (choice.algorithm->by_request)
-        return "runs only if it is forced by name";
+    if (choice.algorithm->of_hosts && !shared_hosts(s))
+        return "composes nothing where hosts have one rank each, or all share one";
     const std::string why = obstacle(choice, s);
     if (why.empty() && choice.algorithm->sorted_by_arrival)
         return "is for ranks whose arrival is known";
@@ -195,7 +199,7 @@ Verdicts judge(const Situation &s) {
             time_in_words(v.cheapest->price.seconds);
     const bool by_times = s.profile.measured() || !v.corrections.empty();
     const Rule measured = rule(s);
-    if (const Priced *const best = best_by_rule(measured, v, by_times)) {
+    if (const Priced *const best = best_by_rule(measured, v, by_times || shared_hosts(s))) {
         v.chosen = best;
         v.why = measured.why;
         if (by_times)

@@ -49,6 +49,8 @@ struct Situation {
     Profile profile; // of the network between hosts
 };
 
+// Whether ranks are on several hosts, of which some have several ranks.
+bool shared_hosts(const Situation &situation);
 // Which ranks share a host.
 schedule::Topology topology_of(const Situation &situation);
 // As algorithms::problem_of and algorithms::make; an algorithm that depends on hosts gets those of
@@ -59,7 +61,7 @@ schedule::Schedule make(const algorithms::Choice &choice, const Situation &situa
 // Why the algorithm cannot run the call, in words that follow its name ("cannot run on 6 ranks");
 // "" if it can.
 std::string obstacle(const algorithms::Choice &choice, const Situation &situation);
-// The same; also why the library never chooses it ("runs only if it is forced by name").
+// The same; also why the library never chooses it ("is for ranks whose arrival is known").
 std::string unoffered(const algorithms::Choice &choice, const Situation &situation);
 
 // The algorithms of the collective that the library may choose, in the order of the registry.

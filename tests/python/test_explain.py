@@ -172,7 +172,7 @@ def test_measured_calls_correct_prices(tmp_path):
     assert found["chosen"] == "ring" and found["cheapest"] == best
     assert f"uncorrected the cheapest is {best}" in found["why"]
     for each in found["candidates"]:
-        if not each["excluded"] and not each["by_request"]:
+        if not each["excluded"]:
             factor = {"ring": 0.25, best: 4}.get(each["algorithm"], 1)
             assert each["corrected_seconds"] == pytest.approx(
                 factor * price[each["algorithm"]], rel=1e-6

@@ -158,9 +158,7 @@ def print_candidates(result: dict[str, Any]) -> None:
 
     for each in sorted(able, key=order):
         chosen = each["algorithm"] == (forced or result["chosen"])
-        word = "if it is forced" if each["by_request"] else ""
-        if chosen:
-            word = "forced" if forced else "chosen"
+        word = ("forced" if forced else "chosen") if chosen else ""
         shown.add_row(
             "→" if chosen else "", each["algorithm"], show_prediction(each["predicted_seconds"]),
             *([show_corrected(each)] if corrected else []),

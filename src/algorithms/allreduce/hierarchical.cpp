@@ -296,8 +296,7 @@ Algorithm allreduce::hierarchical() {
         .canonical = canonical,
         .make = make_hierarchical,
         .misfit = misfit,
-        .of_hosts = true,
-        .by_request = true};
+        .of_hosts = true};
 }
 
 } // namespace stretto::algorithms

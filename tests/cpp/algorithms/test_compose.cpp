@@ -189,7 +189,7 @@ TEST_CASE("all allreduces that need no arrivals run between hosts") {
                                      hierarchical.parameters[1].names.end());
     for (const algorithms::Algorithm &each : algorithms::all())
         if (each.collective == Collective::allreduce)
-            CHECK(given.contains(each.name) == !(each.sorted_by_arrival || each.by_request));
+            CHECK(given.contains(each.name) == !(each.sorted_by_arrival || each.of_hosts));
     std::set<std::string_view> halves(hierarchical.parameters[0].names.begin(),
                                       hierarchical.parameters[0].names.end());
     for (const algorithms::Algorithm &each : algorithms::all())

@@ -62,7 +62,7 @@ TEST_CASE("for numbers of ranks that it cannot run on") {
                                         std::to_string(ranks) + " ranks"));
             check_list(message, Collective::allreduce, [&](const auto &algorithm) {
                 return algorithm.runs(ranks) && !algorithm.sorted_by_arrival &&
-                       !algorithm.by_request;
+                       !algorithm.of_hosts;
             });
             CHECK(allreduce_algorithm(comm) == "ring"); // as before
             use(comm);
@@ -155,7 +155,7 @@ TEST_CASE("for an operation whose order it does not keep") {
         const auto in_its_order = [](const auto &algorithm) {
             const auto problem = stretto::algorithms::problem_of({&algorithm, {}}, 3);
             return algorithm.runs(3) && algorithm.order_preserving(problem) &&
-                   !algorithm.sorted_by_arrival && !algorithm.by_request;
+                   !algorithm.sorted_by_arrival && !algorithm.of_hosts;
         };
         CHECK(stretto_allreduce(comm, send.data(), recv.data(), 3, STRETTO_FLOAT64, in_order) ==
               STRETTO_ERR_UNSUPPORTED);

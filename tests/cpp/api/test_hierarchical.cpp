@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stretto/stretto.h"
@@ -150,13 +151,28 @@ TEST_CASE("an operation that does not commute is refused where operands do not s
     check(stretto_op_free(last));
 }
 
-TEST_CASE("the library never chooses it, and what cannot run between hosts is refused") {
-    on_hosts("a,b,c", 6, [](stretto_comm comm) {
-        for (const std::size_t count : {1, 1000, 1'000'000}) {
+TEST_CASE("the library chooses it where hosts have several ranks") {
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
+    for (const char *hosts : {"a,a,a,b,c,c", "a,b,c,d,e,f"})
+        on_hosts(hosts, 6, [&](stretto_comm comm) {
             const char *name = nullptr;
-            check(stretto_chosen_algorithm(comm, "allreduce", count, STRETTO_FLOAT32, &name));
-            CHECK(!contains(name, "hierarchical"));
-        }
+            check(stretto_chosen_algorithm(comm, "allreduce", 1'000'000, STRETTO_FLOAT32, &name));
+            CAPTURE(std::string(name));
+            CHECK(contains(name, "hierarchical") == (std::string_view(hosts) == "a,a,a,b,c,c"));
+            std::vector<float> values(1'000'003);
+            for (std::size_t i = 0; i < values.size(); ++i)
+                values[i] = static_cast<float>(stretto_rank(comm) + static_cast<int>(i % 1009));
+            check(stretto_allreduce(comm, STRETTO_IN_PLACE, values.data(), values.size(),
+                                    STRETTO_FLOAT32, STRETTO_SUM));
+            std::size_t wrong = 0;
+            for (std::size_t i = 0; i < values.size(); ++i)
+                wrong += values[i] != static_cast<float>(15 + 6 * static_cast<int>(i % 1009));
+            CHECK(wrong == 0);
+        });
+}
+
+TEST_CASE("what cannot run between hosts is refused") {
+    on_hosts("a,b,c", 6, [](stretto_comm comm) {
         check(stretto_force_algorithm(comm, "hierarchical(inter=hybrid)")); // of 6 hosts, perhaps
         std::int32_t send = 1, recv = 0;
         CHECK(stretto_allreduce(comm, &send, &recv, 1, STRETTO_INT32, STRETTO_SUM) ==

@@ -319,16 +319,40 @@ TEST_CASE("what is made for an order of arrival is for those who ask for it by n
     }
 }
 
-TEST_CASE("compositions are for callers who ask for them by name, on the hosts that there are") {
+TEST_CASE(
+    "compositions are candidates where hosts have several ranks, on the hosts that there are") {
     Situation s = allreduce(6, 2, 4 << 20);
     s.hosts = 3;
     s.host_of = {0, 1, 2, 0, 1, 2};
     const auto composed = algorithms::parse(Collective::allreduce, "hierarchical");
     CHECK(select::obstacle(composed, s) == "");
-    CHECK(contains(select::unoffered(composed, s), "forced by name"));
+    CHECK(select::unoffered(composed, s) == "");
+    std::vector<std::string> forms;
     for (const select::Priced &each : select::priced(s))
-        CHECK((each.name == "hierarchical") == contains(each.excluded, "forced by name"));
-    CHECK(std::ranges::count(select::able(s), "hierarchical") == 0);
+        if (each.choice.algorithm->name == "hierarchical") {
+            forms.push_back(each.name);
+            CHECK(each.excluded == "");
+            CHECK(each.price.seconds > 0);
+        }
+    for (const char *inter :
+         {"ring", "circulant", "recursive_doubling", "rabenseifner_32", "segmented_ring"})
+        for (const char *leaders : {"", ", leaders=1"})
+            CHECK(std::ranges::count(forms, std::string("hierarchical(inter=") + inter + leaders +
+                                                ")") == 1);
+    CHECK(forms.size() == 10);
+    // Where hosts have 3, 1 and 4 ranks nothing else sends as little between them.
+    Situation ragged = allreduce(8, 2, 4 << 20);
+    ragged.hosts = 3;
+    ragged.host_of = {0, 0, 0, 1, 2, 2, 2, 2};
+    CHECK(select::choose(ragged).algorithm.starts_with("hierarchical"));
+    for (const std::vector<int> &each : {std::vector<int>{}, std::vector<int>(6, 0)}) {
+        Situation flat = s;
+        flat.host_of = each;
+        flat.hosts = each.empty() ? 6 : 1;
+        CHECK(contains(select::unoffered(composed, flat), "composes nothing"));
+        CHECK(!select::choose(flat).algorithm.starts_with("hierarchical"));
+        CHECK(std::ranges::count(select::able(flat), "hierarchical") == 0);
+    }
     CHECK(select::make(composed, s).symmetry == schedule::Symmetry({2, 3}));
     const auto with = [](const char *parameters) {
         return algorithms::parse(Collective::allreduce,
