@@ -61,8 +61,7 @@ TEST_CASE("for numbers of ranks that it cannot run on") {
             CHECK(contains(message, "allreduce algorithm hybrid cannot run on " +
                                         std::to_string(ranks) + " ranks"));
             check_list(message, Collective::allreduce, [&](const auto &algorithm) {
-                return algorithm.runs(ranks) && !algorithm.sorted_by_arrival &&
-                       !algorithm.of_hosts;
+                return algorithm.runs(ranks) && !algorithm.sorted_by_arrival && !algorithm.of_hosts;
             });
             CHECK(allreduce_algorithm(comm) == "ring"); // as before
             use(comm);
