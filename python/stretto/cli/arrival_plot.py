@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import click
-
 from stretto.cli.arrival_tables import BOUNDS, MODES, seen
+from stretto.cli.pyplot import pyplot
 from stretto.cli.units import show_size
 
 # What the paper holds still: 1 Mi floats; 50 ms by size, and 100 ms by ranks.
@@ -31,15 +30,7 @@ class Panel(NamedTuple):
 
 def plot(results: list[Result], path: str) -> None:
     """A row of panels for each mode."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise click.ClickException(
-            "--plot needs Matplotlib: pip install 'stretto[bench]' or pip install matplotlib"
-        ) from None
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
+    plt, _ = pyplot()
     shown = {mode: panels(results, mode) for mode in modes_of(results)}
     wide = max(map(len, shown.values()))
     figure, axes = plt.subplots(

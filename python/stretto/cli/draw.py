@@ -12,6 +12,7 @@ from stretto.cli.catalog import Named, collective_option
 from stretto.cli.drawing import Panel, check_name
 from stretto.cli.hosts import ranks_option
 from stretto.cli.network import Model, network_options
+from stretto.cli.pyplot import pyplot
 from stretto.cli.tables import write_json
 from stretto.cli.units import show_seconds, show_size
 
@@ -62,7 +63,7 @@ def draw(
     if output:
         check_name(output)
     if not as_json:
-        drawing.pyplot()  # or ends with the missing package, before any work
+        pyplot()  # or ends with the missing package, before any work
     count = model.sharing.ranks(ranks, 4)
     named = [model.schedule(text, collective, count, root) for text in schedules]
     for what in named:

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from stretto.cli.pyplot import pyplot
 from stretto.cli.units import show_ranges
 
 # Okabe and Ito's colours, which all kinds of colour vision tell apart, without their black.
@@ -46,20 +47,6 @@ class Panel:
     timeline: dict[str, Any]
     hosts: list[int] = field(default_factory=list)
     """The host of each rank; none if no two ranks share one."""
-
-
-def pyplot() -> tuple[Any, Any]:
-    """Matplotlib's, which is loaded only when there is something to draw, and Matplotlib."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise click.ClickException(
-            "drawing needs Matplotlib: pip install 'stretto[bench]' or pip install matplotlib"
-        ) from None
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    return plt, matplotlib
 
 
 def check_name(path: str) -> None:

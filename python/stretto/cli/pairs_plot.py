@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
+from stretto.cli.pyplot import pyplot
 from stretto.cli.units import show_size
 
 TITLES = {"inside": "inside a host", "between": "between two hosts"}
@@ -17,15 +16,7 @@ COLOURS = ("#000000", "#56b4e9", "#009e73", "#e69f00", "#d55e00", "#0072b2", "#c
 
 def plot(meta: dict[str, Any], rows: list[dict[str, Any]], path: str) -> None:
     """A panel for each place, a line for each number of pairs."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise click.ClickException(
-            "--plot needs Matplotlib: pip install 'stretto[bench]' or pip install matplotlib"
-        ) from None
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
+    plt, _ = pyplot()
     shown = list(dict.fromkeys(row["where"] for row in rows))
     figure, axes = plt.subplots(
         1, len(shown), figsize=(6 * len(shown), 4.4), layout="constrained", squeeze=False

@@ -5,22 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
+from stretto.cli.pyplot import pyplot
 from stretto.cli.units import show_size
 
 
 def plot(meta: dict[str, Any], rows: list[dict[str, Any]], path: str) -> None:
     """Median time (a band from the smallest to the 99th percentile) and bus bandwidth by size."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise click.ClickException(
-            "--plot needs Matplotlib: pip install 'stretto[bench]' or pip install matplotlib"
-        ) from None
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
+    plt, _ = pyplot()
     figure, (times, bandwidths) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
     for name in dict.fromkeys(row["algorithm"] for row in rows):
         mine = [row for row in rows if row["algorithm"] == name]

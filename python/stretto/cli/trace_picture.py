@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from stretto.cli.drawing import FONT, INK, PAPER, QUIET, UNITS, WIDTH, pyplot, save
+from stretto.cli.drawing import FONT, INK, PAPER, QUIET, UNITS, WIDTH, save
+from stretto.cli.pyplot import pyplot
 from stretto.cli.traces import Trace
 from stretto.cli.units import show_seconds, show_size
 
