@@ -13,6 +13,7 @@
 
 using namespace stretto;
 using select::Profile;
+using test::changed;
 using test::contains;
 using test::wrong;
 
@@ -31,12 +32,6 @@ Profile one() {
     profile.concurrency.between = {
         .pairs = {1}, .rows = {{65536, 1.1e8, {1}}}, .how = "\"quoted\" \u00fc"};
     return profile;
-}
-
-std::string changed(std::string text, const std::string &from, const std::string &to) {
-    const std::size_t at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    return text.replace(at, from.size(), to);
 }
 
 } // namespace

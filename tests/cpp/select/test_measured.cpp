@@ -16,6 +16,7 @@ using schedule::Collective;
 using select::Measured;
 using select::Profile;
 using select::Timing;
+using test::changed;
 using test::contains;
 using test::wrong;
 
@@ -37,12 +38,6 @@ Profile one() {
         {Collective::allgather, 3, 1, {}, {}},
     };
     return profile;
-}
-
-std::string changed(std::string text, const std::string &from, const std::string &to) {
-    const std::size_t at = text.find(from);
-    REQUIRE_MESSAGE(at != std::string::npos, from);
-    return text.replace(at, from.size(), to);
 }
 
 // Of so many kinds of calls with so many times each.

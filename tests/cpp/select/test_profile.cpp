@@ -16,6 +16,7 @@
 
 using namespace stretto;
 using select::Profile;
+using test::changed;
 using test::contains;
 using test::wrong;
 
@@ -31,12 +32,6 @@ Profile one() {
     profile.date = "2026-03-01 12:00:00 UTC";
     profile.source = "";
     return profile;
-}
-
-std::string changed(std::string text, const std::string &from, const std::string &to) {
-    const std::size_t at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    return text.replace(at, from.size(), to);
 }
 
 } // namespace
