@@ -145,7 +145,7 @@ Rule rule(const Situation &s) {
                 "measured rule between many hosts: from 1 MiB on short messages in a ring are "
                 "fastest"};
     Rule found = between_hosts(s);
-    found.holds = s.hosts <= kMostHosts && !shared_hosts(s); // each rank had a host of its own
+    found.holds = s.hosts <= kMostHosts;
     return found;
 }
 

@@ -199,7 +199,9 @@ Verdicts judge(const Situation &s) {
             time_in_words(v.cheapest->price.seconds);
     const bool by_times = s.profile.measured() || !v.corrections.empty();
     const Rule measured = rule(s);
-    if (const Priced *const best = best_by_rule(measured, v, by_times || shared_hosts(s))) {
+    // The rules were measured with one rank on each host.
+    const Priced *const best = shared_hosts(s) ? nullptr : best_by_rule(measured, v, by_times);
+    if (best != nullptr) {
         v.chosen = best;
         v.why = measured.why;
         if (by_times)
