@@ -40,7 +40,7 @@ demo: $(INSTALLED)
 
 # ---- the environment and the package
 
-# pip_install(extras, what they are): what is imported is compiled then.
+# pip_install(extras, what they are): Python compiles a module when a program imports it first.
 pip_install = $(BIN)/python tools/requirements.py $(1) > .venv/requirements.txt && \
 	echo "installing $(2) into .venv" && \
 	$(BIN)/python -m pip install --quiet --no-compile -r .venv/requirements.txt
@@ -50,7 +50,7 @@ $(BUILD_TOOLS): pyproject.toml tools/requirements.py tools/check_machine.sh
 	@$(call pip_install,build demo,build tools)
 	@touch $@
 
-# Those of the tests as well.
+# What the tests need as well.
 $(TOOLS): $(BUILD_TOOLS)
 	@$(call pip_install,build demo bench dev,test tools)
 	@touch $@
@@ -157,9 +157,7 @@ test-aarch64: $(BUILD_TOOLS)
 # .venv.
 ZIG := .venv/zig.stamp
 $(ZIG): $(BUILD_TOOLS)
-	@$(BIN)/python tools/requirements.py portable > .venv/requirements-portable.txt
-	@echo "installing Zig into .venv"
-	@$(BIN)/python -m pip install --quiet -r .venv/requirements-portable.txt
+	@$(call pip_install,portable,Zig)
 	@touch $@
 zig = build/zig/$(1)
 with_zig = -DCMAKE_C_COMPILER=$(abspath $(zig))/cc -DCMAKE_CXX_COMPILER=$(abspath $(zig))/c++

@@ -56,10 +56,9 @@ function(stretto_layer name)
   endif()
   target_compile_options(stretto_${name} PRIVATE ${STRETTO_WARNINGS} ${STRETTO_STRICT} ${options})
   if(ARG_PURE AND NOT STRETTO_SANITIZE_ALL)
-    string(APPEND family _of_functions)
-  else()
-    stretto_sanitize(stretto_${name})
+    string(PREPEND family pure_)
   endif()
+  stretto_sanitize(stretto_${name} ${family})
   stretto_precompile(stretto_${name} ${family} ${options})
   if(ARG_TOGETHER)
     stretto_compile_together(stretto_${name})
@@ -95,9 +94,7 @@ function(stretto_precompile target family)
       target_compile_options(${common} PRIVATE -fPIE)
     endif()
     target_compile_options(${common} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
-    if(NOT family MATCHES "_of_functions")
-      stretto_sanitize(${common} ${family})
-    endif()
+    stretto_sanitize(${common} ${family})
     target_precompile_headers(${common} PRIVATE ${STRETTO_STANDARD_HEADERS} ${ARG_HEADERS})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${common})
@@ -143,11 +140,11 @@ endfunction()
 
 # stretto_sanitize(TARGET [FAMILY])
 #
-# All of the library, unless STRETTO_SANITIZE_ALL is off: half of that compiles in half of the time.
+# All of the library, or without STRETTO_SANITIZE_ALL all but pure layers: they take long to compile.
 # What programs do themselves, that is tests, is not looked at for undefined behaviour, but only what
 # they call: it takes half of their compilation.
 function(stretto_sanitize target)
-  if(STRETTO_SANITIZE)
+  if(STRETTO_SANITIZE AND NOT ARGN MATCHES "^pure_")
     target_compile_options(${target} PRIVATE -fsanitize=${STRETTO_SANITIZE}
       -fno-omit-frame-pointer -fno-sanitize-recover=all)
     if("programs" IN_LIST ARGN AND STRETTO_SANITIZE MATCHES undefined)
