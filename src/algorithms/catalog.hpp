@@ -38,6 +38,7 @@ Algorithm chain();
 Algorithm direct();
 Algorithm direct_canonical();
 Algorithm generalized();
+Algorithm hierarchical();
 Algorithm linear();
 } // namespace reduce
 
@@ -45,6 +46,7 @@ namespace broadcast {
 Algorithm binomial();
 Algorithm chain();
 Algorithm generalized();
+Algorithm hierarchical();
 Algorithm linear();
 Algorithm scatter_allgather();
 } // namespace broadcast
@@ -55,6 +57,7 @@ Algorithm circulant();
 Algorithm direct();
 Algorithm direct_canonical();
 Algorithm generalized();
+Algorithm hierarchical();
 Algorithm recursive_halving();
 Algorithm ring();
 } // namespace reduce_scatter
@@ -64,6 +67,7 @@ Algorithm bruck();
 Algorithm circulant();
 Algorithm direct();
 Algorithm generalized();
+Algorithm hierarchical();
 Algorithm late_last();
 Algorithm ring();
 } // namespace allgather

@@ -38,21 +38,30 @@ std::vector<Value> groups(const Situation &s) {
     return found;
 }
 
-// What a composition is good for: between hosts few messages one after another, few bytes, or
-// something of both; with one leader of each host, with all, and with numbers between.
+// What runs between hosts: all that a composition can run there; of allreduces, of which there are
+// many, some that send few messages one after another, some that send few bytes.
+std::vector<std::string_view> between_hosts(const Algorithm &algorithm) {
+    if (algorithm.collective == schedule::Collective::allreduce)
+        return {"ring", "circulant", "recursive_doubling", "rabenseifner_32", "segmented_ring"};
+    const auto inter =
+        std::ranges::find(algorithm.parameters, "inter", &algorithms::Parameter::name);
+    return {inter->names.begin(), inter->names.end()};
+}
+
+// With one leader of each host, with all, and with numbers between.
 std::vector<algorithms::Choice> compositions(const Algorithm &algorithm, const Situation &s) {
     std::size_t most = static_cast<std::size_t>(s.ranks); // leaders that each host has
     for (const auto &host : topology_of(s).groups(schedule::Topology::Level::host, s.ranks))
         most = std::min(most, host.size());
     std::vector<algorithms::Choice> found;
-    for (const std::string inter :
-         {"ring", "circulant", "recursive_doubling", "rabenseifner_32", "segmented_ring"})
+    for (const std::string_view inter : between_hosts(algorithm))
         for (std::size_t leaders = 1; leaders <= most;
-             leaders = std::max(leaders + 1, std::min(2 * leaders, most)))
-            found.push_back(algorithms::parse(
-                s.collective, std::string(algorithm.name) + "(inter=" + inter +
-                                  (leaders < most ? ",leaders=" + std::to_string(leaders) : "") +
-                                  ")"));
+             leaders = std::max(leaders + 1, std::min(2 * leaders, most))) {
+            std::string text = std::string(algorithm.name) + "(inter=" + std::string(inter);
+            if (leaders < most)
+                text += ",leaders=" + std::to_string(leaders);
+            found.push_back(algorithms::parse(s.collective, text + ")"));
+        }
     return found;
 }
 

@@ -31,15 +31,19 @@ def test_every_shape_once():
 
 def test_verify_proves_a_composition_on_its_hosts():
     text = "hierarchical(intra=direct, inter=ring, leaders=2)"
-    (row,) = rows(text, "--hosts", "3,1,2")
+    (row,) = rows(text, "--hosts", "3,1,2", "--collective", "allreduce")
     assert row["ok"] and row["ranks"] == 6 and row["hosts"] == "3,1,2"
     assert row["steps"] == 1 + 2 * 2 + 1
     shown = run("verify", text, "--hosts", "3,1,2").output
-    assert "3,1,2" in shown and "1 of 1 schedules proved" in shown
+    assert "3,1,2" in shown and "3 of 3 schedules proved" in shown
+    # Where it names what one collective alone has between hosts, it is of that one.
+    found = rows(text.replace("ring", "recursive_doubling"), "--hosts", "3,1,2")
+    assert [row["collective"] for row in found] == ["allreduce"]
 
 
 def test_verify_proves_all_shapes():
-    found = rows("hierarchical(intra=ring, inter=circulant)", "--ranks", "1:7", "--hosts", "all")
+    text = "hierarchical(intra=ring, inter=circulant)"
+    found = rows(text, "--collective", "allreduce", "--ranks", "1:7", "--hosts", "all")
     assert len(found) == sum(len(list(shapes(ranks))) for ranks in range(1, 8))
     assert all(row["ok"] for row in found)
     # The properties are those of the hosts: in order where one host has all of two ranks.
@@ -48,10 +52,8 @@ def test_verify_proves_all_shapes():
 
 def test_ranks_are_those_of_the_hosts():
     assert {row["ranks"] for row in rows("hierarchical", "--hosts", "cyclic:3x2")} == {6}
-    assert [row["ranks"] for row in rows("hierarchical", "--hosts", "3", "--ranks", "5,9")] == [
-        5,
-        9,
-    ]
+    composed = ("hierarchical", "--collective", "allreduce")
+    assert [row["ranks"] for row in rows(*composed, "--hosts", "3", "--ranks", "5,9")] == [5, 9]
     assert "position 5" in run("show", "hierarchical", "--hosts", "2x3").output
     assert "12 ranks on 3 hosts" in run("simulate", "ring", "--hosts", "cyclic:3x4").output
     assert "6 ranks on 3 hosts" in run("explain", "--hosts", "3,1,2", "--bytes", "64K").output

@@ -51,12 +51,20 @@ class Choice:
         every = ",".join(f"{name}={value}" for name, value in {**self.given(), **more}.items())
         return Choice(self.collective, f"{self.name}({every})" if every else self.name)
 
-    def parameters(self) -> set[str]:
-        """Those that the algorithm has."""
+    def parameters(self) -> dict[str, list[str]]:
+        """Those that the algorithm has, with the names of their values (numbers have none)."""
         for each in _core.algorithms():
             if (each["collective"], each["name"]) == (self.collective, self.name):
-                return {parameter["name"] for parameter in each["parameters"]}
-        return set()
+                return {parameter["name"]: parameter["names"] for parameter in each["parameters"]}
+        return {}
+
+    def fits(self) -> bool:
+        """Whether the algorithm has the parameters in the text, and their named values."""
+        known = self.parameters()
+        return all(
+            name in known and (not known[name] or value in known[name])
+            for name, value in self.given().items()
+        )
 
     def runs(self, ranks: int, hosts: _core.Topology = NOWHERE) -> bool:
         return _core.declared(self.collective, self.text, ranks, hosts)[0]
@@ -83,8 +91,8 @@ def choose(texts: tuple[str, ...], collective: str | None) -> list[Choice]:
         if not matching:
             names = ", ".join(dict.fromkeys(each["name"] for each in known))
             raise click.UsageError(f"there is no algorithm '{name}'; there are {names}")
-        # Of several collectives with this name, those whose algorithm has the parameters.
-        able = [each for each in matching if each.given().keys() <= each.parameters()]
+        # Of several collectives with this name, those whose algorithm can have these parameters.
+        able = [each for each in matching if each.fits()]
         choices += able or matching
     return choices
 

@@ -3,7 +3,6 @@
 #include "doctest.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
@@ -19,6 +18,7 @@
 #include "schedule/accounting.hpp"
 #include "schedule/check.hpp"
 #include "schedule/verify.hpp"
+#include "support/tier.hpp"
 
 using namespace stretto;
 using namespace stretto::schedule;
@@ -103,6 +103,21 @@ Schedule prove(const Choice &of, const Topology &topology) {
     return made;
 }
 
+// The same for another root, or for ranks with different shares: it keeps at least its promises.
+void prove_at_least(const Choice &of, const Topology &topology, Position root,
+                    const std::vector<std::uint64_t> &shares) {
+    const algorithms::Problem problem = problem_of(of, topology.ranks(), root, shares, topology);
+    const Schedule made = algorithms::make(of, topology.ranks(), root, shares, topology);
+    const Verdict verdict = verify(made);
+    CAPTURE(made.name);
+    CAPTURE(topology.text());
+    CAPTURE(root);
+    REQUIRE(verdict.failure == "");
+    CHECK(verdict.order_preserving >= of.algorithm->order_preserving(problem));
+    CHECK(verdict.consistent >= of.algorithm->consistent(problem));
+    CHECK(verdict.canonical >= of.algorithm->canonical(problem));
+}
+
 void prove_shape(const std::string &pair, const Sizes &sizes) {
     const Position most = *std::ranges::min_element(sizes);
     const std::set<Position> leaders = {1, std::min<Position>(2, most), most};
@@ -140,7 +155,7 @@ bool refused(const std::vector<Stage> &stages) {
 } // namespace
 
 TEST_CASE("every pair, over every shape of a few ranks and samples of up to 24") {
-    const bool full = std::getenv("STRETTO_TEST_FULL") != nullptr;
+    const bool full = ::test::full_tier();
     std::mt19937 random(24);
     for (Position ranks = 1; ranks <= 24; ++ranks)
         each_shape(ranks, [&](const Sizes &sizes) {
@@ -182,6 +197,53 @@ TEST_CASE("any mapping, any algorithm: as it declares") {
             }
 }
 
+TEST_CASE("the other collectives over all hosts, from every root, and with unequal shares") {
+    std::mt19937 random(11);
+    for (const Collective collective : {Collective::broadcast, Collective::reduce,
+                                        Collective::reduce_scatter, Collective::allgather}) {
+        CAPTURE(std::string(name(collective)));
+        const algorithms::Algorithm &hierarchical = algorithms::find(collective, "hierarchical");
+        for (Position ranks = 1; ranks <= (::test::full_tier() ? 12 : 6); ++ranks)
+            each_shape(ranks, [&](const Sizes &sizes) {
+                const Position most = *std::ranges::min_element(sizes);
+                const auto &inters = hierarchical.parameters[1].names;
+                for (const std::string &dealt : {std::string(), std::string("cyclic:")})
+                    for (const Position leaders : std::set<Position>{1, most}) {
+                        const Topology topology = Topology::parse(dealt + text(sizes));
+                        const Choice of = algorithms::parse(
+                            collective,
+                            "hierarchical(inter=" + std::string(inters[random() % inters.size()]) +
+                                ",intra=" + kIntra[random() % std::size(kIntra)] +
+                                ",leaders=" + std::to_string(leaders) + ")");
+                        for (Position root = 0; root < (rooted(collective) ? ranks : 1); ++root)
+                            prove_at_least(of, topology, root, {});
+                        std::vector<std::uint64_t> shares;
+                        for (Position p = 0; p < ranks; ++p)
+                            shares.push_back(random() % 4);
+                        if (hierarchical.unequal_shares && *std::ranges::max_element(shares) > 0)
+                            prove_at_least(of, topology, 0, shares);
+                    }
+            });
+    }
+}
+
+TEST_CASE("what runs between hosts and inside them, of every collective") {
+    for (const algorithms::Algorithm &each : algorithms::all())
+        if (each.of_hosts)
+            for (const std::string_view inter : each.parameters[1].names) {
+                CAPTURE(std::string(inter));
+                CHECK(!algorithms::find(each.collective, inter).of_hosts);
+                for (const std::string_view intra : each.parameters[0].names) {
+                    const Choice of = algorithms::parse(each.collective,
+                                                        "hierarchical(inter=" + std::string(inter) +
+                                                            ",intra=" + std::string(intra) + ")");
+                    const Topology topology = Topology::parse("3,1,2");
+                    if (misfit(of, problem_of(of, 6, 4, {}, topology)).empty())
+                        prove_at_least(of, topology, rooted(each.collective) ? 4 : 0, {});
+                }
+            }
+}
+
 TEST_CASE("all allreduces that need no arrivals run between hosts") {
     const algorithms::Algorithm &hierarchical =
         algorithms::find(Collective::allreduce, "hierarchical");
@@ -194,7 +256,7 @@ TEST_CASE("all allreduces that need no arrivals run between hosts") {
                                       hierarchical.parameters[0].names.end());
     for (const algorithms::Algorithm &each : algorithms::all())
         if (each.collective == Collective::reduce_scatter)
-            CHECK(halves.contains(each.name));
+            CHECK(halves.contains(each.name) == !each.of_hosts);
 }
 
 TEST_CASE("without a topology all share one host; caches are groups as well") {

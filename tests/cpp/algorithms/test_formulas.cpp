@@ -277,6 +277,17 @@ std::size_t elements_of_blocks(const Choice &choice, Position ranks, Position ro
         elements = size(0, ranks) - size(root, 1);
     if (collective == Collective::reduce && name.starts_with("direct")) // collected by the root
         elements = size(0, ranks) - size(root, 1);
+    if (name == "hierarchical") { // all ranks share a host: what leaders reduce for the others
+        const auto given = choice.parameters.find("leaders");
+        const Position leaders =
+            given == choice.parameters.end()
+                ? ranks
+                : std::min(ranks, static_cast<Position>(given->second.front()));
+        if (collective == Collective::reduce)
+            elements = size(0, leaders) - (root < leaders ? size(root, 1) : 0);
+        if (collective == Collective::reduce_scatter)
+            elements = size(leaders, ranks - leaders);
+    }
     return elements;
 }
 
