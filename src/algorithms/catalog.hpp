@@ -28,6 +28,7 @@ Algorithm rabenseifner();
 Algorithm rabenseifner_32();
 Algorithm recursive_doubling();
 Algorithm ring();
+Algorithm salar();
 Algorithm segmented_ring();
 Algorithm stragglar();
 } // namespace allreduce

@@ -55,11 +55,14 @@ Parameter level_parameter() {
 
 OverHosts::OverHosts(Collective collective, const Problem &problem,
                      std::span<const std::string_view> inter)
+    : OverHosts(problem, kIntra[index_of(problem, "intra")],
+                {&find(collective, inter[index_of(problem, "inter")]), {}},
+                parameter(problem, "leaders")) {}
+
+OverHosts::OverHosts(const Problem &problem, std::string_view intra, Choice inter, Position leaders)
     : groups_(problem.topology.groups(index_of(problem, "level") == 0 ? Level::host : Level::cache,
                                       problem.ranks)),
-      intra_(kIntra[index_of(problem, "intra")]),
-      inter_{&find(collective, inter[index_of(problem, "inter")]), {}},
-      leaders_(parameter(problem, "leaders")) {
+      intra_(intra), inter_(std::move(inter)), leaders_(leaders) {
     for (const std::vector<Position> &group : groups_)
         leaders_ = std::min(leaders_, static_cast<Position>(group.size()));
 }

@@ -24,6 +24,8 @@ public:
     // `inter`: the names that the parameter of that name has; algorithms of the same collective.
     OverHosts(Collective collective, const Problem &problem,
               std::span<const std::string_view> inter);
+    // With at most so many leaders of each host, where these are no parameters.
+    OverHosts(const Problem &problem, std::string_view intra, Choice inter, Position leaders);
 
     using Groups = Topology::Groups;
     const Groups &groups() const { return groups_; }

@@ -39,6 +39,7 @@ std::vector<Algorithm> catalog() {
         allreduce::early_direct(),
         allreduce::late_last(),
         allreduce::hierarchical(),
+        allreduce::salar(),
         reduce::linear(),
         reduce::binomial(),
         reduce::generalized(),

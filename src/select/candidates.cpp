@@ -16,6 +16,12 @@ using algorithms::Value;
 
 namespace {
 
+bool has(const Algorithm &algorithm, std::string_view name) {
+    return std::ranges::any_of(algorithm.parameters, [name](const algorithms::Parameter &each) {
+        return each.name == name;
+    });
+}
+
 // Orders of the groups over so many ranks that differ in what they are good for:
 //
 //   P               all r, but with r > 0 the same bits only where P is a power of two
@@ -49,7 +55,7 @@ std::vector<std::string_view> between_hosts(const Algorithm &algorithm) {
 }
 
 // With one leader of each host, with all, and with numbers between.
-std::vector<algorithms::Choice> compositions(const Algorithm &algorithm, const Situation &s) {
+std::vector<algorithms::Choice> by_leaders(const Algorithm &algorithm, const Situation &s) {
     std::size_t most = static_cast<std::size_t>(s.ranks); // leaders that each host has
     for (const auto &host : topology_of(s).groups(schedule::Topology::Level::host, s.ranks))
         most = std::min(most, host.size());
@@ -65,10 +71,21 @@ std::vector<algorithms::Choice> compositions(const Algorithm &algorithm, const S
     return found;
 }
 
-bool has(const Algorithm &algorithm, std::string_view name) {
-    return std::ranges::any_of(algorithm.parameters, [name](const algorithms::Parameter &each) {
-        return each.name == name;
-    });
+// In 1, 2, 4, 8 ... chunks, of 128 KiB to 8 MiB where the vector allows.
+std::vector<algorithms::Choice> by_chunks(const Algorithm &algorithm, const Situation &s) {
+    constexpr std::size_t kLeastBytes = std::size_t{128} << 10, kMostBytes = std::size_t{8} << 20;
+    constexpr std::int64_t kMostPieces = 64;
+    std::vector<algorithms::Choice> found;
+    for (std::int64_t chunks = 1; chunks <= kMostPieces; chunks *= 2) {
+        const std::size_t bytes = s.bytes / static_cast<std::size_t>(chunks);
+        if (bytes >= kLeastBytes && (bytes <= kMostBytes || chunks == kMostPieces))
+            found.push_back({&algorithm, {{"chunks", {chunks}}}});
+    }
+    return found;
+}
+
+std::vector<algorithms::Choice> compositions(const Algorithm &algorithm, const Situation &s) {
+    return has(algorithm, "leaders") ? by_leaders(algorithm, s) : by_chunks(algorithm, s);
 }
 
 cost::IndexedNetwork network_of(const Situation &s) {

@@ -42,6 +42,9 @@ Choice choice(const std::string &text) {
 
 std::string drawn(std::minstd_rand &random) {
     const std::string leaders[] = {"", ", leaders=1", ", leaders=2"};
+    if (random() % 4 == 0)
+        return "salar(chunks=" + std::to_string(1 + random() % 8) +
+               ", segments=" + std::to_string(1 + random() % 4) + ")";
     const char *const inter = kInter[random() % 5], *const intra = kIntra[random() % 5];
     return std::string("hierarchical(inter=") + inter + ", intra=" + intra + leaders[random() % 3] +
            (random() % 4 == 0 ? ", level=cache" : "") + ")";
@@ -130,7 +133,8 @@ TEST_CASE("an operation that does not commute is refused where operands do not s
             for (const char *algorithm :
                  {"hierarchical(inter=direct)", "hierarchical(inter=direct, leaders=1)",
                   "hierarchical(inter=recursive_doubling, intra=recursive_halving)",
-                  "hierarchical(inter=ring)", "hierarchical(inter=direct, intra=circulant)"}) {
+                  "hierarchical(inter=ring)", "hierarchical(inter=direct, intra=circulant)",
+                  "salar(chunks=3, segments=2)"}) {
                 const Choice given = choice(algorithm);
                 const bool keeps = given.algorithm->order_preserving(test::problem_of(given, 6));
                 check(stretto_force_algorithm(comm, algorithm));
@@ -151,14 +155,15 @@ TEST_CASE("an operation that does not commute is refused where operands do not s
     check(stretto_op_free(last));
 }
 
-TEST_CASE("the library chooses it where hosts have several ranks") {
+TEST_CASE("the library chooses a composition where hosts have several ranks") {
     const test::With known("STRETTO_TUNING_FILE", "assumed");
     for (const char *hosts : {"a,a,a,b,c,c", "a,b,c,d,e,f"})
         on_hosts(hosts, 6, [&](stretto_comm comm) {
             const char *name = nullptr;
             check(stretto_chosen_algorithm(comm, "allreduce", 1'000'000, STRETTO_FLOAT32, &name));
             CAPTURE(std::string(name));
-            CHECK(contains(name, "hierarchical") == (std::string_view(hosts) == "a,a,a,b,c,c"));
+            const bool composed = contains(name, "hierarchical") || contains(name, "salar");
+            CHECK(composed == (std::string_view(hosts) == "a,a,a,b,c,c"));
             std::vector<float> values(1'000'003);
             for (std::size_t i = 0; i < values.size(); ++i)
                 values[i] = static_cast<float>(stretto_rank(comm) + static_cast<int>(i % 1009));

@@ -143,8 +143,8 @@ TEST_CASE("uncut and without latency, a price is the time of the simulator") {
     const simulate::Network network{kAlpha, kNoLatency.byte, kNoLatency.reduce};
     each_algorithm(24, [&](Schedule schedule) {
         // The simulator takes what comes at a port in the order of the program, a price as it
-        // comes: here a chain between the steps of a ring.
-        if (schedule.name.starts_with("late_last"))
+        // comes: in these a chain between the steps of a ring, and chunks that overtake.
+        if (schedule.name.starts_with("late_last") || schedule.name == "salar")
             return;
         schedule.symmetry.reset();
         for (const std::size_t block : {1, 1000}) {

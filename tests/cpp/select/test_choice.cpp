@@ -344,7 +344,8 @@ TEST_CASE(
     Situation ragged = allreduce(8, 2, 4 << 20);
     ragged.hosts = 3;
     ragged.host_of = {0, 0, 0, 1, 2, 2, 2, 2};
-    CHECK(select::choose(ragged).algorithm.starts_with("hierarchical"));
+    const std::string chosen = select::choose(ragged).algorithm;
+    CHECK((chosen.starts_with("hierarchical") || chosen.starts_with("salar")));
     for (const std::vector<int> &each : {std::vector<int>{}, std::vector<int>(6, 0)}) {
         Situation flat = s;
         flat.host_of = each;
