@@ -20,6 +20,7 @@
 #include "support/choices.hpp"
 #include "support/environment.hpp"
 #include "support/exact.hpp"
+#include "support/oracle.hpp"
 #include "support/survivors.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"

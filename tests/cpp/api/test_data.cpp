@@ -9,6 +9,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "support/exact.hpp"
+#include "support/oracle.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"

@@ -16,6 +16,7 @@
 #include "support/exact.hpp"
 #include "support/hosts.hpp"
 #include "support/numbers.hpp"
+#include "support/oracle.hpp"
 #include "support/survivors.hpp"
 #include "support/text.hpp"
 #include "support/tier.hpp"

@@ -13,6 +13,7 @@
 #include "support/deferred.hpp"
 #include "support/environment.hpp"
 #include "support/exact.hpp"
+#include "support/oracle.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/exact.hpp"
+#include "support/oracle.hpp"
 
 namespace test {
 

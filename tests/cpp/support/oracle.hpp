@@ -53,9 +53,13 @@ inline bool rarely(std::uint64_t bits, unsigned of) {
     return (bits >> 33) % of == 0;
 }
 
+// A type that holds such numbers and what becomes of them; 16-bit ones take long to convert.
+template<class T>
+using Held = std::conditional_t<kShort<T>, double, T>;
+
 // Products are of +-1 and at most four 2s; of complex numbers also of +-i.
 template<class T>
-T contribution(stretto_op op, int rank, std::size_t index) {
+Held<T> held(stretto_op op, int rank, std::size_t index) {
     const std::uint64_t bits = mixed(rank, index);
     if constexpr (std::is_same_v<T, Bool>) {
         const bool value = op == STRETTO_LAND || op == STRETTO_BAND || op == STRETTO_MIN
@@ -63,19 +67,12 @@ T contribution(stretto_op op, int rank, std::size_t index) {
                                : rarely(bits, op == STRETTO_LXOR || op == STRETTO_BXOR ? 2 : 16);
         return value ? Bool::of(static_cast<std::uint8_t>(bits >> 8 | 4)) : Bool(false);
     } else {
-        const auto number = [](std::int64_t value) {
-            if constexpr (kInteger<T>)
-                return static_cast<T>(value);
-            else if constexpr (kShort<T>)
-                return T(static_cast<double>(value));
-            else
-                return static_cast<T>(value);
-        };
+        const auto number = [](std::int64_t value) { return static_cast<Held<T>>(value); };
         switch (op) {
         case STRETTO_PROD: {
             const std::uint64_t place = index * 0x9e3779b97f4a7c15u >> 60;
-            const T size = number((1 - 2 * static_cast<int>(bits >> 40 & 1)) *
-                                  (1 + (place == static_cast<std::uint64_t>(rank) % 16)));
+            const Held<T> size = number((1 - 2 * static_cast<int>(bits >> 40 & 1)) *
+                                        (1 + (place == static_cast<std::uint64_t>(rank) % 16)));
             if constexpr (kComplex<T>)
                 return (bits >> 41 & 1) != 0 ? T(0, size.real()) : size;
             return size;
@@ -96,6 +93,10 @@ T contribution(stretto_op op, int rank, std::size_t index) {
         else
             return number(least + value);
     }
+}
+template<class T>
+T contribution(stretto_op op, int rank, std::size_t index) {
+    return T(held<T>(op, rank, index));
 }
 
 template<class T>
@@ -165,10 +166,10 @@ T completed(stretto_op op, int ranks, T value) {
 
 template<class T>
 T expected(stretto_op op, int ranks, std::size_t index) {
-    T result = contribution<T>(op, 0, index);
+    Held<T> result = held<T>(op, 0, index);
     for (int rank = 1; rank < ranks; ++rank)
-        result = combine(op, result, contribution<T>(op, rank, index));
-    return completed(op, ranks, result);
+        result = combine(op, result, held<T>(op, rank, index));
+    return completed(op, ranks, T(result));
 }
 
 } // namespace test
