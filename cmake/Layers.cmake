@@ -37,7 +37,7 @@ set(STRETTO_COLD $<$<CONFIG:Release>:-O1>)
 # stretto_layer(NAME [PURE] [COLD] [TOGETHER] USES layer... SOURCES file...)
 #
 # PURE: functions of their arguments, which neither see memory that ranks share nor bytes of another
-# process.
+# process.  With STRETTO_PURE_FROM such a layer compiles nothing: its objects are those of another build.
 #
 # Headers are included as "layer/file.hpp".  Each layer's folder is reached through a link in the
 # build tree that holds only that folder, never through src/ itself.
@@ -46,8 +46,23 @@ function(stretto_layer name)
   set(view "${CMAKE_BINARY_DIR}/layers/${name}")
   file(MAKE_DIRECTORY "${view}")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${view}/${name}" SYMBOLIC)
+  set_property(GLOBAL APPEND PROPERTY STRETTO_LAYERS ${name})
+  set(views "${view}")
+  foreach(layer IN LISTS ARG_USES)
+    list(APPEND views $<TARGET_PROPERTY:stretto_${layer},INTERFACE_INCLUDE_DIRECTORIES>)
+  endforeach()
+  if(ARG_PURE AND STRETTO_PURE_FROM)
+    file(STRINGS "${STRETTO_PURE_FROM}/objects/Release/${name}.txt" objects)
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/nothing.cpp" CONTENT "")
+    add_library(stretto_${name} OBJECT "${CMAKE_BINARY_DIR}/nothing.cpp")
+    target_sources(stretto_${name} INTERFACE ${objects})
+    target_include_directories(stretto_${name} PUBLIC ${views})
+    return()
+  endif()
   add_library(stretto_${name} OBJECT ${ARG_SOURCES})
-  target_include_directories(stretto_${name} PUBLIC "${view}")
+  target_include_directories(stretto_${name} PUBLIC ${views})
+  file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/objects/$<CONFIG>/${name}.txt"
+    CONTENT "$<JOIN:$<TARGET_OBJECTS:stretto_${name}>,\n>\n")
   set(options -ffp-contract=off)
   set(family layers)
   if(ARG_COLD)
@@ -63,11 +78,6 @@ function(stretto_layer name)
   if(ARG_TOGETHER)
     stretto_compile_together(stretto_${name})
   endif()
-  foreach(layer IN LISTS ARG_USES)
-    target_include_directories(stretto_${name} PUBLIC
-      $<TARGET_PROPERTY:stretto_${layer},INTERFACE_INCLUDE_DIRECTORIES>)
-  endforeach()
-  set_property(GLOBAL APPEND PROPERTY STRETTO_LAYERS ${name})
 endfunction()
 
 set(STRETTO_STANDARD_HEADERS <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <functional> <map>
