@@ -19,11 +19,14 @@ for call in range(int(sys.argv[1])):
     if call == 1 and comm.rank == comm.size - 1:
         time.sleep(0.3)
     assert comm.allreduce(x)[0] == comm.size
-comm.barrier()
-if "dies" in sys.argv and comm.rank == int(sys.argv[-1]):
+if "dies" not in sys.argv:
+    comm.barrier()
+elif comm.rank == int(sys.argv[-1]):
+    comm.barrier()
     os._exit(0)  # without a word; a signal would make the launcher end the others
-if "dies" in sys.argv:
+else:
     try:
+        comm.barrier()  # may still wait when another rank already knows of the death
         comm.allreduce(x)
         raise SystemExit("no error")
     except stretto.PeerError:
