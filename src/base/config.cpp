@@ -56,6 +56,7 @@ constexpr std::array kFields{
     field(Setting::heap_bytes, [](Config &c) -> auto & { return c.shape.heap_bytes; }),
     field(Setting::isa, [](Config &c) -> auto & { return c.kernels.isa; }),
     field(Setting::rep_movsb, [](Config &c) -> auto & { return c.kernels.rep_movsb; }),
+    field(Setting::cma, [](Config &c) -> auto & { return c.kernels.cma; }),
     field(Setting::warn, [](Config &c) -> auto & { return c.warn; }),
     field(Setting::autotune, [](Config &c) -> auto & { return c.tuning.autotune; }),
     field(Setting::arrivals, [](Config &c) -> auto & { return c.arrivals.enabled; }),

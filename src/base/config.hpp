@@ -69,6 +69,7 @@ struct Config {
     struct Kernels {
         std::string isa = {};
         bool rep_movsb = false;
+        std::string cma = {}; // "off", "copies" or "all"
     };
 
     Waits waits = {};

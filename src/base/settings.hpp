@@ -30,6 +30,7 @@ enum class Setting {
     heap_bytes,
     isa,
     rep_movsb,
+    cma,
     warn,
     autotune,
     arrivals,

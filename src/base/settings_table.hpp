@@ -127,6 +127,15 @@ inline constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether copies use the string instruction of a processor that has a "
                            "fast one (x86-64: ERMS)"},
+    SettingInfo{.setting = Setting::cma,
+                .variable = "STRETTO_CMA",
+                .kind = SettingKind::choice,
+                .fallback = "copies",
+                .meaning = "calls in which ranks of a host copy long contributions from one "
+                           "another's memory (cross-memory attach, process_vm_readv), if the "
+                           "kernel lets them: those that reduce nothing, or all; other calls go "
+                           "through shared memory",
+                .words = "off copies all"},
     SettingInfo{.setting = Setting::warn,
                 .variable = "STRETTO_WARN",
                 .kind = SettingKind::boolean,

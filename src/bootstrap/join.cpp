@@ -22,6 +22,7 @@
 #include "net/congestion.hpp"
 #include "net/interfaces.hpp"
 #include "net/sockets.hpp"
+#include "transport/shm/peer_memory.hpp"
 #include "transport/wait/doorbell.hpp"
 
 namespace stretto::bootstrap {
@@ -92,12 +93,15 @@ void complete(const Identity &me, const LocalSegment &local, Patience &patience)
 }
 
 // This rank has what it needs: says so, and waits for the others.
-void enter(const Identity &me, const LocalSegment &local, Patience &patience) {
+void enter(const Config &config, const Identity &me, const LocalSegment &local,
+           Patience &patience) {
     Segment &segment = *local.segment;
     if (!transport::register_for_barrier())
         segment.header().signals.fences.store(1, std::memory_order_seq_cst);
+    transport::offer_memory(segment, me.rank);
     segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
     complete(me, local, patience);
+    transport::try_memory(segment, me.rank, config.kernels.cma != "off");
 }
 
 // From now on the communicator hears of the ends of ranks of the job.
@@ -117,7 +121,7 @@ Joined join_here(const Config &config, const Identity &me, const ParentContext *
     segment.set_names(std::move(names));
     try {
         segment.hold_life(me.rank);
-        enter(me, local, patience);
+        enter(config, me, local, patience);
         Joined joined{local.segment, nullptr, origin == nullptr ? JobContext() : origin->reach};
         joined.deadline = patience.deadline();
         watch(joined, me.rank,
@@ -174,7 +178,7 @@ Joined join_hosts(const Config &config, const Identity &me) {
             joined.linked_peers = remote_carrier(config, segment, me.rank, *mesh.data);
         joined.reach = hosts.reach();
         patience.watch_by(origin);
-        enter(me, hosts.local(), patience);
+        enter(config, me, hosts.local(), patience);
         hosts.complete();
         if (joined.linked_peers != nullptr) {
             joined.reach.watch =
@@ -208,7 +212,7 @@ Joined join_across(const Config &config, const Identity &me, const ParentContext
     try {
         segment.hold_life(me.rank);
         joined.linked_peers = remote_carrier(config, segment, me.rank, *mesh.data);
-        enter(me, local, patience);
+        enter(config, me, local, patience);
         watch(joined, me.rank, origin.kind);
         return joined;
     } catch (...) {

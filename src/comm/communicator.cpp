@@ -19,7 +19,7 @@ namespace stretto::comm {
 
 namespace {
 
-engine::EngineOptions engine_options(const Config::Waits &waits, const transport::Segment &segment,
+engine::EngineOptions engine_options(const Config &config, const transport::Segment &segment,
                                      int rank, trace::Recorder *recorder) {
     const transport::SegmentHeader &header = segment.header();
     const bool one_host = segment.placement().one_host();
@@ -31,8 +31,9 @@ engine::EngineOptions engine_options(const Config::Waits &waits, const transport
     // Polling does not make a packet from another host arrive sooner, and each poll of a socket is
     // a system call: so no rank spins if there are several hosts.
     const std::uint64_t spin_ns = header.ranks > header.cores || !one_host ? 0 : 100'000;
-    options.timeout_ns = waits.timeout_ns;
-    options.spin_ns = waits.spin_ns.value_or(spin_ns);
+    options.timeout_ns = config.waits.timeout_ns;
+    options.spin_ns = config.waits.spin_ns.value_or(spin_ns);
+    options.attaches_to_reduce = config.kernels.cma == "all";
     return options;
 }
 
@@ -91,11 +92,11 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
               clock_),
       heap_(segment_, identity.rank),
       messenger_(segment_, identity.rank, heap_,
-                 engine_options(config.waits, *segment_, identity.rank, recorder_),
+                 engine_options(config, *segment_, identity.rank, recorder_),
                  [this](std::uint64_t call) { engine_.judge(call); }),
       engine_(
           segment_, identity.rank, heap_,
-          engine_options(config.waits, *segment_, identity.rank, recorder_),
+          engine_options(config, *segment_, identity.rank, recorder_),
           [this](const engine::CallDescriptor &descriptor) {
               return describe(descriptor, calls_.shares, rank());
           },

@@ -168,6 +168,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     }
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
+    run.attached = plan.vector_bytes >= kLeastAttachVectorBytes && attaches(call);
     if (call.move_bytes != 0 || call.pre_post != nullptr) [[unlikely]]
         prepare(run);
     if (plan.tiles) [[unlikely]]

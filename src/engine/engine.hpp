@@ -23,6 +23,7 @@
 #include "reduce/strings.hpp"
 #include "trace/recorder.hpp"
 #include "transport/shm/heap.hpp"
+#include "transport/shm/peer_memory.hpp"
 #include "transport/shm/segment.hpp"
 #include "transport/wait/doorbell.hpp"
 
@@ -33,6 +34,7 @@ struct EngineOptions {
     std::uint64_t timeout_ns = 0;        // 0: wait for ever
     std::string who;                     // the name of this rank in errors: "rank 3 on node7"
     trace::Recorder *recorder = nullptr; // of the trace; null: no trace
+    bool attaches_to_reduce = false;     // cross-memory attach also in calls that reduce
 };
 
 // Other work that a rank does while it waits in a call.
@@ -146,7 +148,8 @@ private:
     bool execute(Run &run, const Step &step);
     void close(Run &run, Tally &tally, const Run *oldest);
     void report_taken(transport::RemotePeers &remote_peers, const Plan &plan, const Run *oldest);
-    void reduce_by_user(const Run &run, const Step &step, int outs);
+    void reduce_by_user(const Run &run, void **outs, int count, const void **ins, int operands,
+                        std::size_t bytes);
     void report(const Run &run);
 
     // executing.cpp
@@ -163,13 +166,26 @@ private:
 
     // zero_copy_buffers.cpp
     bool storable(Run &run, const Step &step);
-    static bool read_in_place(const Run &run, const Step &step) {
-        return step.zero_copy_read != ZeroCopy::never && run.call->input_heap != 0 &&
+    bool read_in_place(const Run &run, const Step &step) const {
+        return step.zero_copy_read != ZeroCopy::never &&
+               (run.call->input_heap != 0 || (run.attached && attached(run, step))) &&
                (step.zero_copy_read == ZeroCopy::always || !run.call->in_place);
     }
     void publish_in_place(Run &run, const Step &step);
     int collect_outputs(const Run &run, const Step &step, void **outs);
     bool released(const Run &run, const Step &step) const;
+
+    // attaching.cpp
+    bool attaches(const Call &call);
+    // Whether the reader of a step copies from this rank's own memory.
+    bool attached(const Run &run, const Step &step) const;
+    std::optional<std::uint64_t> elsewhere(const Run &run, const StepOperand &operand) const;
+    void take(const Run &run, const StepOperand &operand, std::uint64_t address, void *into,
+              std::size_t bytes);
+    template<class Value>
+    void make_room(const Run &run, std::vector<Value> &list, std::size_t size);
+    void take_all(Run &run, const Step &step, std::vector<std::byte> &memory);
+    void work_attached(Run &run, const Step &step, int outs, std::uint32_t streaming);
 
     // The progress of a rank that reaches this tile, and this rank's steps before it.
     static std::uint64_t before_tile(const Run &run) {
@@ -241,6 +257,13 @@ private:
     std::uint64_t unreported_ = 0; // bytes of rings taken since the last report to other hosts
     Stream stream_;                // the live part of this rank's rings
     StoreChoice store_;            // how to write cells
+    transport::Attach attach_ = transport::Attach::unknown;
+    // Operands from the memory of other ranks, a piece at a time.
+    struct Pieces {
+        std::vector<const void *> ins;
+        std::vector<void *> outs;
+        std::vector<std::byte> memory;
+    } pieces_;
     const transport::Heap &heap_;
     const Describe describe_;
     StallWatch stall_watch_;

@@ -22,12 +22,13 @@ void Engine::expect_executor(Run &run) {
 // Gives the pass of a step to the executor; true if it is complete on return.  The CPU runs the
 // caller's own operations.
 bool Engine::issue(Run &run, const Step &step, int outs, std::uint64_t where) {
-    if (step.operands > 1 && run.call->reduce == nullptr) {
-        reduce_by_user(run, step, outs);
-        return true;
-    }
     const auto index = static_cast<std::uint32_t>(&step - run.plan->steps.data());
     IssuedSteps::Slot &slot = run.issued->place_of(index);
+    take_all(run, step, slot.operands);
+    if (step.operands > 1 && run.call->reduce == nullptr) {
+        reduce_by_user(run, run.outs.data(), outs, run.ins.data(), step.operands, step.length);
+        return true;
+    }
     slot.where = where;
     slot.began = recorder_ != nullptr ? recorder_->step_begins() : 0;
     slot.completion.arm();

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/executor.hpp"
 
@@ -21,6 +23,7 @@ public:
         std::uint64_t where = 0; // for its cell, if it publishes one
         std::uint64_t began = 0; // for the trace
         Completion completion;
+        std::vector<std::byte> operands; // copied from the memory of other ranks
     };
 
     // `bell`: of an executor that signals, else null.

@@ -40,12 +40,13 @@ void Engine::finish(const Run &run) {
 }
 
 // Other ranks wait for the result of a failed operation, so its failure fails the communicator.
-void Engine::reduce_by_user(const Run &run, const Step &step, int outs) {
+void Engine::reduce_by_user(const Run &run, void **outs, int count, const void **ins, int operands,
+                            std::size_t bytes) {
     const PrePost &pre_post = *run.call->pre_post;
     std::string why;
     try {
-        reduce::fold(*pre_post.operation, pre_post.dtype, run.outs.data(), outs, run.ins.data(),
-                     step.operands, step.length / run.plan->element);
+        reduce::fold(*pre_post.operation, pre_post.dtype, outs, count, ins, operands,
+                     bytes / run.plan->element);
         return;
     } catch (const std::bad_alloc &) {
         why = "out of memory";

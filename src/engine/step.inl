@@ -53,6 +53,7 @@ template<Engine::Mode mode>
         return true;
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
     const void **ins = run.ins.data();
+    bool elsewhere = false; // an operand is in another rank's own memory
     for (std::uint32_t k = 0; k < step.operands; ++k) {
         if (operand[k].space != Space::cell) {
             ins[k] = reinterpret_cast<const void *>(run.base[static_cast<int>(operand[k].space)] +
@@ -61,7 +62,7 @@ template<Engine::Mode mode>
         }
         transport::Cell &header =
             cell(operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
-        switch (static_cast<transport::Where>(header.where & 3)) {
+        switch (transport::where_of(header.where)) {
         case transport::Where::here: ins[k] = header.payload(); break;
         case transport::Where::bulk:
             ins[k] = segment_->bulk(operand[k].rank) + transport::offset_of(header.where);
@@ -71,6 +72,7 @@ template<Engine::Mode mode>
             break;
         case transport::Where::delivered:
             return true; // the publisher has stored it at this step's destination
+        case transport::Where::owner: elsewhere = true; break;
         }
     }
 
@@ -135,7 +137,9 @@ template<Engine::Mode mode>
     if constexpr (mode == Mode::executor) {
         if (!issue(run, step, count, where))
             return false;
-    } else if (step.operands == 1)
+    } else if (elsewhere) [[unlikely]]
+        work_attached(run, step, count, streaming);
+    else if (step.operands == 1)
         (strings ? &reduce::copy_by_strings : copy_)(outs, count, ins, 1, step.length, streaming);
     else if (strings && to_cell && run.call->reduce != nullptr)
         reduce::pass_to_string(run.call->reduce, run.plan->element, outs, count, ins, step.operands,
@@ -144,7 +148,7 @@ template<Engine::Mode mode>
         run.call->reduce(outs, count, ins, step.operands, step.length / run.plan->element,
                          streaming);
     else
-        reduce_by_user(run, step, count);
+        reduce_by_user(run, outs, count, ins, step.operands, step.length);
     if (timed)
         store_.saw(way, step.length, now_ticks() - before);
 

@@ -37,6 +37,7 @@ void Engine::begin_tiles(Run &run) {
     following.call = run.call;
     following.sequence = run.sequence;
     following.signature = run.signature;
+    following.attached = run.attached;
     run.first_bases = run.bases;
     run.first_bulk_base = run.bulk_base;
     run.tiles_left = whole.tiles->count;

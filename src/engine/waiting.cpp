@@ -37,7 +37,7 @@ void Engine::ring_readers(Run &run, const Step &step) {
 void Engine::send_cell(Run &run, const Step &step, const StepReader &reader) {
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
     const transport::Cell &own = cell(rank_, position);
-    const bool bulk = static_cast<transport::Where>(own.where & 3) == transport::Where::bulk;
+    const bool bulk = transport::where_of(own.where) == transport::Where::bulk;
     segment_->remote_peers()->send_cell(
         reader.rank,
         {position, run.signature + position, own.where,

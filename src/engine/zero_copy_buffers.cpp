@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Zero copy with buffers in the shared heap: readers read a contribution in place, and a rank
-// stores results directly into its readers' outputs.
+// Zero copy: readers read a contribution in place, in the shared heap or in this rank's own memory
+// (attaching.cpp).  A rank stores results directly into its readers' outputs, if these are in the
+// heap.
 #include "engine/engine.hpp"
 #include "engine/step.inl"
 
@@ -21,15 +22,19 @@ bool Engine::storable(Run &run, const Step &step) {
     return stream_.room(end);
 }
 
-// A contribution in the shared heap is not copied: the cell gives its place.
+// A contribution that readers read in place is not copied: the cell gives its place.
 void Engine::publish_in_place(Run &run, const Step &step) {
     const StepOperand &operand = run.plan->operands[step.first_operand];
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
     run.in_place_cells[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.cells_in_use;
+    const bool heap = run.call->input_heap != 0;
     publish(run, step, cell(rank_, position), position,
-            transport::at(Where::heap, static_cast<std::int64_t>(run.call->input_heap - 1 +
-                                                                 operand.offset + run.shift)));
+            heap ? transport::at(Where::heap, static_cast<std::int64_t>(run.call->input_heap - 1 +
+                                                                        operand.offset + run.shift))
+                 : transport::at(Where::owner,
+                                 static_cast<std::int64_t>(
+                                     run.base[static_cast<int>(operand.space)] + operand.offset)));
 }
 
 // The outputs of all readers, if each is in the shared heap and may be written; otherwise nothing.

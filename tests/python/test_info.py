@@ -62,7 +62,7 @@ def test_everything_is_told(stretto):
     assert all(each.keys() == SETTING for each in found["settings"])
     (shared,) = found["transports"]
     assert shared["ok"]
-    names = ["join", "collective", "shared buffers", "memory probe", "membarrier"]
+    names = ["join", "collective", "shared buffers", "memory probe", "membarrier", "attach"]
     assert [each["name"] for each in shared["checks"]] == names
     shown = stretto("info")
     assert shown.returncode == 0, shown.stderr

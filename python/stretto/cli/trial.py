@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -49,7 +52,7 @@ def checks(cores: list[int]) -> list[Check]:
                     break
         finally:
             trial.end()
-    return [*done, _barrier()]
+    return [*done, _barrier(), _attach()]
 
 
 def _remedy(error: stretto.Error, otherwise: str | None) -> str | None:
@@ -65,6 +68,41 @@ def _barrier() -> Check:
     return Check(
         "membarrier", False, False, "not to be had: every message costs a fence",
         "Linux 4.16, and a sandbox that allows membarrier(2)",
+    )  # fmt: skip
+
+
+# Run by another process: reads the bytes at an address of a process; prints them, or the error.
+READER = """
+import ctypes, os, sys
+process, address, size = map(int, sys.argv[1:])
+class Part(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+into = ctypes.create_string_buffer(size)
+here, there = Part(ctypes.addressof(into), size), Part(address, size)
+read = ctypes.CDLL(None, use_errno=True).process_vm_readv
+read.restype = ctypes.c_ssize_t
+done = read(process, ctypes.byref(here), ctypes.c_ulong(1), ctypes.byref(there), ctypes.c_ulong(1),
+            ctypes.c_ulong(0))
+print(into.raw.hex() if done == size else os.strerror(ctypes.get_errno()))
+"""
+
+
+def _attach() -> Check:
+    """Security modules may let a process read its children, but not the other way round."""
+    word = ctypes.create_string_buffer(secrets.token_bytes(16), 16)
+    arguments = [os.getpid(), ctypes.addressof(word), len(word)]
+    done = subprocess.run(
+        [sys.executable, "-c", READER, *map(str, arguments)], capture_output=True, text=True
+    )
+    found = done.stdout.strip() or done.stderr.strip()
+    if found == word.raw.hex():
+        return Check(
+            "attach", True, False,
+            "a process can read the memory of another (process_vm_readv)", None,
+        )  # fmt: skip
+    return Check(
+        "attach", False, False, f"long vectors are copied twice: {found}",
+        "kernel.yama.ptrace_scope=0; in a container, the capability SYS_PTRACE",
     )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ void LinkedPeers::send_cell(int rank, const CellSend &cell) {
     locked(
         [&] {
             Peer &to = peer(rank);
-            const bool bulk = static_cast<Where>(cell.where & 3) == Where::bulk;
+            const bool bulk = where_of(cell.where) == Where::bulk;
             // The reader reports when it has taken this cell, while later ones are on their way, so
             // that the stream never stops for an answer.
             if (cell.mark) {

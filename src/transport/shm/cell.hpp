@@ -27,7 +27,7 @@ inline constexpr std::size_t kCellHeaderBytes = 16;
 
 struct Cell {
     std::atomic<std::uint64_t> flag;
-    std::uint64_t where; // the payload is: Where | offset << 2
+    std::uint64_t where; // the payload is: Where | offset << 3
 
     std::byte *payload() { return reinterpret_cast<std::byte *>(this) + kCellHeaderBytes; }
     const std::byte *payload() const {
@@ -41,12 +41,17 @@ enum class Where : std::uint64_t {
     bulk = 1,      // at `offset` of the owner's bulk ring; if that is on another host, anywhere
     heap = 2,      // at `offset` of the owner's heap window
     delivered = 3, // in the outputs of all readers
+    owner = 4,     // at address `offset` of the owner's memory (peer_memory.hpp)
 };
+inline constexpr unsigned kWhereBits = 3;
 constexpr std::uint64_t at(Where where, std::int64_t offset = 0) {
-    return static_cast<std::uint64_t>(where) | static_cast<std::uint64_t>(offset) << 2;
+    return static_cast<std::uint64_t>(where) | static_cast<std::uint64_t>(offset) << kWhereBits;
+}
+constexpr Where where_of(std::uint64_t where) {
+    return static_cast<Where>(where & ((1u << kWhereBits) - 1));
 }
 constexpr std::int64_t offset_of(std::uint64_t where) {
-    return static_cast<std::int64_t>(where) >> 2;
+    return static_cast<std::int64_t>(where) >> kWhereBits;
 }
 
 // Shorter payloads are better in one piece with their header: two pieces cost the reader another

@@ -48,6 +48,9 @@ struct LineBlock {
     std::atomic<std::uint32_t> lost;          // it is on another host, which is lost
     std::atomic<std::uint64_t> pid_namespace; // 0: unknown
     std::atomic<std::uint64_t> wait_state;    // in a long wait (wait_state.hpp); else 0
+    // Of peer_memory.hpp: an address in its own memory, and the word there; what it can read.
+    std::atomic<std::uint64_t> word_at, word;
+    std::atomic<std::uint32_t> attach;
     Entry entries[kEntries];
     ShrinkRecord shrink_record;
 };

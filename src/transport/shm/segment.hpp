@@ -124,6 +124,8 @@ public:
     // The process number of a rank, or 0 if it has none or is in another PID namespace.
     int process(int rank) const;
     Presence presence(int rank) const;
+    // A word in this process's own memory, for peer_memory.hpp.
+    std::uint64_t &own_word() { return own_word_; }
 
     // Posts the first failure and wakes all ranks; later failures are dropped.
     void fail(Status status, std::string_view message);
@@ -149,6 +151,7 @@ private:
     const unsigned ranks_per_core_;
     LookPacing look_pacing_;
     std::vector<std::byte *> cells_; // by rank
+    std::uint64_t own_word_ = 0;
 };
 
 } // namespace stretto::transport

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Zero copy with contributions in a rank's own memory: another rank of its host copies from there
+// by a system call (transport/shm/peer_memory.hpp).  The call ends only when it has, so only in
+// calls that no rank can leave before all have entered.
+#include <algorithm>
+#include <new>
+
+#include "engine/engine.hpp"
+#include "engine/step.inl"
+#include "transport/shm/peer_memory.hpp"
+
+namespace stretto::engine {
+
+using transport::Attach;
+
+namespace {
+
+// A step copies pieces of all its operands that together have this size, and reduces them while
+// they are in the private cache.
+constexpr std::size_t kPiecesBytes = 524288;
+
+} // namespace
+
+bool Engine::attaches(const Call &call) {
+    const Plan &plan = *call.plan;
+    if (!plan.synchronizing || call.execution != nullptr ||
+        (plan.bytes_reduced != 0 && !options_.attaches_to_reduce))
+        return false;
+    if (attach_ == Attach::unknown) // peers may still be trying
+        attach_ = transport::attach_on_host(*segment_);
+    return attach_ == Attach::works;
+}
+
+// Through a cell a contribution is copied once for all its readers, and by this rank while readers
+// are busy with others.  So only one reader gains.
+bool Engine::attached(const Run &run, const Step &step) const {
+    return step.length >= kLeastAttachBytes && step.readers == 1 &&
+           segment_->here(run.plan->readers[step.first_reader].rank);
+}
+
+// Where an operand lies in the memory of the rank that published it; nothing if it lies elsewhere.
+std::optional<std::uint64_t> Engine::elsewhere(const Run &run, const StepOperand &operand) const {
+    if (operand.space != Space::cell)
+        return std::nullopt;
+    const std::uint64_t where = cell(operand.rank, run.bases[operand.rank] + operand.offset).where;
+    if (transport::where_of(where) != transport::Where::owner)
+        return std::nullopt;
+    return static_cast<std::uint64_t>(transport::offset_of(where));
+}
+
+void Engine::take(const Run &run, const StepOperand &operand, std::uint64_t address, void *into,
+                  std::size_t bytes) {
+    try {
+        transport::read_memory(*segment_, operand.rank, address, into, bytes);
+    } catch (const Error &error) {
+        fail(error.status(), here(run) + ": " + error.what());
+    }
+}
+
+template<class Value>
+void Engine::make_room(const Run &run, std::vector<Value> &list, std::size_t size) {
+    if (list.size() >= size)
+        return;
+    try {
+        list.resize(size);
+    } catch (const std::bad_alloc &) {
+        fail(Status::memory, here(run) + " has no memory for " +
+                                 std::to_string(size * sizeof(Value)) + " bytes of operands");
+    }
+}
+
+// The work of a step of which operands are in the memory of other ranks.
+void Engine::work_attached(Run &run, const Step &step, int outs, std::uint32_t streaming) {
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    if (step.operands == 1) {
+        take(run, operand[0], *elsewhere(run, operand[0]), run.outs[0], step.length);
+        const void *taken = run.outs[0];
+        if (outs > 1)
+            copy_(run.outs.data() + 1, outs - 1, &taken, 1, step.length, streaming >> 1);
+        return;
+    }
+    const std::size_t element = run.plan->element;
+    const std::size_t piece =
+        std::max(kPiecesBytes / step.operands / element, std::size_t{1}) * element;
+    make_room(run, pieces_.ins, step.operands);
+    make_room(run, pieces_.outs, run.plan->most_outputs);
+    make_room(run, pieces_.memory, step.operands * piece);
+    for (std::size_t done = 0; done < step.length; done += piece) {
+        const std::size_t bytes = std::min(piece, step.length - done);
+        for (std::uint32_t k = 0; k < step.operands; ++k) {
+            const std::optional<std::uint64_t> from = elsewhere(run, operand[k]);
+            if (!from) {
+                pieces_.ins[k] = static_cast<const std::byte *>(run.ins[k]) + done;
+                continue;
+            }
+            std::byte *const own = pieces_.memory.data() + k * piece;
+            take(run, operand[k], *from + done, own, bytes);
+            pieces_.ins[k] = own;
+        }
+        for (int out = 0; out < outs; ++out)
+            pieces_.outs[static_cast<std::size_t>(out)] =
+                static_cast<std::byte *>(run.outs[static_cast<std::size_t>(out)]) + done;
+        if (run.call->reduce != nullptr)
+            run.call->reduce(pieces_.outs.data(), outs, pieces_.ins.data(), step.operands,
+                             bytes / element, streaming);
+        else
+            reduce_by_user(run, pieces_.outs.data(), outs, pieces_.ins.data(), step.operands,
+                           bytes);
+    }
+}
+
+// For a step that an executor performs: whole operands, which last as long as `memory`.
+void Engine::take_all(Run &run, const Step &step, std::vector<std::byte> &memory) {
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    for (std::uint32_t k = 0; k < step.operands; ++k)
+        if (const auto from = elsewhere(run, operand[k])) {
+            const std::size_t needed = std::size_t{step.operands} * step.length;
+            make_room(run, memory, needed);
+            std::byte *const own = memory.data() + std::size_t{k} * step.length;
+            take(run, operand[k], *from, own, step.length);
+            run.ins[k] = own;
+        }
+}
+
+} // namespace stretto::engine
