@@ -87,7 +87,7 @@ shared_tests := net transport transports engine hosts api_collectives api_nonblo
 	api_trace api_late_ranks api_start api_polling api_timeouts trace programs membership membership_agent \
 	deferred deferred_nonblocking
 # What goes through the same threads with other values.
-value_tests := api_ops api_reproducible api_arguments
+value_tests := api_attach api_ops api_reproducible api_arguments
 # What only ranks on several hosts do.
 over_hosts := api_trials api_arrivals api_phases api_stall
 executables = $(1:%=test_%) $(over_hosts:%=test_%)

@@ -152,7 +152,7 @@ def test_a_segment_without_room(stretto):
     assert not join["ok"] and join["needed"]
     assert "no room for the shared segment" in join["found"]
     assert "STRETTO_RING_BYTES" in join["remedy"]
-    assert len(found["transports"][0]["checks"]) == 2  # what needs a job was not tried
+    assert len(found["transports"][0]["checks"]) == 3  # what needs a job was not tried
     assert "shared memory does not work" in found["failures"]
 
 
