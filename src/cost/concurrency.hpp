@@ -35,11 +35,15 @@ struct Concurrency {
 };
 
 // The relative throughput of `pairs` pairs that send messages of so many bytes.  Between measured
-// numbers of pairs and of bytes its logarithm is linear in theirs; beyond the least and the most
-// measured bytes it is that of these, and more pairs than were measured count as the most measured.
+// numbers it is linear in the number of pairs, and in the logarithm of the bytes to base 2, which
+// is taken as linear between powers of two; beyond the least and the most measured bytes it is that
+// of these, and more pairs than were measured count as the most measured.
 //
 // Throws Error(argument) if nothing was measured or there is no pair.
 double relative_throughput(const Concurrency &measured, int pairs, std::size_t bytes);
+
+// The most that up to so many pairs move together, over what one pair moves; at least 1.
+double most_throughput(const Concurrency &measured, int pairs, std::size_t bytes);
 
 // What so many pairs move together, bytes per second: the throughput of one pair, which is
 // interpolated alike, times the relative throughput.

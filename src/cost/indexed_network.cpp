@@ -31,6 +31,25 @@ IndexedNetwork::IndexedNetwork(Network network, Position ranks)
         host_of_.push_back(static_cast<std::uint32_t>(host));
     hosts_ = *std::max_element(host_of_.begin(), host_of_.end()) + 1;
     alone_ = hosts_ == host_of_.size();
+    ranks_of_.assign(hosts_, 0);
+    for (const std::uint32_t host : host_of_)
+        ++ranks_of_[host];
+}
+
+double IndexedNetwork::share(Position a, Position b, std::size_t bytes) const {
+    if (uniform())
+        return 0;
+    const bool between = this->between(a, b);
+    const Concurrency &pairs = between ? given_.between_pairs : given_.inside_pairs;
+    if (!pairs.measured())
+        return between ? 1 : 0;
+    // Inside a host a pair is two of its ranks.
+    const int most = between ? std::min(ranks_of_[host_of(a)], ranks_of_[host_of(b)])
+                             : std::max(1, ranks_of_[host_of(a)] / 2);
+    const auto [found, added] = shares_.try_emplace({between, most, bytes});
+    if (added)
+        found->second = 1 / most_throughput(pairs, most, bytes);
+    return found->second;
 }
 
 const SymmetryClasses &IndexedNetwork::classes(const Symmetry &group) const {

@@ -4,8 +4,11 @@
 // pricing a schedule, and the candidates of a choice share a few groups.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "cost/price.hpp"
@@ -33,6 +36,9 @@ public:
     const Link &link(schedule::Position a, schedule::Position b) const {
         return between(a, b) ? given_.between : given_.inside;
     }
+    // How much of the time that a piece takes the ports of its two positions it takes a port that
+    // positions of a host share; 0: there is none.
+    double share(schedule::Position a, schedule::Position b, std::size_t bytes) const;
     const Link &own() const { return alone_ ? given_.between : given_.inside; }
 
     // Computed once for each group; the reference is valid as long as this object.
@@ -43,7 +49,9 @@ private:
     schedule::Position ranks_;
     std::vector<std::uint32_t> host_of_; // numbered from 0
     std::uint32_t hosts_ = 0;
-    bool alone_ = true; // every position has a host of its own
+    bool alone_ = true;         // every position has a host of its own
+    std::vector<int> ranks_of_; // by host
+    mutable std::map<std::tuple<bool, int, std::size_t>, double> shares_; // that were asked for
     mutable std::deque<SymmetryClasses> classes_;
 };
 

@@ -45,6 +45,7 @@ struct End {
     std::uint32_t pieces;
     std::size_t bytes;
     const Link *link;
+    Position source, destination;
 
     auto channel() const { return std::tie(from, to, lane); }
     bool operator<(const End &other) const {
@@ -183,7 +184,9 @@ private:
                         .first = first,
                         .pieces = static_cast<std::uint32_t>(cut_.pieces.size()),
                         .bytes = bytes,
-                        .link = &network_.link(position, op.peer)});
+                        .link = &network_.link(position, op.peer),
+                        .source = source,
+                        .destination = sends ? op.peer : position});
     }
 
     bool pair() {
@@ -199,18 +202,25 @@ private:
     }
 
     void pair(const End &send, const End &recv) {
+        const std::size_t bytes = send.bytes / send.pieces;
+        const bool between = send.link == &network_.as_given().between;
+        const double share = network_.share(send.source, send.destination, bytes);
+        const auto shared = share == 0 ? Message::Shared::none
+                            : between  ? Message::Shared::between
+                                       : Message::Shared::inside;
         for (std::uint32_t i = 0; i < send.pieces; ++i) {
             const auto message = static_cast<MessageId>(pieces_.messages.size());
             const TaskId from = send.first + i, to = recv.first + i;
             pieces_.tasks[from].message = pieces_.tasks[to].message = message;
-            pieces_.messages.push_back(
-                {.send = from,
-                 .recv = to,
-                 .latency = on_grid(send.link->latency),
-                 .host_ports = pieces_.hosts > 0 && send.link == &network_.as_given().between,
-                 .ahead = pieces_.tasks[from].seconds * (classes_.together() - 1),
-                 .eager = send.bytes / send.pieces <= network_.as_given().eager,
-                 .common = send.link == &network_.as_given().between ? classes_.size() : 0});
+            const double seconds = on_grid(share * pieces_.tasks[from].seconds);
+            pieces_.messages.push_back({.send = from,
+                                        .recv = to,
+                                        .latency = on_grid(send.link->latency),
+                                        .shared = shared,
+                                        .shared_seconds = seconds,
+                                        .ahead = seconds * (classes_.together() - 1),
+                                        .eager = bytes <= network_.as_given().eager,
+                                        .common = between ? classes_.size() : 0});
         }
     }
 

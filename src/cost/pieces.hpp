@@ -31,10 +31,13 @@ struct Task {
 struct Message {
     TaskId send = 0, recv = 0;
     double latency = 0;
-    bool host_ports = false; // it also uses the ports of the two hosts
-    double ahead = 0;        // seconds that pieces of other represented positions use these before
-    bool eager = false;      // it does not wait for its receive
-    int common = 0;          // the pieces between hosts that it represents, of all positions
+    // It also uses ports that positions of a host share: those of the two hosts to others, or the
+    // one inside its host.
+    enum class Shared : std::uint8_t { none, between, inside } shared = Shared::none;
+    double shared_seconds = 0; // that it uses them
+    double ahead = 0;   // seconds that pieces of other represented positions use these before
+    bool eager = false; // it does not wait for its receive
+    int common = 0;     // the pieces between hosts that it represents, of all positions
 };
 
 struct Pieces {

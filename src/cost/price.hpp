@@ -8,7 +8,9 @@
 //             of its receiver as long, from the same moment on or from when that port is free.  It
 //             arrives `latency` after that.  Reducing it occupies the receiver's processor for
 //             reduce * (its bytes)
-//   port      serves one piece at a time, first come, first served; out and in are independent
+//   port      serves one piece at a time, first come, first served; out and in are independent.  A
+//             port that ranks of a host share serves R pieces in the time of one, if several pairs
+//             of ranks were measured to move R times what one pair moves (concurrency.hpp)
 //   order     that of the language, slice by slice: a piece starts when the ops before its send and
 //             its receive have done the same slices.  An eager piece starts without its receive, as
 //             pieces in the engine's streams do; the receive takes it after it has arrived
@@ -34,6 +36,7 @@
 #include <limits>
 #include <vector>
 
+#include "cost/concurrency.hpp"
 #include "schedule/schedule.hpp"
 
 namespace stretto::cost {
@@ -51,11 +54,13 @@ struct Link {
 
 // The placement of positions, and the links between them.  Positions of one host reach each other
 // by `inside`, others by `between`.  All positions of a host share one port each way for messages
-// to other hosts, so prices depend on the placement.  A position that reduces data that it already
+// to other hosts, so prices depend on the placement; and one for messages to each other, if it was
+// measured what pairs of them move at the same time.  A position that reduces data that it already
 // holds pays `reduce` of `inside`; of `between`, if no two positions share a host.
 struct Network {
     std::vector<int> host_of; // by position, any numbers; empty: each has a host of its own
     Link inside, between;
+    Concurrency inside_pairs = {}, between_pairs = {};
     std::size_t eager = 0; // pieces of up to this many bytes do not wait for their receive
     // Seconds of a part that all hosts share, for each piece between hosts: of a switch that is
     // slower than its ports, or of processors that virtual hosts share.  The schedule takes at

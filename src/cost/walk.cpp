@@ -35,7 +35,7 @@ public:
     explicit Player(const Pieces &pieces)
         : pieces_(pieces), states_(pieces.tasks.size()), sides_(pieces.messages.size(), 0),
           port_(pieces.messages.size(), 0), processor_free_(pieces.positions, 0),
-          port_free_(2 * (std::size_t{pieces.positions} + pieces.hosts), 0),
+          port_free_(2 * std::size_t{pieces.positions} + 3 * std::size_t{pieces.hosts}, 0),
           started_(pieces.positions) {}
 
     Walk run(double limit, std::span<const double> arrivals) {
@@ -73,23 +73,28 @@ private:
         std::uint64_t when = 0; // the number of the call of start_ready() that started it
         std::int32_t op = 0;
     };
-    static constexpr std::uint8_t kHostPorts = 4; // ports of a message that uses hosts' ports too
     struct Ports {
-        std::array<PortId, 4> ids;
+        std::array<PortId, 4> ids; // the first and the last are those of the two positions
         std::uint8_t size;
     };
 
-    // The ports on the way of a message.  Out-ports of positions and hosts are even, in-ports odd.
+    // The ports on the way of a message.  Out-ports of positions and hosts are even, in-ports odd;
+    // behind them are the ports inside hosts.
     Ports ports_of(MessageId id) const {
         const Message &message = pieces_.messages[id];
         const std::uint32_t from = pieces_.tasks[message.send].position;
         const std::uint32_t to = pieces_.tasks[message.recv].position;
-        if (!message.host_ports)
-            return {{2 * from, 2 * to + 1}, 2};
         const std::uint32_t first = pieces_.positions;
-        return {{2 * from, 2 * (first + pieces_.host_of[from]),
-                 2 * (first + pieces_.host_of[to]) + 1, 2 * to + 1},
-                kHostPorts};
+        switch (message.shared) {
+        case Message::Shared::none: break;
+        case Message::Shared::between:
+            return {{2 * from, 2 * (first + pieces_.host_of[from]),
+                     2 * (first + pieces_.host_of[to]) + 1, 2 * to + 1},
+                    4};
+        case Message::Shared::inside:
+            return {{2 * from, 2 * (first + pieces_.hosts) + pieces_.host_of[from], 2 * to + 1}, 3};
+        }
+        return {{2 * from, 2 * to + 1}, 2};
     }
 
     void add_event(double time, Moment::Kind kind, std::uint32_t id) {
@@ -220,13 +225,12 @@ private:
         for (std::uint8_t &at = port_[id]; at < ports.size;) {
             double &free = port_free_[ports.ids[at]];
             double begin = std::max(free, now_);
+            const bool shared = at > 0 && at + 1 < ports.size;
             // Pieces of other represented positions use the host's port first; to the other host
             // they have come one after another.
-            if (ports.size == kHostPorts && at == 1)
-                begin += message.ahead;
-            else if (ports.size == kHostPorts && at == 2)
-                begin = std::max(free + message.ahead, now_);
-            free = begin + busy;
+            if (shared)
+                begin = at == 1 ? begin + message.ahead : std::max(free + message.ahead, now_);
+            free = begin + (shared ? message.shared_seconds : busy);
             if (at++ == 0)
                 add_event(free, Moment::Kind::left, id);
             if (at == ports.size)

@@ -89,8 +89,14 @@ std::vector<algorithms::Choice> compositions(const Algorithm &algorithm, const S
 }
 
 cost::IndexedNetwork network_of(const Situation &s) {
-    return {{s.host_of, s.profile.inside, s.profile.between,
-             std::numeric_limits<std::size_t>::max(), s.profile.common},
+    const Profile &profile = s.profile;
+    return {{.host_of = s.host_of,
+             .inside = profile.inside,
+             .between = profile.between,
+             .inside_pairs = profile.concurrency.inside,
+             .between_pairs = profile.concurrency.between,
+             .eager = std::numeric_limits<std::size_t>::max(),
+             .common = profile.common},
             s.ranks};
 }
 

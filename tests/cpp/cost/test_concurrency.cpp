@@ -2,7 +2,7 @@
 // What pairs of ranks move at the same time: the measured table between its entries.
 #include "doctest.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
 
 #include "base/status.hpp"
@@ -36,14 +36,14 @@ TEST_CASE("what was measured is as it was measured") {
     }
 }
 
-TEST_CASE("between two entries the logarithm is linear in the logarithms") {
-    // 4 pairs are half-way between 2 and 8, 16 bytes between 4 and 64.
-    CHECK(relative_throughput(kTable, 4, 4) == within(4));
-    CHECK(relative_throughput(kTable, 4, 64) == within(std::sqrt(1.5 * 4)));
-    CHECK(relative_throughput(kTable, 2, 16) == within(std::sqrt(2 * 1.5)));
-    CHECK(relative_throughput(kTable, 4, 16) == within(std::sqrt(4 * std::sqrt(1.5 * 4))));
-    CHECK(cost::throughput(kTable, 1, 16) == within(4e6));
-    CHECK(relative_throughput(kTable, 3, 4) == within(3)); // a power of the number of pairs
+TEST_CASE("between two entries it is linear in pairs and octaves, and the same bits everywhere") {
+    // 5 pairs are half-way between 2 and 8; 16 bytes are between 4 and 64, 12 between 8 and 16.
+    CHECK(relative_throughput(kTable, 5, 4) == 5);
+    CHECK(relative_throughput(kTable, 5, 64) == (1.5 + 4) / 2);
+    CHECK(relative_throughput(kTable, 2, 16) == (2 + 1.5) / 2);
+    CHECK(relative_throughput(kTable, 2, 12) == 2 - 0.5 * 1.5 / 4);
+    CHECK(relative_throughput(kTable, 5, 16) == (5 + 2.75) / 2);
+    CHECK(cost::throughput(kTable, 1, 16) == (1e6 + 1.6e7) / 2);
     for (const std::size_t bytes : {1u, 5u, 100u, 1u << 19, 1u << 30})
         CHECK(relative_throughput(kTable, 1, bytes) == within(1));
 }
@@ -68,6 +68,13 @@ TEST_CASE("it lies between its neighbours") {
             // Here more bytes never share better.
             CHECK(relative_throughput(kTable, pairs, bytes + 1) <= found * (1 + 1e-12));
         }
+}
+
+TEST_CASE("the most that any number of pairs moves") {
+    CHECK(cost::most_throughput(kTable, 8, 4) == 8);
+    CHECK(cost::most_throughput(kTable, 5, 4) == 5);
+    CHECK(cost::most_throughput(kTable, 8, 1 << 20) == 1); // eight disturb one another
+    CHECK(cost::most_throughput(kTable, 1, 64) == 1);
 }
 
 TEST_CASE("a table of one entry says the same everywhere") {

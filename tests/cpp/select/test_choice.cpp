@@ -379,6 +379,32 @@ TEST_CASE(
     CHECK(contains(select::obstacle(with("inter=ring,intra=ring,level=cache"), s), "order"));
 }
 
+TEST_CASE("as many leaders as pairs of ranks move more together") {
+    Situation s = allreduce(32, 2, 256 << 10);
+    s.hosts = 4;
+    for (int rank = 0; rank < 32; ++rank)
+        s.host_of.push_back(rank / 8);
+    const auto price = [&](const std::string &leaders) {
+        const std::string name = "hierarchical(inter=recursive_doubling" + leaders + ")";
+        const algorithms::Choice choice = algorithms::parse(Collective::allreduce, name);
+        return select::price_of(
+                   algorithms::make(choice, s.ranks, 0, {}, schedule::Topology(s.host_of)), s)
+            .seconds;
+    };
+    const auto measured = [](std::vector<double> relative) {
+        return cost::Concurrency{
+            .pairs = {1, 2, 4, 8}, .rows = {{1, 1e8, std::move(relative)}}, .how = ""};
+    };
+    s.profile.concurrency.between = measured({1, 1, 1, 1});
+    const double one = price(", leaders=1"), all = price("");
+    s.profile.concurrency.between = measured({1, 2, 4, 8});
+    CHECK(price(", leaders=1") == one); // it is alone on its port
+    CHECK(price(", leaders=4") < price(", leaders=2"));
+    CHECK(price(", leaders=2") < one);
+    CHECK(price("") < all / 3);
+    CHECK(select::choose(s).algorithm.find("leaders=1)") == std::string::npos);
+}
+
 TEST_CASE("asking for an algorithm that cannot run lists those that can") {
     Situation s = allreduce(7, 2, 64);
     s.reproducible = Reproducible::full;
