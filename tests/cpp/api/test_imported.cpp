@@ -129,7 +129,7 @@ TEST_CASE("every algorithm from a file gives the bits that it gives by name") {
     for (const Algorithm &algorithm : stretto::algorithms::all()) {
         const std::string collective(stretto::schedule::name(algorithm.collective));
         const std::string name(algorithm.name);
-        if (name == "hierarchical") // by name it goes by the hosts of the ranks
+        if (algorithm.of_hosts) // by name it goes by the hosts of the ranks
             continue;
         CAPTURE(collective);
         CAPTURE(name);
