@@ -53,6 +53,8 @@ void Engine::take(const Run &run, const StepOperand &operand, std::uint64_t addr
     try {
         transport::read_memory(*segment_, operand.rank, address, into, bytes);
     } catch (const Error &error) {
+        if (error.status() == Status::peer)
+            fail(Status::peer, gone(run, operand.rank, transport::Presence::dead));
         fail(error.status(), here(run) + ": " + error.what());
     }
 }

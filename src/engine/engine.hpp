@@ -207,6 +207,7 @@ private:
     void send_cell(Run &run, const Step &step, const StepReader &reader);
     void ring_all();
     void inquire(const Run &run, std::uint64_t waited_ns);
+    std::string gone(const Run &run, int rank, transport::Presence presence) const;
     void diagnose(const Run &run, std::uint64_t waited_ns);
     [[noreturn]] void fail(Status status, const std::string &message);
     [[noreturn]] void interrupt(const Run &run) const;

@@ -149,6 +149,12 @@ void Engine::inquire(const Run &run, std::uint64_t waited_ns) {
             segment_->remote_peers()->inquire(rank);
 }
 
+// A rank that has not ended this call, and will not.
+std::string Engine::gone(const Run &run, int rank, transport::Presence presence) const {
+    return segment_->names().of(rank) + " " + words(presence) + segment_->place(rank) + "; " +
+           here(run) + "; restart the job, or look in its output for the cause";
+}
+
 // Investigates a long wait, and fails the communicator if it finds a cause.
 void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
@@ -160,9 +166,7 @@ void Engine::diagnose(const Run &run, std::uint64_t waited_ns) {
         const transport::Presence presence = segment_->presence(rank);
         if (presence != transport::Presence::here &&
             lines.progress.load(std::memory_order_acquire) < progress_of(run.sequence + 1, 0))
-            fail(Status::peer, segment_->names().of(rank) + " " + words(presence) +
-                                   segment_->place(rank) + "; " + here(run) +
-                                   "; restart the job, or look in its output for the cause");
+            fail(Status::peer, gone(run, rank, presence));
         compare(run.sequence, rank);
         // A rank on another host that has left cannot be asked any more, and everything that it
         // sent has arrived.
