@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -60,18 +61,19 @@ public:
     Composition(Position ranks, Block blocks, std::vector<Stage> stages)
         : stages_(std::move(stages)), seats_(stages_.size()), lanes_(stages_.size(), 0) {
         Lane before = 0;
+        std::map<const Schedule *, Lane> known; // parts are often of few schedules
         for (std::size_t s = 0; s < stages_.size(); ++s) {
             lanes_[s] = before;
             seats_[s].resize(at(ranks));
-            const Schedule *last = nullptr; // parts of a stage are often of one schedule
             Lane lanes = 0;
             for (std::size_t i = 0; i < stages_[s].size(); ++i) {
                 const Part &part = stages_[s][i];
                 check(part, ranks, blocks);
                 seat(seats_[s], part, static_cast<std::int32_t>(i));
-                if (part.schedule.get() != last)
-                    lanes = std::max(lanes, lanes_of(*part.schedule));
-                last = part.schedule.get();
+                const auto [found, added] = known.try_emplace(part.schedule.get());
+                if (added)
+                    found->second = lanes_of(*part.schedule);
+                lanes = std::max(lanes, found->second);
             }
             before += lanes;
         }

@@ -42,7 +42,8 @@ struct Effort {
 };
 
 // For a choice: a candidate of three times the price of another one is never chosen.  With these
-// limits the first choice at P = 1024 takes 15 to 56 ms of a processor, wherever the ranks are.
+// limits the first choice at P = 1024 takes 15 to 56 ms of a processor where each rank has a host
+// of its own, and up to 0.15 s where hosts have several, as there are compositions as well.
 inline constexpr Effort kQuick{.within = 3, .work = 1u << 20};
 
 // The price of a candidate over the network; throws Error(unsupported) if that takes too much work.

@@ -30,7 +30,7 @@
 // hosts; without a topology all share one.  Operands stay in order where the ranks of a host are
 // neighbours.
 #include <algorithm>
-#include <array>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -70,7 +70,17 @@ public:
         : of_(over(problem)), chunks_(parameter(problem, "chunks")),
           segments_(parameter(problem, "segments")), pieces_(pieces_of(of_, segments_)),
           to_owner_(flat(Collective::reduce_scatter, "direct", of_.hosts())),
-          to_all_(flat(Collective::allgather, "direct", of_.hosts())) {}
+          to_all_(flat(Collective::allgather, "direct", of_.hosts())) {
+        // Hosts with as many ranks have the same.
+        for (Position host = 0; host < of_.hosts(); ++host)
+            if (const Position size = of_.size_of(host); size > 1 && !inside_.contains(size)) {
+                std::vector<std::uint64_t> shares(static_cast<std::size_t>(size), 1);
+                shares[0] = 0;
+                inside_[size] = {flat(Collective::reduce_scatter, "direct", size, shares),
+                                 flat(Collective::gather, "linear", size, shares),
+                                 flat(Collective::broadcast, "linear", size)};
+            }
+    }
 
     Schedule make(const Problem &problem) const {
         std::vector<Stage> stages;
@@ -121,12 +131,9 @@ private:
                 own[static_cast<std::size_t>(next + 1)].push_back(block);
                 next = shifted(next, 1, size - 1);
             }
-            std::vector<std::uint64_t> shares(static_cast<std::size_t>(size), 1);
-            shares[0] = 0;
-            reducing.push_back(
-                {flat(Collective::reduce_scatter, "direct", size, shares), of_.host(host), own});
-            collecting.push_back(
-                {flat(Collective::gather, "linear", size, shares), of_.host(host), std::move(own)});
+            const Inside &parts = inside_.at(size);
+            reducing.push_back({parts.reduce, of_.host(host), own});
+            collecting.push_back({parts.collect, of_.host(host), std::move(own)});
         }
         stages.push_back(std::move(reducing));
         stages.push_back(std::move(collecting));
@@ -165,6 +172,10 @@ private:
     OverHosts of_;
     Block chunks_, segments_, pieces_;
     Shared to_owner_, to_all_; // the halves of an exchange
+    struct Inside {
+        Shared reduce, collect, distribute;
+    };
+    std::map<Position, Inside> inside_; // by the ranks of a host
 };
 
 bool order_preserving(const Problem &problem) {
