@@ -11,14 +11,16 @@ Value = Callable[[dict], float]  # of a run
 
 
 def print_table(result: dict) -> None:
-    """`result`: as run.compare makes it.  Each number is the median of the runs."""
+    """`result`: as run.compare makes it.  Each number is the median of the runs, in brackets the
+    least; the ratio is that of medians."""
     runs = len(result["with"])
     print(
-        f"\n{result['mpi']}: medians of {runs} runs without and {runs} with Stretto; "
+        f"\n{result['mpi']}: {runs} runs without and {runs} with Stretto, median (least); "
         f"checksum {result['checksum']} in all of them\n"
     )
-    print("|                                    | calls | without | with Stretto | ratio |")
-    print("|:-----------------------------------|------:|--------:|-------------:|------:|")
+    blank = "-" * 18
+    print(f"| {'':<35} | calls | {'without':>18} | {'with Stretto':>18} | ratio |")
+    print(f"|:{35 * '-'}-|------:|{blank}-:|{blank}-:|------:|")
     calls = rows(result["without"][0])
     every = sum(row[1] for row in calls.values())
     _line(result, "program, s", "", lambda run: run["allreduce"]["running_seconds"])
@@ -49,8 +51,12 @@ def _of_call(size: int) -> Value:
 
 
 def _line(result: dict, what: str, calls: object, value: Value) -> None:
-    without, with_stretto = (
-        statistics.median(value(run) for run in result[kind]) for kind in ("without", "with")
-    )
-    ratio = f"{without / with_stretto:.2f}" if with_stretto else "-"
-    print(f"| {what:<34} | {calls:>5} | {without:>7.4g} | {with_stretto:>12.4g} | {ratio:>5} |")
+    values = {kind: [value(run) for run in result[kind]] for kind in ("without", "with")}
+    medians = {kind: statistics.median(each) for kind, each in values.items()}
+    cells = [f"{_number(medians[kind])} ({_number(min(values[kind]))})" for kind in values]
+    ratio = f"{medians['without'] / medians['with']:.2f}" if medians["with"] else "-"
+    print(f"| {what:<35} | {calls:>5} | {cells[0]:>18} | {cells[1]:>18} | {ratio:>5} |")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
