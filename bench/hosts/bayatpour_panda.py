@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Bayatpour and Panda show of SALaR (Cluster 2018), again.
+"""What Bayatpour and Panda show of DPML (SC 2017) and SALaR (Cluster 2018), again.
 
     .venv/bin/python bench/hosts/bayatpour_panda.py model
+    .venv/bin/python bench/hosts/bayatpour_panda.py scale
     sudo .venv/bin/python bench/hosts/bayatpour_panda.py order
     sudo .venv/bin/python bench/hosts/bayatpour_panda.py chunks
 
 model: their LogGP model with the parameters of their validation figure, as a table and a picture.
-It measures nothing, so it needs no root and no hosts.
+scale: a simulation of their scales, 448 to 1792 ranks: prices of DPML, SALaR and what they compare
+with over a network with these parameters.
+Neither measures anything, so they need no root and no hosts.
 order: leaders that visit the other hosts in cyclic order, and in the same order, on 16 hosts of the
 lab. chunks: fixed sizes of chunks and Stretto's choice, on 4 hosts of 4 ranks.
 All need only the environment that `make install` makes; each has --help.
@@ -20,7 +23,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 sys.path += [str(HERE.parent), str(HERE.parents[1])]
 
-COMMANDS = {"model": "salar_model", "order": "salar_lab", "chunks": "salar_lab"}
+COMMANDS = {
+    "model": "salar_model",
+    "scale": "salar_scale",
+    "order": "salar_lab",
+    "chunks": "salar_lab",
+}
 
 if __name__ == "__main__":
     name = sys.argv[1] if len(sys.argv) > 1 else ""

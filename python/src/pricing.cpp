@@ -2,11 +2,15 @@
 // What a schedule costs over a network, the equations of Kolmakov & Zhang, and SALaR's model.
 #include <limits>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bindings.hpp"
+#include "cost/indexed_network.hpp"
 #include "cost/price.hpp"
 #include "equations.hpp"
 #include "salar.hpp"
@@ -18,16 +22,27 @@ namespace stretto::python {
 
 namespace {
 
+using Numbers = std::tuple<double, double, double, double>; // of a link: latency, overhead, ...
+
+// `host_of`: the host of each rank; empty: each has its own.  `inside`: the link between ranks of a
+// host; none: as between hosts.  `reads`: a rank reads memory of other ranks of its host
+// (indexed_network.hpp).  `work`: the most work for this price.
 nb::dict price(const schedule::Schedule &schedule, std::size_t count, std::size_t element,
                std::optional<std::size_t> slice, double latency, double overhead, double byte,
-               double reduce) {
+               double reduce, std::vector<int> host_of, const std::optional<Numbers> &inside,
+               bool reads, std::size_t work) {
     const cost::Link link{latency, overhead, byte, reduce};
-    const cost::Network network{.host_of = {}, .inside = link, .between = link};
+    cost::Network network{.host_of = std::move(host_of), .inside = link, .between = link};
+    if (inside)
+        network.inside = std::make_from_tuple<cost::Link>(*inside);
     cost::Price price;
     {
         const nb::gil_scoped_release released;
+        const cost::IndexedNetwork indexed(std::move(network), schedule.ranks,
+                                           reads ? cost::Inside::reads : cost::Inside::messages);
         price = cost::price(schedule, schedule.partition.fitting(count), element,
-                            slice.value_or(std::numeric_limits<std::size_t>::max()), network);
+                            slice.value_or(std::numeric_limits<std::size_t>::max()), indexed,
+                            {.work = work});
     }
     nb::dict result;
     result["seconds"] = price.seconds;
@@ -98,7 +113,8 @@ nb::dict salar_chunks(int nodes, int ranks_per_node, double bytes, int network_c
 
 void bind_pricing(nb::module_ &module) {
     module.def("price", &price, "schedule"_a, "count"_a, "element"_a, "slice"_a.none(), "latency"_a,
-               "overhead"_a, "byte"_a, "reduce"_a);
+               "overhead"_a, "byte"_a, "reduce"_a, "host_of"_a = std::vector<int>(),
+               "inside"_a = nb::none(), "reads"_a = false, "work"_a = cost::Limits().work);
     module.def("kolmakov_zhang", &kolmakov_zhang, "ranks"_a, "bytes"_a, "alpha"_a, "beta"_a,
                "gamma"_a);
     module.def("kolmakov_zhang_counts", &kolmakov_zhang_counts, "ranks"_a, "removed"_a);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The extension module; `stretto.communicator` and `stretto.cli` are what to use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -233,12 +233,22 @@ def price(
     overhead: float,
     byte: float,
     reduce: float,
+    host_of: Sequence[int] = ...,
+    inside: tuple[float, float, float, float] | None = None,
+    reads: bool = False,
+    work: int = ...,
 ) -> dict[str, Any]:
-    """What a schedule costs over a network, each position on a host of its own.
+    """What a schedule costs over a network.
 
     For `count` elements, or the next number that its partition is for, of `element` bytes, which
     travel in pieces of at most `slice` bytes (None: uncut).  Latency and overhead in seconds, the
     others in seconds per byte.  The model is in src/cost/price.hpp.
+
+    `host_of`: the host of each rank; without it each rank has a host of its own.  `inside`: the
+    latency, overhead, byte and reduce of the link between ranks of one host; without it as between
+    hosts.
+    `reads`: ranks read memory of other ranks of their host, so data occupy no port of the sender
+    (src/cost/indexed_network.hpp).  `work`: the most blocks and pieces that are computed.
 
     `seconds`; `steps`, messages on the longest dependent chain; and of the position that has most:
     `messages` that it sends, `bytes_sent`, `bytes_received`, `bytes_reduced`.  Raises

@@ -14,8 +14,8 @@ namespace stretto::cost {
 using schedule::Position;
 using schedule::Symmetry;
 
-IndexedNetwork::IndexedNetwork(Network network, Position ranks)
-    : given_(std::move(network)), ranks_(ranks) {
+IndexedNetwork::IndexedNetwork(Network network, Position ranks, Inside inside)
+    : given_(std::move(network)), inside_(inside), ranks_(ranks) {
     for (const Link &link : {given_.inside, given_.between})
         for (const double value : {link.latency, link.overhead, link.byte, link.reduce})
             if (!(value >= 0) || !std::isfinite(value))
@@ -37,7 +37,7 @@ IndexedNetwork::IndexedNetwork(Network network, Position ranks)
 }
 
 double IndexedNetwork::share(Position a, Position b, std::size_t bytes) const {
-    if (uniform())
+    if (uniform() || read(a, b))
         return 0;
     const bool between = this->between(a, b);
     const Concurrency &pairs = between ? given_.between_pairs : given_.inside_pairs;

@@ -16,11 +16,18 @@
 
 namespace stretto::cost {
 
+// How data move between positions of one host.
+//
+//   messages   as between hosts: they occupy a port of the sender and one of the receiver
+//   reads      the receiver reads the sender's memory.  Any number of receivers read from one
+//              position at once, so data occupy the in-port of the receiver only
+enum class Inside : std::uint8_t { messages, reads };
+
 class IndexedNetwork {
 public:
     // Throws Error(argument) if a number is negative or not finite, or some positions have hosts,
     // but not all.
-    IndexedNetwork(Network network, schedule::Position ranks);
+    IndexedNetwork(Network network, schedule::Position ranks, Inside inside = Inside::messages);
 
     const Network &as_given() const { return given_; }
     schedule::Position ranks() const { return ranks_; }
@@ -37,8 +44,12 @@ public:
         return between(a, b) ? given_.between : given_.inside;
     }
     // How much of the time that a piece takes the ports of its two positions it takes a port that
-    // positions of a host share; 0: there is none.
+    // positions of a host share; 0: there is none, as for data that are read.
     double share(schedule::Position a, schedule::Position b, std::size_t bytes) const;
+    // Whether data from one of these to the other occupy no port of the sender.
+    bool read(schedule::Position a, schedule::Position b) const {
+        return inside_ == Inside::reads && !between(a, b);
+    }
     const Link &own() const { return alone_ ? given_.between : given_.inside; }
 
     // Computed once for each group; the reference is valid as long as this object.
@@ -46,6 +57,7 @@ public:
 
 private:
     Network given_;
+    Inside inside_;
     schedule::Position ranks_;
     std::vector<std::uint32_t> host_of_; // numbered from 0
     std::uint32_t hosts_ = 0;

@@ -147,6 +147,7 @@ private:
             sends ? link.byte : static_cast<double>(reductions_of(op)) * link.reduce;
         const double slice = sends ? link.overhead : 0;
         const bool counts = sends && network_.between(position, op.peer);
+        const bool occupies = sends && !network_.read(position, op.peer);
         for (const Piece &piece : cut_.pieces) {
             if (counts)
                 pieces_.counts.pieces += piece.slices * classes_.size();
@@ -156,7 +157,7 @@ private:
                  .layer = piece.layer,
                  .sends = sends,
                  .seconds = on_grid(slice * piece.slices + byte * piece.bytes)});
-            busy_ += sends ? pieces_.tasks.back().seconds : 0;
+            busy_ += occupies ? pieces_.tasks.back().seconds : 0;
         }
         pieces_.counts.seconds = std::max(pieces_.counts.seconds, busy_);
     }
@@ -217,6 +218,7 @@ private:
                                         .recv = to,
                                         .latency = on_grid(send.link->latency),
                                         .shared = shared,
+                                        .read = network_.read(send.source, send.destination),
                                         .shared_seconds = seconds,
                                         .ahead = seconds * (classes_.together() - 1),
                                         .eager = bytes <= network_.as_given().eager,

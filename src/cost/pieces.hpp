@@ -34,7 +34,8 @@ struct Message {
     // It also uses ports that positions of a host share: those of the two hosts to others, or the
     // one inside its host.
     enum class Shared : std::uint8_t { none, between, inside } shared = Shared::none;
-    double shared_seconds = 0; // that it uses them
+    bool read = false;         // it uses the in-port of its receiver only
+    double shared_seconds = 0; // that it uses shared ports
     double ahead = 0;   // seconds that pieces of other represented positions use these before
     bool eager = false; // it does not wait for its receive
     int common = 0;     // the pieces between hosts that it represents, of all positions

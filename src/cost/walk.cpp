@@ -74,7 +74,9 @@ private:
         std::int32_t op = 0;
     };
     struct Ports {
-        std::array<PortId, 4> ids; // the first and the last are those of the two positions
+        // The first and the last are those of the two positions; of data that are read, the only
+        // one is that of the receiver.
+        std::array<PortId, 4> ids;
         std::uint8_t size;
     };
 
@@ -84,6 +86,8 @@ private:
         const Message &message = pieces_.messages[id];
         const std::uint32_t from = pieces_.tasks[message.send].position;
         const std::uint32_t to = pieces_.tasks[message.recv].position;
+        if (message.read)
+            return {{2 * to + 1}, 1};
         const std::uint32_t first = pieces_.positions;
         switch (message.shared) {
         case Message::Shared::none: break;

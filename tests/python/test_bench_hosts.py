@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from stretto import _core
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path += [str(BENCH), str(BENCH / "peers"), str(BENCH / "hosts")]
@@ -16,6 +19,7 @@ import jobs  # noqa: E402
 import neighbours  # noqa: E402
 import paper_page  # noqa: E402
 import salar_model  # noqa: E402
+import salar_scale  # noqa: E402
 
 RATES = {str(hosts): [1e9, 1e9] for hosts in (2, 3, 4, 5, 8)}
 
@@ -164,6 +168,80 @@ def test_the_page_has_the_table_of_the_model():
     text = "\n".join([f"{salar_model.headline(salar_model.Model())}; times in ms.", "",
                       *salar_model.table(found)])  # fmt: skip
     assert paper_page.put(page, text, salar_model.BEGIN, salar_model.END) == page
+
+
+# ---- the paper's scales by simulation
+
+
+def test_a_small_scale(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="the command draws")
+    arguments = ["--scales", "2x4,3x2", "--sizes", "4K,512K", "--times-only"]
+    files = ["--json", str(tmp_path / "n.json"), "--plot", str(tmp_path / "n.png")]
+    assert salar_scale.main([*arguments, *files]) == 0
+    assert capsys.readouterr().out.startswith("Simulation, nothing is measured.")
+    assert (tmp_path / "n.png").stat().st_size > 0
+    made = json.loads((tmp_path / "n.json").read_text())
+    assert set(made) == {"network", "rows", "dependence", "formula"}
+    rows = made["rows"]
+    assert {row["family"] for row in rows} == set(salar_scale.FAMILIES)
+    assert set(rows[0]) == {"scale", "bytes", "family", "form", "algorithm", "seconds"}
+    times = {(row["scale"], row["form"], row["bytes"]): row["seconds"] for row in rows}
+    for (scale, form, size), seconds in times.items():
+        if size == 4 << 10 and (scale, form, 512 << 10) in times:
+            assert seconds < times[scale, form, 512 << 10]
+    for scale in ("2x4", "3x2"):
+        for inter in ("recursive_doubling", "rabenseifner"):
+            for size in (4 << 10, 512 << 10):
+                assert times[scale, f"l = 1, {inter}", size] == times[scale, f"{inter}, direct",
+                                                                     size]  # fmt: skip
+    # Without chunks that are large enough, SALaR has one.
+    assert ("2x4", "I = 16, K = 1", 512 << 10) in times
+    assert ("2x4", "I = 4, K = 1", 4 << 10) not in times
+    lines = salar_scale.times_table(rows)
+    assert len(lines) == 6 and len({line.count("|") for line in lines}) == 1
+
+
+def simulated(network: salar_scale.Network, algorithm: str, scale: str, size: int) -> float:
+    nodes, ranks = salar_scale.shape(scale)
+    placed = _core.Topology(scale, nodes * ranks)
+    schedule = _core.schedule("allreduce", algorithm, nodes * ranks, 0, placed)
+    return network.price(schedule, placed, size)
+
+
+def test_a_simulated_time_is_its_formula():
+    size = 1 << 20
+    network = salar_scale.Network().times(0)
+    outside, inside, compute = (
+        size * 1e-6 * each for each in (network.gap, network.gap_inside, network.compute)
+    )
+    # A leader takes three vectors and adds them, exchanges one with the other node and adds that;
+    # then three ranks read the result, at once or one after another.
+    two_level = "hierarchical(intra=direct, inter=recursive_doubling, leaders=1)"
+    first = 3 * inside + 3 * compute + outside + compute
+    assert simulated(network, two_level, "2x4", size) == pytest.approx(first + inside)
+    messages = dataclasses.replace(network, reads=False)
+    assert simulated(messages, two_level, "2x4", size) == pytest.approx(first + 3 * inside)
+    # A flat schedule meets the same nodes: both ranks of a node send by its port.
+    flat = simulated(network, "recursive_doubling", "2x2", size)
+    assert flat == pytest.approx(inside + compute + 2 * outside + compute)
+
+
+def test_latencies_and_overheads_together():
+    twice = salar_scale.Network().times(2)
+    assert (twice.latency, twice.overhead, twice.latency_inside, twice.overhead_inside) == (
+        1.6, 0.4, 0.6, 0.2,
+    )  # fmt: skip
+    assert twice.gap == salar_scale.Network().gap
+
+
+def test_the_page_has_what_the_simulation_computes():
+    page = salar_scale.PAGE.read_text()
+    assert salar_scale.headline(salar_scale.Network()) in page
+    for line in salar_scale.formula_table(salar_scale.formula_rows((1, 4))):
+        assert line in page
+    found = salar_scale.simulate(salar_scale.Network(), "16x28", [4 << 10])
+    for line in salar_scale.times_table(found):
+        assert line in page
 
 
 # ---- numbers of hosts between powers of two

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from stretto import ArgumentError, _core
+from stretto import ArgumentError, UnsupportedError, _core
 
 ALPHA, BETA, GAMMA = 3e-5, 1e-8, 2e-10
 
@@ -26,6 +26,46 @@ def test_an_uncut_price_is_the_equation():
 
 def test_slices_cost_their_overhead():
     assert price("ring", 4, 4000, 1000)["seconds"] > price("ring", 4, 4000, None)["seconds"]
+
+
+def broadcast(**more) -> float:
+    """From rank 0 to three others, one after another; 1000 elements of 4 bytes."""
+    schedule = _core.schedule("broadcast", "linear", 4, 0)
+    return _core.price(schedule, 1000, 4, None, 1e-6, ALPHA, BETA, GAMMA, **more)["seconds"]
+
+
+def test_ranks_of_a_host_have_a_link_of_their_own():
+    between = ALPHA + BETA * 4000
+    assert broadcast() == pytest.approx(3 * between + 1e-6)
+    # Without a link inside, it is the one between.
+    assert broadcast(host_of=[0, 0, 1, 1]) == pytest.approx(3 * between + 1e-6)
+    inside = (5e-7, 2e-6, 3e-9, GAMMA)
+    held = 2e-6 + 3e-9 * 4000
+    assert broadcast(inside=inside) == pytest.approx(3 * between + 1e-6)  # hosts of one rank
+    found = broadcast(host_of=[0, 0, 1, 1], inside=inside)
+    assert found == pytest.approx(held + 2 * between + 1e-6)
+    assert broadcast(host_of=[7] * 4, inside=inside) == pytest.approx(3 * held + 5e-7)
+    with pytest.raises(ArgumentError, match="3 positions have hosts, of 4"):
+        broadcast(host_of=[0, 0, 1])
+    with pytest.raises(ArgumentError, match="finite and not negative"):
+        broadcast(inside=(0.0, 0.0, -1.0, 0.0))
+    with pytest.raises(UnsupportedError, match="has more than 3 blocks and pieces"):
+        broadcast(work=3)
+
+
+def test_readers_of_one_rank_do_not_wait_for_each_other():
+    inside = (5e-7, 2e-6, 3e-9, GAMMA)
+    held = 2e-6 + 3e-9 * 4000
+    assert broadcast(host_of=[7] * 4, inside=inside, reads=True) == pytest.approx(held + 5e-7)
+    # Rank 1 reads while 0 sends to the other host.
+    found = broadcast(host_of=[0, 0, 1, 1], inside=inside, reads=True)
+    assert found == pytest.approx(2 * (ALPHA + BETA * 4000) + 1e-6)
+    # A rank that reads from three others still reads one after another.
+    gathered = _core.schedule("gather", "linear", 4, 0)
+    for reads in (False, True):
+        found = _core.price(gathered, 4000, 4, None, 0.0, ALPHA, BETA, 0.0, host_of=[7] * 4,
+                            inside=(*inside[:3], 0.0), reads=reads)  # fmt: skip
+        assert found["seconds"] == pytest.approx(3 * held + 5e-7)
 
 
 def test_counts_of_removed_steps():
