@@ -64,6 +64,8 @@ def launches(
         for variant in recipe.variants:
             if not (variant.usual or every_variant):
                 continue
+            if variant.of_several and ranks_per_host == 1:
+                continue
             mine = [s for s in sizes if variant.from_bytes <= s <= variant.to_bytes]
             for small, group in itertools.groupby(mine, lambda s: plain and s <= SMALL):  # noqa: B023
                 who = ("stretto", "peer", *(PLAIN if small else PLAIN[:1] if plain else ()))

@@ -32,6 +32,7 @@ class Variant:
     from_bytes: int = 0
     to_bytes: int = 1 << 40
     usual: bool = True  # else measured with --every-variant only: it won in no trial
+    of_several: bool = False  # measured only where hosts have several ranks each
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,10 @@ def _tuned(algorithm: int) -> tuple[str, ...]:
             str(algorithm))  # fmt: skip
 
 
+# Its collectives over hosts: inside them, between their leaders, inside them.
+_HAN = ("--mca", "coll_han_priority", "100")
+
+
 # As in bench/peers: without these it spins, and needs milliseconds when ranks share a core.
 _MPICH = PEERS["mpich"].oversubscribed[0].environment
 
@@ -192,10 +197,11 @@ RECIPES: dict[str, Recipe] = {
             "openmpi",
             "Open MPI",
             (
-                Variant("recursive doubling", (*_OB1, *_tuned(3)), to_bytes=64 * KIB),
-                Variant("ring", (*_OB1, *_tuned(4)), from_bytes=1 * MIB),
+                Variant("recursive doubling", (*_OB1, *_tuned(3)), to_bytes=512 * KIB),
+                Variant("ring", (*_OB1, *_tuned(4)), from_bytes=128 * KIB),
                 Variant("segmented ring", (*_OB1, *_tuned(5)), from_bytes=1 * MIB, usual=False),
                 Variant("Rabenseifner", (*_OB1, *_tuned(6)), from_bytes=1 * MIB, usual=False),
+                Variant("HAN", (*_OB1, *_HAN), of_several=True),
                 Variant("as it chooses", _OB1, usual=False),
                 Variant("spinning", _OB1[:-3], usual=False),
             ),
@@ -205,6 +211,12 @@ RECIPES: dict[str, Recipe] = {
             "MPICH",
             (
                 Variant("", environment=_MPICH),
+                # DPML with three barriers a chunk, for hosts with as many ranks.
+                Variant(
+                    "delta",
+                    environment={**_MPICH, "MPIR_CVAR_ALLREDUCE_COMPOSITION": "4"},
+                    of_several=True,
+                ),
                 Variant(
                     "ring",
                     environment={**_MPICH, "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring"},
@@ -227,7 +239,7 @@ RECIPES: dict[str, Recipe] = {
             "impi",
             "Intel MPI",
             (
-                Variant("", environment=_INTEL, to_bytes=64 * KIB),
+                Variant("", environment=_INTEL, to_bytes=512 * KIB),
                 Variant(
                     "ring",
                     environment={**_INTEL, "I_MPI_ADJUST_ALLREDUCE": "8"},
@@ -240,6 +252,12 @@ RECIPES: dict[str, Recipe] = {
                     usual=False,
                 ),
                 Variant("as it chooses", environment=_INTEL, from_bytes=1 * MIB, usual=False),
+                # Its topology-aware reduction and broadcast around an allreduce of leaders.
+                Variant(
+                    "over hosts",
+                    environment={**_INTEL, "I_MPI_ADJUST_ALLREDUCE": "4"},
+                    of_several=True,
+                ),
                 Variant(
                     "libfabric's sockets",
                     environment={**_INTEL, "FI_PROVIDER": "sockets"},
