@@ -31,10 +31,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+from compiling import Programs, programs, with_system_library  # noqa: E402
 from mpis import ROOT, Mpi, find  # noqa: E402
 from table import print_table  # noqa: E402
-
-from build import Programs, programs, with_system_library  # noqa: E402
 
 CLUSTER = str(ROOT / "lab" / "cluster")
 
