@@ -93,18 +93,14 @@ over_hosts := api_trials api_arrivals api_phases api_stall
 executables = $(1:%=test_%) $(over_hosts:%=test_%)
 only = -R '^($(subst $() ,|,$(strip $(1) $(over_hosts:%=%_hosts))))$$'
 
-# Many tests wait: meanwhile, at the lowest priority, the builds with sanitizers compile.  That of the
-# thread sanitizer is smaller and ends first, so its tests run beside the rest of the other.
+# Many tests wait: meanwhile, at the lowest priority, the builds with sanitizers compile.
 test: $(INSTALLED) $(TOOLS)
 	@mkdir -p build; \
-	nice -n 19 $(MAKE) --no-print-directory build-tsan > build/tsan.log 2>&1 & tsan=$$!; \
-	nice -n 19 $(MAKE) --no-print-directory build-asan > build/asan.log 2>&1 & asan=$$!; \
-	trap 'kill $$tsan $$asan 2> /dev/null' EXIT INT TERM; \
-	$(MAKE) --no-print-directory test-cpp test-python test-lab && \
-	{ wait $$tsan || { cat build/tsan.log; false; }; } && \
-	$(MAKE) --no-print-directory test-tsan && \
-	{ wait $$asan || { cat build/asan.log; false; }; } && \
-	$(MAKE) --no-print-directory test-asan
+	nice -n 19 $(MAKE) --no-print-directory build-asan build-tsan > build/sanitizers.log 2>&1 & compiling=$$!; \
+	trap 'kill $$compiling 2> /dev/null' INT TERM; \
+	$(MAKE) --no-print-directory test-cpp test-python test-lab || { kill $$compiling; exit 1; }; \
+	wait $$compiling || { cat build/sanitizers.log; exit 1; }
+	@$(MAKE) --no-print-directory test-asan test-tsan
 	@echo "all tests passed"
 
 test-full: test-cpp
