@@ -31,8 +31,8 @@ bool Engine::attaches(const Call &call) {
     return attach_ == Attach::works;
 }
 
-// Through a cell a contribution is copied once for all its readers, and by this rank while readers
-// are busy with others.  So only one reader gains.
+// This rank would copy the contribution into a cell once for all its readers, while they are busy
+// with other cells.  So the system call pays only if there is one reader.
 bool Engine::attached(const Run &run, const Step &step) const {
     return step.length >= kLeastAttachBytes && step.readers == 1 &&
            segment_->here(run.plan->readers[step.first_reader].rank);

@@ -29,8 +29,8 @@ struct StepOperand {
 // Whether the payload of a cell can be left out if buffers are in the shared heap.  Short payloads
 // are always stored: through a cell they are faster.
 inline constexpr std::size_t kLeastZeroCopyBytes = 8192;
-// The same of slices in a rank's own memory, which a reader copies by a system call, and of the
-// vector: shorter vectors fit the caches, from which two copies are faster.
+// The least slice, and the least vector, that a reader copies from a rank's own memory by a system
+// call.  Shorter vectors fit the caches, from which two copies are faster.
 inline constexpr std::size_t kLeastAttachBytes = 98304;
 inline constexpr std::size_t kLeastAttachVectorBytes = std::size_t{2} << 20;
 enum class ZeroCopy : std::uint8_t { never, unless_in_place, always };

@@ -48,7 +48,8 @@ struct LineBlock {
     std::atomic<std::uint32_t> lost;          // it is on another host, which is lost
     std::atomic<std::uint64_t> pid_namespace; // 0: unknown
     std::atomic<std::uint64_t> wait_state;    // in a long wait (wait_state.hpp); else 0
-    // Of peer_memory.hpp: an address in its own memory, and the word there; what it can read.
+    // For peer_memory.hpp: the address of a word in the rank's own memory, the word, and whether
+    // the rank can read those of the others (an Attach).
     std::atomic<std::uint64_t> word_at, word;
     std::atomic<std::uint32_t> attach;
     Entry entries[kEntries];

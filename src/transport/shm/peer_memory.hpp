@@ -3,9 +3,9 @@
 // system call (process_vm_readv).  That is one copy, where a cell takes two.
 //
 // The kernel allows it between processes of one user, unless a container or a security module
-// forbids it, and only a trial tells.  So each rank has a word that only it knows the place of and
-// says where it is before it joins; when all ranks of the host have joined, each reads the words of
-// all others and publishes whether it could.
+// forbids it.  Only a trial tells.  So before a rank joins, it publishes the address and the value
+// of a word in its own memory.  When all ranks of the host have joined, each rank reads the words
+// of all others, and publishes whether it could.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ enum class Attach : std::uint32_t { unknown, works, refused };
 
 // Called by a rank before it joins.
 void offer_memory(Segment &segment, int rank);
-// Called by a rank when all ranks of its host have joined.  `wanted`: false, it says that it
-// cannot.
+// Called by a rank when all ranks of its host have joined.  If not `wanted`, the rank reads nothing
+// and publishes that it cannot.
 void try_memory(Segment &segment, int rank, bool wanted);
 
 // Works if every rank of this host can read the memory of every other; refused if one cannot.
