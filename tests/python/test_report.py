@@ -136,12 +136,14 @@ def test_pictures(three, tmp_path, ending, magic):
 
 def test_a_dead_rank_has_left_its_report(stretto, tmp_path):
     folder = tmp_path / "reports"
-    reported(stretto, folder, 3, "dies", 1)
+    (ended := tmp_path / "ended").mkdir()
+    reported(stretto, folder, 3, "dies", 1, ended)
     report = found(folder)
     assert report["missing"] == []
     site = site_of(report, "allreduce")
     assert (site["calls"], site["looked_at"]) == (CALLS, CALLS)
-    assert [each["unfinished"] for each in site["ranks"]] == [1, 0, 1]
+    # A rank that comes when the failure is known already does not begin a call.
+    assert {each["rank"] for each in site["ranks"] if each["unfinished"]} in ({0}, {2}, {0, 2})
     assert site["ranks"][2]["last"] >= 15
 
 

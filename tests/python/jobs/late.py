@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A job in which one rank comes late to the calls of one site, and none to those of another.
 
-late.py CALLS MILLISECONDS [dies RANK]: by the last rank.  With "dies" that rank dies after them.
+late.py CALLS MILLISECONDS [dies RANK FOLDER]: by the last rank.  With "dies" that rank dies after
+them, once every other rank has left a file in the folder: a rank that is still in a call when
+another learns of a death gets the error in that call.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import stretto
@@ -22,8 +25,14 @@ for _ in range(calls):
         time.sleep(late)
     assert comm.allreduce(x)[0] == comm.size
 if "dies" in sys.argv:
-    if comm.rank == int(sys.argv[-1]):
+    dying, folder = int(sys.argv[-2]), Path(sys.argv[-1])
+    if comm.rank == dying:
+        end = time.monotonic() + 60
+        while len(list(folder.iterdir())) < comm.size - 1:
+            assert time.monotonic() < end, "the other ranks have not ended their calls"
+            time.sleep(0.001)
         os._exit(0)  # without a word; a signal would make the launcher end the others
+    (folder / f"{comm.rank}").touch()
     try:
         comm.allreduce(x)
         raise SystemExit("no error")
