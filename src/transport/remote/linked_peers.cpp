@@ -252,6 +252,14 @@ bool LinkedPeers::make_progress(Caller caller) {
     return make_progress(caller, 0, 0);
 }
 
+// Takes the rings that have come.  Hardly ever are there more than one, and what is left ends the
+// next sleep.
+void LinkedPeers::silence_bell() {
+    constexpr unsigned kMostRings = 8;
+    mmsghdr rings[kMostRings] = {}; // without buffers: rings have no content
+    (void)recvmmsg(bell_.get(), rings, kMostRings, MSG_DONTWAIT, nullptr);
+}
+
 // False: data has arrived, or may have.
 bool LinkedPeers::arm() {
     if (!events_->arms())
@@ -265,7 +273,10 @@ bool LinkedPeers::make_progress(Caller caller, std::uint64_t most_ns, std::uint6
     push();
     EventSet::Ready ready;
     if (most_ns != 0 && arm())
-        events_->sleep(ready, most_ns, slept_ns);
+        events_->sleep(ready,
+                       caller == Caller::announced ? EventSet::Until::event_or_bell
+                                                   : EventSet::Until::event,
+                       most_ns, slept_ns);
     else
         events_->look(ready);
     bool moved = false, missed = false;
@@ -276,11 +287,8 @@ bool LinkedPeers::make_progress(Caller caller, std::uint64_t most_ns, std::uint6
         if (events_->arms() && caller == Caller::awake && asleep_.load(std::memory_order_relaxed))
             missed = !events_->arm();
     });
-    if (ready.woken()) {
-        char nothing[8];
-        while (recv(bell_.get(), nothing, sizeof(nothing), 0) >= 0) {
-        }
-    }
+    if (ready.woken())
+        silence_bell();
     if (missed)
         wake(rank_);
     if (moved && anybody_sleeps(segment_.header().signals))

@@ -113,6 +113,7 @@ private:
     bool make_progress(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns);
     bool arm();
 
+    void silence_bell();
     // All below with the lock.
     void send(int rank, const WireMessage &packet, const std::byte *payload, bool more = false);
     void send(int rank, WireMessage::Kind kind, std::uint64_t position, std::uint64_t flag = 0);

@@ -59,19 +59,24 @@ bool EventSet::arm() const {
 
 void EventSet::look(Ready &ready) const {
     ready.count_ = 0;
+    ready.woken_ = false;
     if (by_descriptors_ > 0)
         wait(ready, 0);
 }
 
-void EventSet::sleep(Ready &ready, std::uint64_t most_ns, std::uint64_t slept_ns) const {
-    constexpr std::uint64_t kShortestNs = 20'000, kLongestNs = 1'000'000;
-    if (in_memory_ == 0)
-        return wait(ready, static_cast<int>((most_ns + 999'999) / 1'000'000));
-    const std::uint64_t nap = std::min(most_ns, std::clamp(slept_ns / 8, kShortestNs, kLongestNs));
-    const timespec time{0, static_cast<long>(nap)};
-    pollfd set{poll_.get(), POLLIN, 0};
+void EventSet::sleep(Ready &ready, Until until, std::uint64_t most_ns,
+                     std::uint64_t slept_ns) const {
+    constexpr std::uint64_t kShortestNs = 20'000, kLongestNs = 1'000'000, kSecondNs = 1'000'000'000;
+    const std::uint64_t nap =
+        in_memory_ == 0 ? most_ns
+                        : std::min(most_ns, std::clamp(slept_ns / 8, kShortestNs, kLongestNs));
+    const timespec time{static_cast<time_t>(nap / kSecondNs), static_cast<long>(nap % kSecondNs)};
+    const int bell = until == Until::event_or_bell ? bell_ : -1; // poll ignores -1
+    pollfd set[] = {{poll_.get(), POLLIN, 0}, {bell, POLLIN, 0}};
     ready.count_ = 0;
-    if (ppoll(&set, 1, &time, nullptr) > 0)
+    const bool any = ppoll(set, 2, &time, nullptr) > 0;
+    ready.woken_ = any && set[1].revents != 0;
+    if (any && set[0].revents != 0)
         wait(ready, 0);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The event set: by it a rank learns that data has arrived from other hosts, or that there is room
-// to send again.  Links, their delay and the rank's doorbell are its event sources.  A rank polls
-// the set while it is awake, and sleeps on it.
+// to send again.  Links and their delay are its event sources.  A rank polls the set while it is
+// awake, and sleeps on it.
 #pragma once
 
 #include <array>
@@ -50,24 +50,22 @@ public:
                          (event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0,
                          (event.events & EPOLLOUT) != 0);
         }
-        // By wake_by().
-        bool woken() const {
-            bool found = false;
-            of(kWaker, [&](std::uint64_t, bool, bool) { found = true; });
-            return found;
-        }
+        // By the bell.
+        bool woken() const { return woken_; }
 
     private:
         friend class EventSet;
         std::array<epoll_event, 32> storage_;
         std::size_t count_ = 0;
+        bool woken_ = false;
     };
 
     EventSet();
     // Once a source is gone, no thread may poll the set, sleep on it or arm it.
     Id add(EventSource &source);
-    // A descriptor that only ends sleeps, so that polling need not report it.
-    void wake_by(int fd) { watch(kWaker, fd); }
+    // The bell: a descriptor that ends the sleep of one thread.  No look reports it, since another
+    // thread that took its event would leave that thread asleep.
+    void wake_by(int fd) { bell_ = fd; }
     // Adds a descriptor of a source; `tag` identifies it in events.
     void watch(Id source, int fd, std::uint64_t tag = 0);
     void unwatch(int fd);
@@ -84,17 +82,18 @@ public:
     // may call it.  Sources that report in memory are not included: a rank that sleeps polls them
     // after each nap, whose length depends on how long it has slept so far.
     void look(Ready &ready) const;
-    void sleep(Ready &ready, std::uint64_t most_ns, std::uint64_t slept_ns) const;
+    enum class Until : std::uint8_t { event, event_or_bell };
+    void sleep(Ready &ready, Until until, std::uint64_t most_ns, std::uint64_t slept_ns) const;
 
 private:
-    static constexpr Id kWaker = 0;
     static constexpr unsigned kTagBits = 48;
     static constexpr std::uint64_t kTagMask = (std::uint64_t{1} << kTagBits) - 1;
 
     void wait(Ready &ready, int milliseconds) const;
 
     Descriptor poll_;
-    Id next_ = kWaker + 1;
+    int bell_ = -1;
+    Id next_ = 0;
     int by_descriptors_ = 0, in_memory_ = 0; // sources of this kind
     std::vector<EventSource *> armed_;       // Reports::when_armed
 };

@@ -149,7 +149,7 @@ struct World {
 
 } // namespace
 
-TEST_CASE("a look returns the events of each source by its tags, and wake-ups") {
+TEST_CASE("a look returns the events of each source by its tags, and a sleep the bell as well") {
     EventSet events;
     Source one(Reports::by_descriptors), other(Reports::by_descriptors);
     const EventSet::Id first = events.add(one), second = events.add(other);
@@ -164,12 +164,17 @@ TEST_CASE("a look returns the events of each source by its tags, and wake-ups") 
     other.ring();
     events.wake_by(bell.get());
     events.look(ready);
+    CHECK_FALSE(ready.woken());
     CHECK(tags(ready, first) == std::vector<std::uint64_t>{7});
     CHECK(tags(ready, second) == std::vector<std::uint64_t>{(1ull << 40) + 3});
-    CHECK(ready.woken());
+    events.sleep(ready, EventSet::Until::event, kMinute, 0);
+    CHECK(tags(ready, first).size() == 1);
+    CHECK_FALSE(ready.woken());
     events.unwatch(one.event.get());
-    events.look(ready);
+    events.unwatch(other.event.get());
+    events.sleep(ready, EventSet::Until::event_or_bell, kMinute, 0);
     CHECK(tags(ready, first).empty());
+    CHECK(ready.woken());
     CHECK_FALSE(events.arms());
 }
 
@@ -182,7 +187,7 @@ TEST_CASE("a set of queues alone looks at no descriptor, and sleeps until one sh
     EventSet::Ready ready;
     events.look(ready);
     CHECK(tags(ready, source).empty());
-    events.sleep(ready, kMinute, 0);
+    events.sleep(ready, EventSet::Until::event, kMinute, 0);
     CHECK(tags(ready, source).size() == 1);
 }
 
@@ -208,7 +213,7 @@ TEST_CASE("if a source reports only in memory, a sleep of any length is a nap") 
     EventSet::Ready ready;
     for (const std::uint64_t slept : {std::uint64_t{0}, std::uint64_t{100'000}, kMinute}) {
         const std::uint64_t start = now_ns();
-        events.sleep(ready, 60 * kMinute, slept);
+        events.sleep(ready, EventSet::Until::event_or_bell, 60 * kMinute, slept);
         CHECK(now_ns() - start < kMinute);
     }
 }
@@ -248,6 +253,28 @@ TEST_CASE("a thread that looks while another sleeps leaves the queue armed for i
         CHECK(slept.get() < 2 * kMinute);
         CHECK_FALSE(world.linked_peers[0]->make_progress(transport::RemotePeers::Caller::awake));
     }
+}
+
+TEST_CASE("a thread that looks while another sleeps leaves it the bell") {
+    World world(Reports::by_descriptors);
+    std::atomic<bool> over{false};
+    auto looks = std::async(std::launch::async, [&] {
+        while (!over)
+            (void)world.linked_peers[0]->make_progress(transport::RemotePeers::Caller::awake);
+    });
+    bool woken = true;
+    for (int times = 0; times < 200 && woken; ++times) {
+        auto slept = std::async(std::launch::async, [&] { return world.sleep(); });
+        const transport::Signals &signals = world.segments[0]->header().signals;
+        while (signals.sleepers.load() < 2) // one stands for the ranks of other hosts
+            std::this_thread::yield();
+        transport::Doorbell(*world.segments[0], 0).ring();
+        woken = slept.wait_for(std::chrono::minutes(2)) == std::future_status::ready;
+        if (!woken) // nor does the test sleep for an hour
+            world.send();
+    }
+    CHECK(woken);
+    over = true;
 }
 
 TEST_CASE("a thread that finds another asleep sleeps beside it only if nothing has come") {

@@ -84,7 +84,7 @@ struct World {
     }
     void progress(Inbox &inbox, std::uint64_t milliseconds = 1000) {
         EventSet::Ready ready;
-        events.sleep(ready, milliseconds * 1'000'000, 0);
+        events.sleep(ready, EventSet::Until::event, milliseconds * 1'000'000, 0);
         links->progress(inbox, ready);
     }
 };
