@@ -91,7 +91,8 @@ struct SegmentHeader {
     std::uint64_t magic;
     std::uint32_t ranks; // of the job
     std::uint32_t here;  // the ranks among them that share this memory
-    std::uint32_t cores; // of rank 0, as its affinity and cgroup allow; all ranks use this number
+    std::uint32_t cores; // on one host those of rank 0, as its affinity and cgroup allow; on several
+                         // as many as one host would need to be as crowded as the most crowded
     std::uint64_t ring_bytes;
     std::uint64_t slice_bytes; // 0: by size
     std::uint64_t heap_bytes;  // window of each rank

@@ -18,7 +18,7 @@ Segment::Segment(std::shared_ptr<Mapping> mapping, const Placement &placement)
     : mapping_(std::move(mapping)), placement_(placement), header_(&mapping_->header()),
       lines_(mapping_->lines()), pending_(mapping_->pending()),
       bitmap_words_(mapping_->bitmap_words()), ring_bytes_(header_->ring_bytes),
-      ranks_per_core_((header_->here + std::max(header_->cores, 1u) - 1) /
+      ranks_per_core_((header_->ranks + std::max(header_->cores, 1u) - 1) /
                       std::max(header_->cores, 1u)) {
     if (!placement_.one_host())
         mirror_ = std::make_unique<Mirror>(

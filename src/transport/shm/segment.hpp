@@ -33,7 +33,7 @@ const char *words(Presence presence); // "has died"
 
 struct SegmentShape {
     int ranks = 1;
-    unsigned cores = 1;
+    unsigned cores = 1; // of all hosts together
     std::size_t ring_bytes = 0; // a power of two, a multiple of the page size
     std::size_t slice_bytes = 0;
     std::size_t heap_bytes = 0;
@@ -61,8 +61,13 @@ public:
     // Whether a rank shares this memory.
     bool here(int rank) const { return placement_.here(rank); }
     const Placement &placement() const { return placement_; }
-    // Ranks of this host for each of its cores, rounded up.
+    // Ranks for each core of a host, rounded up.
     unsigned ranks_per_core() const { return ranks_per_core_; }
+    // This host's part of the cores.
+    unsigned cores_here() const {
+        return std::max(1u, (header_->cores * header_->here + header_->ranks - 1) /
+                                std::max(header_->ranks, 1u));
+    }
     // Of this rank's waiters.
     LookPacing &look_pacing() { return look_pacing_; }
     // The way to the ranks of other hosts; null if there are none.

@@ -15,7 +15,7 @@ Turn::Turn(const Segment &segment, int rank)
     // takes the core from a rank that has a turn.
     constexpr unsigned kShortestUs = 100, kLongestUs = 5'000, kForEachRankUs = 1'000;
     const unsigned longest_us = std::max(kLongestUs, kForEachRankUs * segment.ranks_per_core());
-    const auto turns = static_cast<int>(std::max(1u, segment.header().cores));
+    const auto turns = static_cast<int>(segment.cores_here());
     struct flock lock{};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;

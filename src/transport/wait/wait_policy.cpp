@@ -18,6 +18,9 @@ namespace {
 constexpr std::uint64_t kNapNs = 20'000'000; // sleepers check the communicator this often
 // The ranks of a core together yield at most this often before they sleep.
 constexpr int kMostYields = 8000;
+// Between hosts, ranks that share a core look no longer than this: each look of one is a system
+// call that delays the others.
+constexpr std::uint64_t kSharedCoreLooksNs = 20'000;
 
 } // namespace
 
@@ -41,9 +44,11 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
     }
     // 2. Yield: another rank may be waiting for this core.
     const bool has_remote_peers = segment.remote_peers() != nullptr;
-    const int yields =
-        std::min(policy.yields, kMostYields / static_cast<int>(segment.ranks_per_core()));
-    for (int i = 0; has_remote_peers ? waited() < policy.looks_ns : i < yields; ++i) {
+    const auto ranks_per_core = segment.ranks_per_core();
+    const int yields = std::min(policy.yields, kMostYields / static_cast<int>(ranks_per_core));
+    const std::uint64_t looks_ns =
+        ranks_per_core > 1 ? std::min(policy.looks_ns, kSharedCoreLooksNs) : policy.looks_ns;
+    for (int i = 0; has_remote_peers ? waited() < looks_ns : i < yields; ++i) {
         sched_yield();
         if (attempt())
             return;

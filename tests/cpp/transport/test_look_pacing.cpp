@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -31,8 +32,9 @@ struct Expensive final : Waitable {
     std::vector<std::uint64_t> looked_at;
 };
 
-std::shared_ptr<Segment> segment(int ranks, unsigned cores) {
+std::shared_ptr<Segment> segment(int ranks, unsigned cores, Placement placement = {}) {
     SegmentShape shape;
+    shape.placement = std::move(placement);
     shape.ranks = ranks;
     shape.cores = cores;
     shape.ring_bytes = 1 << 12;
@@ -59,6 +61,18 @@ TEST_CASE("ranks for each core are rounded up") {
     CHECK(segment(1, 2)->ranks_per_core() == 1);
     CHECK(segment(5, 2)->ranks_per_core() == 3);
     CHECK(segment(8, 0)->ranks_per_core() == 8);
+    CHECK(segment(5, 2)->cores_here() == 2);
+    CHECK(segment(8, 0)->cores_here() == 1);
+}
+
+TEST_CASE("the ranks of a host share its cores, not those of all hosts") {
+    // Four cores for six ranks: a host of three has two.
+    const auto shared = segment(6, 4, Placement({0, 1, 0, 1, 0, 1}, 0));
+    CHECK(shared->ranks_per_core() == 2);
+    CHECK(shared->cores_here() == 2);
+    const auto uneven = segment(6, 3, Placement({0, 1, 1, 1, 1, 1}, 0));
+    CHECK(uneven->ranks_per_core() == 2);
+    CHECK(uneven->cores_here() == 1);
 }
 
 TEST_CASE("where many ranks wait on a core, each looks for what is wrong less often") {
