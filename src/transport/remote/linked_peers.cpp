@@ -2,11 +2,6 @@
 #include "transport/remote/linked_peers.hpp"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -21,17 +16,6 @@ constexpr std::uint64_t kAskAfterNs = 10'000'000;
 // Cells up to this size wait, so that several go together.
 constexpr std::size_t kShortBytes = 8192;
 
-// The address of a rank's bell, a datagram socket of the abstract namespace.  The job's random key
-// is part of the name.  Takes no memory, since ranks are woken in the middle of calls.
-socklen_t bell_address(std::uint64_t key, int rank, sockaddr_un &address) {
-    address = {};
-    address.sun_family = AF_UNIX;
-    const int length = std::snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-                                     "stretto-bell-%" PRIu64 "-%d", key, rank);
-    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
-                                  static_cast<std::size_t>(length));
-}
-
 // 2 ms, as on one host, would be the time of half a slice.  If the heartbeat is long because the
 // network is slow, waits are investigated later as well: with many ranks, the questions would fill
 // the network.
@@ -45,18 +29,11 @@ std::uint64_t suspicious(std::uint64_t heartbeat_ns) {
 LinkedPeers::LinkedPeers(Segment &segment, int rank, std::unique_ptr<EventSet> events,
                          std::unique_ptr<Links> links, const LinkedPeersOptions &options)
     : segment_(segment), rank_(rank), suspicious_ns_(suspicious(options.heartbeat_ns)),
-      events_(std::move(events)), links_(std::move(links)),
+      events_(std::move(events)), links_(std::move(links)), bell_(segment.header().key, rank),
       peers_(static_cast<std::size_t>(segment.ranks())),
       payloads_(peers_.size(), RemotePayloads(pool_, segment.ring_bytes())),
       transmit_thread_([this] { return round(); }, options.leave) {
-    bell_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!bell_.open())
-        throw_errno("cannot make the bell of rank " + std::to_string(rank_));
-    sockaddr_un address;
-    const socklen_t length = bell_address(segment_.header().key, rank_, address);
-    if (bind(bell_.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
-        throw_errno("cannot bind the bell of rank " + std::to_string(rank_));
-    events_->wake_by(bell_.get());
+    events_->wake_by(bell_.descriptor());
     segment_.populate(rank_);
     segment_.set_remote_peers(this);
 }
@@ -252,14 +229,6 @@ bool LinkedPeers::make_progress(Caller caller) {
     return make_progress(caller, 0, 0);
 }
 
-// Takes the rings that have come.  Hardly ever are there more than one, and what is left ends the
-// next sleep.
-void LinkedPeers::silence_bell() {
-    constexpr unsigned kMostRings = 8;
-    mmsghdr rings[kMostRings] = {}; // without buffers: rings have no content
-    (void)recvmmsg(bell_.get(), rings, kMostRings, MSG_DONTWAIT, nullptr);
-}
-
 // False: data has arrived, or may have.
 bool LinkedPeers::arm() {
     if (!events_->arms())
@@ -288,7 +257,7 @@ bool LinkedPeers::make_progress(Caller caller, std::uint64_t most_ns, std::uint6
             missed = !events_->arm();
     });
     if (ready.woken())
-        silence_bell();
+        bell_.silence();
     if (missed)
         wake(rank_);
     if (moved && anybody_sleeps(segment_.header().signals))
@@ -335,12 +304,7 @@ bool LinkedPeers::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
 }
 
 void LinkedPeers::wake(int rank) {
-    sockaddr_un address;
-    const socklen_t length = bell_address(segment_.header().key, rank, address);
-    // If its queue is full, it has been rung already; if there is no socket, no thread sleeps
-    // there.
-    (void)sendto(bell_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
-                 reinterpret_cast<sockaddr *>(&address), length);
+    bell_.ring(rank);
 }
 
 void LinkedPeers::failed() noexcept {

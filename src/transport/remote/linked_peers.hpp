@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/descriptor.hpp"
+#include "transport/remote/bell_socket.hpp"
 #include "transport/remote/links.hpp"
 #include "transport/remote/payloads.hpp"
 #include "transport/remote/remote_peers.hpp"
@@ -113,7 +113,6 @@ private:
     bool make_progress(Caller caller, std::uint64_t most_ns, std::uint64_t slept_ns);
     bool arm();
 
-    void silence_bell();
     // All below with the lock.
     void send(int rank, const WireMessage &packet, const std::byte *payload, bool more = false);
     void send(int rank, WireMessage::Kind kind, std::uint64_t position, std::uint64_t flag = 0);
@@ -135,7 +134,7 @@ private:
     const std::uint64_t suspicious_ns_;
     const std::unique_ptr<EventSet> events_;
     const std::unique_ptr<Links> links_;
-    Descriptor bell_;
+    const BellSocket bell_;
     std::mutex mutex_; // of the links, and of what follows
     std::atomic<std::thread::id> owner_;
     std::vector<Peer> peers_;
