@@ -216,9 +216,10 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
     mine_.progress.store(
         progress_of(oldest_, oldest != nullptr ? oldest->origin + oldest->next : 0),
         std::memory_order_release);
-    if (anybody_sleeps(signals_)) [[unlikely]]
-        ring_all();
+    if (anybody_watches(signals_)) [[unlikely]]
+        ring_watchers();
     if (transport::RemotePeers *remote_peers = segment_->remote_peers()) {
+        remote_peers->report_progress();
         report_taken(*remote_peers, plan, oldest);
         remote_peers->push();
     }
@@ -259,8 +260,10 @@ void Engine::report(const Run &run) {
         return;
     mine_.progress.store(progress_of(run.sequence, run.origin + run.next),
                          std::memory_order_release);
-    if (anybody_sleeps(signals_)) [[unlikely]]
-        ring_all();
+    if (anybody_watches(signals_)) [[unlikely]]
+        ring_watchers();
+    if (transport::RemotePeers *remote_peers = segment_->remote_peers())
+        remote_peers->report_progress();
 }
 
 } // namespace stretto::engine

@@ -205,7 +205,7 @@ private:
     // waiting.cpp
     void ring_readers(Run &run, const Step &step);
     void send_cell(Run &run, const Step &step, const StepReader &reader);
-    void ring_all();
+    void ring_watchers();
     void inquire(const Run &run, std::uint64_t waited_ns);
     std::string gone(const Run &run, int rank, transport::Presence presence) const;
     void diagnose(const Run &run, std::uint64_t waited_ns);

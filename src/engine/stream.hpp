@@ -62,13 +62,19 @@ public:
         return holder(plan, before, step) < 0;
     }
 
+    // Whether readers that have not taken a cell were found since forget_holders().
+    bool has_holders() const { return has_holders_; }
+    void forget_holders() { has_holders_ = false; }
+
     // The first reader of a cell that has not; -1 if there is none.
     int holder(const Plan &plan, std::uint64_t before, const Step &step) const {
         for (std::uint32_t r = 0; r < step.readers; ++r) {
             const StepReader &reader = plan.readers[step.first_reader + r];
             if (segment_.lines(reader.rank).progress.load(std::memory_order_acquire) <
-                before + reader.step + 1u)
+                before + reader.step + 1u) {
+                has_holders_ = true;
                 return reader.rank;
+            }
         }
         return -1;
     }
@@ -168,6 +174,7 @@ private:
     Extent released_; // stream positions up to which the rings may be written again
     std::vector<Record> records_;
     std::uint64_t first_ = 0, last_ = 0;
+    mutable bool has_holders_ = false;
 };
 
 } // namespace stretto::engine

@@ -18,9 +18,11 @@ namespace stretto::engine {
 using transport::Entry;
 using transport::kEntries;
 
-void Engine::ring_all() {
+void Engine::ring_watchers() {
     for (int rank = 0; rank < segment_->ranks(); ++rank)
-        transport::Doorbell(*segment_, rank).ring();
+        if (segment_->here(rank) &&
+            segment_->lines(rank).watching.load(std::memory_order_relaxed) != 0)
+            transport::Doorbell(*segment_, rank).ring();
 }
 
 void Engine::ring_readers(Run &run, const Step &step) {
@@ -49,7 +51,9 @@ void Engine::send_cell(Run &run, const Step &step, const StepReader &reader) {
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     struct Waiting final : transport::Waitable {
         Waiting(Engine &engine_, Run &run_, const std::function<bool()> &step_, bool caller_)
-            : engine(engine_), run(run_), step(step_), caller(caller_) {}
+            : engine(engine_), run(run_), step(step_), caller(caller_) {
+            engine.stream_.forget_holders();
+        }
         bool attempt() override {
             if (!step() && (engine.companion_ == nullptr || !engine.companion_->progress()))
                 return false;
@@ -72,6 +76,11 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
                 engine.consider_stall(run, waited_ns);
         }
         std::uint64_t longest_nap() const override { return engine.nap_ns_; }
+        // Only one thread plays a call of play(); several may play those in the queue, and one of
+        // them may find what another waits for.
+        bool awaits_progress() const override {
+            return &run != &engine.own_ || engine.stream_.has_holders();
+        }
 
         Engine &engine;
         Run &run;

@@ -198,9 +198,28 @@ void LinkedPeers::open_mailbox(int rank) {
         [&] { peer(rank).out = reinterpret_cast<MailboxHead *>(segment_.mailbox(rank_, rank)); });
 }
 
+// The fence: the thread that receives a question counts it and then looks for progress, this one
+// has written its progress and looks for questions.
+void LinkedPeers::report_progress() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (questions_.load(std::memory_order_relaxed) == 0)
+        return;
+    locked([&] {
+        for (int rank = 0; rank < segment_.ranks(); ++rank)
+            report_progress(rank);
+    });
+}
+
+// `from` wants to know when this rank's progress is `progress`; `value` remembers it.
+void LinkedPeers::expect(int from, std::uint64_t &value, std::uint64_t progress) {
+    if (std::exchange(value, progress) == 0)
+        questions_.fetch_add(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    report_progress(from);
+}
+
 void LinkedPeers::ring(int rank) {
     locked([&] {
-        report_progress(rank);
         post_mail(rank);
         report_read(rank);
     });
@@ -216,6 +235,7 @@ void LinkedPeers::report_progress(int rank) {
         if (value != 0 && now >= value) {
             value = 0;
             due = true;
+            questions_.fetch_sub(1, std::memory_order_relaxed);
         }
     };
     look(to.awaited);

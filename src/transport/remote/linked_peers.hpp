@@ -44,6 +44,7 @@ public:
     void report_taken(const std::uint64_t *taken) override;
     std::uint64_t suspicious_ns() const override { return suspicious_ns_; }
     void inquire(int rank) override;
+    void report_progress() override;
     void ring(int rank) override;
     bool make_progress(Caller caller) override;
     bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) override;
@@ -117,6 +118,7 @@ private:
     void send(int rank, const WireMessage &packet, const std::byte *payload, bool more = false);
     void send(int rank, WireMessage::Kind kind, std::uint64_t position, std::uint64_t flag = 0);
     void report_progress(int rank);
+    void expect(int from, std::uint64_t &value, std::uint64_t progress);
     void post_mail(int rank);
     void report_read(int rank);
     void spread_failure();
@@ -138,6 +140,7 @@ private:
     std::mutex mutex_; // of the links, and of what follows
     std::atomic<std::thread::id> owner_;
     std::vector<Peer> peers_;
+    std::atomic<std::uint32_t> questions_{0}; // values in `awaited` and `marks` of all peers
     Pool pool_;
     std::vector<RemotePayloads> payloads_; // of each rank's cells
     std::string failure_;                  // this rank's own, as sent

@@ -72,13 +72,9 @@ void LinkedPeers::arrived(int from, const WireMessage &packet) {
         // If there are too many marks, the sender asks.
         if (const auto free = std::find(sender.marks.begin(), sender.marks.end(), 0);
             free != sender.marks.end())
-            *free = packet.position;
-        report_progress(from);
+            expect(from, *free, packet.position);
         break;
-    case WireMessage::await:
-        sender.awaited = packet.position; // one at a time
-        report_progress(from);
-        break;
+    case WireMessage::await: expect(from, sender.awaited, packet.position); break;
     case WireMessage::progress: raise(lines.progress, packet.position); break;
     case WireMessage::mail: take_mail(from, packet); break;
     case WireMessage::read:

@@ -37,8 +37,10 @@ struct alignas(kLineBytes) ShrinkRecord {
 struct LineBlock {
     // Call number << 24 | complete steps of that call, counted without a gap.
     alignas(kLineBytes) std::atomic<std::uint64_t> progress;
-    // The doorbell (doorbell.hpp).
+    // The doorbell, and how many of the rank's sleepers wait for progress of other ranks, and how
+    // many sleep on the futex (doorbell.hpp).
     alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
+    std::atomic<std::uint32_t> watching, on_futex;
     alignas(kLineBytes) std::atomic<std::int32_t> pid; // in its PID namespace
     std::atomic<std::uint32_t> joined;
     std::atomic<std::uint32_t> left;
@@ -60,6 +62,7 @@ struct LineBlock {
 struct alignas(kLineBytes) Signals {
     std::atomic<std::uint32_t> failed;   // 0: no; 1: the failure is being posted; 2: it is posted
     std::atomic<std::uint32_t> sleepers; // ranks to notify: asleep, or on other hosts
+    std::atomic<std::uint32_t> watchers; // sleepers that wait for progress of other ranks
     std::atomic<std::uint32_t>
         fences; // 1: some rank has no asymmetric barrier, so publishers use fences
 };
@@ -91,8 +94,9 @@ struct SegmentHeader {
     std::uint64_t magic;
     std::uint32_t ranks; // of the job
     std::uint32_t here;  // the ranks among them that share this memory
-    std::uint32_t cores; // on one host those of rank 0, as its affinity and cgroup allow; on several
-                         // as many as one host would need to be as crowded as the most crowded
+    std::uint32_t
+        cores; // on one host those of rank 0, as its affinity and cgroup allow; on several
+               // as many as one host would need to be as crowded as the most crowded
     std::uint64_t ring_bytes;
     std::uint64_t slice_bytes; // 0: by size
     std::uint64_t heap_bytes;  // window of each rank

@@ -31,14 +31,21 @@ bool register_for_barrier() {
 static constexpr std::uint32_t kSleeperIncrement = 1, kSleepersMask = 0x3ff;
 static constexpr std::uint32_t kRungFlag = 0x400, kRingIncrement = 0x800;
 
-void Doorbell::announce() {
-    segment_.header().signals.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
+void Doorbell::announce(Until until) {
+    watches_ = until == Until::progress;
+    Signals &signals = segment_.header().signals;
+    LineBlock &lines = segment_.lines(rank_);
+    signals.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    if (watches_) {
+        lines.watching.fetch_add(1, std::memory_order_relaxed);
+        signals.watchers.fetch_add(1, std::memory_order_seq_cst);
+    }
+    std::atomic<std::uint32_t> &asleep = lines.asleep;
     std::uint32_t word = asleep.load(std::memory_order_relaxed);
     do
         ticket_ = (word + kSleeperIncrement) & ~kRungFlag;
     while (!asleep.compare_exchange_weak(word, ticket_, std::memory_order_seq_cst));
-    if (segment_.header().signals.fences.load(std::memory_order_relaxed) == 0)
+    if (signals.fences.load(std::memory_order_relaxed) == 0)
         membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
@@ -48,12 +55,21 @@ void Doorbell::sleep(std::uint64_t timeout_ns) {
         return;
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
-    futex(segment_.lines(rank_).asleep, FUTEX_WAIT, ticket_, &timeout);
+    LineBlock &lines = segment_.lines(rank_);
+    lines.on_futex.fetch_add(1, std::memory_order_seq_cst);
+    futex(lines.asleep, FUTEX_WAIT, ticket_, &timeout);
+    lines.on_futex.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Doorbell::withdraw() {
-    segment_.lines(rank_).asleep.fetch_sub(kSleeperIncrement, std::memory_order_relaxed);
-    segment_.header().signals.sleepers.fetch_sub(1, std::memory_order_relaxed);
+    Signals &signals = segment_.header().signals;
+    LineBlock &lines = segment_.lines(rank_);
+    lines.asleep.fetch_sub(kSleeperIncrement, std::memory_order_relaxed);
+    signals.sleepers.fetch_sub(1, std::memory_order_relaxed);
+    if (watches_) {
+        lines.watching.fetch_sub(1, std::memory_order_relaxed);
+        signals.watchers.fetch_sub(1, std::memory_order_relaxed);
+    }
 }
 
 void Doorbell::ring(std::uint32_t known) {
@@ -63,14 +79,17 @@ void Doorbell::ring(std::uint32_t known) {
             remote_peers->ring(rank_);
         return;
     }
-    std::atomic<std::uint32_t> &asleep = segment_.lines(rank_).asleep;
+    LineBlock &lines = segment_.lines(rank_);
+    std::atomic<std::uint32_t> &asleep = lines.asleep;
     std::uint32_t word = asleep.load(std::memory_order_relaxed);
     do
         if ((word & kSleepersMask) <= known || (word & kRungFlag) != 0)
             return; // awake, or about to wake
     while (!asleep.compare_exchange_weak(word, (word + kRingIncrement) | kRungFlag,
-                                         std::memory_order_acq_rel));
-    futex(asleep, FUTEX_WAKE, INT_MAX, nullptr);
+                                         std::memory_order_seq_cst));
+    // A sleeper that is counted later finds the word changed.
+    if (lines.on_futex.load(std::memory_order_seq_cst) != 0)
+        futex(asleep, FUTEX_WAKE, INT_MAX, nullptr);
     if (remote_peers != nullptr)
         remote_peers->wake(rank_);
 }

@@ -18,9 +18,13 @@ class Doorbell {
 public:
     Doorbell(Segment &segment, int rank) : segment_(segment), rank_(rank) {}
 
+    // What wakes the sleeper: cells that other ranks publish for it; or also their progress, which
+    // every rank reports in every call.
+    enum class Until : std::uint8_t { published, progress };
+
     // Between announce() and sleep() the caller checks once more for the event that it waits for.
     // It calls sleep() if there is none, and withdraw() in any case.
-    void announce();
+    void announce(Until until);
     void sleep(std::uint64_t timeout_ns); // or until the bell rings
     void withdraw();
 
@@ -32,15 +36,27 @@ private:
     Segment &segment_;
     int rank_;
     std::uint32_t ticket_ = 0; // the word as announce() left it
+    bool watches_ = false;
 };
 
-// True if a rank sleeps; called after publishing.  It costs one cached load if none does.
-inline bool anybody_sleeps(const Signals &signals) {
+// Between what a rank has written and its look for sleepers.
+inline void order_before_look(const Signals &signals) {
     if (signals.fences.load(std::memory_order_relaxed) != 0) [[unlikely]]
         std::atomic_thread_fence(std::memory_order_seq_cst);
     else
         std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+// True if a rank sleeps; called after publishing.  It costs one cached load if none does.
+inline bool anybody_sleeps(const Signals &signals) {
+    order_before_look(signals);
     return signals.sleepers.load(std::memory_order_relaxed) != 0;
+}
+
+// True if a rank of this host sleeps until others report progress; called after reporting it.
+inline bool anybody_watches(const Signals &signals) {
+    order_before_look(signals);
+    return signals.watchers.load(std::memory_order_acquire) != 0;
 }
 
 // Announces this process to the asymmetric barrier; false if the kernel has none.

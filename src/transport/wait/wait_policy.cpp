@@ -61,9 +61,11 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
     for (std::uint64_t looked = 0;;) {
         const std::uint64_t rest = std::max(suspicious, segment.look_pacing().rest_ns());
         Doorbell bell(segment, rank);
-        bell.announce();
+        const bool watches = waitable.awaits_progress();
+        bell.announce(watches ? Doorbell::Until::progress : Doorbell::Until::published);
         const bool success = waitable.attempt();
-        if (!success && !segment.failed())
+        const bool unannounced = !watches && waitable.awaits_progress();
+        if (!success && !unannounced && !segment.failed())
             bell.sleep(std::min(idling.at_most(looked == 0 ? rest : std::max(rest, kNapNs)),
                                 waitable.longest_nap())); // it carries
         bell.withdraw();

@@ -20,6 +20,9 @@ public:
     virtual void diagnose(std::uint64_t waited_ns) = 0;
     // The longest sleep in nanoseconds, if the event that ends the wait rings no doorbell.
     virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
+    // Whether progress that others report could end the wait, as the last attempt has found; if
+    // not, only what they publish.
+    virtual bool awaits_progress() const { return true; }
 };
 
 inline constexpr std::uint64_t kSuspiciousNs = 2'000'000; // after this long a wait is investigated

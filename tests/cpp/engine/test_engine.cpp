@@ -2,6 +2,7 @@
 // The engine plays what the language can say: schedules of the test's own, ranks as threads.
 #include "doctest.h"
 
+#include <functional>
 #include <future>
 #include <numeric>
 #include <thread>
@@ -23,10 +24,18 @@ namespace {
 using test::contribution;
 using test::Vector;
 
-// Plays the schedule `calls` times on one segment; gives every rank's last output.  Ranks come late
-// by turns.
+// What a rank does before its call of this number.
+using Before = std::function<void(const transport::Segment &, int rank, int call)>;
+
+void late_by_turns(const transport::Segment &segment, int rank, int call) {
+    if (call % segment.ranks() == rank)
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+// Plays the schedule `calls` times on one segment; gives every rank's last output.
 std::vector<Vector> play(const Schedule &schedule, std::size_t count, int calls = 3,
-                         std::size_t ring = 1 << 16, std::size_t slice = 1 << 12) {
+                         std::size_t ring = 1 << 16, const Before &before = late_by_turns) {
+    constexpr std::size_t kSliceBytes = 1 << 12;
     transport::SegmentShape shape;
     shape.ranks = schedule.ranks;
     shape.ring_bytes = ring;
@@ -46,15 +55,14 @@ std::vector<Vector> play(const Schedule &schedule, std::size_t count, int calls 
             options.count = count;
             options.element = 8;
             options.ring_bytes = ring;
-            options.slice = slice;
+            options.slice = kSliceBytes;
             const auto plan = engine::compile(schedule, rank, options);
             Vector input(count);
             for (std::size_t i = 0; i < count; ++i)
                 input[i] = contribution(rank, i);
             engine::Tally tally;
             for (int k = 0; k < calls; ++k) {
-                if (k % schedule.ranks == rank)
-                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                before(*segment, rank, k);
                 engine::Call call;
                 call.plan = plan.get();
                 call.reduce = reduce::pass(Dtype::i64, ReduceOp::sum);
@@ -91,6 +99,31 @@ TEST_CASE("hand-written schedules give exact answers, whichever rank is late") {
 TEST_CASE("rings of one page are enough for vectors of any length") {
     for (const auto &schedule : {test::direct(5), test::ring(5), test::one_shot(5)})
         check_allreduce(schedule, 9'973, 4096);
+}
+
+TEST_CASE("progress wakes a rank that waits for room, but not one that waits for data") {
+    std::vector<schedule::Program> programs = test::empty_programs(2);
+    programs[0].ops = {schedule::send(1, {0})};
+    programs[1].ops = {schedule::recv(0, {0})};
+    const Schedule schedule = test::assemble("one way", Contract(Collective::broadcast, 2, 1),
+                                             programs, Partition::even(1));
+    constexpr std::size_t kCount = 9'973, kRingBytes = 4096; // many rings
+    for (const int late : {0, 1}) {
+        std::uint32_t watching = 99;
+        const auto outputs = play(
+            schedule, kCount, 1, kRingBytes, [&](const transport::Segment &segment, int rank, int) {
+                const transport::Signals &signals = segment.header().signals;
+                if (rank != late)
+                    return;
+                // The reader is late: the writer fills the ring and waits for room.
+                while (signals.sleepers.load() == 0 || (late == 1 && signals.watchers.load() == 0))
+                    std::this_thread::yield();
+                watching = signals.watchers.load();
+            });
+        CHECK(watching == static_cast<std::uint32_t>(late));
+        for (std::size_t i = 0; i < kCount; ++i)
+            REQUIRE(outputs[1][i] == contribution(0, i));
+    }
 }
 
 TEST_CASE("partitions need not be even") {

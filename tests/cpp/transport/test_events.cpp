@@ -132,7 +132,7 @@ struct World {
     std::uint64_t sleep() {
         const std::uint64_t start = now_ns();
         transport::Doorbell bell(*segments[0], 0);
-        bell.announce();
+        bell.announce(transport::Doorbell::Until::published);
         bell.sleep(60 * kMinute);
         bell.withdraw();
         return now_ns() - start;
