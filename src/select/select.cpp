@@ -222,15 +222,20 @@ std::string time_in_words(double seconds) {
     return text;
 }
 
-// Whether the choice takes at most a tenth longer than the bytes that every candidate has to move.
-static bool is_of_bytes(const Verdicts &v, const cost::Link &link) {
+// Whether the choice takes at most a tenth longer than the bytes that every candidate has to move,
+// by a price that can be trusted so far.  What messages cost beside their bytes is the uncertain
+// part of a price: it is measured between few ranks, while the others sleep.
+static bool is_of_bytes(const Verdicts &v, const Profile &profile) {
+    constexpr double kLongMessages = 100; // so many messages without bytes take no longer
+    const cost::Link &link = profile.between;
     double least = v.chosen->price.seconds;
     for (const Priced &each : v.all)
         if (each.excluded.empty())
             least =
                 std::min(least, link.byte * static_cast<double>(std::max(
                                                 each.price.bytes_sent, each.price.bytes_received)));
-    return v.chosen->price.seconds < 1.1 * least;
+    return v.chosen->price.seconds < 1.1 * least &&
+           least > kLongMessages * (link.latency + link.overhead + profile.common);
 }
 
 std::vector<std::string> tuning_candidates(const Situation &s) {
@@ -253,7 +258,7 @@ std::vector<std::string> tuning_candidates(const Situation &s) {
         return first != second ? first : a->price.seconds < b->price.seconds;
     });
     std::vector<std::string> names = {v.chosen->name};
-    if (is_of_bytes(v, s.profile.between))
+    if (is_of_bytes(v, s.profile))
         return names; // no candidate could be faster by so much that a trial would show it
     for (const Priced *each : close)
         if (names.size() < kMostCandidates)

@@ -248,6 +248,20 @@ TEST_CASE("on one host the fastest as measured serves in place of the rule") {
     CHECK(select::choose(s).algorithm == "one_shot_canonical");
 }
 
+TEST_CASE("between hosts nothing is worth measuring where bytes are all that counts") {
+    Situation s = allreduce(4, 8, 4 << 20);
+    s.hosts = 4;
+    s.profile.date = "today";
+    s.profile.between = {0, 1e-5, 8.3e-9, 1e-10};
+    CHECK(select::tuning_candidates(s) == std::vector{select::choose(s).algorithm});
+    // By price the choice is within a tenth of its bytes here as well; but messages without bytes
+    // could be dearer than they were measured to be.
+    s.bytes = 64 << 10;
+    const std::vector<std::string> names = select::tuning_candidates(s);
+    CHECK(price(s, names.front()) < 1.1 * 1.5 * static_cast<double>(s.bytes) * 8.3e-9);
+    CHECK(names.size() == 4);
+}
+
 TEST_CASE("what is worth measuring on one host") {
     for (const int ranks : {2, 5, 8})
         for (const std::size_t bytes :
