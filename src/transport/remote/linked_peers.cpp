@@ -109,7 +109,7 @@ void LinkedPeers::send_cell(int rank, const CellSend &cell) {
             send(rank,
                  {WireMessage::cell, bulk ? WireMessage::kBulk : std::uint8_t{0},
                   static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
-                  bulk ? cell.where >> 2 : 0},
+                  bulk ? static_cast<std::uint64_t>(offset_of(cell.where)) : 0},
                  cell.payload, is_short && cell.more);
         },
         is_short ? Then::hold : Then::push);

@@ -416,6 +416,15 @@ TEST_CASE("long payloads are taken in however often the rings go round") {
     }
 }
 
+TEST_CASE("a payload is kept until its place in the ring is written again, and not until half of it") {
+    World world;
+    world.host_of = {0, 1, 2, 3};
+    world.ring = 1 << 20;
+    world.slice = 1 << 17; // half a ring holds four
+    world.room = 1 << 20;
+    check_allreduce(world, "direct", 1 << 20);
+}
+
 TEST_CASE("a delayed link changes nothing but the time") {
     World world;
     world.delay_ns = 300'000;
