@@ -203,7 +203,7 @@ void LinkedPeers::open_mailbox(int rank) {
 void LinkedPeers::report_progress() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (questions_.load(std::memory_order_relaxed) == 0)
-        return;
+        return push();
     locked([&] {
         for (int rank = 0; rank < segment_.ranks(); ++rank)
             report_progress(rank);
@@ -294,8 +294,10 @@ bool LinkedPeers::round() {
 }
 
 bool LinkedPeers::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
-    // The rest of a message may depend on work of other ranks that its first parts enable.
+    // The rest of a message may depend on work of other ranks that its first parts enable.  And if
+    // another thread sleeps here, nothing else sends what is held.
     push_parts();
+    push();
     const std::unique_lock sleeping(sleeping_, std::try_to_lock);
     if (!sleeping.owns_lock())
         return false;

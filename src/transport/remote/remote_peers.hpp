@@ -50,9 +50,9 @@ public:
     virtual std::uint64_t suspicious_ns() const = 0;
     // Called by a rank that waits long: the lines of `rank` are brought up to date soon.
     virtual void inquire(int rank) = 0;
-    // This rank's progress has changed: reports it to the ranks that have asked for it.
+    // This rank's progress has changed: reports it to the ranks that have asked for it.  Pushes.
     virtual void report_progress() = 0;
-    // This rank's mailbox to `rank` has changed.
+    // This rank has written to its mailbox to `rank`, or read that of `rank`.
     virtual void ring(int rank) = 0;
     // This rank has opened its mailbox to `rank`.
     virtual void open_mailbox(int rank) = 0;

@@ -2,7 +2,9 @@
 // Event sources of every kind: what a look sees, and what ends a sleep.
 #include "doctest.h"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -275,6 +277,27 @@ TEST_CASE("a thread that looks while another sleeps leaves it the bell") {
     }
     CHECK(woken);
     over = true;
+}
+
+TEST_CASE("a thread that sleeps beside another sends what is held first") {
+    World world(Reports::by_descriptors);
+    const transport::Signals &signals = world.segments[0]->header().signals;
+    auto slept = std::async(std::launch::async, [&] { return world.sleep(); });
+    while (signals.sleepers.load() < 2) // one stands for the ranks of other hosts
+        std::this_thread::yield();
+    const std::array<std::byte, 64> data{};
+    world.linked_peers[0]->send_cell(1, {.position = 0,
+                                         .flag = 1,
+                                         .where = transport::at(transport::Where::here),
+                                         .payload = data.data(),
+                                         .length = data.size()});
+    auto beside = std::async(std::launch::async, [&] { return world.sleep(); });
+    const std::uint64_t end = now_ns() + 2 * kMinute;
+    bool come = false;
+    while (!come && now_ns() < end)
+        come = world.linked_peers[1]->make_progress(transport::RemotePeers::Caller::awake);
+    CHECK(come);
+    world.send(); // wakes both
 }
 
 TEST_CASE("a thread that finds another asleep sleeps beside it only if nothing has come") {
