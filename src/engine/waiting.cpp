@@ -51,10 +51,9 @@ void Engine::send_cell(Run &run, const Step &step, const StepReader &reader) {
 void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
     struct Waiting final : transport::Waitable {
         Waiting(Engine &engine_, Run &run_, const std::function<bool()> &step_, bool caller_)
-            : engine(engine_), run(run_), step(step_), caller(caller_) {
-            engine.stream_.forget_holders();
-        }
+            : engine(engine_), run(run_), step(step_), caller(caller_) {}
         bool attempt() override {
+            engine.stream_.forget_holders();
             if (!step() && (engine.companion_ == nullptr || !engine.companion_->progress()))
                 return false;
             run.waited += now_ticks() - entered;
@@ -76,8 +75,8 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
                 engine.consider_stall(run, waited_ns);
         }
         std::uint64_t longest_nap() const override { return engine.nap_ns_; }
-        // Only one thread plays a call of play(); several may play those in the queue, and one of
-        // them may find what another waits for.
+        // Calls in the queue are played together, and one that waits for data may hold up another
+        // that waits for room: all progress wakes those who wait for them.
         bool awaits_progress() const override {
             return &run != &engine.own_ || engine.stream_.has_holders();
         }

@@ -37,8 +37,8 @@ struct alignas(kLineBytes) ShrinkRecord {
 struct LineBlock {
     // Call number << 24 | complete steps of that call, counted without a gap.
     alignas(kLineBytes) std::atomic<std::uint64_t> progress;
-    // The doorbell, and how many of the rank's sleepers wait for progress of other ranks, and how
-    // many sleep on the futex (doorbell.hpp).
+    // The doorbell (doorbell.hpp).  Of the rank's sleepers, how many wait for progress of other
+    // ranks, and how many sleep on the futex.
     alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
     std::atomic<std::uint32_t> watching, on_futex;
     alignas(kLineBytes) std::atomic<std::int32_t> pid; // in its PID namespace
@@ -94,9 +94,9 @@ struct SegmentHeader {
     std::uint64_t magic;
     std::uint32_t ranks; // of the job
     std::uint32_t here;  // the ranks among them that share this memory
-    std::uint32_t
-        cores; // on one host those of rank 0, as its affinity and cgroup allow; on several
-               // as many as one host would need to be as crowded as the most crowded
+    // Cores for all ranks: on one host those of rank 0, as its affinity and cgroup allow; on
+    // several hosts ranks times the cores for each rank on the most crowded host, at most one.
+    std::uint32_t cores;
     std::uint64_t ring_bytes;
     std::uint64_t slice_bytes; // 0: by size
     std::uint64_t heap_bytes;  // window of each rank

@@ -18,7 +18,7 @@
 
 namespace stretto::transport {
 
-static constexpr std::uint64_t kMagic = 0x6f74746572747307; // "\6strett o" and the layout's version
+static constexpr std::uint64_t kMagic = 0x6f74746572747308; // "\6strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
     return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));

@@ -33,7 +33,7 @@ const char *words(Presence presence); // "has died"
 
 struct SegmentShape {
     int ranks = 1;
-    unsigned cores = 1;         // of all hosts together
+    unsigned cores = 1;         // SegmentHeader::cores
     std::size_t ring_bytes = 0; // a power of two, a multiple of the page size
     std::size_t slice_bytes = 0;
     std::size_t heap_bytes = 0;

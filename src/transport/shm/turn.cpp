@@ -19,7 +19,7 @@ Turn::Turn(const Segment &segment, int rank)
     struct flock lock{};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
-    lock.l_start = segment.ranks() + rank % turns;
+    lock.l_start = segment.ranks() + segment.placement().place(rank) % turns;
     lock.l_len = 1;
     unsigned nap = kShortestUs;
     while (file_.open() && fcntl(file_.get(), F_OFD_SETLK, &lock) != 0 &&

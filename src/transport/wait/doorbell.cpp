@@ -47,6 +47,8 @@ void Doorbell::announce(Until until) {
     while (!asleep.compare_exchange_weak(word, ticket_, std::memory_order_seq_cst));
     if (signals.fences.load(std::memory_order_relaxed) == 0)
         membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+    else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void Doorbell::sleep(std::uint64_t timeout_ns) {

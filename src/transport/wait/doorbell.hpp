@@ -18,8 +18,8 @@ class Doorbell {
 public:
     Doorbell(Segment &segment, int rank) : segment_(segment), rank_(rank) {}
 
-    // What wakes the sleeper: cells that other ranks publish for it; or also their progress, which
-    // every rank reports in every call.
+    // Whether the sleeper is woken by the progress of other ranks as well, which each reports in
+    // every call, or only by what is meant for it.
     enum class Until : std::uint8_t { published, progress };
 
     // Between announce() and sleep() the caller checks once more for the event that it waits for.

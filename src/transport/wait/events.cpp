@@ -61,7 +61,7 @@ void EventSet::look(Ready &ready) const {
     ready.count_ = 0;
     ready.woken_ = false;
     if (by_descriptors_ > 0)
-        wait(ready, 0);
+        fill(ready);
 }
 
 void EventSet::sleep(Ready &ready, Until until, std::uint64_t most_ns,
@@ -77,12 +77,12 @@ void EventSet::sleep(Ready &ready, Until until, std::uint64_t most_ns,
     const bool any = ppoll(set, 2, &time, nullptr) > 0;
     ready.woken_ = any && set[1].revents != 0;
     if (any && set[0].revents != 0)
-        wait(ready, 0);
+        fill(ready);
 }
 
-void EventSet::wait(Ready &ready, int milliseconds) const {
-    const int count = epoll_wait(poll_.get(), ready.storage_.data(),
-                                 static_cast<int>(ready.storage_.size()), milliseconds);
+void EventSet::fill(Ready &ready) const {
+    const int count =
+        epoll_wait(poll_.get(), ready.storage_.data(), static_cast<int>(ready.storage_.size()), 0);
     ready.count_ = static_cast<std::size_t>(std::max(0, count)); // interrupted: nothing
 }
 

@@ -63,8 +63,8 @@ public:
     EventSet();
     // Once a source is gone, no thread may poll the set, sleep on it or arm it.
     Id add(EventSource &source);
-    // The bell: a descriptor that ends the sleep of one thread.  No look reports it, since another
-    // thread that took its event would leave that thread asleep.
+    // The bell: a descriptor that ends the sleep of one thread.  No look reports it; otherwise a
+    // thread that took its event would leave the sleeper asleep.
     void wake_by(int fd) { bell_ = fd; }
     // Adds a descriptor of a source; `tag` identifies it in events.
     void watch(Id source, int fd, std::uint64_t tag = 0);
@@ -89,7 +89,7 @@ private:
     static constexpr unsigned kTagBits = 48;
     static constexpr std::uint64_t kTagMask = (std::uint64_t{1} << kTagBits) - 1;
 
-    void wait(Ready &ready, int milliseconds) const;
+    void fill(Ready &ready) const;
 
     Descriptor poll_;
     int bell_ = -1;

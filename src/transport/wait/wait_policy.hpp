@@ -20,8 +20,7 @@ public:
     virtual void diagnose(std::uint64_t waited_ns) = 0;
     // The longest sleep in nanoseconds, if the event that ends the wait rings no doorbell.
     virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
-    // Whether progress that others report could end the wait, as the last attempt has found; if
-    // not, only what they publish.
+    // Whether progress that others report could end the wait, as the last attempt has found.
     virtual bool awaits_progress() const { return true; }
 };
 
@@ -29,9 +28,11 @@ inline constexpr std::uint64_t kSuspiciousNs = 2'000'000; // after this long a w
 
 // How long a waiter stays awake.
 struct WaitPolicy {
-    std::uint64_t spin_ns = 0;  // with the core to itself
-    int yields = 0;             // then it yields the core this many times
-    std::uint64_t looks_ns = 0; // or for this long between hosts, where each look is a system call
+    std::uint64_t spin_ns = 0; // with the core to itself
+    int yields = 0;            // then it yields the core this many times
+    // Or for this long between hosts, where each look is a system call; for less where ranks share
+    // a core.
+    std::uint64_t looks_ns = 0;
 };
 
 // The policy of callers, which have nothing else to do.  Waking a thread takes longer than letting
