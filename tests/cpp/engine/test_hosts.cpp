@@ -416,7 +416,8 @@ TEST_CASE("long payloads are taken in however often the rings go round") {
     }
 }
 
-TEST_CASE("a payload is kept until its place in the ring is written again, and not until half of it") {
+TEST_CASE(
+    "a payload is kept until its place in the ring is written again, and not until half of it") {
     World world;
     world.host_of = {0, 1, 2, 3};
     world.ring = 1 << 20;
