@@ -75,8 +75,8 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
                 engine.consider_stall(run, waited_ns);
         }
         std::uint64_t longest_nap() const override { return engine.nap_ns_; }
-        // Calls in the queue are played together, and one that waits for data may hold up another
-        // that waits for room: all progress wakes those who wait for them.
+        // The queue plays several calls together, of which one may wait for data and another for
+        // room.  So progress always wakes a thread that plays them.
         bool awaits_progress() const override {
             return &run != &engine.own_ || engine.stream_.has_holders();
         }

@@ -222,11 +222,11 @@ std::string time_in_words(double seconds) {
     return text;
 }
 
-// Whether the choice takes at most a tenth longer than the bytes that every candidate has to move,
-// by a price that can be trusted so far.  What messages cost beside their bytes is the uncertain
-// part of a price: it is measured between few ranks, while the others sleep.
+// Whether the choice takes at most a tenth longer than the bytes that every candidate has to move.
+// What a message costs beside its bytes is the uncertain part of a price: it is measured between
+// few ranks, while the others sleep.  So bytes must take far longer than that.
 static bool is_of_bytes(const Verdicts &v, const Profile &profile) {
-    constexpr double kLongMessages = 100; // so many messages without bytes take no longer
+    constexpr double kLongMessages = 100; // bytes take longer than so many messages without any
     const cost::Link &link = profile.between;
     double least = v.chosen->price.seconds;
     for (const Priced &each : v.all)

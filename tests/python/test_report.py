@@ -143,7 +143,8 @@ def test_a_dead_rank_has_left_its_report(stretto, tmp_path):
     site = site_of(report, "allreduce")
     assert (site["calls"], site["looked_at"]) == (CALLS, CALLS)
     # A rank that comes when the failure is known already does not begin a call.
-    assert {each["rank"] for each in site["ranks"] if each["unfinished"]} in ({0}, {2}, {0, 2})
+    unfinished = [each["unfinished"] for each in site["ranks"]]
+    assert unfinished in ([1, 0, 1], [1, 0, 0], [0, 0, 1])
     assert site["ranks"][2]["last"] >= 15
 
 

@@ -294,13 +294,13 @@ bool LinkedPeers::round() {
 }
 
 bool LinkedPeers::sleep(std::uint32_t ticket, std::uint64_t timeout_ns) {
-    // The rest of a message may depend on work of other ranks that its first parts enable.  And if
-    // another thread sleeps here, nothing else sends what is held.
+    // The rest of a message may depend on work of other ranks that its first parts enable.
     push_parts();
-    push();
     const std::unique_lock sleeping(sleeping_, std::try_to_lock);
-    if (!sleeping.owns_lock())
+    if (!sleeping.owns_lock()) {
+        push(); // the thread that sleeps here does not
         return false;
+    }
     struct Asleep {
         std::atomic<bool> &flag;
         explicit Asleep(std::atomic<bool> &set) : flag(set) {

@@ -140,8 +140,8 @@ private:
     std::mutex mutex_; // of the links, and of what follows
     std::atomic<std::thread::id> owner_;
     std::vector<Peer> peers_;
-    std::atomic<std::uint32_t> questions_{
-        0}; // in `awaited` and `marks` of all peers, also read without the lock
+    // Values in `awaited` and `marks` of all peers; also read without the lock.
+    std::atomic<std::uint32_t> questions_{0};
     Pool pool_;
     std::vector<RemotePayloads> payloads_; // of each rank's cells
     std::string failure_;                  // this rank's own, as sent

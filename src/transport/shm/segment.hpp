@@ -63,10 +63,9 @@ public:
     const Placement &placement() const { return placement_; }
     // Ranks for each core of a host, rounded up.
     unsigned ranks_per_core() const { return ranks_per_core_; }
-    // This host's part of the cores.
+    // This host's part of SegmentHeader::cores, rounded up.
     unsigned cores_here() const {
-        return std::max(1u, (header_->cores * header_->here + header_->ranks - 1) /
-                                std::max(header_->ranks, 1u));
+        return std::max(1u, (header_->cores * header_->here + header_->ranks - 1) / header_->ranks);
     }
     // Of this rank's waiters.
     LookPacing &look_pacing() { return look_pacing_; }

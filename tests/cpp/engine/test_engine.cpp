@@ -115,8 +115,8 @@ TEST_CASE("progress wakes a rank that waits for room, but not one that waits for
                 const transport::Signals &signals = segment.header().signals;
                 if (rank != late)
                     return;
-                // The reader is late: the writer fills the ring and waits for room.
-                // A sleeper looks up now and then, and is none for a moment.
+                // If the reader is late, the writer fills the ring and waits for room.  A sleeper
+                // looks up now and then, and does not count for that moment.
                 do
                     watching = signals.watchers.load();
                 while (signals.sleepers.load() == 0 || (late == 1 && watching == 0));
