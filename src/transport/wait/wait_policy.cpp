@@ -2,8 +2,10 @@
 #include "transport/wait/wait_policy.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <sched.h>
 
+#include "base/batch_policy.hpp"
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "base/cpu_pause.hpp"
@@ -56,6 +58,9 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
             idling.turn(now_ns());
     }
     // 3. Sleep until the doorbell rings.
+    std::optional<BatchPolicy> batch;
+    if (!policy.preempts && has_remote_peers && ranks_per_core > 1)
+        batch.emplace();
     const std::uint64_t suspicious =
         has_remote_peers ? segment.remote_peers()->suspicious_ns() : kSuspiciousNs;
     for (std::uint64_t looked = 0;;) {

@@ -33,15 +33,24 @@ struct WaitPolicy {
     // Or for this long between hosts, where each look is a system call; for less where ranks share
     // a core.
     std::uint64_t looks_ns = 0;
+    // Or, between hosts where ranks share a core: whether it takes the core from the thread that
+    // runs there when it is woken.
+    bool preempts = true;
 };
 
 // The policy of callers, which have nothing else to do.  Waking a thread takes longer than letting
 // it yield, above all if more ranks than cores wait for each other in turn.  Between hosts yielding
 // gains less: a long call needs the core to move its bytes, and a wait that is longer than a short
-// call is probably for a rank that needs this core.
+// call is probably for a rank that needs this core.  A long call sleeps many times.  If each packet
+// that arrives took the core from a rank that works, a call of 512 KiB by 4 x 4 ranks on two cores
+// would take a third longer.
 inline constexpr WaitPolicy caller(std::uint64_t spin_ns, std::size_t bytes = 0) {
     constexpr std::size_t kShortBytes = std::size_t{64} << 10, kLongBytes = std::size_t{1} << 20;
-    return {spin_ns, 1000, bytes <= kShortBytes ? 200'000u : bytes <= kLongBytes ? 20'000u : 0u};
+    return {spin_ns, 1000,
+            bytes <= kShortBytes  ? 200'000u
+            : bytes <= kLongBytes ? 20'000u
+                                  : 0u,
+            bytes <= kShortBytes};
 }
 // The policy of helper threads, whose core the program needs for its own work.
 inline constexpr WaitPolicy kHelper = {0, 64, 0};

@@ -9,6 +9,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <sched.h>
 #include <string>
 #include <sys/eventfd.h>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "transport/remote/linked_peers.hpp"
 #include "transport/wait/doorbell.hpp"
 #include "transport/wait/events.hpp"
+#include "transport/wait/wait_policy.hpp"
 
 using namespace stretto;
 using stretto::test::Pipes;
@@ -112,7 +114,8 @@ struct World {
         }
     }
     // Rank 0 alone, whose links are a queue.
-    explicit World(std::unique_ptr<Queue> links) : pipes(2), queue(links.get()) {
+    explicit World(std::unique_ptr<Queue> links, unsigned cores_of_both = 2)
+        : pipes(2), cores(cores_of_both), queue(links.get()) {
         auto events = std::make_unique<EventSet>();
         events->watch(events->add(*links), links->event.get());
         add(0, std::move(events), std::move(links));
@@ -120,6 +123,7 @@ struct World {
     void add(int rank, std::unique_ptr<EventSet> events, std::unique_ptr<transport::Links> links) {
         transport::SegmentShape shape;
         shape.ranks = 2;
+        shape.cores = cores;
         shape.ring_bytes = 1 << 16;
         shape.heap_bytes = 1 << 20;
         shape.key = (static_cast<std::uint64_t>(getpid()) << 8) | 1;
@@ -144,6 +148,7 @@ struct World {
     }
 
     Pipes pipes;
+    unsigned cores = 2;
     Queue *queue = nullptr;
     std::vector<std::shared_ptr<transport::Segment>> segments;
     std::vector<std::unique_ptr<transport::LinkedPeers>> linked_peers;
@@ -314,4 +319,33 @@ TEST_CASE("a thread that finds another asleep sleeps beside it only if nothing h
         REQUIRE(each->wait_for(std::chrono::minutes(2)) == std::future_status::ready);
         CHECK(each->get() < 2 * kMinute);
     }
+}
+
+TEST_CASE("a rank that shares its core with others does not preempt them in a long call") {
+    // The policy of the thread at each attempt, of which the last are made between sleeps.
+    struct Waiting final : transport::Waitable {
+        bool attempt() override {
+            last = sched_getscheduler(0);
+            return now_ns() > end;
+        }
+        void diagnose(std::uint64_t) override {}
+        std::uint64_t longest_nap() const override { return 1'000'000; }
+
+        const std::uint64_t end = now_ns() + 10'000'000;
+        int last = -1;
+    };
+    const auto policy_asleep = [](unsigned cores, transport::WaitPolicy policy) {
+        const World world(std::make_unique<Queue>(), cores);
+        const sched_param priority{};
+        REQUIRE(sched_setscheduler(0, SCHED_OTHER, &priority) == 0); // the tests may run at another
+        Waiting waiting;
+        transport::wait(*world.segments[0], 0, waiting, policy);
+        CHECK(sched_getscheduler(0) == SCHED_OTHER);
+        return waiting.last;
+    };
+    constexpr std::size_t kLongBytes = std::size_t{128} << 10, kShortBytes = 1024;
+    CHECK(policy_asleep(1, transport::caller(0, kLongBytes)) == SCHED_BATCH);
+    CHECK(policy_asleep(1, transport::caller(0, kShortBytes)) == SCHED_OTHER);
+    CHECK(policy_asleep(1, transport::kHelper) == SCHED_OTHER);
+    CHECK(policy_asleep(2, transport::caller(0, kLongBytes)) == SCHED_OTHER);
 }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A thread that, when it is woken, leaves its core to the thread that runs there until that one
+// sleeps or has used its time slice (SCHED_BATCH).  A thread of the usual policy (SCHED_OTHER)
+// often takes the core at once.
+#pragma once
+
+namespace stretto {
+
+class BatchPolicy {
+public:
+    // Gives the calling thread the policy, if it has the usual one and the kernel lets it.
+    BatchPolicy() noexcept;
+    ~BatchPolicy(); // and gives the usual one back
+    BatchPolicy(const BatchPolicy &) = delete;
+    BatchPolicy &operator=(const BatchPolicy &) = delete;
+
+private:
+    bool set_;
+};
+
+} // namespace stretto
