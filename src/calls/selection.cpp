@@ -6,6 +6,7 @@
 #include "base/numbering.hpp"
 #include "base/spelling.hpp"
 #include "base/warning.hpp"
+#include "calls/call_descriptor.hpp"
 #include "select/profile_json.hpp"
 
 namespace stretto::calls {
@@ -45,7 +46,22 @@ Chosen Selection::choice_for(const Request &request) const {
                 {},
                 true};
     }
-    return {select::choose(free_situation(request)), nullptr};
+    if (segment_.placement().one_host())
+        return {select::choose(free_situation(request)), nullptr};
+    return {by_price(request, here), nullptr};
+}
+
+// Prices of all candidates may take milliseconds, so a class of sizes is priced once.
+const select::Choice &Selection::by_price(const Request &request,
+                                          const select::Situation &here) const {
+    return choices_.get({pack(request), select::size_class(here.bytes), policies_.number(),
+                         request.shares != 0 ? 1U : 0U},
+                        [&] { return select::choose(free_situation(request)); });
+}
+
+void Selection::set_profile(select::Profile profile) {
+    profile_ = std::move(profile);
+    choices_.clear(); // of calls that joining has made
 }
 
 // An algorithm that was not forced must give all ranks the same bits.  Operations that do not round

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/config.hpp"
+#include "base/memo.hpp"
+#include "calls/call_entry.hpp"
 #include "calls/call_policy.hpp"
 #include "calls/chosen.hpp"
 #include "calls/request.hpp"
@@ -37,18 +39,22 @@ public:
     // The profile of the network, as the job has measured it.  It is set once, before the first
     // call of a caller.
     const select::Profile &profile() const { return profile_; }
-    void set_profile(select::Profile profile) { profile_ = std::move(profile); }
+    void set_profile(select::Profile profile);
 
     // STRETTO_LOG=choice: rank 0 logs which algorithm runs a call.
     bool logs() const { return logs_; }
     void log_choice(const Request &request, const Chosen &chosen) const;
 
 private:
+    const select::Choice &by_price(const Request &request, const select::Situation &here) const;
+
     const transport::Segment &segment_;
     const CallPolicies &policies_;
     const std::string job_;
     const bool logs_;
     select::Profile profile_;
+    // Between hosts, by the class of their sizes (select/select.hpp).
+    mutable Memo<CallKey, select::Choice, CallKeyHash> choices_;
 };
 
 } // namespace stretto::calls

@@ -175,7 +175,9 @@ const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
     return nullptr;
 }
 
-Verdicts judge(const Situation &s) {
+Verdicts judge(const Situation &exact) {
+    Situation s = exact;
+    s.bytes = (size_class(s.bytes) + s.element - 1) / s.element * s.element;
     // A correction may make an expensive candidate cheap, so more of them are priced.
     constexpr double kWithinCorrectedFactor = 10;
     Effort effort = kQuick;
@@ -197,6 +199,8 @@ Verdicts judge(const Situation &s) {
         v.corrections.empty() ? "by price" : "by price as corrected by measured calls";
     v.why = "cheapest of " + std::to_string(v.all.size()) + " " + price + ": " +
             time_in_words(v.cheapest->price.seconds);
+    if (s.bytes != exact.bytes)
+        v.why += " for " + std::to_string(s.bytes) + " bytes";
     const bool by_times = s.profile.measured() || !v.corrections.empty();
     const Rule measured = rule(s);
     // The rules were measured with one rank on each host.
@@ -214,6 +218,12 @@ Verdicts judge(const Situation &s) {
 }
 
 } // namespace
+
+std::size_t size_class(std::size_t bytes) {
+    constexpr std::size_t kInOctave = 8;
+    const std::size_t step = std::bit_floor(std::max(bytes, kInOctave)) / kInOctave;
+    return (bytes + step - 1) / step * step;
+}
 
 std::string time_in_words(double seconds) {
     char text[32];

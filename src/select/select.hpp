@@ -73,6 +73,10 @@ struct Choice {
     bool by_price = false; // not measured yet, so trials may find a better one (trial.hpp)
 };
 
+// Between hosts, sizes of one class have the same choice, that of the largest of them: a caller
+// that keeps choices makes eight of them an octave, and not one for each size.
+std::size_t size_class(std::size_t bytes);
+
 // Depends only on the situation, so it is the same on all ranks.  Throws Error(unsupported) if no
 // algorithm can run the call.
 Choice choose(const Situation &situation);

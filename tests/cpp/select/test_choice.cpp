@@ -435,3 +435,38 @@ TEST_CASE("nothing goes by arrival unless it says so") {
             CHECK(by_arrival == each.by_arrival);
         }
 }
+
+TEST_CASE("between hosts there are eight classes of sizes an octave, each with one choice") {
+    for (std::size_t bytes = 0; bytes <= 16; ++bytes)
+        CHECK(select::size_class(bytes) == bytes);
+    CHECK(select::size_class(17) == 18);
+    CHECK(select::size_class(31) == 32);
+    CHECK(select::size_class(33) == 36);
+    CHECK(select::size_class(4096) == 4096);
+    CHECK(select::size_class(4097) == 4608);
+    CHECK(select::size_class((std::size_t{15} << 40) + 1) == std::size_t{16} << 40);
+    for (std::size_t bytes = 1; bytes < 5000; ++bytes) {
+        const std::size_t of = select::size_class(bytes);
+        CHECK(bytes <= of);
+        CHECK(8 * of <= 9 * bytes + 8);
+        CHECK(select::size_class(of) == of);
+    }
+
+    Situation s = allreduce(6, 6, 4608);
+    s.hosts = 6;
+    s.consistent = true;
+    s.profile.date = "today";
+    const select::Choice of_class = select::choose(s);
+    const std::vector<std::string> candidates = select::tuning_candidates(s);
+    for (const std::size_t bytes : {4100, 4352, 4604}) {
+        s.bytes = bytes;
+        CHECK(select::choose(s).algorithm == of_class.algorithm);
+        CHECK(contains(select::choose(s).why, " for 4608 bytes"));
+        CHECK(select::tuning_candidates(s) == candidates);
+    }
+    CHECK(!contains(of_class.why, " for "));
+    // An element that no class is a multiple of.
+    s.element = 5;
+    s.bytes = 8195;
+    CHECK(contains(select::choose(s).why, " for 9220 bytes"));
+}

@@ -145,7 +145,7 @@ TEST_CASE("a measurement reaches a factor of two, and across one of sixteen betw
         s.bytes = near;
         CHECK(factor(s, "ring") == doctest::Approx(3));
     }
-    for (const std::size_t far : {4, 2044, 8196, 1 << 20}) {
+    for (const std::size_t far : {4, 1920, 8196, 1 << 20}) {
         s.bytes = far;
         CHECK(select::corrections(s, select::priced(s)).empty());
         CHECK(!contains(select::choose(s).why, "corrected"));
