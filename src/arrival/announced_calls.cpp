@@ -73,10 +73,11 @@ void StampedCalls::prefetch(const Request &request, ArrivalState &state, std::ui
         [key, inputs = parts_.calls.plans.inputs(request),
          steady = candidate(this->steady(request, state)),
          synchronous = candidate(this->synchronous(request, state)), expected = state.decided_for,
-         margin = state.selected.margin, ranks = decisions_.ranks(), prefetch = state.prefetch,
+         margin = state.selected.margin, ranks = decisions_.ranks(),
+         host_of = parts_.calls.selection.situation(request).host_of, prefetch = state.prefetch,
          warm = prewarm_.turn_to()](const std::string &decided) {
             prefetch->prepare(key, [&]() -> PlanPrefetch::Prepared {
-                const auto announced = announced_plan(decided, expected, margin, ranks);
+                const auto announced = announced_plan(decided, expected, margin, ranks, host_of);
                 Candidate next = steady;
                 if (announced && announced->late.algorithm.empty())
                     next = synchronous;
@@ -117,7 +118,8 @@ void StampedCalls::select_announced(const Request &request, calls::CallEntry &en
     const std::uint64_t key = decisions_.key_of(state, Decisions::About::call);
     const std::string text = decisions_.decided(key, state);
     decisions_.forget_old(key, state);
-    auto plan = announced_plan(text, state.decided_for, state.selected.margin, decisions_.ranks());
+    auto plan = announced_plan(text, state.decided_for, state.selected.margin, decisions_.ranks(),
+                               parts_.calls.selection.situation(request).host_of);
     announced.plays = plan.has_value();
     if (!plan) {
         if (!text.empty())

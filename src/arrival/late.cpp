@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "algorithms/lateness.hpp"
@@ -90,12 +92,22 @@ std::string who_is_late(const Late &late, const cost::Arrivals &expected,
 
 } // namespace
 
-std::vector<int> sorted_by_arrival(const cost::Arrivals &arrivals, double margin) {
+std::vector<int> sorted_by_arrival(const cost::Arrivals &arrivals, double margin,
+                                   std::span<const int> host_of) {
+    const auto arrival = [&](int rank) {
+        const double exact = arrivals[static_cast<std::size_t>(rank)];
+        return margin > 0 ? std::round(exact / margin) : exact;
+    };
+    const auto host = [&](int rank) {
+        return host_of.empty() ? 0 : host_of[static_cast<std::size_t>(rank)];
+    };
     std::vector<int> order(arrivals.size());
     std::iota(order.begin(), order.end(), 0);
+    std::map<int, double> last_of; // by host
+    for (const int rank : order)
+        last_of[host(rank)] = std::max(last_of[host(rank)], arrival(rank));
     std::ranges::stable_sort(order, {}, [&](int rank) {
-        const double arrival = arrivals[static_cast<std::size_t>(rank)];
-        return margin > 0 ? std::round(arrival / margin) : arrival;
+        return std::tuple(last_of[host(rank)], host(rank), arrival(rank));
     });
     return order;
 }
@@ -115,7 +127,7 @@ void place_root(const Situation &s, std::vector<int> &order) {
 
 static std::vector<int> placed_by_arrival(const Situation &s, const cost::Arrivals &arrivals,
                                           double margin) {
-    std::vector<int> order = sorted_by_arrival(arrivals, margin);
+    std::vector<int> order = sorted_by_arrival(arrivals, margin, s.host_of);
     place_root(s, order);
     return order;
 }

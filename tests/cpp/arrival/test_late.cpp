@@ -137,6 +137,40 @@ TEST_CASE("for one late rank what is chosen is made for it, whichever it is") {
         }
 }
 
+TEST_CASE("ranks of a host stay together, the host of the last rank behind the others") {
+    const std::vector<int> host_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
+    const Arrivals arrivals = {1, 9, 2, 0, 3, 3, 3, 0, 4, 0, 0, 4};
+    CHECK(sorted_by_arrival(arrivals, 0, host_of) ==
+          std::vector{7, 4, 5, 6, 9, 10, 8, 11, 3, 0, 2, 1});
+    // Arrivals that round to the same count as equal, hosts as well as ranks.
+    CHECK(sorted_by_arrival(arrivals, 10, host_of) ==
+          std::vector{4, 5, 6, 7, 8, 9, 10, 11, 0, 2, 3, 1});
+    CHECK(sorted_by_arrival(arrivals, 10) == std::vector{0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1});
+    // Hosts by turns of ranks.
+    CHECK(sorted_by_arrival({2, 1, 0, 1, 3, 0}, 0, std::vector{0, 1, 0, 1, 0, 1}) ==
+          std::vector{5, 1, 3, 2, 0, 4});
+}
+
+TEST_CASE(
+    "where hosts have several ranks, those who are early in any order do not hide a late one") {
+    Situation s = across(16, 4 * kMiB);
+    s.hosts = 4;
+    for (int rank = 0; rank < s.ranks; ++rank)
+        s.host_of.push_back(rank / 4);
+    s.profile.date = "today";
+    Arrivals late(16, 0);
+    for (std::size_t rank = 0; rank < 16; ++rank)
+        late[rank] = 0.001 * static_cast<double>(rank * 7 % 16); // no two alike
+    late[1] = 0.1;
+    const Late found = choose_late(s, choose(s).algorithm, late, always(late));
+    CHECK(algorithms::name_in(found.algorithm) == "chain");
+    REQUIRE(found.order.size() == 16);
+    CHECK(found.order.back() == 1);
+    for (std::size_t position = 0; position < 16; ++position)
+        CHECK(s.host_of[static_cast<std::size_t>(found.order[position])] ==
+              s.host_of[static_cast<std::size_t>(found.order[position / 4 * 4])]);
+}
+
 TEST_CASE("of untried ones with close prices the one is chosen that a wrong estimate costs least") {
     int others = 0;
     for (const int ranks : {4, 8, 12, 16})
