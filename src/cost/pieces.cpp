@@ -206,9 +206,10 @@ private:
         const std::size_t bytes = send.bytes / send.pieces;
         const bool between = send.link == &network_.as_given().between;
         const double share = network_.share(send.source, send.destination, bytes);
-        const auto shared = share == 0 ? Message::Shared::none
-                            : between  ? Message::Shared::between
-                                       : Message::Shared::inside;
+        const auto ports = network_.read(send.source, send.destination) ? Message::Ports::reader
+                           : share == 0                                 ? Message::Ports::both
+                           : between ? Message::Ports::between_hosts
+                                     : Message::Ports::inside_host;
         for (std::uint32_t i = 0; i < send.pieces; ++i) {
             const auto message = static_cast<MessageId>(pieces_.messages.size());
             const TaskId from = send.first + i, to = recv.first + i;
@@ -217,8 +218,7 @@ private:
             pieces_.messages.push_back({.send = from,
                                         .recv = to,
                                         .latency = on_grid(send.link->latency),
-                                        .shared = shared,
-                                        .read = network_.read(send.source, send.destination),
+                                        .ports = ports,
                                         .shared_seconds = seconds,
                                         .ahead = seconds * (classes_.together() - 1),
                                         .eager = bytes <= network_.as_given().eager,

@@ -31,10 +31,10 @@ struct Task {
 struct Message {
     TaskId send = 0, recv = 0;
     double latency = 0;
-    // It also uses ports that positions of a host share: those of the two hosts to others, or the
-    // one inside its host.
-    enum class Shared : std::uint8_t { none, between, inside } shared = Shared::none;
-    bool read = false;         // it uses the in-port of its receiver only
+    // The ports that it uses: of its sender and its receiver; of its receiver alone, which reads
+    // it; of both, and those that positions of a host share, to other hosts or inside their host.
+    enum class Ports : std::uint8_t { both, reader, between_hosts, inside_host };
+    Ports ports = Ports::both;
     double shared_seconds = 0; // that it uses shared ports
     double ahead = 0;   // seconds that pieces of other represented positions use these before
     bool eager = false; // it does not wait for its receive

@@ -86,16 +86,15 @@ private:
         const Message &message = pieces_.messages[id];
         const std::uint32_t from = pieces_.tasks[message.send].position;
         const std::uint32_t to = pieces_.tasks[message.recv].position;
-        if (message.read)
-            return {{2 * to + 1}, 1};
         const std::uint32_t first = pieces_.positions;
-        switch (message.shared) {
-        case Message::Shared::none: break;
-        case Message::Shared::between:
+        switch (message.ports) {
+        case Message::Ports::both: break;
+        case Message::Ports::reader: return {{2 * to + 1}, 1};
+        case Message::Ports::between_hosts:
             return {{2 * from, 2 * (first + pieces_.host_of[from]),
                      2 * (first + pieces_.host_of[to]) + 1, 2 * to + 1},
                     4};
-        case Message::Shared::inside:
+        case Message::Ports::inside_host:
             return {{2 * from, 2 * (first + pieces_.hosts) + pieces_.host_of[from], 2 * to + 1}, 3};
         }
         return {{2 * from, 2 * to + 1}, 2};
