@@ -12,6 +12,7 @@
 namespace stretto::engine {
 
 using transport::Attach;
+using transport::Location;
 
 namespace {
 
@@ -42,10 +43,10 @@ bool Engine::attached(const Run &run, const Step &step) const {
 std::optional<std::uint64_t> Engine::elsewhere(const Run &run, const StepOperand &operand) const {
     if (operand.space != Space::cell)
         return std::nullopt;
-    const std::uint64_t where = cell(operand.rank, run.bases[operand.rank] + operand.offset).where;
-    if (transport::where_of(where) != transport::Where::owner)
+    const Location where = cell(operand.rank, run.bases[operand.rank] + operand.offset).where;
+    if (where.in() != Location::In::owner)
         return std::nullopt;
-    return static_cast<std::uint64_t>(transport::offset_of(where));
+    return static_cast<std::uint64_t>(where.offset());
 }
 
 void Engine::take(const Run &run, const StepOperand &operand, std::uint64_t address, void *into,

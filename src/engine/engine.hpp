@@ -143,7 +143,7 @@ private:
     void note_wait(const Run &run);
     bool ready(Run &run, const Step &step);
     void publish(Run &run, const Step &step, transport::Cell &own, std::uint64_t position,
-                 std::uint64_t where);
+                 transport::Location where);
     template<Mode mode>
     bool execute(Run &run, const Step &step);
     void close(Run &run, Tally &tally, const Run *oldest);
@@ -154,7 +154,7 @@ private:
 
     // executing.cpp
     void expect_executor(Run &run);
-    bool issue(Run &run, const Step &step, int outs, std::uint64_t where);
+    bool issue(Run &run, const Step &step, int outs, transport::Location where);
     void collect(Run &run);
     void forget_issued(Run &run, std::uint32_t step);
 

@@ -21,7 +21,7 @@ void Engine::expect_executor(Run &run) {
 
 // Gives the pass of a step to the executor; true if it is complete on return.  The CPU runs the
 // caller's own operations.
-bool Engine::issue(Run &run, const Step &step, int outs, std::uint64_t where) {
+bool Engine::issue(Run &run, const Step &step, int outs, transport::Location where) {
     const auto index = static_cast<std::uint32_t>(&step - run.plan->steps.data());
     IssuedSteps::Slot &slot = run.issued->place_of(index);
     take_all(run, step, slot.operands);

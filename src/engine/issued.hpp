@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/executor.hpp"
+#include "transport/shm/cell.hpp"
 
 namespace stretto::engine {
 
@@ -20,8 +21,8 @@ public:
 
     struct Slot {
         std::uint32_t step = 0;
-        std::uint64_t where = 0; // for its cell, if it publishes one
-        std::uint64_t began = 0; // for the trace
+        transport::Location where; // for its cell, if it publishes one
+        std::uint64_t began = 0;   // for the trace
         Completion completion;
         std::vector<std::byte> operands; // copied from the memory of other ranks
     };

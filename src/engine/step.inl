@@ -35,7 +35,8 @@ inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
 }
 
 [[gnu::always_inline]] inline void Engine::publish(Run &run, const Step &step, transport::Cell &own,
-                                                   std::uint64_t position, std::uint64_t where) {
+                                                   std::uint64_t position,
+                                                   transport::Location where) {
     own.where = where;
     transport::publish(own, run.signature + position);
     if (anybody_sleeps(signals_)) [[unlikely]]
@@ -51,6 +52,7 @@ template<Engine::Mode mode>
     }
     if (step.local_copy && run.call->in_place)
         return true;
+    using In = transport::Location::In;
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
     const void **ins = run.ins.data();
     bool elsewhere = false; // an operand is in another rank's own memory
@@ -62,17 +64,12 @@ template<Engine::Mode mode>
         }
         transport::Cell &header =
             cell(operand[k].rank, run.bases[operand[k].rank] + operand[k].offset);
-        switch (transport::where_of(header.where)) {
-        case transport::Where::here: ins[k] = header.payload(); break;
-        case transport::Where::bulk:
-            ins[k] = segment_->bulk(operand[k].rank) + transport::offset_of(header.where);
-            break;
-        case transport::Where::heap:
-            ins[k] = segment_->heap(operand[k].rank) + transport::offset_of(header.where);
-            break;
-        case transport::Where::delivered:
-            return true; // the publisher has stored it at this step's destination
-        case transport::Where::owner: elsewhere = true; break;
+        switch (header.where.in()) {
+        case In::cell: ins[k] = header.payload(); break;
+        case In::bulk: ins[k] = segment_->bulk(operand[k].rank) + header.where.offset(); break;
+        case In::heap: ins[k] = segment_->heap(operand[k].rank) + header.where.offset(); break;
+        case In::delivered: return true; // the publisher has stored it at this step's destination
+        case In::owner: elsewhere = true; break;
         }
     }
 
@@ -90,7 +87,7 @@ template<Engine::Mode mode>
     bool to_cell = false;
     bool timed = false;
     std::uint64_t before = 0;
-    std::uint64_t where = 0;
+    transport::Location where;
     // In calls that only copy, all copies use the string instruction.  In calls that also reduce,
     // only long copies do (short ones took twice the time in some runs), and only while that is
     // faster than streaming.
@@ -106,7 +103,7 @@ template<Engine::Mode mode>
         position = run.bases[rank_] + step.place.cells;
         own = &cell(rank_, position);
         if (step.length >= kLeastZeroCopyBytes && run.direct_outputs != 0) {
-            where = transport::at(transport::Where::delivered);
+            where = In::delivered;
             if (streaming != 0)
                 streaming = reduce::first_outputs(run.direct_outputs + 1);
             count += run.direct_outputs;
@@ -116,7 +113,7 @@ template<Engine::Mode mode>
                 const auto offset = static_cast<std::int64_t>(
                     ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeaderBytes);
                 outs[count] = segment_->bulk(rank_) + offset;
-                where = transport::at(transport::Where::bulk, offset);
+                where = {In::bulk, offset};
             }
             if (mode != Mode::executor && long_enough && (!able || reduces)) {
                 if (step.operands == 1 && count == 0 && operand[0].space != Space::cell &&

@@ -8,7 +8,7 @@
 namespace stretto::engine {
 
 using transport::Extent;
-using transport::Where;
+using transport::Location;
 
 // Whether a payload has room, or need not be stored, so that it needs no bulk.
 bool Engine::storable(Run &run, const Step &step) {
@@ -29,12 +29,13 @@ void Engine::publish_in_place(Run &run, const Step &step) {
     run.in_place_cells[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
     ++run.cells_in_use;
     const bool heap = run.call->input_heap != 0;
-    publish(run, step, cell(rank_, position), position,
-            heap ? transport::at(Where::heap, static_cast<std::int64_t>(run.call->input_heap - 1 +
-                                                                        operand.offset + run.shift))
-                 : transport::at(Where::owner,
-                                 static_cast<std::int64_t>(
-                                     run.base[static_cast<int>(operand.space)] + operand.offset)));
+    publish(
+        run, step, cell(rank_, position), position,
+        heap ? Location{Location::In::heap, static_cast<std::int64_t>(run.call->input_heap - 1 +
+                                                                      operand.offset + run.shift)}
+             : Location{Location::In::owner,
+                        static_cast<std::int64_t>(run.base[static_cast<int>(operand.space)] +
+                                                  operand.offset)});
 }
 
 // The outputs of all readers, if each is in the shared heap and may be written; otherwise nothing.

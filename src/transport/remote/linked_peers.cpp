@@ -99,7 +99,7 @@ void LinkedPeers::send_cell(int rank, const CellSend &cell) {
     locked(
         [&] {
             Peer &to = peer(rank);
-            const bool bulk = where_of(cell.where) == Where::bulk;
+            const bool bulk = cell.where.in() == Location::In::bulk;
             // The reader reports when it has taken this cell, while later ones are on their way, so
             // that the stream never stops for an answer.
             if (cell.mark) {
@@ -109,7 +109,7 @@ void LinkedPeers::send_cell(int rank, const CellSend &cell) {
             send(rank,
                  {WireMessage::cell, bulk ? WireMessage::kBulk : std::uint8_t{0},
                   static_cast<std::uint32_t>(cell.length), cell.position, cell.flag,
-                  bulk ? static_cast<std::uint64_t>(offset_of(cell.where)) : 0},
+                  bulk ? static_cast<std::uint64_t>(cell.where.offset()) : 0},
                  cell.payload, is_short && cell.more);
         },
         is_short ? Then::hold : Then::push);

@@ -104,8 +104,8 @@ void LinkedPeers::take_cell(int from, const WireMessage &packet) {
         segment_.open_mirror(from, packet.position & mask, kCellHeaderBytes);
     auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (packet.position & mask));
     const std::byte *const payload = payloads_[static_cast<std::size_t>(from)].at(packet.position);
-    cell.where =
-        payload != nullptr ? at(Where::bulk, payload - segment_.bulk(from)) : at(Where::here);
+    cell.where = payload != nullptr ? Location{Location::In::bulk, payload - segment_.bulk(from)}
+                                    : Location{Location::In::cell};
     publish(cell, packet.flag);
     peer(from).come = packet.position + 1;
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "transport/shm/cell.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace stretto::transport {
@@ -20,7 +21,7 @@ namespace stretto::transport {
 struct CellSend {
     std::uint64_t position = 0; // in the stream of cells
     std::uint64_t flag = 0;
-    std::uint64_t where = 0; // as in the cell
+    Location where; // as in the cell
     const std::byte *payload = nullptr;
     std::size_t length = 0;
     std::uint64_t taken = 0; // the reader's progress when it has taken the cell

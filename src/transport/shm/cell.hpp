@@ -25,9 +25,32 @@ namespace stretto::transport {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kCellHeaderBytes = 16;
 
+// Where the payload of a cell is.
+class Location {
+public:
+    enum class In : std::uint8_t {
+        cell,      // behind the header
+        bulk,      // at `offset` of the owner's bulk ring; if that is on another host, anywhere
+        heap,      // at `offset` of the owner's heap window
+        delivered, // in the outputs of all readers
+        owner,     // at address `offset` of the owner's memory (peer_memory.hpp)
+    };
+
+    Location() = default;
+    constexpr Location(In in, std::int64_t offset = 0)
+        : word_(static_cast<std::uint64_t>(in) | static_cast<std::uint64_t>(offset) << kInBits) {}
+
+    constexpr In in() const { return static_cast<In>(word_ & ((1u << kInBits) - 1)); }
+    constexpr std::int64_t offset() const { return static_cast<std::int64_t>(word_) >> kInBits; }
+
+private:
+    static constexpr unsigned kInBits = 3;
+    std::uint64_t word_ = 0;
+};
+
 struct Cell {
     std::atomic<std::uint64_t> flag;
-    std::uint64_t where; // the payload is: Where | offset << 3
+    Location where;
 
     std::byte *payload() { return reinterpret_cast<std::byte *>(this) + kCellHeaderBytes; }
     const std::byte *payload() const {
@@ -35,24 +58,6 @@ struct Cell {
     }
 };
 static_assert(sizeof(Cell) == kCellHeaderBytes);
-
-enum class Where : std::uint64_t {
-    here = 0,      // behind the header
-    bulk = 1,      // at `offset` of the owner's bulk ring; if that is on another host, anywhere
-    heap = 2,      // at `offset` of the owner's heap window
-    delivered = 3, // in the outputs of all readers
-    owner = 4,     // at address `offset` of the owner's memory (peer_memory.hpp)
-};
-inline constexpr unsigned kWhereBits = 3;
-constexpr std::uint64_t at(Where where, std::int64_t offset = 0) {
-    return static_cast<std::uint64_t>(where) | static_cast<std::uint64_t>(offset) << kWhereBits;
-}
-constexpr Where where_of(std::uint64_t where) {
-    return static_cast<Where>(where & ((1u << kWhereBits) - 1));
-}
-constexpr std::int64_t offset_of(std::uint64_t where) {
-    return static_cast<std::int64_t>(where) >> kWhereBits;
-}
 
 // Shorter payloads are better in one piece with their header: two pieces cost the reader another
 // 50 ns, which is 7 % of a call of 16 KiB.

@@ -332,7 +332,8 @@ TEST_CASE("a writer gets one report of taken cells, and another for cells that a
     transport::LinkedPeers &writer = *linked_peers[0], &reader = *linked_peers[1];
     const std::vector<std::byte> payload(256);
     const auto send_cell = [&](std::uint64_t position) {
-        writer.send_cell(1, {position, 1, 0, payload.data(), payload.size(), 1, false});
+        writer.send_cell(1, {position, 1, transport::Location::In::cell, payload.data(),
+                             payload.size(), 1, false});
         writer.push();
         (void)reader.make_progress(transport::RemotePeers::Caller::awake);
     };
@@ -367,8 +368,8 @@ TEST_CASE("a writer asks for progress only when the report of a mark is late") {
     std::uint64_t progress = 0;
     while (pipes.sent(WireMessage::want) == 0) {
         const std::uint64_t position = progress++ * 512;
-        linked_peers.send_cell(
-            1, {position, 1, 0, payload.data(), payload.size(), progress, false, progress == 3});
+        linked_peers.send_cell(1, {position, 1, transport::Location::In::cell, payload.data(),
+                                   payload.size(), progress, false, progress == 3});
         linked_peers.push();
     }
     linked_peers.ask(1, progress);

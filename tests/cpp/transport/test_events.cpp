@@ -294,7 +294,7 @@ TEST_CASE("a thread that sleeps beside another sends what is held first") {
     const std::array<std::byte, 64> data{};
     world.linked_peers[0]->send_cell(1, {.position = 0,
                                          .flag = 1,
-                                         .where = transport::at(transport::Where::here),
+                                         .where = transport::Location::In::cell,
                                          .payload = data.data(),
                                          .length = data.size()});
     auto beside = std::async(std::launch::async, [&] { return world.sleep(); });
