@@ -102,7 +102,14 @@ def rounds(
     }
 
 
-def order(options: argparse.Namespace) -> dict:
+def keep(found: dict) -> None:
+    """Writes what is measured so far: long vectors take minutes, and nobody may wait for them."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"bayatpour-panda-{found['what']}.json"
+    path.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def order(options: argparse.Namespace) -> None:
     found = {"what": "order", "hosts": options.hosts, "rate": options.rate, "rows": []}
     with (
         same_target(options.hosts) as path,
@@ -111,10 +118,10 @@ def order(options: argparse.Namespace) -> dict:
         for size in parse_sizes(options.sizes):
             row = rounds(options, hosts, 1, size, {CYCLIC: "direct", SAME: f"file:{path}"})
             found["rows"].append({"bytes": size, "times": row})
+            keep(found)
             cyclic, same = row[CYCLIC]["us"], row[SAME]["us"]
             print(f"{size_text(size):>8}  cyclic {cyclic:10,.0f} µs  same target {same:10,.0f} µs"
                   f"  {same / cyclic:.2f}", flush=True)  # fmt: skip
-    return found
 
 
 def chunks_of(size: int) -> dict[str, int]:
@@ -126,7 +133,7 @@ def chunks_of(size: int) -> dict[str, int]:
     }
 
 
-def chunks(options: argparse.Namespace) -> dict:
+def chunks(options: argparse.Namespace) -> None:
     found = {"what": "chunks", "hosts": options.hosts, "rate": options.rate,
              "ranks_per_host": options.ranks_per_host, "rows": []}  # fmt: skip
     with cluster.made(options.hosts, options.rate, options.congestion) as hosts:
@@ -136,12 +143,12 @@ def chunks(options: argparse.Namespace) -> dict:
             } | {"choice": "auto"}
             row = rounds(options, hosts, options.ranks_per_host, size, forms)
             found["rows"].append({"bytes": size, "times": row})
+            keep(found)
             best = min(each["us"] for label, each in row.items() if label != "choice")
             print(f"{size_text(size):>8}", *(
                 f"{label} {each['us'] / 1e3:.1f} ms" for label, each in row.items()
             ), f"({row['choice']['chosen']}, {row['choice']['us'] / best:.2f} of the best)",
                   sep="  ", flush=True)  # fmt: skip
-    return found
 
 
 def draw(found: dict, path: Path) -> None:
@@ -192,10 +199,9 @@ def main(arguments: Sequence[str]) -> int:
     is_order = options.what == "order"
     options.hosts = options.hosts or (16 if is_order else 4)
     options.sizes = options.sizes or ("256K,1M,4M,16M" if is_order else "4M,16M,64M")
-    RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"bayatpour-panda-{options.what}.json"
     if not options.plots_only:
-        path.write_text(json.dumps(COMMANDS[options.what](options), indent=1) + "\n")
+        COMMANDS[options.what](options)
     found = json.loads(path.read_text())
     draw(found, path.with_suffix(".png"))
     print(f"wrote {path.relative_to(ROOT)} and its picture")
