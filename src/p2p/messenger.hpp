@@ -33,7 +33,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
-#include "p2p/matcher.hpp"
+#include "p2p/matching/match_queue.hpp"
 #include "p2p/progress_thread.hpp"
 #include "p2p/transfer.hpp"
 #include "transport/shm/heap.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/status.hpp"
-#include "p2p/matcher.hpp"
+#include "p2p/matching/match_queue.hpp"
 
 namespace stretto::p2p {
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "p2p/matcher.hpp"
+#include "p2p/matching/match_queue.hpp"
 
 using namespace stretto::p2p;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two lists in order of posting and of arrival, searched from the oldest on.
-#include "p2p/matcher.hpp"
+#include "p2p/matching/match_queue.hpp"
 
 namespace stretto::p2p {
 
