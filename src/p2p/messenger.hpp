@@ -197,7 +197,7 @@ private:
     std::optional<Error> failure_;    // the error that has ended all transfers
     std::vector<Peer> peers_;
     std::vector<int> listed_; // peers with output
-    std::unique_ptr<Matcher> matcher_ = make_list();
+    std::unique_ptr<Matcher> matcher_ = make_matcher({});
     std::uint64_t next_id_ = 1;
     std::unordered_map<std::uint64_t, Send *> unanswered_;
     std::unordered_map<std::uint64_t, Receive *> coming_;

@@ -12,14 +12,16 @@
 // So receives take the messages of one source and one context that fit the same receives in the
 // order in which they were sent, if the caller passes them to arrive() in that order.
 //
-// Here the queues are lists.  For long queues, bins by source and tag are faster (Bayatpour et al.,
-// "Adaptive and Dynamic Design for MPI Tag Matching", Cluster 2016, switches when the looks of a
-// search exceed a threshold).  For that, Matcher is an interface, looks are counted, and one
-// implementation can pass its queues to another by drain_receives() and drain_messages().
+// Each queue is a list in order.  If its searches are long, an index of short chains makes them
+// short (match_index.hpp).  Which chains, the queue learns from its own searches (adaptation.cpp).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 namespace stretto::p2p {
 
@@ -40,18 +42,55 @@ constexpr bool fits(const Envelope &wanted, const Envelope &has) {
 }
 
 // An element of a queue: a base of a larger object, which its owner must not move while it waits.
+// The matcher sets all but the envelope.
 struct Item {
     Envelope envelope;
-    std::uint64_t order = 0; // of posting or of arrival; given by the matcher
-    Item *before = nullptr, *after = nullptr;
+    std::uint32_t order = 0; // of posting or of arrival; counts on from 0 when it is full
+    Item *before = nullptr, *after = nullptr; // in the list
+    Item *next = nullptr;                     // in the chain, if there is an index
 };
 
 // In a posted receive, source and tag may be kAny; in a message they are known.
 struct PostedReceive : Item {};
 struct ArrivedMessage : Item {};
 
+// How a queue finds the items that fit.
+enum class Scheme : std::uint8_t {
+    list,      // looks at all of them, from the oldest on
+    bins,      // at those whose source has the same remainder
+    by_source, // at those of the source
+    hash,      // at those whose context, source and tag have the same hash value
+};
+inline constexpr std::array kSchemes{Scheme::list, Scheme::bins, Scheme::by_source, Scheme::hash};
+std::string_view name(Scheme scheme);
+
+// What the searches of a queue cost so far, or those of both.
+struct Effort {
+    std::uint64_t searches = 0;
+    std::uint64_t looks = 0;       // at items, over all searches
+    std::uint64_t conversions = 0; // from one scheme to another
+    std::uint64_t deepest = 0;     // the most items that waited at the same time
+};
+
+// Which items fill a queue, when it was long.
+struct Filling {
+    std::uint32_t depth = 0;           // items that waited; 0: the queue has never been long
+    int source = kAny, tag = kAny;     // that most of these items have
+    double of_source = 0, of_tag = 0; // the part of them that has it
+};
+
+struct QueueState {
+    Scheme scheme = Scheme::list;
+    std::size_t chains = 0; // of the index, without the one for wildcards
+    std::size_t depth = 0;  // items that wait
+    Effort effort;
+    Filling filling;
+};
+
 class Matcher {
 public:
+    enum class Queue : std::uint8_t { posted, unexpected };
+
     virtual ~Matcher() = default;
 
     // Gives the message that the receive takes, and removes it from its queue; or null, and the
@@ -68,17 +107,31 @@ public:
     virtual PostedReceive *drain_receives() = 0;
     virtual ArrivedMessage *drain_messages() = 0;
 
-    // How much work the searches are: by this implementations can be compared.
-    struct Effort {
-        std::uint64_t searches = 0; // of either queue
-        std::uint64_t looks = 0;    // at items, over all searches
-    };
-    const Effort &effort() const { return effort_; }
+    // Changes the scheme now; `chains`: of bins and hash.  False, and nothing changes, if there is
+    // no memory.
+    virtual bool convert(Queue queue, Scheme scheme, std::size_t chains) = 0;
 
-protected:
-    Effort effort_;
+    virtual QueueState state(Queue queue) const = 0;
+    // Memory of both queues now: of the indexes, and of the links in items that wait.
+    virtual std::size_t bytes() const = 0;
+
+    Scheme posted_scheme() const { return state(Queue::posted).scheme; }
+    Scheme unexpected_scheme() const { return state(Queue::unexpected).scheme; }
+    // Of both queues.
+    Effort effort() const;
 };
 
-std::unique_ptr<Matcher> make_list();
+struct MatchingOptions {
+    std::optional<Scheme> fixed; // nothing: each queue adapts
+    std::size_t bins = 0;        // chains of fixed bins or of a fixed hash; 0: a quarter of `ranks`
+    int ranks = 1;               // that may send
+    // A queue looks for a better scheme after this many searches, if they took this many looks each
+    // (CALLS_NUM and MATCH_ATTEMPTS of the paper).
+    std::uint32_t calls = 64;
+    std::uint32_t attempts = 16;
+};
+
+// Throws if there is no memory for the chains of a fixed scheme.
+std::unique_ptr<Matcher> make_matcher(const MatchingOptions &options);
 
 } // namespace stretto::p2p
