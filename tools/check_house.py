@@ -127,7 +127,7 @@ RATIOS = {
 COUNTS = """Blocks Caches Calls Candidates Cells Communicators Connections Copies Costs
     Descriptors Doublings Dtypes Entries Failures Folds Frames Generations Groups Hosts Inputs
     Kinds Layers Levels Links Locks Looks Mappings Marks Messages Operands Ops Pairs Parts
-    Passes Pieces Positions Processors Ranks Refusals Rounds Samples Slices Sockets Steps
+    Passes Pieces Positions Processors Ranks Refusals Reviews Rounds Samples Slices Sockets Steps
     Surveys Syscalls Timings Transports Trials Values Vectors Views Waits Yields"""
 NOT_QUANTITIES = {
     "Base": "the first of a range of numbers",

@@ -74,8 +74,8 @@ struct Effort {
 
 // Which items fill a queue, when it was long.
 struct Filling {
-    std::uint32_t depth = 0;           // items that waited; 0: the queue has never been long
-    int source = kAny, tag = kAny;     // that most of these items have
+    std::uint32_t depth = 0;          // items that waited; 0: the queue has never been long
+    int source = kAny, tag = kAny;    // that most of these items have
     double of_source = 0, of_tag = 0; // the part of them that has it
 };
 
@@ -128,7 +128,8 @@ struct MatchingOptions {
     // A queue looks for a better scheme after this many searches, if they took this many looks each
     // (CALLS_NUM and MATCH_ATTEMPTS of the paper).
     std::uint32_t calls = 64;
-    std::uint32_t attempts = 16;
+    std::uint32_t attempts = 6;
+    std::uint32_t first_order = 0; // of the first item
 };
 
 // Throws if there is no memory for the chains of a fixed scheme.

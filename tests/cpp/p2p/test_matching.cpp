@@ -1,166 +1,190 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matching against an oracle that is too simple to be wrong: two vectors in order, looked through
-// from the front.
+// Matching beside a model that is too simple to be wrong, with every scheme and with changes of the
+// scheme at any time.
 #include "doctest.h"
 
-#include <deque>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "p2p/matching/match_queue.hpp"
+#include "support/matching_model.hpp"
+#include "support/tier.hpp"
 
 using namespace stretto::p2p;
+using test::MatcherBesideModel;
 
 namespace {
 
-class Oracle {
-public:
-    // Index of what is taken, or -1.
-    int post(int id, const Envelope &wanted) {
-        const int taken = find(wanted);
-        if (taken < 0)
-            posted_.push_back({id, wanted});
-        else
-            std::erase_if(arrived_, [&](const Entry &entry) { return entry.id == taken; });
-        return taken;
-    }
-    int arrive(int id, const Envelope &has) {
-        for (std::size_t i = 0; i < posted_.size(); ++i)
-            if (equal(posted_[i].envelope, has)) {
-                const int taken = posted_[i].id;
-                posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(i));
-                return taken;
-            }
-        arrived_.push_back({id, has});
-        return -1;
-    }
-    int find(const Envelope &wanted) const {
-        for (const Entry &entry : arrived_)
-            if (equal(wanted, entry.envelope))
-                return entry.id;
-        return -1;
-    }
-    // A receive that waits, or -1.
-    int waiting(std::size_t choice) const {
-        return posted_.empty() ? -1 : posted_[choice % posted_.size()].id;
-    }
-    void withdraw(int id) {
-        std::erase_if(posted_, [&](const Entry &entry) { return entry.id == id; });
-    }
-    std::vector<int> left(bool receives) const {
-        std::vector<int> ids;
-        for (const Entry &entry : receives ? posted_ : arrived_)
-            ids.push_back(entry.id);
-        return ids;
-    }
-
-private:
-    struct Entry {
-        int id;
-        Envelope envelope;
-    };
-    static bool equal(const Envelope &wanted, const Envelope &has) {
-        if (wanted.context != has.context)
-            return false;
-        if (wanted.source >= 0 && wanted.source != has.source)
-            return false;
-        return wanted.tag < 0 || wanted.tag == has.tag;
-    }
-    std::vector<Entry> posted_, arrived_;
+// Where the random operations come from.  Few contexts, sources and tags: much fits; many: queues
+// grow long.
+struct Keys {
+    int contexts, sources, tags;
+    int wild_percent;
 };
 
-struct NumberedReceive : PostedReceive {
-    int id = 0;
-};
-struct NumberedMessage : ArrivedMessage {
-    int id = 0;
+struct Mix {
+    Keys keys;
+    int convert_percent; // of the operations come after a change of a scheme
+    // Receives and messages in turns of so many, so that one queue grows, then the other.
+    int turn;
 };
 
-int id_of(const PostedReceive *receive) {
-    return receive == nullptr ? -1 : static_cast<const NumberedReceive *>(receive)->id;
-}
-int id_of(const ArrivedMessage *message) {
-    return message == nullptr ? -1 : static_cast<const NumberedMessage *>(message)->id;
+int below(std::mt19937 &random, int limit) {
+    return static_cast<int>(random() % static_cast<unsigned>(limit));
 }
 
-// `contexts`, `sources` and `tags` small: much fits; large: queues grow long.
-void compare(unsigned seed, int operations, int contexts, int sources, int tags) {
+void compare(const MatchingOptions &options, const Mix &mix, unsigned seed, int operations) {
     std::mt19937 random(seed);
-    const auto below = [&](int limit) {
-        return static_cast<int>(random() % static_cast<unsigned>(limit));
+    const auto percent = [&](int share) { return below(random, 100) < share; };
+    const auto envelope = [&](bool receive) {
+        const bool wild = receive && percent(mix.keys.wild_percent);
+        const int which = wild ? 1 + below(random, 3) : 0; // bits: any source, any tag
+        return Envelope{static_cast<std::uint32_t>(below(random, mix.keys.contexts)),
+                        (which & 1) != 0 ? kAny : below(random, mix.keys.sources),
+                        (which & 2) != 0 ? kAny : below(random, mix.keys.tags)};
     };
-    const auto envelope = [&](bool wild) {
-        return Envelope{static_cast<std::uint32_t>(below(contexts)),
-                        wild && below(4) == 0 ? kAny : below(sources),
-                        wild && below(4) == 0 ? kAny : below(tags)};
-    };
-    const std::unique_ptr<Matcher> matcher = make_matcher({});
-    Oracle oracle;
-    std::deque<NumberedReceive> receives;
-    std::deque<NumberedMessage> messages;
+    MatcherBesideModel both(options);
     for (int i = 0; i < operations; ++i) {
-        const int what = below(20);
-        if (what < 9) {
-            NumberedReceive &receive = receives.emplace_back();
-            receive.id = static_cast<int>(receives.size()) - 1;
-            receive.envelope = envelope(true);
-            REQUIRE(id_of(matcher->post(receive)) == oracle.post(receive.id, receive.envelope));
-        } else if (what < 18) {
-            NumberedMessage &message = messages.emplace_back();
-            message.id = static_cast<int>(messages.size()) - 1;
-            message.envelope = envelope(false);
-            REQUIRE(id_of(matcher->arrive(message)) == oracle.arrive(message.id, message.envelope));
-        } else if (what == 18) {
-            const Envelope wanted = envelope(true);
-            REQUIRE(id_of(matcher->find(wanted)) == oracle.find(wanted));
-        } else if (const int id = oracle.waiting(random()); id >= 0) {
-            matcher->withdraw(receives[static_cast<std::size_t>(id)]);
-            oracle.withdraw(id);
+        CAPTURE(i);
+        if (percent(mix.convert_percent)) {
+            const auto queue = static_cast<Matcher::Queue>(below(random, 2));
+            const Scheme scheme = kSchemes[static_cast<std::size_t>(below(random, 4))];
+            REQUIRE(both.convert(queue, scheme, static_cast<std::size_t>(1 + below(random, 40))));
         }
+        const bool posts = i / mix.turn % 2 == 0;
+        const int what = below(random, 100);
+        bool same = true;
+        if (what < 45)
+            same = posts ? both.post(envelope(true)) : both.arrive(envelope(false));
+        else if (what < 90)
+            same = what % 2 == 0 ? both.post(envelope(true)) : both.arrive(envelope(false));
+        else if (what < 95)
+            same = both.find(envelope(true));
+        else if (what < 99)
+            same = both.withdraw(random());
+        else
+            same = both.take_oldest(static_cast<Matcher::Queue>(below(random, 2)));
+        if (!same) // REQUIRE itself would take most of the time
+            REQUIRE(same);
     }
-    for (const int id : oracle.left(true))
-        REQUIRE(id_of(matcher->drain_receives()) == id);
-    for (const int id : oracle.left(false))
-        REQUIRE(id_of(matcher->drain_messages()) == id);
-    CHECK(matcher->drain_receives() == nullptr);
-    CHECK(matcher->drain_messages() == nullptr);
+    REQUIRE(both.drain());
 }
+
+std::vector<MatchingOptions> all_options() {
+    std::vector<MatchingOptions> all;
+    for (const Scheme scheme : kSchemes)
+        for (const std::size_t bins : {0, 1, 7}) {
+            MatchingOptions options;
+            options.fixed = scheme;
+            options.bins = bins;
+            options.ranks = 20;
+            all.push_back(options);
+        }
+    for (const std::uint32_t calls : {1u, 5u, 64u})
+        for (const std::uint32_t attempts : {0u, 2u, 12u}) {
+            MatchingOptions options;
+            options.calls = calls;
+            options.attempts = attempts;
+            options.ranks = 20;
+            all.push_back(options);
+        }
+    return all;
+}
+
+constexpr Mix kMixes[] = {
+    {{1, 1, 1, 0}, 0, 50},     {{2, 3, 3, 25}, 0, 1},     {{1, 8, 20, 10}, 0, 300},
+    {{3, 2, 100, 40}, 0, 200}, {{1, 20, 1, 5}, 0, 400},   {{2, 3, 3, 25}, 100, 20},
+    {{1, 8, 20, 10}, 30, 300}, {{1, 20, 50, 2}, 10, 700},
+};
 
 } // namespace
 
-TEST_CASE("random receives and messages are matched as the oracle matches them") {
-    for (unsigned seed = 1; seed <= 40; ++seed) {
-        CAPTURE(seed);
-        compare(seed, 1500, 1, 1, 1);
-        compare(seed, 1500, 2, 3, 3);
-        compare(seed, 1500, 1, 8, 20);
-        compare(seed, 1500, 3, 2, 100);
+// Full: ten million operations and more.
+TEST_CASE("random operations of every scheme, and of queues that change it, match as the model's") {
+    const int operations = test::full_tier() ? 30'000 : test::sampled() ? 400 : 4000;
+    const unsigned seeds = test::full_tier() ? 2 : 1;
+    for (MatchingOptions options : all_options()) {
+        const std::string scheme =
+            options.fixed ? std::string(name(*options.fixed)) : std::string("adaptive");
+        CAPTURE(scheme);
+        CAPTURE(options.bins);
+        CAPTURE(options.calls);
+        CAPTURE(options.attempts);
+        for (const Mix &mix : kMixes)
+            for (unsigned seed = 1; seed <= seeds; ++seed) {
+                CAPTURE(seed);
+                CAPTURE(&mix - kMixes);
+                // The count of the order is full after some operations.
+                options.first_order = seed % 2 == 0 ? 0 : UINT32_MAX - 100;
+                compare(options, mix, seed, operations);
+            }
     }
 }
 
-TEST_CASE("a message goes to the receive posted first, wildcard or not") {
-    const auto matcher = make_matcher({});
-    NumberedReceive any, exact;
-    any.id = 1;
-    any.envelope = {0, kAny, kAny};
-    exact.id = 2;
-    exact.envelope = {0, 3, 7};
-    CHECK(matcher->post(any) == nullptr);
-    CHECK(matcher->post(exact) == nullptr);
-    NumberedMessage other, message;
-    other.envelope = {1, 3, 7}; // another context fits nothing
-    message.envelope = {0, 3, 7};
-    CHECK(matcher->arrive(other) == nullptr);
-    CHECK(id_of(matcher->arrive(message)) == 1);
-    CHECK(id_of(matcher->arrive(message)) == 2);
-    CHECK(matcher->find({0, kAny, kAny}) == nullptr);
-    CHECK(matcher->find({1, kAny, 7}) == &other);
+// One sequence of operations, with each change of a scheme before each of them.
+TEST_CASE("a queue changes from any scheme to any other at any point of a sequence") {
+    const int length = 60;
+    for (const Scheme from : kSchemes)
+        for (const Scheme to : kSchemes)
+            for (const auto queue : {Matcher::Queue::posted, Matcher::Queue::unexpected})
+                for (int at = 0; at < length; ++at) {
+                    std::mt19937 random(7);
+                    MatchingOptions options;
+                    options.fixed = from;
+                    options.ranks = 8;
+                    MatcherBesideModel both(options);
+                    for (int i = 0; i < length; ++i) {
+                        if (i == at)
+                            REQUIRE(both.convert(queue, to, 3));
+                        Envelope envelope{0, below(random, 4), below(random, 4)};
+                        if ((i / 10 % 2 == 0) == (below(random, 4) != 0)) {
+                            REQUIRE(both.arrive(envelope));
+                            continue;
+                        }
+                        if (below(random, 3) == 0)
+                            envelope.source = kAny;
+                        if (below(random, 3) == 0)
+                            envelope.tag = kAny;
+                        REQUIRE((i % 7 == 0 ? both.find(envelope) : both.post(envelope)));
+                        if (i % 11 == 0)
+                            REQUIRE(both.withdraw(random()));
+                    }
+                    REQUIRE(both.drain());
+                }
 }
 
-TEST_CASE("looks are counted, so that a better implementation knows when it is due") {
-    const auto matcher = make_matcher({});
-    std::vector<NumberedMessage> messages(10);
+TEST_CASE("a message goes to the receive posted first, wildcard or not") {
+    for (const Scheme scheme : kSchemes) {
+        MatchingOptions options;
+        options.fixed = scheme;
+        options.ranks = 16;
+        const auto matcher = make_matcher(options);
+        PostedReceive any, exact, any_source, same;
+        any.envelope = {0, kAny, kAny};
+        exact.envelope = same.envelope = {0, 3, 7};
+        any_source.envelope = {0, kAny, 7};
+        for (PostedReceive *receive : {&any, &exact, &any_source, &same})
+            CHECK(matcher->post(*receive) == nullptr);
+        ArrivedMessage other, message;
+        other.envelope = {1, 3, 7}; // another context fits nothing
+        message.envelope = {0, 3, 7};
+        CHECK(matcher->arrive(other) == nullptr);
+        CHECK(matcher->arrive(message) == &any);
+        CHECK(matcher->arrive(message) == &exact);
+        CHECK(matcher->arrive(message) == &any_source);
+        CHECK(matcher->arrive(message) == &same);
+        CHECK(matcher->find({0, kAny, kAny}) == nullptr);
+        CHECK(matcher->find({1, kAny, 7}) == &other);
+    }
+}
+
+TEST_CASE("searches and looks are counted") {
+    MatchingOptions options;
+    options.fixed = Scheme::list;
+    const auto matcher = make_matcher(options);
+    std::vector<ArrivedMessage> messages(10);
     for (int i = 0; i < 10; ++i) {
         messages[static_cast<std::size_t>(i)].envelope = {0, 0, i};
         matcher->arrive(messages[static_cast<std::size_t>(i)]);
@@ -169,4 +193,6 @@ TEST_CASE("looks are counted, so that a better implementation knows when it is d
     CHECK(matcher->find({0, 0, 9}) != nullptr);
     CHECK(matcher->effort().searches == 11);
     CHECK(matcher->effort().looks == 10);
+    CHECK(matcher->effort().deepest == 10);
+    CHECK(matcher->effort().conversions == 0);
 }
