@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kListLooks = 4;
 constexpr std::uint32_t kMostReviews = 64;
 constexpr std::uint64_t kEmptyDivisor = 16;
-constexpr std::uint32_t kMostDoublings = 10; // of the searches between two reviews
+constexpr std::uint32_t kMostDoublings = 6; // of the searches between two reviews
 // What a search costs beside its looks, in looks: to find the chain, and to keep two orders.
 constexpr double kSourceLooks = 4, kHashLooks = 8;
 // A larger index than those of quarter bins together has to save this many looks.
@@ -82,12 +82,14 @@ Adaptation::Choice Adaptation::best(const Window &window, const Items &items) co
 bool Adaptation::list_would_do(const Window &window) {
     // A search of an empty queue costs the same in all schemes, and tells little: an index that is
     // used in every other phase of a program stays, one that is not used at all is left in the end.
-    indexed_ += window.indexed + (window.searches - window.indexed) / kEmptyDivisor;
+    indexed_ += window.indexed;
+    empty_ += window.searches - window.indexed;
     list_looks_ += window.list_looks;
-    if (indexed_ < calls_)
+    const std::uint64_t searches = indexed_ + empty_ / kEmptyDivisor;
+    if (searches < calls_)
         return false;
-    short_reviews_ = list_looks_ < indexed_ * kListLooks ? short_reviews_ + 1 : 0;
-    indexed_ = list_looks_ = 0;
+    short_reviews_ = list_looks_ < searches * kListLooks ? short_reviews_ + 1 : 0;
+    indexed_ = empty_ = list_looks_ = 0;
     if (short_reviews_ < short_needed_)
         return false;
     short_reviews_ = 0;

@@ -62,8 +62,8 @@ private:
     const std::size_t ranks_;
     const std::uint32_t attempts_, calls_;
     std::uint64_t wait_ = calls_;
-    double expected_looks_ = 0; // of a search in the index at hand
-    std::uint64_t indexed_ = 0, list_looks_ = 0;
+    double expected_looks_ = 0;                              // of a search in the index at hand
+    std::uint64_t indexed_ = 0, empty_ = 0, list_looks_ = 0; // since the last judgement
     std::uint32_t short_reviews_ = 0; // in a row, at which a list would have done
     std::uint32_t short_needed_ = 4;  // of them, to go back
     std::uint32_t in_vain_ = 0;       // reviews in a row that found nothing better

@@ -154,6 +154,20 @@ TEST_CASE("queues that stay short are lists again, later each time") {
     CHECK(needed[2] < 100'000);
 }
 
+TEST_CASE("an index that is not used is left in the end; one of every other phase stays") {
+    Rounds rounds;
+    for (int round = 0; round < 10; ++round) {
+        rounds.posted(1024, tag_of_one_source, tag_of_one_source);
+        rounds.unexpected(1024, tag_of_one_source, tag_of_one_source);
+    }
+    CHECK(rounds.of(kPosted).effort.conversions == 1);
+    CHECK(rounds.of(kUnexpected).effort.conversions == 1);
+    for (int round = 0; round < 10; ++round)
+        rounds.unexpected(1024, tag_of_one_source, tag_of_one_source);
+    CHECK(rounds.of(kPosted).scheme == Scheme::list);
+    CHECK(rounds.of(kUnexpected).scheme == Scheme::hash);
+}
+
 TEST_CASE("an empty queue and a list take no memory for an index") {
     Rounds rounds;
     CHECK(rounds.matcher->bytes() == 0);
