@@ -60,6 +60,9 @@ constexpr std::array kFields{
     field(Setting::warn, [](Config &c) -> auto & { return c.warn; }),
     field(Setting::autotune, [](Config &c) -> auto & { return c.tuning.autotune; }),
     field(Setting::arrivals, [](Config &c) -> auto & { return c.arrivals.enabled; }),
+    field(Setting::matching, [](Config &c) -> auto & { return c.matching.scheme; }),
+    field(Setting::matching_calls, [](Config &c) -> auto & { return c.matching.calls; }),
+    field(Setting::matching_attempts, [](Config &c) -> auto & { return c.matching.attempts; }),
     Field{Setting::log,
           [](Config &c, const SettingState &state) {
               c.calls.log_choices = state.value == "choice";

@@ -48,6 +48,10 @@ struct Config {
     struct Arrivals {
         bool enabled = false;
     };
+    struct Matching {
+        std::string scheme = {}; // "auto", or the name of one
+        std::uint32_t calls = 0, attempts = 0;
+    };
     struct Trace {
         std::string folder = {};
         std::size_t bytes = 0;
@@ -78,6 +82,7 @@ struct Config {
     Calls calls = {};
     Tuning tuning = {};
     Arrivals arrivals = {};
+    Matching matching = {};
     Trace trace = {};
     Report report = {};
     Network network = {};

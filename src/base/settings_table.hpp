@@ -153,6 +153,31 @@ inline constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether repeated calls of 512 KiB and more use algorithms for ranks "
                            "that arrive at different times (docs/arrivals.md)"},
+    SettingInfo{.setting = Setting::matching,
+                .variable = "STRETTO_MATCHING",
+                .kind = SettingKind::choice,
+                .fallback = "auto",
+                .meaning = "how a rank finds the message for a receive, and the receive for a "
+                           "message: list, bins (a quarter as many as ranks, by source), by_source "
+                           "or hash (of source and tag); auto: each queue is a list until it is "
+                           "searched long (docs/messages.md)",
+                .words = "auto list bins by_source hash"},
+    SettingInfo{.setting = Setting::matching_calls,
+                .variable = "STRETTO_MATCHING_CALLS",
+                .kind = SettingKind::count,
+                .fallback = "64",
+                .meaning = "with STRETTO_MATCHING=auto, the number of searches of a queue after "
+                           "which it is considered whether another way of searching is faster",
+                .least = 1,
+                .most = 1'000'000'000},
+    SettingInfo{.setting = Setting::matching_attempts,
+                .variable = "STRETTO_MATCHING_ATTEMPTS",
+                .kind = SettingKind::count,
+                .fallback = "6",
+                .meaning = "with STRETTO_MATCHING=auto, the number of messages or receives that a "
+                           "search of a list looks at, in the mean, from which on another way is "
+                           "considered",
+                .most = 1'000'000'000},
     SettingInfo{.setting = Setting::log,
                 .variable = "STRETTO_LOG",
                 .kind = SettingKind::choice,

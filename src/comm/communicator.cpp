@@ -37,6 +37,18 @@ engine::EngineOptions engine_options(const Config &config, const transport::Segm
     return options;
 }
 
+p2p::MatchingOptions matching_options(const Config::Matching &config,
+                                      const transport::Segment &segment) {
+    p2p::MatchingOptions options;
+    for (const p2p::Scheme scheme : p2p::kSchemes)
+        if (name(scheme) == config.scheme)
+            options.fixed = scheme;
+    options.ranks = segment.ranks();
+    options.calls = config.calls;
+    options.attempts = config.attempts;
+    return options;
+}
+
 // The identity of this rank in the files that it writes.  The key of the segment is hashed: the
 // files need a number that tells jobs apart, not the key itself.
 RankIdentity in_files(const bootstrap::Identity &me, const transport::Segment &segment) {
@@ -91,9 +103,11 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
       report_(call_log(config.report, identity, origin, *segment_), in_files(identity, *segment_),
               clock_),
       heap_(segment_, identity.rank),
-      messenger_(segment_, identity.rank, heap_,
-                 engine_options(config, *segment_, identity.rank, recorder_),
-                 [this](std::uint64_t call) { engine_.judge(call); }),
+      messenger_(
+          segment_, identity.rank, heap_,
+          engine_options(config, *segment_, identity.rank, recorder_),
+          [this](std::uint64_t call) { engine_.judge(call); },
+          matching_options(config.matching, *segment_)),
       engine_(
           segment_, identity.rank, heap_,
           engine_options(config, *segment_, identity.rank, recorder_),

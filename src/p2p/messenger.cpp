@@ -9,10 +9,11 @@ namespace stretto::p2p {
 
 Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
                      const transport::Heap &heap, engine::EngineOptions options,
-                     std::function<void(std::uint64_t)> judge)
+                     std::function<void(std::uint64_t)> judge, const MatchingOptions &matching)
     : segment_(std::move(segment)), rank_(rank), heap_(heap), options_(options),
       judge_(std::move(judge)), exhausted_(engine::no_memory(segment_->names().of(rank))),
-      peers_(static_cast<std::size_t>(segment_->ranks())), progress_thread_(*this) {
+      peers_(static_cast<std::size_t>(segment_->ranks())), matcher_(make_matcher(matching)),
+      progress_thread_(*this) {
     idle_.reserve(kMostIdleEntries);
 }
 
@@ -130,6 +131,12 @@ void Messenger::cancel(Transfer &transfer) {
         return;
     matcher_->withdraw(receive);
     end(receive);
+}
+
+Messenger::Queues Messenger::queues() {
+    const std::lock_guard lock(mutex_);
+    return {matcher_->state(Matcher::Queue::posted), matcher_->state(Matcher::Queue::unexpected),
+            matcher_->bytes()};
 }
 
 // Receives frames of other hosts into the mailboxes.

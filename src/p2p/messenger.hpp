@@ -52,7 +52,8 @@ class Messenger final : public engine::Companion {
 public:
     // `judge(call)` throws if ranks have called different collectives under this number.
     Messenger(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
-              engine::EngineOptions options, std::function<void(std::uint64_t)> judge);
+              engine::EngineOptions options, std::function<void(std::uint64_t)> judge,
+              const MatchingOptions &matching);
     // Abandons what is still in flight.
     ~Messenger() override;
 
@@ -85,6 +86,12 @@ public:
     // The message that a receive would take now; it is not received.
     std::optional<Taken> probe(int source, int tag);
     Taken wait_for(int source, int tag);
+
+    struct Queues {
+        QueueState posted, unexpected;
+        std::size_t bytes = 0; // memory of both
+    };
+    Queues queues();
 
     // Called by threads of this rank that wait in a collective: moves messages meanwhile.
     bool progress() override;
@@ -197,7 +204,7 @@ private:
     std::optional<Error> failure_;    // the error that has ended all transfers
     std::vector<Peer> peers_;
     std::vector<int> listed_; // peers with output
-    std::unique_ptr<Matcher> matcher_ = make_matcher({});
+    const std::unique_ptr<Matcher> matcher_;
     std::uint64_t next_id_ = 1;
     std::unordered_map<std::uint64_t, Send *> unanswered_;
     std::unordered_map<std::uint64_t, Receive *> coming_;

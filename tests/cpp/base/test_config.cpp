@@ -38,28 +38,46 @@ std::string in_words(const Config &c) {
         c.calls.reproducible, c.waits.spin_ns ? n(*c.waits.spin_ns) : "none", n(c.shape.ring_bytes),
         n(c.shape.slice_bytes), n(c.calls.plan_bytes), n(c.shape.heap_bytes), c.kernels.isa,
         n(c.kernels.rep_movsb), c.kernels.cma, n(c.warn), n(c.tuning.autotune),
-        n(c.arrivals.enabled), n(c.calls.log_choices), c.trace.folder, n(c.trace.bytes),
-        c.report.folder, c.network.addr, c.network.iface, c.network.fake_hosts, c.network.ports,
-        c.network.transport, n(c.network.sockets), c.network.congestion, n(c.network.delay_ns),
-        c.tuning.file, c.error);
+        n(c.arrivals.enabled), c.matching.scheme, n(c.matching.calls), n(c.matching.attempts),
+        n(c.calls.log_choices), c.trace.folder, n(c.trace.bytes), c.report.folder, c.network.addr,
+        c.network.iface, c.network.fake_hosts, c.network.ports, c.network.transport,
+        n(c.network.sockets), c.network.congestion, n(c.network.delay_ns), c.tuning.file, c.error);
 }
 
 // A value for each setting of the table that is no default.
-const Variables kAll{{"STRETTO_TIMEOUT", "1s"},       {"STRETTO_STALL_WARNING", "2"},
-                     {"STRETTO_INIT_TIMEOUT", "3"},   {"STRETTO_PEER_TIMEOUT", "4ms"},
-                     {"STRETTO_HEARTBEAT", "5ms"},    {"STRETTO_ALGORITHM", "ring"},
-                     {"STRETTO_REPRODUCIBLE", "run"}, {"STRETTO_SPIN", "0"},
-                     {"STRETTO_RING_BYTES", "16K"},   {"STRETTO_SLICE_BYTES", "10"},
-                     {"STRETTO_PLAN_BYTES", "11"},    {"STRETTO_HEAP_BYTES", "12K"},
-                     {"STRETTO_ISA", "baseline"},     {"STRETTO_REP_MOVSB", "no"},
-                     {"STRETTO_WARN", "0"},           {"STRETTO_AUTOTUNE", "off"},
-                     {"STRETTO_ARRIVALS", "0"},       {"STRETTO_LOG", "choice"},
-                     {"STRETTO_TRACE", "/trace"},     {"STRETTO_TRACE_BYTES", "20K"},
-                     {"STRETTO_REPORT", "/report"},   {"STRETTO_ADDR", "node7:1"},
-                     {"STRETTO_IFACE", "eth"},        {"STRETTO_FAKE_HOSTS", "a,b"},
-                     {"STRETTO_PORTS", "25-26"},      {"STRETTO_TRANSPORT", "tcp"},
-                     {"STRETTO_SOCKETS", "7"},        {"STRETTO_CONGESTION", "reno"},
-                     {"STRETTO_DELAY", "29"},         {"STRETTO_TUNING_FILE", "assumed"},
+const Variables kAll{{"STRETTO_TIMEOUT", "1s"},
+                     {"STRETTO_STALL_WARNING", "2"},
+                     {"STRETTO_INIT_TIMEOUT", "3"},
+                     {"STRETTO_PEER_TIMEOUT", "4ms"},
+                     {"STRETTO_HEARTBEAT", "5ms"},
+                     {"STRETTO_ALGORITHM", "ring"},
+                     {"STRETTO_REPRODUCIBLE", "run"},
+                     {"STRETTO_SPIN", "0"},
+                     {"STRETTO_RING_BYTES", "16K"},
+                     {"STRETTO_SLICE_BYTES", "10"},
+                     {"STRETTO_PLAN_BYTES", "11"},
+                     {"STRETTO_HEAP_BYTES", "12K"},
+                     {"STRETTO_ISA", "baseline"},
+                     {"STRETTO_REP_MOVSB", "no"},
+                     {"STRETTO_WARN", "0"},
+                     {"STRETTO_AUTOTUNE", "off"},
+                     {"STRETTO_ARRIVALS", "0"},
+                     {"STRETTO_MATCHING", "hash"},
+                     {"STRETTO_MATCHING_CALLS", "17"},
+                     {"STRETTO_MATCHING_ATTEMPTS", "18"},
+                     {"STRETTO_LOG", "choice"},
+                     {"STRETTO_TRACE", "/trace"},
+                     {"STRETTO_TRACE_BYTES", "20K"},
+                     {"STRETTO_REPORT", "/report"},
+                     {"STRETTO_ADDR", "node7:1"},
+                     {"STRETTO_IFACE", "eth"},
+                     {"STRETTO_FAKE_HOSTS", "a,b"},
+                     {"STRETTO_PORTS", "25-26"},
+                     {"STRETTO_TRANSPORT", "tcp"},
+                     {"STRETTO_SOCKETS", "7"},
+                     {"STRETTO_CONGESTION", "reno"},
+                     {"STRETTO_DELAY", "29"},
+                     {"STRETTO_TUNING_FILE", "assumed"},
                      {"STRETTO_CMA", "all"}};
 
 // What something else than a communicator reads.
@@ -74,7 +92,8 @@ const std::set<std::string_view> kElsewhere{
 TEST_CASE("an empty environment gives the defaults of the table") {
     CHECK(in_words(of({})) ==
           "600000000000, 0, 60000000000, 10000000000, 500000000, , off, none, 0, 0, 67108864, "
-          "68719476736, , 1, copies, 1, 1, 1, 0, , 16777216, , , , , , auto, 1, , 0, , ");
+          "68719476736, , 1, copies, 1, 1, 1, auto, 64, 6, 0, , 16777216, , , , , , auto, 1, , 0, "
+          ", ");
     Variables empty = kAll;
     for (auto &[variable, value] : empty)
         value = "";
@@ -84,7 +103,8 @@ TEST_CASE("an empty environment gives the defaults of the table") {
 TEST_CASE("each setting has its field") {
     CHECK(in_words(of(kAll)) ==
           "1000000000, 2, 3000000000, 4000000, 5000000, ring, run, 0, 16384, 10, 11, 12288, "
-          "baseline, 0, all, 0, 0, 0, 1, /trace, 20480, /report, node7:1, eth, a,b, 25-26, tcp, 7, "
+          "baseline, 0, all, 0, 0, 0, hash, 17, 18, 1, /trace, 20480, /report, node7:1, eth, a,b, "
+          "25-26, tcp, 7, "
           "reno, 29000, assumed, ");
     for (const SettingInfo &each : settings()) {
         const std::string variable(each.variable);
