@@ -88,6 +88,29 @@ STRETTO_API stretto_status stretto_examine(stretto_machine *machine);
  * has just read.  Collective.  0 with one rank, or if ranks 0 and 1 are on different hosts. */
 STRETTO_API stretto_status stretto_probe_memory(stretto_comm comm, double *nanoseconds_per_line);
 
+/* ---- messages --------------------------------------------------------------------------- */
+
+/* One of the two queues in which a rank's messages are matched (docs/messages.md), since the
+ * communicator was made. */
+typedef struct stretto_message_queue {
+    const char *scheme;   /* how it is searched now: "list", "bins", "by_source" or "hash" */
+    uint64_t depth;       /* receives or messages that wait now */
+    uint64_t deepest;     /* the most that have waited at the same time */
+    uint64_t searches;    /* of the queue */
+    uint64_t looks;       /* at receives or messages, over all searches */
+    uint64_t conversions; /* from one scheme to another */
+    /* When the queue was long, `counted` items waited (0: it has never been long), and most of them
+     * had this source and this tag: these shares of them, from 0 to 1. */
+    uint64_t counted;
+    int source, tag;
+    double source_share, tag_share;
+} stretto_message_queue;
+
+/* Describes the receives of this rank that wait for messages (`posted`), and the messages that wait
+ * for a receive (`unexpected`).  Not a collective. */
+STRETTO_API stretto_status stretto_message_queues(stretto_comm comm, stretto_message_queue *posted,
+                                                  stretto_message_queue *unexpected);
+
 /* ---- the network ------------------------------------------------------------------------ */
 
 /* The communicator's profile of the network and of the times of calls, in JSON, in the format that

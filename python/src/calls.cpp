@@ -41,6 +41,20 @@ nb::dict described(const CallsOfRank::Kind &kind) {
     return found;
 }
 
+nb::dict described(const arrival::QueueUse &queue) {
+    nb::dict found;
+    found["searches"] = queue.searches;
+    found["looks"] = queue.looks;
+    found["conversions"] = queue.conversions;
+    found["deepest"] = queue.deepest;
+    found["counted"] = queue.counted;
+    found["source"] = queue.source;
+    found["source_share"] = queue.source_share;
+    found["tag"] = queue.tag;
+    found["tag_share"] = queue.tag_share;
+    return found;
+}
+
 nb::dict read(const std::string &path) {
     const CallsOfRank calls = arrival::read_calls(path);
     nb::list kinds;
@@ -55,6 +69,8 @@ nb::dict read(const std::string &path) {
     found["pid"] = calls.pid;
     found["clock"] = calls.clock;
     found["left_out"] = calls.left_out;
+    found["posted"] = described(calls.posted);
+    found["unexpected"] = described(calls.unexpected);
     found["kinds"] = kinds;
     return found;
 }

@@ -91,6 +91,18 @@ nb::list stats(const Communicator &self) {
     return result;
 }
 
+nb::tuple message_queues(const Communicator &self) {
+    stretto_message_queue posted, unexpected;
+    self.handle->call(
+        [&](stretto_comm comm) { return stretto_message_queues(comm, &posted, &unexpected); });
+    const auto described = [](const stretto_message_queue &queue) {
+        return nb::make_tuple(queue.scheme, queue.depth, queue.deepest, queue.searches, queue.looks,
+                              queue.conversions, queue.counted, queue.source, queue.source_share,
+                              queue.tag, queue.tag_share);
+    };
+    return nb::make_tuple(described(posted), described(unexpected));
+}
+
 void reset_stats(const Communicator &self) {
     self.handle->call(stretto_stats_reset);
 }
@@ -197,6 +209,7 @@ void bind_communicator(nb::module_ &module) {
         .def("probe_memory", &probe_memory)
         .def("network_profile", &network_profile)
         .def("clock_offset", &clock_offset)
+        .def("message_queues", &message_queues)
         .def("tuning_candidates", &tuning_candidates, "collective"_a, "count"_a, "dtype"_a)
         .def("finalize", [](const Communicator &self) { self.handle->finalize(); })
         .def("exit", [](const Communicator &self) { self.handle->exit(); });

@@ -32,7 +32,7 @@ from stretto.errors import (
     UnsupportedError,
 )
 from stretto.machine import Machine, Setting, examine, settings
-from stretto.messages import ANY_SOURCE, ANY_TAG
+from stretto.messages import ANY_SOURCE, ANY_TAG, MessageQueue
 from stretto.operation import Op, Operation, premul_sum
 from stretto.request import IN_PLACE, Message, MessageRequest, PersistentRequest, Request
 from stretto.stall import Stall
@@ -50,6 +50,7 @@ __all__ = [
     "InterruptedError",
     "Machine",
     "Message",
+    "MessageQueue",
     "MessageRequest",
     "MismatchError",
     "Op",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from stretto import _core
 from stretto.arrays import AnyArray
 from stretto.request import Message, MessageRequest
@@ -11,6 +13,30 @@ ANY_SOURCE: int = _core.ANY_SOURCE
 """The source of a receive or a probe: any rank."""
 ANY_TAG: int = _core.ANY_TAG
 """The tag of a receive or a probe: any tag."""
+
+
+class MessageQueue(NamedTuple):
+    """A queue in which messages are matched with receives, since the communicator was made."""
+
+    scheme: str
+    """How it is searched now: "list", "bins", "by_source" or "hash"."""
+    depth: int
+    """Receives or messages that wait now."""
+    deepest: int
+    """The most that have waited at the same time."""
+    searches: int
+    looks: int
+    """At receives or messages, over all searches."""
+    conversions: int
+    """From one scheme to another."""
+    counted: int
+    """How many waited when the rest was found, as the queue was long; 0: it has never been."""
+    source: int
+    """That most of them had."""
+    source_share: float
+    """The part of them that had it, from 0 to 1."""
+    tag: int
+    tag_share: float
 
 
 class Messages:
@@ -68,3 +94,8 @@ class Messages:
         """The message that `recv` would find now; None if there is none."""
         message = self._core.iprobe(source, tag)
         return None if message is None else Message(*message)
+
+    def message_queues(self) -> tuple[MessageQueue, MessageQueue]:
+        """This rank's receives that wait for messages, and messages that wait for a receive."""
+        posted, unexpected = self._core.message_queues()
+        return MessageQueue(*posted), MessageQueue(*unexpected)

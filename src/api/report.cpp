@@ -39,6 +39,21 @@ const char *kept(stretto_comm comm, std::string text) {
     return comm->texts.insert(std::move(text)).first->c_str();
 }
 
+stretto_message_queue described(const stretto::p2p::QueueState &state) {
+    const stretto::p2p::Filling &filling = state.filling;
+    return {name(state.scheme).data(),
+            state.depth,
+            state.effort.deepest,
+            state.effort.searches,
+            state.effort.looks,
+            state.effort.conversions,
+            filling.depth,
+            filling.source,
+            filling.tag,
+            filling.of_source,
+            filling.of_tag};
+}
+
 } // namespace
 
 extern "C" {
@@ -130,6 +145,17 @@ stretto_status stretto_tuning_candidates(stretto_comm comm, const char *collecti
         require(comm != nullptr && collective != nullptr && json != nullptr, "an argument is NULL");
         *json = kept(comm, comm->communicator.calls().selection.tuning_candidates(
                                call_of(comm, collective, count, type)));
+    });
+}
+
+stretto_status stretto_message_queues(stretto_comm comm, stretto_message_queue *posted,
+                                      stretto_message_queue *unexpected) {
+    return guarded_in(comm, [&] {
+        require(comm != nullptr && posted != nullptr && unexpected != nullptr,
+                "an argument is NULL");
+        const auto queues = comm->communicator.messenger().queues();
+        *posted = described(queues.posted);
+        *unexpected = described(queues.unexpected);
     });
 }
 

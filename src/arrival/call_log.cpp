@@ -70,6 +70,27 @@ CallLog::Calls &CallLog::make(const CallKind &kind) {
     return *kinds_.back().second;
 }
 
+void CallLog::add_queues(const QueueUse &posted, const QueueUse &unexpected) {
+    const std::lock_guard lock(mutex_);
+    header_->posted.add(posted);
+    header_->unexpected.add(unexpected);
+}
+
+void QueueLine::add(const QueueUse &use) {
+    constexpr auto kOrder = std::memory_order_relaxed;
+    arrival::add(searches, use.searches);
+    arrival::add(looks, use.looks);
+    arrival::add(conversions, use.conversions);
+    deepest.store(std::max(deepest.load(kOrder), use.deepest), kOrder);
+    if (use.counted <= counted.load(kOrder))
+        return;
+    counted.store(use.counted, kOrder);
+    source.store(use.source, kOrder);
+    tag.store(use.tag, kOrder);
+    source_share.store(use.source_share, kOrder);
+    tag_share.store(use.tag_share, kOrder);
+}
+
 void CallLog::Calls::begin(std::uint64_t now, std::int64_t offset) {
     if (line_ == nullptr) {
         log_.header_->left_out.fetch_add(1, std::memory_order_relaxed);

@@ -48,11 +48,34 @@ struct KindLine {
     std::atomic<std::uint64_t> stride; // of the sample
 };
 
+// What a rank notes of a queue of its messages, of all its communicators together.
+struct QueueUse {
+    std::uint64_t searches = 0, looks = 0; // at items
+    std::uint64_t conversions = 0;         // of the scheme of matching
+    std::uint64_t deepest = 0;             // the most items that have waited at the same time
+    // Of so many that waited when the queue was long, these shares had this source and this tag,
+    // which most of them had.
+    std::uint64_t counted = 0;
+    int source = -1, tag = -1;
+    double source_share = 0, tag_share = 0;
+    bool operator==(const QueueUse &) const = default;
+};
+
+struct QueueLine {
+    std::atomic<std::uint64_t> searches, looks, conversions, deepest, counted;
+    std::atomic<std::int32_t> source, tag;
+    std::atomic<double> source_share, tag_share;
+
+    void add(const QueueUse &use);
+    QueueUse use() const;
+};
+
 struct CallLogHeader {
     RankFileHeader who;
     std::uint64_t kinds, places; // of a sample
     // Calls of kinds for which there was no room.
     std::atomic<std::uint64_t> left_out;
+    QueueLine posted, unexpected;
 };
 
 class CallLog {
@@ -95,6 +118,8 @@ public:
 
     // They stay where they are.  Of kinds for which there is no room calls are only counted.
     Calls &of(const CallKind &kind) noexcept;
+    // Of a communicator that ends: its receives that waited for messages, and the reverse.
+    void add_queues(const QueueUse &posted, const QueueUse &unexpected);
 
 private:
     Calls &make(const CallKind &kind);
@@ -120,6 +145,7 @@ struct CallsOfRank {
     };
     std::string job, host, clock;
     std::uint64_t job_id = 0, left_out = 0;
+    QueueUse posted, unexpected;
     int rank = 0, ranks = 1, pid = 0;
     std::vector<Kind> kinds;
 };

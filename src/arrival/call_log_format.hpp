@@ -6,7 +6,7 @@
 
 namespace stretto::arrival {
 
-inline constexpr std::uint64_t kMagic = 0x31534c4c41435453; // "STCALLS1"
+inline constexpr std::uint64_t kMagic = 0x32534c4c41435453; // "STCALLS2"
 inline constexpr std::size_t kHeaderBytes = 1024, kLineBytes = 512;
 static_assert(sizeof(CallLogHeader) <= kHeaderBytes && sizeof(KindLine) <= kLineBytes);
 

@@ -59,6 +59,13 @@ Kind kind_of(const KindLine &line, std::span<const KeptCall> places) {
 
 } // namespace
 
+QueueUse QueueLine::use() const {
+    constexpr auto kOrder = std::memory_order_relaxed;
+    return {searches.load(kOrder), looks.load(kOrder),        conversions.load(kOrder),
+            deepest.load(kOrder),  counted.load(kOrder),      source.load(kOrder),
+            tag.load(kOrder),      source_share.load(kOrder), tag_share.load(kOrder)};
+}
+
 CallsOfRank read_calls(std::span<const std::byte> bytes, const std::string &path) {
     const auto refuse = [&](const std::string &why) {
         throw Error(Status::argument, path + " " + why);
@@ -81,6 +88,8 @@ CallsOfRank read_calls(std::span<const std::byte> bytes, const std::string &path
     found.clock = text_of(header.who.clock);
     found.job_id = header.who.job_id;
     found.left_out = header.left_out.load(std::memory_order_relaxed);
+    found.posted = header.posted.use();
+    found.unexpected = header.unexpected.use();
     found.rank = header.who.rank;
     found.ranks = header.who.ranks;
     found.pid = header.who.pid;

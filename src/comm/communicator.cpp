@@ -49,6 +49,19 @@ p2p::MatchingOptions matching_options(const Config::Matching &config,
     return options;
 }
 
+arrival::QueueUse use_of(const p2p::QueueState &state) {
+    const p2p::Filling &filling = state.filling;
+    return {.searches = state.effort.searches,
+            .looks = state.effort.looks,
+            .conversions = state.effort.conversions,
+            .deepest = state.effort.deepest,
+            .counted = filling.depth,
+            .source = filling.source,
+            .tag = filling.tag,
+            .source_share = filling.of_source,
+            .tag_share = filling.of_tag};
+}
+
 // The identity of this rank in the files that it writes.  The key of the segment is hashed: the
 // files need a number that tells jobs apart, not the key itself.
 RankIdentity in_files(const bootstrap::Identity &me, const transport::Segment &segment) {
@@ -204,7 +217,11 @@ void Communicator::reset_stats() {
     exchanges_.reset_stats();
 }
 
-void Communicator::finish_trace() {
+void Communicator::finish_files() {
+    if (const auto &log = report_.log()) {
+        const p2p::Messenger::Queues queues = messenger_.queues();
+        log->add_queues(use_of(queues.posted), use_of(queues.unexpected));
+    }
     if (of_job_)
         trace_.write(clock_);
 }

@@ -99,8 +99,9 @@ public:
     // On the job's own communicator, before any other call: all ranks agree on the speeds of the
     // network.  Throws as any collective does, on all ranks.
     void learn_network();
-    // Writes the trace of this rank, if this is the job's own communicator.  Throws Error.
-    void finish_trace();
+    // Adds the queues of messages to the report, and writes the trace of this rank if this is the
+    // job's own communicator.  Throws Error.
+    void finish_files();
 
     // The parts; the header of each describes it.
     const std::shared_ptr<transport::Segment> &segment() const { return segment_; }

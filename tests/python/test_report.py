@@ -111,6 +111,26 @@ def test_many_calls_are_told_by_a_sample(stretto, tmp_path):
     assert "625 calls of 5000 looked at" in run(folder).output
 
 
+def test_long_queues_of_messages_are_named_with_what_fills_them(stretto, tmp_path):
+    folder = tmp_path / "reports"
+    done = stretto(
+        "run", "-n", 3, sys.executable, JOBS / "flood.py", 600, STRETTO_REPORT=str(folder)
+    )
+    assert done.returncode == 0, done.stderr
+    zero, one, two = found(folder)["queues"]
+    assert (zero["rank"], one["rank"], two["rank"]) == (0, 1, 2)
+    queue = zero["unexpected"]
+    assert queue["deepest"] == 600
+    assert queue["conversions"] >= 1
+    assert (queue["source"], queue["source_share"]) == (1, 1.0)
+    assert queue["tag_share"] < 0.01
+    assert one["unexpected"]["deepest"] < 64
+    output = run(folder).stdout
+    assert "rank 0: up to 600 messages waited for a receive" in output
+    assert "100% had source 1;" in output
+    assert "rank 1: up to" not in output
+
+
 def test_the_report_is_a_table(three):
     done = run(three)
     assert done.exit_code == 0, done.output

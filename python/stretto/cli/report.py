@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from stretto.cli import queues
 from stretto.cli.calls import Noted, Site, read_folder, sites
 from stretto.cli.drawing import check_name
 from stretto.cli.lateness import Lateness
@@ -63,6 +64,8 @@ def show(ranks: list[dict[str, Any]], found: list[Site], top: int) -> None:
         click.echo("no blocking calls of two and more ranks")
     for each in found[:top]:
         console().print(shown(each))
+    for line in queues.sentences(ranks):
+        click.echo(line)
     for line in remarks(ranks, found, top):
         click.echo(line, err=True)
 
@@ -149,6 +152,7 @@ def about(ranks: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "job": ranks[0]["job"], "id": f"{ranks[0]['id']:016x}", "ranks": ranks[0]["ranks"],
         "missing": absent(ranks), "left_out": sum(each["left_out"] for each in ranks),
+        "queues": [queues.described(each) for each in ranks],
     }  # fmt: skip
 
 

@@ -51,6 +51,7 @@ TEST_CASE("life, memory and reports") {
         const char *name = nullptr;
         double number = 0;
         std::int64_t offset = 0;
+        stretto_message_queue queue{};
         int known = 0;
         refused(
             comm,
@@ -133,6 +134,9 @@ TEST_CASE("life, memory and reports") {
              {"probe", [&] { return stretto_probe_memory(comm, nullptr); }, "NULL"},
              {"network", [&] { return stretto_network_profile(nullptr, &name); }, "NULL"},
              {"network", [&] { return stretto_network_profile(comm, nullptr); }, "NULL"},
+             {"queues", [&] { return stretto_message_queues(nullptr, &queue, &queue); }, "NULL"},
+             {"queues", [&] { return stretto_message_queues(comm, nullptr, &queue); }, "NULL"},
+             {"queues", [&] { return stretto_message_queues(comm, &queue, nullptr); }, "NULL"},
              {"clock", [&] { return stretto_clock_offset(nullptr, &offset, &known); }, "NULL"},
              {"clock", [&] { return stretto_clock_offset(comm, nullptr, &known); }, "NULL"},
              {"clock", [&] { return stretto_clock_offset(comm, &offset, nullptr); }, "NULL"},

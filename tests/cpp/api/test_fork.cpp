@@ -56,6 +56,7 @@ Calls calls_of(Parent &parent) {
     static const char *text;
     static std::size_t count;
     static std::int64_t offset;
+    static stretto_message_queue queue;
     static std::uint64_t completed;
     static double number;
     static int known;
@@ -115,6 +116,7 @@ Calls calls_of(Parent &parent) {
         {"settings", [=] { return stretto_settings(comm, nullptr, 0, &count); }},
         {"probe_memory", [=] { return stretto_probe_memory(comm, &number); }},
         {"network_profile", [=] { return stretto_network_profile(comm, &text); }},
+        {"message_queues", [=] { return stretto_message_queues(comm, &queue, &queue); }},
         {"clock_offset", [=] { return stretto_clock_offset(comm, &offset, &known); }},
         {"tuning_candidates",
          [=] { return stretto_tuning_candidates(comm, "allreduce", 1, type, &text); }},

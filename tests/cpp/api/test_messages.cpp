@@ -161,6 +161,45 @@ TEST_CASE("a flood of unexpected messages is stored up to a bound, and all of it
     });
 }
 
+TEST_CASE("queues show how long they have been, what filled them, and that they adapt") {
+    test::with_ranks(2, [&](stretto_comm comm) {
+        constexpr int kMessages = 800;
+        stretto_message_queue posted, unexpected;
+        for (int turn = 0; turn < 2; ++turn) {
+            for (int i = 0; i < kMessages && stretto_rank(comm) == 1; ++i)
+                check(stretto_send(comm, &i, 1, STRETTO_INT32, 0, i));
+            check(stretto_barrier(comm));
+            if (stretto_rank(comm) == 0) {
+                stretto_message last;
+                check(stretto_probe(comm, 1, kMessages - 1, &last)); // all are there
+                check(stretto_message_queues(comm, &posted, &unexpected));
+                CHECK(unexpected.depth == kMessages);
+            }
+            for (int i = kMessages; i-- > 0 && stretto_rank(comm) == 0;) {
+                int got = -1;
+                check(stretto_recv(comm, &got, 1, STRETTO_INT32, 1, i, nullptr));
+                CHECK(got == i);
+            }
+            check(stretto_barrier(comm));
+        }
+        check(stretto_message_queues(comm, &posted, &unexpected));
+        if (stretto_rank(comm) == 0) {
+            CHECK(unexpected.scheme == std::string("hash"));
+            CHECK(unexpected.depth == 0);
+            CHECK(unexpected.deepest == kMessages);
+            CHECK(unexpected.conversions >= 1);
+            CHECK(unexpected.searches >= 2 * kMessages);
+            CHECK(unexpected.looks > unexpected.searches);
+            CHECK(unexpected.counted > kMessages / 2);
+            CHECK(unexpected.source == 1);
+            CHECK(unexpected.source_share == 1.0);
+            CHECK(unexpected.tag_share < 0.01);
+        }
+        CHECK(posted.scheme == std::string("list"));
+        CHECK(posted.depth == 0);
+    });
+}
+
 TEST_CASE("a message that is too long is an error of the receiver alone") {
     for (const std::size_t count : {std::size_t{100}, std::size_t{100'000}})
         for (const bool shared : {false, true})

@@ -222,3 +222,17 @@ TEST_CASE("what is no report is refused") {
     CHECK(test::contains(refusal([&] { read_calls(changed, "it"); }).c_str(),
                          "it is no report of this version"));
 }
+
+TEST_CASE("queues of messages: sums of all communicators, and what filled the longest") {
+    const test::Folder folder;
+    CallLog log(folder.path(), kMe);
+    CHECK(read_calls(only(folder)).posted.deepest == 0);
+    const QueueUse small{10, 20, 1, 70, 65, 3, 5, 0.75, 0.5},
+        large{1, 2, 0, 900, 800, 4, 6, 1, 0.25};
+    log.add_queues(small, {});
+    log.add_queues(large, small);
+    log.add_queues(small, {});
+    const CallsOfRank found = read_calls(only(folder));
+    CHECK(found.posted == QueueUse{21, 42, 2, 900, 800, 4, 6, 1, 0.25});
+    CHECK(found.unexpected == small);
+}

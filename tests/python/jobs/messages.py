@@ -60,6 +60,10 @@ if rank == 0:
 assert [request.wait() for request in requests] == [None]
 comm.barrier()
 
+posted, unexpected = comm.message_queues()
+assert (posted.scheme, posted.depth, unexpected.depth) == ("list", 0, 0)
+assert unexpected.searches >= size and unexpected.deepest >= 1
+
 # A message that is too long is an error of the receiver alone.
 request = comm.isend(np.arange(10.0), right)
 short = np.zeros(4)
