@@ -173,7 +173,7 @@ inline constexpr std::array kSettings{
     SettingInfo{.setting = Setting::matching_attempts,
                 .variable = "STRETTO_MATCHING_ATTEMPTS",
                 .kind = SettingKind::count,
-                .fallback = "6",
+                .fallback = "8",
                 .meaning = "with STRETTO_MATCHING=auto, the number of messages or receives that a "
                            "search of a list looks at, in the mean, from which on another way is "
                            "considered",

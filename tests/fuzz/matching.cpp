@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const unsigned first = input.byte();
     if (first % 5 != 0)
         options.fixed = kSchemes[first % 5 - 1];
-    options.first_order = first >= 128 ? UINT32_MAX - (first - 128) : 0;
+    options.most_orders = first >= 128 ? first - 120 : UINT32_MAX;
     options.calls = 1 + input.byte() % 16;
     options.attempts = input.byte() % 8;
     options.ranks = 8;

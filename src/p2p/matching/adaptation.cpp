@@ -15,7 +15,7 @@ constexpr std::uint32_t kMostReviews = 64;
 constexpr std::uint64_t kEmptyDivisor = 16;
 constexpr std::uint32_t kMostDoublings = 6; // of the searches between two reviews
 // What a search costs beside its looks, in looks: to find the chain, and to keep two orders.
-constexpr double kSourceLooks = 4, kHashLooks = 8;
+constexpr double kSourceLooks = 7, kHashLooks = 10;
 // A larger index than those of quarter bins together has to save this many looks.
 constexpr double kMemoryLooks = 2;
 
@@ -63,7 +63,7 @@ Adaptation::Choice Adaptation::best(const Window &window, const Items &items) co
     Choice best;
     double least = 0;
     for (const Candidate &candidate : candidates) {
-        Choice choice{MatchIndex(candidate.scheme, candidate.chains)};
+        Choice choice{MatchIndex(candidate.scheme, candidate.chains, most_orders_)};
         if (!choice.index) // no memory
             continue;
         choice.index.add_all(items.oldest);

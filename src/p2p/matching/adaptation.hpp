@@ -45,7 +45,7 @@ public:
     };
     explicit Adaptation(const MatchingOptions &options)
         : ranks_(static_cast<std::size_t>(std::max(options.ranks, 1))), attempts_(options.attempts),
-          calls_(std::max(options.calls, 1u)) {}
+          calls_(std::max(options.calls, 1u)), most_orders_(options.most_orders) {}
 
     // Replaces the index of a queue, if that pays; an empty index is a list.  True if it did.
     bool review(const Window &window, const Items &items, MatchIndex &index);
@@ -60,7 +60,7 @@ private:
     Choice best(const Window &window, const Items &items) const;
 
     const std::size_t ranks_;
-    const std::uint32_t attempts_, calls_;
+    const std::uint32_t attempts_, calls_, most_orders_;
     std::uint64_t wait_ = calls_;
     double expected_looks_ = 0;                              // of a search in the index at hand
     std::uint64_t indexed_ = 0, empty_ = 0, list_looks_ = 0; // since the last judgement

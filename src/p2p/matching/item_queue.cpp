@@ -27,22 +27,26 @@ std::pair<int, double> majority(const Item *oldest, const Get &get) {
 
 } // namespace
 
-// The count of the order is full: the items that wait are numbered from 0 on.
-void ItemQueue::count_anew() {
-    next_order_ = 0;
-    for (Item *item = first_; item != nullptr; item = item->after)
-        item->order = next_order_++;
+void ItemQueue::remove(Item &item) {
+    if (index_)
+        index_.remove(item);
+    unlink(item);
+}
+
+void ItemQueue::append_to_index(Item &item) {
+    index_.append(item, first_);
 }
 
 bool ItemQueue::begin_as(Scheme scheme, std::size_t chains) {
     MatchIndex index;
     if (scheme != Scheme::list) {
-        index = MatchIndex(scheme, chains);
+        index = MatchIndex(scheme, chains, most_orders_);
         if (!index)
             return false;
         index.add_all(first_);
     }
     index_ = std::move(index);
+    plain_until_ = index_ ? 0 : review_at_;
     return true;
 }
 
@@ -62,6 +66,7 @@ void ItemQueue::review() {
     reviewed_searches_ = searches_;
     reviewed_looks_ = looks_;
     review_at_ = searches_ + adaptation_.searches_until_review();
+    plain_until_ = index_ ? 0 : review_at_;
     window_ = {};
     window_.deepest = depth_;
 }
@@ -89,9 +94,9 @@ QueueState ItemQueue::state() const {
 }
 
 std::size_t ItemQueue::bytes() const {
-    constexpr std::size_t kListBytes =
-        sizeof(Item::order) + sizeof(Item::before) + sizeof(Item::after);
-    return depth_ * (kListBytes + (index_ ? sizeof(Item::next) : 0)) + index_.bytes();
+    constexpr std::size_t kListBytes = sizeof(Item::before) + sizeof(Item::after);
+    constexpr std::size_t kIndexBytes = sizeof(Item::order) + sizeof(Item::next);
+    return depth_ * (kListBytes + (index_ ? kIndexBytes : 0)) + index_.bytes();
 }
 
 } // namespace stretto::p2p

@@ -11,45 +11,60 @@ namespace stretto::p2p {
 
 class ItemQueue {
 public:
-    using Found = MatchIndex::Found;
-
     explicit ItemQueue(const MatchingOptions &options)
-        : adapts_(!options.fixed), adaptation_(options), next_order_(options.first_order),
-          review_at_(adaptation_.searches_until_review()) {}
+        : adapts_(!options.fixed), most_orders_(options.most_orders), adaptation_(options),
+          review_at_(adaptation_.searches_until_review()) {
+        plain_until_ = review_at_;
+    }
 
     void append(Item &item) {
-        if (next_order_ == UINT32_MAX) [[unlikely]]
-            count_anew();
-        item.order = next_order_++;
         item.before = last_;
         item.after = nullptr;
         (last_ == nullptr ? first_ : last_->after) = &item;
         last_ = &item;
         if (++depth_ > window_.deepest)
             window_.deepest = depth_;
-        if (index_)
-            index_.add(item);
+        if (index_) [[unlikely]]
+            append_to_index(item);
     }
 
-    // The oldest item that fits.  `key`: the envelope of what looks for an item.
+    // The oldest item that fits; null: none does.  `key`: the envelope of what looks for it.
     template<class Fits>
-    Found search(const Envelope &key, const Fits &fits_item) {
-        if (searches_++ == review_at_) [[unlikely]]
-            review();
+    Item *find(const Envelope &key, const Fits &fits_item) {
+        begin_search();
         if (first_ == nullptr)
-            return {};
-        return index_ ? search_index(key, fits_item) : search_list(key, fits_item);
+            return nullptr;
+        return index_ ? find_indexed(key, fits_item).item : find_listed(key, fits_item);
+    }
+    // The same, and removes it.
+    template<class Fits>
+    Item *take(const Envelope &key, const Fits &fits_item) {
+        begin_search();
+        if (first_ == nullptr)
+            return nullptr;
+        if (!index_)
+            return take_listed(key, fits_item);
+        const Found found = find_indexed(key, fits_item);
+        if (found.slot != nullptr) {
+            MatchIndex::remove(found);
+            unlink(*found.item);
+        } else if (found.item != nullptr) {
+            remove(*found.item);
+        }
+        return found.item;
     }
 
-    // What search() has found just now.
-    void remove(const Found &found) {
-        if (found.slot != nullptr)
-            MatchIndex::remove(found);
-        else if (index_)
-            index_.remove(*found.item);
-        unlink(*found.item);
+    // Most queues are short lists: for them alone, a few instructions do.  True: the queue is a
+    // list, and no review is due.
+    bool is_plain() const { return searches_ < plain_until_; }
+    // The same as take(), of such a queue.
+    template<class Fits>
+    Item *take_plainly(const Envelope &key, const Fits &fits_item) {
+        ++searches_;
+        return first_ == nullptr ? nullptr : take_listed(key, fits_item);
     }
-    void remove(Item &item) { remove({&item, nullptr, nullptr}); }
+
+    void remove(Item &item);
 
     // Removes the oldest item; null: the queue is empty.
     Item *take_oldest() {
@@ -68,23 +83,31 @@ public:
     std::size_t bytes() const;
 
 private:
-    template<class Fits>
-    Found search_list(const Envelope &key, const Fits &fits_item) {
-        std::uint32_t looks = 0;
-        Item *item = first_;
-        for (; item != nullptr; item = item->after) {
-            ++looks;
-            if (fits_item(*item))
-                break;
-        }
-        looks_ += looks;
-        if (looks > Adaptation::kShortLooks) [[unlikely]]
-            note_kind(key);
-        return {item, nullptr, nullptr};
+    using Found = MatchIndex::Found;
+
+    void begin_search() {
+        if (searches_++ == review_at_) [[unlikely]]
+            review();
     }
 
     template<class Fits>
-    Found search_index(const Envelope &key, const Fits &fits_item) {
+    Item *find_listed(const Envelope &key, const Fits &fits_item) {
+        std::uint32_t looks = 0;
+        Item *item = first_;
+        do {
+            ++looks;
+            if (fits_item(*item))
+                break;
+            item = item->after;
+        } while (item != nullptr);
+        looks_ += looks;
+        if (looks > Adaptation::kShortLooks) [[unlikely]]
+            note_kind(key);
+        return item;
+    }
+
+    template<class Fits>
+    Found find_indexed(const Envelope &key, const Fits &fits_item) {
         Found found;
         if (index_.has_key(key)) {
             std::uint32_t looks = 0;
@@ -92,11 +115,19 @@ private:
             looks_ += looks;
             note_kind(key);
         } else {
-            found = search_list(key, fits_item);
+            found.item = find_listed(key, fits_item);
         }
         ++window_.indexed;
         window_.list_looks += found.item == first_ ? 1 : (depth_ + 1) / 2;
         return found;
+    }
+
+    template<class Fits>
+    Item *take_listed(const Envelope &key, const Fits &fits_item) {
+        Item *const item = find_listed(key, fits_item);
+        if (item != nullptr)
+            unlink(*item);
+        return item;
     }
 
     void note_kind(const Envelope &key) {
@@ -109,21 +140,23 @@ private:
         --depth_;
     }
 
-    void count_anew();
+    void append_to_index(Item &item);
     void review();
     void note_filling();
 
-    const bool adapts_;
-    Adaptation adaptation_;
+    // What each search needs stands together.
     Item *first_ = nullptr, *last_ = nullptr;
-    std::uint32_t depth_ = 0;
-    std::uint32_t next_order_;
     std::uint64_t searches_ = 0, looks_ = 0;
-    std::uint64_t review_at_; // searches
+    std::uint64_t plain_until_; // searches; 0: there is an index
+    std::uint32_t depth_ = 0;
     MatchIndex index_;
-    Adaptation::Window window_;                                // since the last review
-    std::uint64_t reviewed_searches_ = 0, reviewed_looks_ = 0; // until then
-    std::uint64_t deepest_ = 0;                                // likewise
+    const bool adapts_;
+    const std::uint32_t most_orders_;
+    Adaptation::Window window_; // since the last review
+    Adaptation adaptation_;
+    std::uint64_t review_at_;                                  // searches
+    std::uint64_t reviewed_searches_ = 0, reviewed_looks_ = 0; // at the last review
+    std::uint64_t deepest_ = 0;                                // before it
     std::uint64_t conversions_ = 0;
     Filling filling_;
 };

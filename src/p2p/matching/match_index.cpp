@@ -6,14 +6,15 @@
 
 namespace stretto::p2p {
 
-MatchIndex::MatchIndex(Scheme scheme, std::size_t chains) noexcept
+MatchIndex::MatchIndex(Scheme scheme, std::size_t chains, std::uint32_t most_orders) noexcept
     : scheme_(scheme), chains_(static_cast<std::uint32_t>(chains)),
       spread_(static_cast<std::uint32_t>(UINT32_MAX / chains + 1)),
-      slots_(new (std::nothrow) Item *[chains]()) {}
+      slots_(new (std::nothrow) Item *[chains]()), most_orders_(most_orders) {}
 
 void MatchIndex::add_all(Item *oldest) {
     std::fill_n(slots_.get(), chains_, nullptr);
     without_key_ = nullptr;
+    next_order_ = 0;
     for (Item *item = oldest; item != nullptr; item = item->after)
         add(*item);
 }

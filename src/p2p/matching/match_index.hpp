@@ -33,7 +33,7 @@ public:
 
     MatchIndex() = default;
     // If there is no memory for the chains, there is no index.
-    MatchIndex(Scheme scheme, std::size_t chains) noexcept;
+    MatchIndex(Scheme scheme, std::size_t chains, std::uint32_t most_orders) noexcept;
 
     explicit operator bool() const { return slots_ != nullptr; }
     Scheme scheme() const { return scheme_; }
@@ -45,19 +45,14 @@ public:
         return envelope.source != kAny && (scheme_ != Scheme::hash || envelope.tag != kAny);
     }
 
-    // The item becomes the newest of its chain.
-    void add(Item &item) {
-        Item *&newest = slot_of(item.envelope);
-        if (newest == nullptr) {
-            item.next = &item;
-        } else {
-            item.next = newest->next;
-            newest->next = &item;
-        }
-        newest = &item;
+    // Adds the newest item of a list; `oldest` begins that list.
+    void append(Item &item, Item *oldest) {
+        if (next_order_ < most_orders_) [[likely]]
+            add(item);
+        else
+            add_all(oldest);
     }
-
-    // Makes all chains anew, of a queue in its order.
+    // Makes all chains anew.
     void add_all(Item *oldest);
 
     // Removes what search() has found, if nothing has changed since.
@@ -104,6 +99,19 @@ private:
         return {};
     }
 
+    // The item becomes the newest of its chain.
+    void add(Item &item) {
+        item.order = next_order_++;
+        Item *&newest = slot_of(item.envelope);
+        if (newest == nullptr) {
+            item.next = &item;
+        } else {
+            item.next = newest->next;
+            newest->next = &item;
+        }
+        newest = &item;
+    }
+
     std::size_t chain_of(const Envelope &envelope) const {
         std::uint32_t key = static_cast<std::uint32_t>(envelope.source) * spread_;
         if (scheme_ == Scheme::hash)
@@ -125,6 +133,7 @@ private:
     std::uint32_t spread_ = 0;
     std::unique_ptr<Item *[]> slots_; // the newest item of each chain, or null
     Item *without_key_ = nullptr;     // likewise
+    std::uint32_t next_order_ = 0, most_orders_ = 0;
 };
 
 } // namespace stretto::p2p

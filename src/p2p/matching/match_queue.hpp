@@ -45,9 +45,10 @@ constexpr bool fits(const Envelope &wanted, const Envelope &has) {
 // The matcher sets all but the envelope.
 struct Item {
     Envelope envelope;
-    std::uint32_t order = 0; // of posting or of arrival; counts on from 0 when it is full
+    // If there is an index: the order of posting or of arrival, and the next in the chain.
+    std::uint32_t order = 0;
+    Item *next = nullptr;
     Item *before = nullptr, *after = nullptr; // in the list
-    Item *next = nullptr;                     // in the chain, if there is an index
 };
 
 // In a posted receive, source and tag may be kAny; in a message they are known.
@@ -128,8 +129,8 @@ struct MatchingOptions {
     // A queue looks for a better scheme after this many searches, if they took this many looks each
     // (CALLS_NUM and MATCH_ATTEMPTS of the paper).
     std::uint32_t calls = 64;
-    std::uint32_t attempts = 6;
-    std::uint32_t first_order = 0; // of the first item
+    std::uint32_t attempts = 8;
+    std::uint32_t most_orders = UINT32_MAX; // so many are given, then all items get new ones
 };
 
 // Throws if there is no memory for the chains of a fixed scheme.

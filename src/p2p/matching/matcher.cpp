@@ -8,6 +8,14 @@ namespace stretto::p2p {
 
 namespace {
 
+// Which messages a receive takes, and which receives take a message.
+auto taken_by(const PostedReceive &receive) {
+    return [&receive](const Item &item) { return fits(receive.envelope, item.envelope); };
+}
+auto taking(const ArrivedMessage &message) {
+    return [&message](const Item &item) { return fits(item.envelope, message.envelope); };
+}
+
 class TwoQueues final : public Matcher {
 public:
     explicit TwoQueues(const MatchingOptions &options) : posted_(options), unexpected_(options) {}
@@ -17,27 +25,15 @@ public:
     }
 
     ArrivedMessage *post(PostedReceive &receive) override {
-        const ItemQueue::Found found = search_messages(receive.envelope);
-        if (found.item != nullptr)
-            unexpected_.remove(found);
-        else
-            posted_.append(receive);
-        return static_cast<ArrivedMessage *>(found.item);
+        return unexpected_.is_plain() ? post_plainly(receive) : post_anyhow(receive);
     }
-
     PostedReceive *arrive(ArrivedMessage &message) override {
-        const ItemQueue::Found found = posted_.search(message.envelope, [&](const Item &receive) {
-            return fits(receive.envelope, message.envelope);
-        });
-        if (found.item != nullptr)
-            posted_.remove(found);
-        else
-            unexpected_.append(message);
-        return static_cast<PostedReceive *>(found.item);
+        return posted_.is_plain() ? arrive_plainly(message) : arrive_anyhow(message);
     }
 
     ArrivedMessage *find(const Envelope &wanted) override {
-        return static_cast<ArrivedMessage *>(search_messages(wanted).item);
+        return static_cast<ArrivedMessage *>(unexpected_.find(
+            wanted, [&](const Item &item) { return fits(wanted, item.envelope); }));
     }
 
     void withdraw(PostedReceive &receive) override { posted_.remove(receive); }
@@ -57,9 +53,29 @@ public:
     std::size_t bytes() const override { return posted_.bytes() + unexpected_.bytes(); }
 
 private:
-    ItemQueue::Found search_messages(const Envelope &wanted) {
-        return unexpected_.search(
-            wanted, [&](const Item &message) { return fits(wanted, message.envelope); });
+    [[gnu::always_inline]] ArrivedMessage *post_plainly(PostedReceive &receive) {
+        return give_or_append(receive,
+                              unexpected_.take_plainly(receive.envelope, taken_by(receive)));
+    }
+    [[gnu::noinline]] ArrivedMessage *post_anyhow(PostedReceive &receive) {
+        return give_or_append(receive, unexpected_.take(receive.envelope, taken_by(receive)));
+    }
+    ArrivedMessage *give_or_append(PostedReceive &receive, Item *message) {
+        if (message == nullptr)
+            posted_.append(receive);
+        return static_cast<ArrivedMessage *>(message);
+    }
+
+    [[gnu::always_inline]] PostedReceive *arrive_plainly(ArrivedMessage &message) {
+        return give_or_append(message, posted_.take_plainly(message.envelope, taking(message)));
+    }
+    [[gnu::noinline]] PostedReceive *arrive_anyhow(ArrivedMessage &message) {
+        return give_or_append(message, posted_.take(message.envelope, taking(message)));
+    }
+    PostedReceive *give_or_append(ArrivedMessage &message, Item *receive) {
+        if (receive == nullptr)
+            unexpected_.append(message);
+        return static_cast<PostedReceive *>(receive);
     }
 
     ItemQueue posted_, unexpected_;

@@ -92,7 +92,7 @@ const std::set<std::string_view> kElsewhere{
 TEST_CASE("an empty environment gives the defaults of the table") {
     CHECK(in_words(of({})) ==
           "600000000000, 0, 60000000000, 10000000000, 500000000, , off, none, 0, 0, 67108864, "
-          "68719476736, , 1, copies, 1, 1, 1, auto, 64, 6, 0, , 16777216, , , , , , auto, 1, , 0, "
+          "68719476736, , 1, copies, 1, 1, 1, auto, 64, 8, 0, , 16777216, , , , , , auto, 1, , 0, "
           ", ");
     Variables empty = kAll;
     for (auto &[variable, value] : empty)
