@@ -17,4 +17,5 @@ NB_MODULE(_core, module) {
     stretto::python::bind_machine(module);
     stretto::python::bind_network(module);
     stretto::python::bind_calls(module);
+    stretto::python::bind_matching(module);
 }

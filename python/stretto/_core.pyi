@@ -330,3 +330,47 @@ def explain(
 def checked_profile(text: str) -> str:
     """A profile of a network and its calls as JSON, as the library writes it.  Raises
     ArgumentError that says where it is malformed."""
+
+def matching_patterns() -> dict[str, str]:
+    """What each pattern of `stretto bench matching` is."""
+
+class MatchingBench:
+    """What one receiver of so many peers does, made ahead, and matchers that play it.
+
+    `depth`: messages of each peer at the same time.  The sequence has whole rounds, two or more,
+    until it has `matches` matches.  Raises ArgumentError for a pattern that does not exist, peers
+    outside 1 to 4096, a depth outside 1 to 64.
+
+    Each play makes a matcher.  `scheme`: "list", "bins", "by_source", "hash"; None: adaptive.
+    `chains`: of bins and hash; 0: a quarter of the ranks.  `calls`, `attempts`: the thresholds of
+    the adaptive scheme (src/p2p/matching/match_queue.hpp).
+    """
+
+    def __init__(
+        self, pattern: str, peers: int, depth: int, matches: int, seed: int = 1
+    ) -> None: ...
+    @property
+    def operations(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def matches(self) -> int: ...
+    @property
+    def most_posted(self) -> int: ...
+    @property
+    def most_unexpected(self) -> int: ...
+    def check(
+        self, scheme: str | None = None, chains: int = 0, calls: int = ..., attempts: int = ...
+    ) -> dict[str, Any]:
+        """Plays until a result is wrong.  `wrong` (0 or 1), `bytes` (the most), `searches`,
+        `looks`, `conversions`, `posted_scheme` and `unexpected_scheme` at the end."""
+    def time(
+        self, scheme: str | None = None, chains: int = 0, calls: int = ..., attempts: int = ...
+    ) -> tuple[list[float], int]:
+        """Nanoseconds of the operations, in up to 64 parts that are the same in each play, and how
+        many were wrong.  Only for what check() found right."""
+    def time_each(
+        self, scheme: str | None = None, chains: int = 0, calls: int = ..., attempts: int = ...
+    ) -> tuple[float, float, int]:
+        """Median and 99th percentile of the nanoseconds of an operation that matches, and how many
+        were wrong.  Only for what check() found right."""

@@ -16,6 +16,7 @@ from stretto.cli.explain import explain
 from stretto.cli.info import info
 from stretto.cli.limits import keep_to_memory
 from stretto.cli.listing import list_command
+from stretto.cli.matching import matching
 from stretto.cli.mpi import mpi
 from stretto.cli.pairs import pairs
 from stretto.cli.report import report
@@ -59,6 +60,7 @@ for command in (
 ):  # fmt: skip
     cli.add_command(command)
 bench.add_command(arrival)
+bench.add_command(matching)
 bench.add_command(pairs)
 
 

@@ -26,7 +26,7 @@ from stretto.cli.values import FOLDS
 from stretto.data import dtype_named
 
 
-@click.group(invoke_without_command=True, subcommand_metavar="[arrival|pairs [OPTIONS]]")
+@click.group(invoke_without_command=True, subcommand_metavar="[arrival|matching|pairs [OPTIONS]]")
 @click.option("-n", "--ranks", type=click.IntRange(1), help="Ranks to start.  [default: 2]")
 @click.option("--pin", is_flag=True, help="Keep rank r on core r mod cores.")
 @click.option(
@@ -99,6 +99,7 @@ def bench(context: click.Context, ranks: int | None, pin: bool, **options: Any) 
     that benchmark as a whole.
 
     `bench pairs` times no collective, but pairs of ranks that send messages at the same time.
+    `bench matching` times how receives and messages find one another.
 
     Outside a job it starts its own ranks.  The exit status is 1 if a result is wrong.
     """

@@ -101,9 +101,9 @@ class Printer:
     def row(self, row: dict[str, Any]) -> None:
         self._say("  ".join(each.fit(each.cell(row)) for each in self._columns))
 
-    def end(self, rows: list[dict[str, Any]]) -> None:
+    def end(self, rows: list[dict[str, Any]], of: str = "elements") -> None:
         wrong = sum(row["wrong"] for row in rows)
-        self._say(f"\n{wrong:,} wrong elements" if wrong else "\nall results right")
+        self._say(f"\n{wrong:,} wrong {of}" if wrong else "\nall results right")
 
     def _say(self, line: str) -> None:
         if self._speaks:
