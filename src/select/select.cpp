@@ -220,8 +220,8 @@ Verdicts judge(const Situation &exact) {
 } // namespace
 
 std::size_t size_class(std::size_t bytes) {
-    constexpr std::size_t kInOctave = 8;
-    const std::size_t step = std::bit_floor(std::max(bytes, kInOctave)) / kInOctave;
+    constexpr std::size_t kOctaveDivisor = 8;
+    const std::size_t step = std::bit_floor(std::max(bytes, kOctaveDivisor)) / kOctaveDivisor;
     return (bytes + step - 1) / step * step;
 }
 
