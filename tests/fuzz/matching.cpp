@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matching: any sequence of operations, with changes of the scheme, gives what the model gives.
 #include "fuzz.hpp"
-#include "support/matching_model.hpp"
+#include "support/beside_model.hpp"
 
 using namespace stretto::p2p;
 using stretto::fuzz::must;

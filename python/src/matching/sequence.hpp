@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "matching/model.hpp"
 #include "p2p/matching/match_queue.hpp"
+#include "p2p/matching/matching_model.hpp"
 
 namespace stretto::matching {
+
+inline constexpr std::int32_t kNone = p2p::MatchingModel::kNone;
 
 enum class Kind : std::uint8_t { post, arrive, find, withdraw };
 
@@ -65,7 +67,7 @@ public:
 
     int peers() const { return shape_.peers; }
     int depth() const { return shape_.depth; }
-    const Model &model() const { return model_; }
+    const p2p::MatchingModel &model() const { return model_; }
     // The round that has begun: 0, 1, ...
     std::size_t round() const { return sequence_.rounds - 1; }
 
@@ -86,7 +88,7 @@ private:
     void require_empty_queues() const;
 
     const Shape shape_;
-    Model model_;
+    p2p::MatchingModel model_;
     Sequence sequence_;
     std::mt19937 random_;
     std::int32_t next_receive_ = 0, next_message_ = 0;

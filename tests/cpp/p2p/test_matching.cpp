@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "p2p/matching/match_queue.hpp"
-#include "support/matching_model.hpp"
+#include "support/beside_model.hpp"
 #include "support/tier.hpp"
 
 using namespace stretto::p2p;

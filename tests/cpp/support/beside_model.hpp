@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matcher beside a model that is too simple to be wrong: two vectors in order, looked through
-// from the front.  Each function does the same with both, and says whether both gave the same.
+// A matcher beside the model of what MPI demands.  Each function does the same with both, and says
+// whether both gave the same.
 #pragma once
 
 #include <cstddef>
@@ -10,67 +10,11 @@
 #include <vector>
 
 #include "p2p/matching/match_queue.hpp"
+#include "p2p/matching/matching_model.hpp"
 
 namespace test {
 
 namespace p2p = stretto::p2p;
-
-class MatchingModel {
-public:
-    // Index of the message that the receive takes, or -1.
-    int post(int id, const p2p::Envelope &wanted) {
-        const std::size_t at = position(wanted);
-        if (at == arrived_.size()) {
-            posted_.push_back({id, wanted});
-            return -1;
-        }
-        return remove(arrived_, at);
-    }
-    int arrive(int id, const p2p::Envelope &has) {
-        for (std::size_t i = 0; i < posted_.size(); ++i)
-            if (equal(posted_[i].envelope, has))
-                return remove(posted_, i);
-        arrived_.push_back({id, has});
-        return -1;
-    }
-    int find(const p2p::Envelope &wanted) const {
-        const std::size_t at = position(wanted);
-        return at == arrived_.size() ? -1 : arrived_[at].id;
-    }
-    // Removes a receive that waits; -1: none does.
-    int withdraw(std::size_t choice) {
-        return posted_.empty() ? -1 : remove(posted_, choice % posted_.size());
-    }
-    int oldest_receive() { return posted_.empty() ? -1 : remove(posted_, 0); }
-    int oldest_message() { return arrived_.empty() ? -1 : remove(arrived_, 0); }
-    std::size_t receives() const { return posted_.size(); }
-    std::size_t messages() const { return arrived_.size(); }
-
-private:
-    struct Entry {
-        int id;
-        p2p::Envelope envelope;
-    };
-    static bool equal(const p2p::Envelope &wanted, const p2p::Envelope &has) {
-        if (wanted.context != has.context)
-            return false;
-        if (wanted.source >= 0 && wanted.source != has.source)
-            return false;
-        return wanted.tag < 0 || wanted.tag == has.tag;
-    }
-    std::size_t position(const p2p::Envelope &wanted) const {
-        std::size_t i = 0;
-        while (i < arrived_.size() && !equal(wanted, arrived_[i].envelope))
-            ++i;
-        return i;
-    }
-    static int remove(std::vector<Entry> &entries, std::size_t at) {
-        const int id = entries[at].id;
-        entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(at));
-        return id;
-    }
-    std::vector<Entry> posted_, arrived_;
-};
 
 class MatcherBesideModel {
 public:
@@ -97,11 +41,13 @@ public:
         return id_of(matcher_->find(wanted)) == model_.find(wanted);
     }
     bool withdraw(std::size_t choice) {
-        const int id = model_.withdraw(choice);
-        if (id >= 0) {
-            matcher_->withdraw(receives_.items[static_cast<std::size_t>(id)]);
-            receives_.put_back(id);
-        }
+        const auto &posted = model_.posted();
+        if (posted.empty())
+            return true;
+        const int id = posted[choice % posted.size()].number;
+        model_.withdraw(id);
+        matcher_->withdraw(receives_.items[static_cast<std::size_t>(id)]);
+        receives_.put_back(id);
         return true;
     }
     bool convert(p2p::Matcher::Queue queue, p2p::Scheme scheme, std::size_t chains) {
@@ -109,19 +55,19 @@ public:
     }
     bool take_oldest(p2p::Matcher::Queue queue) {
         if (queue == p2p::Matcher::Queue::posted)
-            return gives(receives_, matcher_->drain_receives(), model_.oldest_receive());
-        return gives(messages_, matcher_->drain_messages(), model_.oldest_message());
+            return gives(receives_, matcher_->drain_receives(), model_.take_oldest_receive());
+        return gives(messages_, matcher_->drain_messages(), model_.take_oldest_message());
     }
     bool same_depths() const {
-        return matcher_->state(p2p::Matcher::Queue::posted).depth == model_.receives() &&
-               matcher_->state(p2p::Matcher::Queue::unexpected).depth == model_.messages();
+        return matcher_->state(p2p::Matcher::Queue::posted).depth == model_.posted().size() &&
+               matcher_->state(p2p::Matcher::Queue::unexpected).depth == model_.arrived().size();
     }
     // Both are empty afterwards.
     bool drain() {
         bool same = same_depths();
-        while (same && model_.receives() != 0)
+        while (same && model_.posted().size() != 0)
             same = take_oldest(p2p::Matcher::Queue::posted);
-        while (same && model_.messages() != 0)
+        while (same && model_.arrived().size() != 0)
             same = take_oldest(p2p::Matcher::Queue::unexpected);
         return same && matcher_->drain_receives() == nullptr &&
                matcher_->drain_messages() == nullptr;
@@ -167,7 +113,7 @@ private:
     }
 
     std::unique_ptr<p2p::Matcher> matcher_;
-    MatchingModel model_;
+    p2p::MatchingModel model_;
     Pool<Receive> receives_;
     Pool<Message> messages_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What MPI demands of matching, too simple to be wrong: two vectors in order, looked through from
-// the front.  `stretto bench matching` checks every match by it.
+// the front.  The tests and `stretto bench matching` check matchers by it; the library has no use
+// for it.
 #pragma once
 
 #include <algorithm>
@@ -10,30 +11,30 @@
 
 #include "p2p/matching/match_queue.hpp"
 
-namespace stretto::matching {
+namespace stretto::p2p {
 
-// Receives and messages have numbers; this one stands for "none".
-inline constexpr std::int32_t kNone = -1;
-
-class Model {
+class MatchingModel {
 public:
+    // Receives and messages have numbers; this one stands for "none".
+    static constexpr std::int32_t kNone = -1;
+
     struct Entry {
-        p2p::Envelope envelope;
+        Envelope envelope;
         std::int32_t number;
     };
 
     // The message that the receive takes.
-    std::int32_t post(std::int32_t number, const p2p::Envelope &wanted) {
+    std::int32_t post(std::int32_t number, const Envelope &wanted) {
         return take(arrived_, posted_, {wanted, number},
-                    [&](const p2p::Envelope &has) { return fits(wanted, has); });
+                    [&](const Envelope &has) { return fits(wanted, has); });
     }
     // The receive that takes the message.
-    std::int32_t arrive(std::int32_t number, const p2p::Envelope &has) {
+    std::int32_t arrive(std::int32_t number, const Envelope &has) {
         return take(posted_, arrived_, {has, number},
-                    [&](const p2p::Envelope &wanted) { return fits(wanted, has); });
+                    [&](const Envelope &wanted) { return fits(wanted, has); });
     }
     // The message that a receive for `wanted` would take.
-    std::int32_t find(const p2p::Envelope &wanted) const {
+    std::int32_t find(const Envelope &wanted) const {
         for (const Entry &entry : arrived_)
             if (fits(wanted, entry.envelope))
                 return entry.number;
@@ -42,6 +43,8 @@ public:
     void withdraw(std::int32_t number) {
         std::erase_if(posted_, [&](const Entry &entry) { return entry.number == number; });
     }
+    std::int32_t take_oldest_receive() { return take_oldest(posted_); }
+    std::int32_t take_oldest_message() { return take_oldest(arrived_); }
 
     // From the oldest on.
     const std::vector<Entry> &posted() const { return posted_; }
@@ -49,7 +52,7 @@ public:
 
 private:
     // Not the function that matchers use: it is checked, too.
-    static bool fits(const p2p::Envelope &wanted, const p2p::Envelope &has) {
+    static bool fits(const Envelope &wanted, const Envelope &has) {
         if (wanted.context != has.context)
             return false;
         if (wanted.source >= 0 && wanted.source != has.source)
@@ -72,7 +75,15 @@ private:
         return number;
     }
 
+    static std::int32_t take_oldest(std::vector<Entry> &queue) {
+        if (queue.empty())
+            return kNone;
+        const std::int32_t number = queue.front().number;
+        queue.erase(queue.begin());
+        return number;
+    }
+
     std::vector<Entry> posted_, arrived_;
 };
 
-} // namespace stretto::matching
+} // namespace stretto::p2p
