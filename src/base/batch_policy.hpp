@@ -14,6 +14,11 @@ public:
     BatchPolicy(const BatchPolicy &) = delete;
     BatchPolicy &operator=(const BatchPolicy &) = delete;
 
+    // Whether the calling thread has the policy by an object of this class.  A thread that it
+    // starts now inherits the policy, and calls leave() if it should not have it.
+    static bool in_force() noexcept;
+    static void leave() noexcept;
+
 private:
     bool set_;
 };

@@ -7,13 +7,18 @@
 #include <thread>
 #include <utility>
 
+#include "base/batch_policy.hpp"
+
 namespace stretto {
 
 // The name has at most 15 characters (pthread_setname_np).  Throws std::system_error if there can
-// be no more threads.
+// be no more threads.  A thread that a rank starts while it sleeps in a call has the usual
+// scheduling policy (batch_policy.hpp).
 template<typename Work>
 std::thread named_thread(const char *name, Work work) {
-    return std::thread([name, work = std::move(work)] {
+    return std::thread([name, batch = BatchPolicy::in_force(), work = std::move(work)] {
+        if (batch)
+            BatchPolicy::leave();
         ::pthread_setname_np(::pthread_self(), name);
         work();
     });

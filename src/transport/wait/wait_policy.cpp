@@ -58,9 +58,7 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
             idling.turn(now_ns());
     }
     // 3. Sleep until the doorbell rings.
-    std::optional<BatchPolicy> batch;
-    if (!policy.preempts && has_remote_peers && ranks_per_core > 1)
-        batch.emplace();
+    const bool gives_way = !policy.preempts && has_remote_peers && ranks_per_core > 1;
     const std::uint64_t suspicious =
         has_remote_peers ? segment.remote_peers()->suspicious_ns() : kSuspiciousNs;
     for (std::uint64_t looked = 0;;) {
@@ -70,9 +68,13 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
         bell.announce(watches ? Doorbell::Until::progress : Doorbell::Until::published);
         const bool success = waitable.attempt();
         const bool unannounced = !watches && waitable.awaits_progress();
-        if (!success && !unannounced && !segment.failed())
+        if (!success && !unannounced && !segment.failed()) {
+            std::optional<BatchPolicy> batch;
+            if (gives_way)
+                batch.emplace();
             bell.sleep(std::min(idling.at_most(looked == 0 ? rest : std::max(rest, kNapNs)),
                                 waitable.longest_nap())); // it carries
+        }
         bell.withdraw();
         if (success || waitable.attempt())
             return;

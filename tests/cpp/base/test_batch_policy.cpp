@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/batch_policy.hpp"
+#include "base/thread.hpp"
 
 using namespace stretto;
 
@@ -21,6 +22,25 @@ TEST_CASE("a thread has the batch policy for a time") {
         CHECK(sched_getscheduler(0) == SCHED_BATCH);
     }
     CHECK(sched_getscheduler(0) == SCHED_OTHER);
+}
+
+TEST_CASE("threads of the library do not inherit the policy") {
+    const sched_param priority{};
+    REQUIRE(sched_setscheduler(0, SCHED_OTHER, &priority) == 0);
+    const auto policy_of_thread = [] {
+        int policy = -1;
+        named_thread("stretto-test", [&] { policy = sched_getscheduler(0); }).join();
+        return policy;
+    };
+    {
+        const BatchPolicy batch;
+        CHECK(policy_of_thread() == SCHED_OTHER);
+        CHECK(sched_getscheduler(0) == SCHED_BATCH);
+    }
+    // That of the program they do.
+    REQUIRE(sched_setscheduler(0, SCHED_BATCH, &priority) == 0);
+    CHECK(policy_of_thread() == SCHED_BATCH);
+    REQUIRE(sched_setscheduler(0, SCHED_OTHER, &priority) == 0);
 }
 
 TEST_CASE("a thread whose policy the program has set keeps it") {

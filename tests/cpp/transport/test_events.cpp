@@ -322,17 +322,17 @@ TEST_CASE("a thread that finds another asleep sleeps beside it only if nothing h
 }
 
 TEST_CASE("a rank that shares its core with others does not preempt them in a long call") {
-    // The policy of the thread at each attempt, of which the last are made between sleeps.
+    // The policy of the thread when it is about to sleep.
     struct Waiting final : transport::Waitable {
-        bool attempt() override {
-            last = sched_getscheduler(0);
-            return now_ns() > end;
-        }
+        bool attempt() override { return naps == 2; }
         void diagnose(std::uint64_t) override {}
-        std::uint64_t longest_nap() const override { return 1'000'000; }
+        std::uint64_t longest_nap() const override {
+            ++naps;
+            last = sched_getscheduler(0);
+            return 1'000'000;
+        }
 
-        const std::uint64_t end = now_ns() + 10'000'000;
-        int last = -1;
+        mutable int naps = 0, last = -1;
     };
     const auto policy_asleep = [](unsigned cores, transport::WaitPolicy policy) {
         const World world(std::make_unique<Queue>(), cores);
