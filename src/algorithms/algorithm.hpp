@@ -94,6 +94,8 @@ struct Algorithm {
     // For ranks that are known to arrive at different times, at positions sorted by arrival: the
     // sets of parameters worth trying; none if the algorithm cannot gain anything there.
     std::vector<Values> (*for_arrivals)(const Lateness &expected) = nullptr;
+    // Each position passes the vector on to the next, so ranks of a host are best in a row.
+    bool in_a_chain = false;
     bool of_hosts = false; // uses Problem::topology: composes algorithms inside and between hosts
 };
 

@@ -127,7 +127,7 @@ std::string Forecast::decide(const Deviations &announced, std::size_t most_bytes
 
 std::optional<AnnouncedPlan> announced_plan(std::string_view text, const cost::Arrivals &steady,
                                             double margin, const std::vector<int> &ranks,
-                                            const std::vector<int> &host_of) {
+                                            const select::Situation &situation) {
     if (text.empty() || text == Forecast::kRefused)
         return std::nullopt;
     const AnnouncedDecision decision = announced_decision_from(text);
@@ -137,7 +137,7 @@ std::optional<AnnouncedPlan> announced_plan(std::string_view text, const cost::A
                     "'" + std::string(text) + "' was decided for a call, and means nothing here");
     AnnouncedPlan plan{std::move(*expected), {.algorithm = decision.algorithm}};
     if (!decision.algorithm.empty())
-        plan.late.order = sorted_by_arrival(plan.expected, margin, host_of);
+        plan.late.order = placed_by_arrival(situation, decision.algorithm, plan.expected, margin);
     plan.late.why = "for what ranks have told of their computation";
     return plan;
 }

@@ -60,14 +60,14 @@ std::optional<cost::Arrivals> announced_arrivals(const cost::Arrivals &steady, d
                                                  const Deviations &deviations);
 
 // When ranks come to a call of this decision, and which plan runs it; nothing where that is the
-// steady one.  `host_of` as in late.hpp.  Throws Error(internal) for what no coordinator decides.
+// steady one.  Throws Error(internal) for what no coordinator decides.
 struct AnnouncedPlan {
     cost::Arrivals expected;
     Late late;
 };
 std::optional<AnnouncedPlan> announced_plan(std::string_view text, const cost::Arrivals &steady,
                                             double margin, const std::vector<int> &ranks,
-                                            const std::vector<int> &host_of);
+                                            const select::Situation &situation);
 
 // All by which the coordinator's agent decides, while its rank may be computing.
 struct Forecast {

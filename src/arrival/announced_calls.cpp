@@ -69,15 +69,14 @@ void StampedCalls::prefetch(const Request &request, ArrivalState &state, std::ui
     };
     state.prefetch->expect(key);
     decisions_.service().when_decided(
-        key,
-        [key, inputs = parts_.calls.plans.inputs(request),
-         steady = candidate(this->steady(request, state)),
-         synchronous = candidate(this->synchronous(request, state)), expected = state.decided_for,
-         margin = state.selected.margin, ranks = decisions_.ranks(),
-         host_of = parts_.calls.selection.situation(request).host_of, prefetch = state.prefetch,
-         warm = prewarm_.turn_to()](const std::string &decided) {
+        key, [key, inputs = parts_.calls.plans.inputs(request),
+              steady = candidate(this->steady(request, state)),
+              synchronous = candidate(this->synchronous(request, state)),
+              expected = state.decided_for, margin = state.selected.margin,
+              ranks = decisions_.ranks(), situation = parts_.calls.selection.situation(request),
+              prefetch = state.prefetch, warm = prewarm_.turn_to()](const std::string &decided) {
             prefetch->prepare(key, [&]() -> PlanPrefetch::Prepared {
-                const auto announced = announced_plan(decided, expected, margin, ranks, host_of);
+                const auto announced = announced_plan(decided, expected, margin, ranks, situation);
                 Candidate next = steady;
                 if (announced && announced->late.algorithm.empty())
                     next = synchronous;
@@ -119,7 +118,7 @@ void StampedCalls::select_announced(const Request &request, calls::CallEntry &en
     const std::string text = decisions_.decided(key, state);
     decisions_.forget_old(key, state);
     auto plan = announced_plan(text, state.decided_for, state.selected.margin, decisions_.ranks(),
-                               parts_.calls.selection.situation(request).host_of);
+                               parts_.calls.selection.situation(request));
     announced.plays = plan.has_value();
     if (!plan) {
         if (!text.empty())

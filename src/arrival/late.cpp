@@ -92,24 +92,33 @@ std::string who_is_late(const Late &late, const cost::Arrivals &expected,
 
 } // namespace
 
-std::vector<int> sorted_by_arrival(const cost::Arrivals &arrivals, double margin,
-                                   std::span<const int> host_of) {
+std::vector<int> hosts_by_arrival(const cost::Arrivals &arrivals, double margin,
+                                  std::span<const int> host_of) {
+    struct Host {
+        int first = 0; // its rank with the lowest number
+        double last = 0;
+    };
     const auto arrival = [&](int rank) {
         const double exact = arrivals[static_cast<std::size_t>(rank)];
         return margin > 0 ? std::round(exact / margin) : exact;
     };
-    const auto host = [&](int rank) {
-        return host_of.empty() ? 0 : host_of[static_cast<std::size_t>(rank)];
-    };
     std::vector<int> order(arrivals.size());
     std::iota(order.begin(), order.end(), 0);
-    std::map<int, double> last_of; // by host
+    std::map<int, Host> hosts;
+    const auto host = [&](int rank) -> Host & {
+        return hosts.try_emplace(host_of[static_cast<std::size_t>(rank)], Host{rank, 0})
+            .first->second;
+    };
     for (const int rank : order)
-        last_of[host(rank)] = std::max(last_of[host(rank)], arrival(rank));
+        host(rank).last = std::max(host(rank).last, arrival(rank));
     std::ranges::stable_sort(order, {}, [&](int rank) {
-        return std::tuple(last_of[host(rank)], host(rank), arrival(rank));
+        return std::tuple(host(rank).last, host(rank).first, arrival(rank));
     });
     return order;
+}
+
+std::vector<int> sorted_by_arrival(const cost::Arrivals &arrivals, double margin) {
+    return hosts_by_arrival(arrivals, margin, std::vector<int>(arrivals.size(), 0));
 }
 
 bool missed(const cost::Arrivals &expected, const cost::Arrivals &came, double margin) {
@@ -125,9 +134,12 @@ void place_root(const Situation &s, std::vector<int> &order) {
         std::rotate(root, root + 1, order.end());
 }
 
-static std::vector<int> placed_by_arrival(const Situation &s, const cost::Arrivals &arrivals,
-                                          double margin) {
-    std::vector<int> order = sorted_by_arrival(arrivals, margin, s.host_of);
+std::vector<int> placed_by_arrival(const Situation &s, std::string_view algorithm,
+                                   const cost::Arrivals &arrivals, double margin) {
+    const auto choice = algorithms::parse(s.collective, algorithm);
+    std::vector<int> order = choice.algorithm->in_a_chain && shared_hosts(s)
+                                 ? hosts_by_arrival(arrivals, margin, s.host_of)
+                                 : sorted_by_arrival(arrivals, margin);
     place_root(s, order);
     return order;
 }
@@ -175,8 +187,8 @@ Late choose_late(const Situation &s, const std::string &synchronous, const cost:
     const double margin = rule.gain * means(base, base.name(), together).front();
     if (waits < margin)
         return at_once(margin);
-    const std::vector<int> order = placed_by_arrival(s, expected, margin);
-    const std::vector<cost::Arrivals> wrong = wrong_estimates(s, expected, order.front());
+    const int first = sorted_by_arrival(expected, margin).front();
+    const std::vector<cost::Arrivals> wrong = wrong_estimates(s, expected, first);
     // Risk is by prices alone: what calls took says how right they are where estimates are right.
     const std::vector<double> base_wrong = base.means(wrong);
     const double spread = spread_of(expected, recent);
@@ -269,7 +281,7 @@ Late choose_late(const Situation &s, const std::string &synchronous, const cost:
     }
     if (wait(expected) >= margin)
         for (const std::string &name : made_for(s, expected, spread))
-            in_order(name, order);
+            in_order(name, placed_by_arrival(s, name, expected, margin));
     to_beat -= doubts;
     if (!best.algorithm.empty() && best.latecomers == 0 && !often_missed)
         to_beat -= margin; // a call need not find ranks that are known
@@ -286,10 +298,10 @@ Late choose_late(const Situation &s, const std::string &synchronous, const cost:
 Late forced_late(const Situation &s, std::string_view algorithm, const cost::Arrivals &expected,
                  std::span<const cost::Arrivals> recent) {
     const double margin = LateRule().gain * link_of(s).byte * static_cast<double>(s.bytes);
-    for (std::string &name : made_for(s, expected, spread_of(expected, recent)))
+    for (const std::string &name : made_for(s, expected, spread_of(expected, recent)))
         if (algorithms::name_in(name) == algorithm)
-            return {.algorithm = std::move(name),
-                    .order = placed_by_arrival(s, expected, margin),
+            return {.algorithm = name,
+                    .order = placed_by_arrival(s, name, expected, margin),
                     .margin = margin,
                     .why = "forced, for the arrivals of the last calls"};
     return {.margin = margin, .why = "forced, and there is nothing to make of these arrivals"};

@@ -56,12 +56,17 @@ struct LateRule {
 bool missed(const cost::Arrivals &expected, const cost::Arrivals &came, double margin);
 
 // Ranks sorted by arrival, those of equal arrival by their number.  Arrivals are rounded to whole
-// margins, if there is one, so that arrivals which are nearly the same give the same order.  Ranks
-// of a host (`host_of`, by rank; empty: each has its own) stay together, behind the hosts whose
-// last rank arrives earlier: a chain that visits a host twice sends the vector there twice, and
-// behind the last rank nothing waits for the others of its host.
-std::vector<int> sorted_by_arrival(const cost::Arrivals &arrivals, double margin = 0,
-                                   std::span<const int> host_of = {});
+// margins, if there is one, so that arrivals which are nearly the same give the same order.
+std::vector<int> sorted_by_arrival(const cost::Arrivals &arrivals, double margin = 0);
+// The same, with the ranks of a host (`host_of`, by rank) together, behind the hosts whose last
+// rank arrives earlier.
+std::vector<int> hosts_by_arrival(const cost::Arrivals &arrivals, double margin,
+                                  std::span<const int> host_of);
+// The order in which ranks get the positions of an algorithm: sorted by arrival; in a chain by
+// hosts, since a chain that comes to a host twice sends the vector there twice.  The root has the
+// place that place_root() gives it.
+std::vector<int> placed_by_arrival(const Situation &situation, std::string_view algorithm,
+                                   const cost::Arrivals &arrivals, double margin);
 
 // Whenever it arrives, the root of a broadcast has the first position, that of a reduce the last.
 void place_root(const Situation &situation, std::vector<int> &order);

@@ -138,7 +138,7 @@ Late decoded(std::string_view text, const select::Situation &situation, const La
     } else if (!next.algorithm.empty() && next.latecomers == 0) {
         next.order = schedule::rooted(situation.collective)
                          ? order_from(behind, situation)
-                         : sorted_by_arrival(expected, next.margin, situation.host_of);
+                         : placed_by_arrival(situation, next.algorithm, expected, next.margin);
     }
     return next;
 }

@@ -60,7 +60,8 @@ Algorithm allreduce::chain() {
                                         append(ops, p, ranks, segments);
                                     });
                 },
-            .for_arrivals = for_arrivals};
+            .for_arrivals = for_arrivals,
+            .in_a_chain = true};
 }
 
 } // namespace stretto::algorithms

@@ -45,7 +45,8 @@ Algorithm broadcast::chain() {
                                             append_chain_broadcast(ops, p, ranks, root, s);
                                     });
                 },
-            .for_arrivals = chain_for_arrivals};
+            .for_arrivals = chain_for_arrivals,
+            .in_a_chain = true};
 }
 
 } // namespace stretto::algorithms

@@ -61,7 +61,8 @@ Algorithm reduce::chain() {
                                             append_chain_reduce(ops, p, ranks, root, s);
                                     });
                 },
-            .for_arrivals = chain_for_arrivals};
+            .for_arrivals = chain_for_arrivals,
+            .in_a_chain = true};
 }
 
 } // namespace stretto::algorithms

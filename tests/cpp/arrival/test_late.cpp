@@ -140,19 +140,34 @@ TEST_CASE("for one late rank what is chosen is made for it, whichever it is") {
 TEST_CASE("ranks of a host stay together, the host of the last rank behind the others") {
     const std::vector<int> host_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
     const Arrivals arrivals = {1, 9, 2, 0, 3, 3, 3, 0, 4, 0, 0, 4};
-    CHECK(sorted_by_arrival(arrivals, 0, host_of) ==
+    CHECK(hosts_by_arrival(arrivals, 0, host_of) ==
           std::vector{7, 4, 5, 6, 9, 10, 8, 11, 3, 0, 2, 1});
     // Arrivals that round to the same count as equal, hosts as well as ranks.
-    CHECK(sorted_by_arrival(arrivals, 10, host_of) ==
+    CHECK(hosts_by_arrival(arrivals, 10, host_of) ==
           std::vector{4, 5, 6, 7, 8, 9, 10, 11, 0, 2, 3, 1});
     CHECK(sorted_by_arrival(arrivals, 10) == std::vector{0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1});
     // Hosts by turns of ranks.
-    CHECK(sorted_by_arrival({2, 1, 0, 1, 3, 0}, 0, std::vector{0, 1, 0, 1, 0, 1}) ==
+    CHECK(hosts_by_arrival({2, 1, 0, 1, 3, 0}, 0, std::vector{0, 1, 0, 1, 0, 1}) ==
           std::vector{5, 1, 3, 2, 0, 4});
 }
 
+TEST_CASE("only a chain keeps the ranks of a host together: others have the late ranks last") {
+    Situation s = across(8, kMiB);
+    s.hosts = 2;
+    s.host_of = {0, 0, 0, 0, 1, 1, 1, 1};
+    Arrivals two_late(8, 0);
+    two_late[1] = two_late[5] = 0.1;
+    CHECK(placed_by_arrival(s, "stragglar(late=2)", two_late, 0.01) ==
+          std::vector{0, 2, 3, 4, 6, 7, 1, 5});
+    CHECK(placed_by_arrival(s, "chain(segments=8)", two_late, 0.01) ==
+          std::vector{0, 2, 3, 1, 4, 6, 7, 5});
+    s.collective = Collective::reduce;
+    s.root = 4; // comes last, whenever it arrives
+    CHECK(placed_by_arrival(s, "chain", two_late, 0.01) == std::vector{0, 2, 3, 1, 6, 7, 5, 4});
+}
+
 TEST_CASE(
-    "where hosts have several ranks, those who are early in any order do not hide a late one") {
+    "where hosts have several ranks, a late one is seen though the others come in any order") {
     Situation s = across(16, 4 * kMiB);
     s.hosts = 4;
     for (int rank = 0; rank < s.ranks; ++rank)
