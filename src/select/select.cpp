@@ -176,8 +176,7 @@ const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
 }
 
 Verdicts judge(const Situation &exact) {
-    Situation s = exact;
-    s.bytes = (size_class(s.bytes) + s.element - 1) / s.element * s.element;
+    const Situation s = of_its_class(exact);
     // A correction may make an expensive candidate cheap, so more of them are priced.
     constexpr double kWithinCorrectedFactor = 10;
     Effort effort = kQuick;
@@ -223,6 +222,12 @@ std::size_t size_class(std::size_t bytes) {
     constexpr std::size_t kOctaveDivisor = 8;
     const std::size_t step = std::bit_floor(std::max(bytes, kOctaveDivisor)) / kOctaveDivisor;
     return (bytes + step - 1) / step * step;
+}
+
+Situation of_its_class(const Situation &situation) {
+    Situation s = situation;
+    s.bytes = (size_class(s.bytes) + s.element - 1) / s.element * s.element;
+    return s;
 }
 
 std::string time_in_words(double seconds) {
