@@ -49,17 +49,27 @@ p2p::MatchingOptions matching_options(const Config::Matching &config,
     return options;
 }
 
-arrival::QueueUse use_of(const p2p::QueueState &state) {
+int job_rank(const bootstrap::Joined &joined, int rank) {
+    return joined.reach.watch == nullptr ? rank
+                                         : joined.reach.ranks[static_cast<std::size_t>(rank)];
+}
+
+// Sources and tags of the messages that the library sends for a collective say nothing to the
+// program.  Reports name ranks of the job.
+arrival::QueueUse use_of(const p2p::QueueState &state, const bootstrap::Joined &joined) {
+    arrival::QueueUse use{.searches = state.effort.searches,
+                          .looks = state.effort.looks,
+                          .conversions = state.effort.conversions,
+                          .deepest = state.effort.deepest};
     const p2p::Filling &filling = state.filling;
-    return {.searches = state.effort.searches,
-            .looks = state.effort.looks,
-            .conversions = state.effort.conversions,
-            .deepest = state.effort.deepest,
-            .counted = filling.depth,
-            .source = filling.source,
-            .tag = filling.tag,
-            .source_share = filling.of_source,
-            .tag_share = filling.of_tag};
+    if (filling.depth != 0 && filling.context == p2p::kUser) {
+        use.counted = filling.depth;
+        use.source = filling.source == p2p::kAny ? p2p::kAny : job_rank(joined, filling.source);
+        use.tag = filling.tag;
+        use.source_share = filling.of_source;
+        use.tag_share = filling.of_tag;
+    }
+    return use;
 }
 
 // The identity of this rank in the files that it writes.  The key of the segment is hashed: the
@@ -94,11 +104,6 @@ tuning::Trials::Background background(const bootstrap::Joined &joined) {
     if (service == nullptr)
         return nullptr;
     return [service](std::function<void()> job) { service->soon(std::move(job)); };
-}
-
-int job_rank(const bootstrap::Joined &joined, int rank) {
-    return joined.reach.watch == nullptr ? rank
-                                         : joined.reach.ranks[static_cast<std::size_t>(rank)];
 }
 
 } // namespace
@@ -220,7 +225,7 @@ void Communicator::reset_stats() {
 void Communicator::finish_files() {
     if (const auto &log = report_.log()) {
         const p2p::Messenger::Queues queues = messenger_.queues();
-        log->add_queues(use_of(queues.posted), use_of(queues.unexpected));
+        log->add_queues(use_of(queues.posted, joined_), use_of(queues.unexpected, joined_));
     }
     if (of_job_)
         trace_.write(clock_);

@@ -73,9 +73,14 @@ void ItemQueue::review() {
 
 void ItemQueue::note_filling() {
     constexpr std::uint32_t kLongMessages = 64;
-    if (depth_ < kLongMessages || depth_ <= filling_.depth)
+    // Anew only for a quarter more, so that a queue which grows is not counted all the time.
+    if (depth_ < kLongMessages || depth_ <= filling_.depth + filling_.depth / 4)
         return;
     filling_.depth = depth_;
+    filling_.context =
+        static_cast<std::uint32_t>(majority(first_, [](const Item &item) {
+                                       return static_cast<int>(item.envelope.context);
+                                   }).first);
     std::tie(filling_.source, filling_.of_source) =
         majority(first_, [](const Item &item) { return item.envelope.source; });
     std::tie(filling_.tag, filling_.of_tag) =

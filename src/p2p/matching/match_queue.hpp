@@ -76,6 +76,7 @@ struct Effort {
 // Which items fill a queue, when it was long.
 struct Filling {
     std::uint32_t depth = 0;          // items that waited; 0: the queue has never been long
+    std::uint32_t context = 0;        // that most of them have
     int source = kAny, tag = kAny;    // that most of these items have
     double of_source = 0, of_tag = 0; // the part of them that has it
 };
