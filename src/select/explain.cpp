@@ -13,15 +13,14 @@ namespace stretto::select {
 
 namespace {
 
-// Over a network: each candidate with its price, for the class of its size as the choice has it.
+// Over a network: each candidate with its price.
 Explanation explain_prices(const Situation &situation) {
     Explanation result;
     result.choice = choose(situation);
     result.count = elements(situation);
     double least = 0;
-    const Situation of_class = of_its_class(situation);
-    const std::vector<Priced> all = priced(of_class);
-    const std::vector<Correction> corrected = corrections(of_class, all);
+    const std::vector<Priced> all = priced(situation);
+    const std::vector<Correction> corrected = corrections(situation, all);
     for (std::size_t i = 0; i < all.size(); ++i) {
         const Priced &each = all[i];
         Candidate &candidate = result.candidates.emplace_back();

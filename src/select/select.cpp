@@ -176,7 +176,8 @@ const Priced *best_by_rule(const Rule &rule, const Verdicts &v, bool by_times) {
 }
 
 Verdicts judge(const Situation &exact) {
-    const Situation s = of_its_class(exact);
+    Situation s = exact;
+    s.bytes = (size_class(s.bytes) + s.element - 1) / s.element * s.element;
     // A correction may make an expensive candidate cheap, so more of them are priced.
     constexpr double kWithinCorrectedFactor = 10;
     Effort effort = kQuick;
@@ -222,12 +223,6 @@ std::size_t size_class(std::size_t bytes) {
     constexpr std::size_t kOctaveDivisor = 8;
     const std::size_t step = std::bit_floor(std::max(bytes, kOctaveDivisor)) / kOctaveDivisor;
     return (bytes + step - 1) / step * step;
-}
-
-Situation of_its_class(const Situation &situation) {
-    Situation s = situation;
-    s.bytes = (size_class(s.bytes) + s.element - 1) / s.element * s.element;
-    return s;
 }
 
 std::string time_in_words(double seconds) {

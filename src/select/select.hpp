@@ -76,7 +76,6 @@ struct Choice {
 // Between hosts, sizes of one class have the same choice, that of the largest of them: a caller
 // that keeps choices makes eight of them an octave, and not one for each size.
 std::size_t size_class(std::size_t bytes);
-Situation of_its_class(const Situation &situation);
 
 // Depends only on the situation, so it is the same on all ranks.  Throws Error(unsupported) if no
 // algorithm can run the call.
