@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from stretto.cli.matching_cases import LIST
-from stretto.cli.pyplot import pyplot
+from stretto.cli.pyplot import pyplot, save
 
 # Okabe and Ito's colours.
 COLOURS = {
@@ -68,11 +68,8 @@ def plot(meta: dict[str, Any], rows: list[dict[str, Any]], path: str) -> None:
             axis.spines[["top", "right"]].set_visible(False)
     handles, names = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper right", ncols=len(names), frameon=False)
-    figure.suptitle(
+    save(
+        figure,
         f"lower is better; depth {meta['depth']}, median of {meta['repeat']}",
-        x=0.01,
-        ha="left",
-        fontsize=10,
+        path,
     )
-    figure.savefig(path, dpi=130)
-    plt.close(figure)

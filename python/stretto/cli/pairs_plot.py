@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stretto.cli.pyplot import pyplot
+from stretto.cli.pyplot import pyplot, save
 from stretto.cli.units import show_size
 
 TITLES = {"inside": "inside a host", "between": "between two hosts"}
@@ -41,11 +41,8 @@ def plot(meta: dict[str, Any], rows: list[dict[str, Any]], path: str) -> None:
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=9)
-    figure.suptitle(
+    save(
+        figure,
         f"{meta['ranks']} ranks, windows of {meta['window']}, median of {meta['repeat']}",
-        x=0.01,
-        ha="left",
-        fontsize=10,
+        path,
     )
-    figure.savefig(path, dpi=130)
-    plt.close(figure)

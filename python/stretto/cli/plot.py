@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stretto.cli.pyplot import pyplot
+from stretto.cli.pyplot import pyplot, save
 from stretto.cli.units import show_size
 
 
@@ -35,12 +35,9 @@ def plot(meta: dict[str, Any], rows: list[dict[str, Any]], path: str) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     times.set_yscale("log")
     times.legend(frameon=False)
-    figure.suptitle(
+    save(
+        figure,
         f"{meta['collective']}, {meta['ranks']} ranks on {meta['cores']} cores, {meta['dtype']}, "
         f"{meta['buffers']} buffers; median, band from minimum to 99th percentile",
-        x=0.01,
-        ha="left",
-        fontsize=10,
+        path,
     )
-    figure.savefig(path, dpi=130)
-    plt.close(figure)

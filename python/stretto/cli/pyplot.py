@@ -22,3 +22,11 @@ def pyplot() -> tuple[Any, Any]:
     import matplotlib.pyplot as plt
 
     return plt, matplotlib
+
+
+def save(figure: Any, title: str, path: str) -> None:
+    """Writes a figure under a title as PNG, and closes it."""
+    plt, _ = pyplot()
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
