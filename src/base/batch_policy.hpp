@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A thread that, when it is woken, leaves its core to the thread that runs there until that one
-// sleeps or has used its time slice (SCHED_BATCH).  A thread of the usual policy (SCHED_OTHER)
+// sleeps or has used its time slice (SCHED_BATCH).  A thread of the normal policy (SCHED_OTHER)
 // often takes the core at once.
 #pragma once
 
@@ -8,9 +8,9 @@ namespace stretto {
 
 class BatchPolicy {
 public:
-    // Gives the calling thread the policy, if it has the usual one and the kernel lets it.
+    // Gives the calling thread the policy, if it has the normal one and the kernel lets it.
     BatchPolicy() noexcept;
-    ~BatchPolicy(); // and gives the usual one back
+    ~BatchPolicy(); // and gives the normal one back
     BatchPolicy(const BatchPolicy &) = delete;
     BatchPolicy &operator=(const BatchPolicy &) = delete;
 

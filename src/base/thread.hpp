@@ -12,7 +12,7 @@
 namespace stretto {
 
 // The name has at most 15 characters (pthread_setname_np).  Throws std::system_error if there can
-// be no more threads.  A thread that a rank starts while it sleeps in a call has the usual
+// be no more threads.  A thread that a rank starts while it sleeps in a call has the normal
 // scheduling policy (batch_policy.hpp).
 template<typename Work>
 std::thread named_thread(const char *name, Work work) {
