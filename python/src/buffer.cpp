@@ -100,8 +100,19 @@ stretto_dtype dtype_named(const char *text) {
 Buffer::Buffer(nb::handle array, Use use, const char *what) {
     std::optional<stretto_dtype> dtype;
     bool contiguous = false, read_only = false;
-    refuse_mask(array, what);
-    if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_FULL_RO) == 0) {
+    const auto hand_over = [&] {
+        try {
+            tensor_ = std::make_unique<DlTensor>(array);
+        } catch (const Error &error) {
+            refuse(what, error.what());
+        }
+        dtype = find_dtype(tensor_->type());
+        contiguous = tensor_->contiguous();
+    };
+    if (DlTensor::described_by_type(array)) {
+        hand_over();
+    } else if (refuse_mask(array, what);
+               PyObject_GetBuffer(array.ptr(), &view_, PyBUF_FULL_RO) == 0) {
         dtype = dtype_of(view_);
         contiguous = PyBuffer_IsContiguous(&view_, 'C') != 0;
     } else {
@@ -117,13 +128,7 @@ Buffer::Buffer(nb::handle array, Use use, const char *what) {
             dtype = STRETTO_BFLOAT16;
             contiguous = PyBuffer_IsContiguous(&view_, 'C') != 0;
         } else if (DlTensor::offered_by(array)) {
-            try {
-                tensor_ = std::make_unique<DlTensor>(array);
-            } catch (const Error &error) {
-                refuse(what, error.what());
-            }
-            dtype = find_dtype(tensor_->type());
-            contiguous = tensor_->contiguous();
+            hand_over();
         } else {
             refuse(what, "an array is wanted (NumPy, the buffer protocol or DLPack), not " +
                              std::string(nb::str(array.type().attr("__name__")).c_str()));

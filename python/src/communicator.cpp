@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // _core.Communicator: what stretto/communicator.py builds upon.
+#include <algorithm>
+#include <cstring>
+#include <exception>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -43,6 +46,44 @@ Communicator init() {
 
 Communicator init_explicit(int rank, int size, const char *job) {
     return joined([&](stretto_comm *comm) { return stretto_init_explicit(rank, size, job, comm); });
+}
+
+// What gathers bytes of all ranks: function(mine: bytes) -> bytes of all, in rank order.
+struct Exchange {
+    nb::object function;
+    std::exception_ptr raised;
+    std::size_t ranks;
+
+    static int gather(const void *mine, void *all, std::size_t bytes, void *context) {
+        auto &self = *static_cast<Exchange *>(context);
+        const nb::gil_scoped_acquire acquired;
+        try {
+            const auto given = nb::cast<nb::bytes>(self.function(nb::bytes(mine, bytes)));
+            if (given.size() != bytes * self.ranks)
+                throw Error(Status::argument,
+                            "allgather returned " + std::to_string(given.size()) +
+                                " bytes for " + std::to_string(self.ranks) + " ranks' " +
+                                std::to_string(bytes) + " each");
+            std::memcpy(all, given.c_str(), given.size());
+            return 0;
+        } catch (...) {
+            self.raised = std::current_exception();
+            return 1;
+        }
+    }
+};
+
+Communicator init_by_exchange(int rank, int size, nb::object allgather) {
+    Exchange exchange{std::move(allgather), nullptr, static_cast<std::size_t>(std::max(size, 0))};
+    try {
+        return joined([&](stretto_comm *comm) {
+            return stretto_init_by_exchange(rank, size, &Exchange::gather, &exchange, comm);
+        });
+    } catch (const Error &) {
+        if (exchange.raised != nullptr)
+            std::rethrow_exception(exchange.raised);
+        throw;
+    }
 }
 
 void play(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
@@ -163,6 +204,8 @@ void bind_communicator(nb::module_ &module) {
     nb::class_<Communicator> communicator(module, "Communicator", nb::is_weak_referenceable());
     communicator.def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
         .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
+        .def_prop_ro("finalized",
+                     [](const Communicator &self) { return self.handle->finalized(); })
         .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
              "timeout"_a = nb::none(), "counts"_a = Counts{})
         .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
@@ -217,6 +260,7 @@ void bind_communicator(nb::module_ &module) {
     bind_messages(module, communicator);
 
     module.def("init", &init);
+    module.def("init_by_exchange", &init_by_exchange, "rank"_a, "size"_a, "allgather"_a);
     module.def("init_explicit", &init_explicit, "rank"_a, "size"_a, "job"_a);
 }
 

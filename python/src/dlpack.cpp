@@ -34,9 +34,24 @@ struct DlTensor::ManagedVersioned {
     Tensor tensor;
 };
 
+// Of a type whose arrays can be described in C, in its attribute __dlpack_c_exchange_api__.
+struct DlTensor::ExchangeApi {
+    struct {
+        std::uint32_t major, minor;
+    } version;
+    ExchangeApi *previous; // of another version
+    void (*allocate)();
+    int (*hand_over)(void *array, ManagedVersioned **result);
+    int (*make_array)(ManagedVersioned *tensor, void **array);
+    int (*describe)(void *array, Tensor *result); // null: it cannot.  Shape and strides are its own
+    int (*current_stream)();
+};
+
 namespace {
 
+constexpr const char *kApiAttribute = "__dlpack_c_exchange_api__", *kApiName = "dlpack_exchange_api";
 constexpr std::int32_t kCpu = 1, kCudaHost = 3; // the second is pinned, but the processor's too
+constexpr std::uint8_t kFloat = 2, kComplex = 5; // codes of types
 constexpr std::uint64_t kReadOnly = 1;          // in flags
 constexpr const char *kName = "dltensor", *kVersionedName = "dltensor_versioned";
 
@@ -52,6 +67,12 @@ std::string type_name(std::uint8_t code, std::uint8_t bits) {
            std::to_string(bits);
 }
 
+void require_processor(std::int32_t device) {
+    if (device != kCpu && device != kCudaHost)
+        refuse("its memory is not the processor's (DLPack device " + std::to_string(device) +
+               "); copy it to the CPU first");
+}
+
 // What the call raised, as an Error.
 template<class Body>
 auto or_refuse(Body &&body) {
@@ -60,6 +81,22 @@ auto or_refuse(Body &&body) {
     } catch (nb::python_error &error) {
         refuse("it cannot be handed over: " + std::string(nb::str(error.value()).c_str()));
     }
+}
+
+// PyTorch may have put off the conjugation or negation of numbers that lie in memory: its
+// description does not tell.
+void refuse_unresolved(nb::handle array, std::uint8_t code) {
+    static PyObject *const is_conj = PyUnicode_InternFromString("is_conj");
+    static PyObject *const is_neg = PyUnicode_InternFromString("is_neg");
+    const auto put_off = [&](PyObject *method) {
+        const nb::object answer = nb::steal(PyObject_CallMethodNoArgs(array.ptr(), method));
+        if (!answer.is_valid())
+            PyErr_Clear(); // another library's
+        return answer.ptr() == Py_True;
+    };
+    if ((code == kComplex && put_off(is_conj)) || (code >= kFloat && put_off(is_neg)))
+        refuse("its numbers are yet to be conjugated or negated; call resolve_conj() and "
+               "resolve_neg() first");
 }
 
 // Version 1 can tell that memory is read-only, but not every library knows it yet.
@@ -79,12 +116,53 @@ bool DlTensor::offered_by(nb::handle array) {
     return nb::hasattr(array, "__dlpack__") && nb::hasattr(array, "__dlpack_device__");
 }
 
+bool DlTensor::described_by_type(nb::handle array) {
+    return api_of(array) != nullptr;
+}
+
+// Programs pass arrays of one type, mostly: the last answer is kept, and its type with it.
+const DlTensor::ExchangeApi *DlTensor::api_of(nb::handle array) {
+    static PyTypeObject *last = nullptr;
+    static const ExchangeApi *its_api = nullptr;
+    PyTypeObject *const type = Py_TYPE(array.ptr());
+    if (type == last)
+        return its_api;
+    const ExchangeApi *api = nullptr;
+    const nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)),
+                                           kApiAttribute, nb::none());
+    if (PyCapsule_IsValid(capsule.ptr(), kApiName) != 0)
+        api = static_cast<const ExchangeApi *>(PyCapsule_GetPointer(capsule.ptr(), kApiName));
+    while (api != nullptr && (api->version.major != 1 || api->describe == nullptr))
+        api = api->previous;
+    Py_INCREF(type);
+    Py_XDECREF(last);
+    last = type;
+    its_api = api;
+    return api;
+}
+
 DlTensor::DlTensor(nb::handle array) {
-    const auto device =
-        or_refuse([&] { return nb::cast<int>(nb::object(array.attr("__dlpack_device__")())[0]); });
-    if (device != kCpu && device != kCudaHost)
-        refuse("its memory is not the processor's (DLPack device " + std::to_string(device) +
-               "); copy it to the CPU first");
+    if (const ExchangeApi *const api = api_of(array))
+        describe(array, *api);
+    else
+        take_over(array);
+}
+
+void DlTensor::describe(nb::handle array, const ExchangeApi &api) {
+    Tensor tensor;
+    or_refuse([&] {
+        if (api.describe(array.ptr(), &tensor) != 0)
+            throw nb::python_error();
+    });
+    require_processor(tensor.device);
+    refuse_unresolved(array, tensor.code);
+    described_ = nb::borrow(array);
+    read(tensor);
+}
+
+void DlTensor::take_over(nb::handle array) {
+    require_processor(or_refuse(
+        [&] { return nb::cast<int>(nb::object(array.attr("__dlpack_device__")())[0]); }));
     const nb::object capsule = or_refuse([&] { return capsule_of(array); });
     if (PyCapsule_IsValid(capsule.ptr(), kVersionedName) != 0) {
         auto *given =
@@ -129,6 +207,7 @@ DlTensor::~DlTensor() {
 }
 
 DlTensor &DlTensor::operator=(DlTensor &&other) noexcept {
+    std::swap(described_, other.described_);
     std::swap(managed_, other.managed_);
     std::swap(versioned_, other.versioned_);
     std::swap(data_, other.data_);

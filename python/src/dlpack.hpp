@@ -22,6 +22,9 @@ public:
     DlTensor &operator=(DlTensor &&other) noexcept;
 
     static bool offered_by(nanobind::handle array);
+    // Its type has functions in C that describe an array (DLPack 1.3): no call of Python's is
+    // needed.
+    static bool described_by_type(nanobind::handle array);
 
     void *data() const { return data_; }
     std::size_t count() const { return count_; }
@@ -34,9 +37,14 @@ private:
     struct Tensor;
     struct Managed;
     struct ManagedVersioned;
+    struct ExchangeApi;
+    static const ExchangeApi *api_of(nanobind::handle array);
+    void describe(nanobind::handle array, const ExchangeApi &api);
+    void take_over(nanobind::handle array);
     void read(const Tensor &tensor);
 
-    Managed *managed_ = nullptr; // one of them
+    nanobind::object described_;   // one of them
+    Managed *managed_ = nullptr;
     ManagedVersioned *versioned_ = nullptr;
     void *data_ = nullptr;
     std::size_t count_ = 0;

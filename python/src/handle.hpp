@@ -42,6 +42,7 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    bool finalized() const { return finalized_ || comm_ == nullptr; }
 
     // Runs body(comm) without the GIL and checks its status.  Throws Error(argument) if the
     // communicator is finalized or another thread is inside, but for messages.

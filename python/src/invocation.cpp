@@ -58,6 +58,14 @@ public:
                    : std::accumulate(counts_.begin(), counts_.end(), std::size_t{0});
     }
 
+    // Elements of the parts of lower ranks.
+    std::size_t before(std::size_t count) const {
+        return counts_.empty() ? rank_ * count
+                               : std::accumulate(counts_.begin(),
+                                                 counts_.begin() + static_cast<std::ptrdiff_t>(rank_),
+                                                 std::size_t{0});
+    }
+
     // The count that a buffer shows.
     std::size_t count_of(const Buffer &buffer, Holds holds, const char *what) const {
         const std::size_t parts = holds == Holds::own ? 1 : parts_;
@@ -126,7 +134,13 @@ Invocation::Invocation(const char *collective_name, nb::handle send_array, nb::h
     send = in_place && !keeps ? STRETTO_IN_PLACE : send_buffer.data();
     recv = keeps ? const_cast<void *>(STRETTO_IN_PLACE) : recv_buffer.data();
     if (by_send && gets && !keeps && send_buffer.overlaps(recv_buffer)) {
-        if (send != recv || where.in_place != InPlace::over)
+        // Where this rank's part is, or will be.
+        const std::size_t before = sizes.before(count) * size_of(static_cast<Dtype>(dtype));
+        const void *const own = static_cast<const std::byte *>(recv) + before;
+        const bool fits = where.in_place == InPlace::over     ? send == recv
+                          : where.in_place == InPlace::inside ? send == own
+                                                              : false;
+        if (!fits)
             refuse("send and recv overlap; pass IN_PLACE to work in place");
         send = STRETTO_IN_PLACE;
     }

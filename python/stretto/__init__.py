@@ -12,6 +12,8 @@ Start it as `stretto run -n 4 python program.py`; torchrun, mpirun and srun will
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stretto import _core
 from stretto._core import __version__
 from stretto.communicator import Communicator, Stat
@@ -71,6 +73,7 @@ __all__ = [
     "algorithms",
     "examine",
     "init",
+    "init_by_exchange",
     "premul_sum",
     "settings",
 ]
@@ -92,6 +95,19 @@ def init(rank: int | None = None, size: int | None = None, job: str | None = Non
     if rank is None or size is None or job is None:
         raise ArgumentError("init takes rank, size and job together, or none of them")
     return Communicator(_core.init_explicit(rank, size, job))
+
+
+def init_by_exchange(
+    rank: int, size: int, allgather: Callable[[bytes], bytes]
+) -> Communicator:
+    """Joins a job whose ranks something else connects already: MPI, a key-value store, sockets.
+
+    allgather: a function that all ranks call the same number of times, each with as many bytes,
+    and that returns the bytes of all ranks, one after the other in rank order.  By it the ranks
+    agree on a name of the job and, on several hosts, on an address and a secret.  What it raises is
+    raised here.  Collective; otherwise as `init`.
+    """
+    return Communicator(_core.init_by_exchange(rank, size, allgather))
 
 
 def algorithms(collective: str = "allreduce", ranks: int | None = None) -> list[str]:

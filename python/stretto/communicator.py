@@ -90,6 +90,11 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         """The number of ranks in the job."""
         return self._core.size
 
+    @property
+    def finalized(self) -> bool:
+        """Whether it takes no more calls, by `finalize`."""
+        return self._core.finalized
+
     def __repr__(self) -> str:
         return f"<stretto.Communicator rank {self.rank} of {self.size}>"
 

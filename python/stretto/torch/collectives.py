@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The collectives of a process group, as PyTorch calls them.
+
+Methods have the names and arguments of PyTorch's C++ interface (`c10d::Backend`): lists of tensors,
+and an object of options.  A call whose options say `asyncOp = False` has ended when it returns;
+others return a `Work` in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from stretto import _core
+from stretto.communicator import Communicator
+from stretto.errors import ArgumentError
+from stretto.operation import AnyOp
+from stretto.torch import sparse
+from stretto.torch.messages import Messages
+from stretto.torch.operations import NAMES, op_for
+from stretto.torch.tensors import (
+    Finish,
+    Landing,
+    Parts,
+    dense,
+    only,
+    readable,
+    share_memory,
+)
+from stretto.torch.work import DONE, Done, Pending, Sequel, Work, seconds
+
+Tensors = Sequence[torch.Tensor]
+Lists = Sequence[Sequence[torch.Tensor]]
+
+
+class Collectives(Messages):
+    """What process groups and backends share: the calls, over a communicator."""
+
+    communicator: Communicator
+    _core: _core.Communicator
+    _rank: int
+    _size: int
+    _calls = 0  # collectives so far: PyTorch's sequence number
+    _coalesced: list[Work] | None = None  # calls between start_coalescing and end_coalescing
+    _done: Work | None = DONE  # what a call returns that has ended
+
+    def _open(self, comm: Communicator, rank: int, size: int) -> None:
+        self.communicator = comm
+        self._core = comm._core
+        self._play, self._start = comm._core.play, comm._core.start
+        self._rank, self._size = rank, size
+
+    # ---- reductions
+
+    def allreduce(self, tensors: Tensors, opts: Any = None) -> Work | None:
+        if self._ended_at_once(opts, "allreduce", None, tensors[0], len(tensors), True):
+            return self._done
+        tensor = only(tensors, "all_reduce")
+        if tensor.layout != torch.strided:
+            return sparse.allreduce(self, tensor, opts)
+        return self._reduce_in_place(tensor, opts, "allreduce", 0)
+
+    def reduce(self, tensors: Tensors, opts: Any) -> Work:
+        return self._reduce_in_place(only(tensors, "reduce"), opts, "reduce", opts.rootRank)
+
+    def _reduce_in_place(self, tensor: torch.Tensor, opts: Any, what: str, root: int) -> Work:
+        op = op_for(_reduce_op(opts), tensor)
+        if what == "reduce" and self._rank != root:
+            return self._run(opts, what, dense(tensor), None, op, root, (), [tensor])
+        landing = Landing(tensor)
+        send = None if landing.copy_back is None else dense(tensor)
+        return self._run(
+            opts, what, send, landing.buffer, op, root, (), [tensor], landing.copy_back
+        )
+
+    def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Work:
+        return self._each(opts, [lambda t=t: self.allreduce([t], opts) for t in tensors])
+
+    def allreduce_sparse(self, tensors: Tensors, opts: Any) -> Work:
+        return sparse.allreduce(self, only(tensors, "all_reduce"), opts)
+
+    def reduce_scatter(self, outputs: Tensors, inputs: Lists, opts: Any) -> Work:
+        output = only(outputs, "reduce_scatter")
+        parts = Parts(self._one_per_rank(only_list(inputs, "reduce_scatter")))
+        landing = Landing(output, fresh=any(share_memory(output, t) for t in parts.tensors))
+        return self._run(
+            opts,
+            "reduce_scatter",
+            parts.gathered(),
+            landing.buffer,
+            op_for(_reduce_op(opts), output),
+            0,
+            () if parts.even else parts.counts,
+            [output],
+            landing.copy_back,
+        )
+
+    def reduce_scatter_single(
+        self, output: torch.Tensor, given: torch.Tensor, opts: Any
+    ) -> Work | None:
+        if self._ended_at_once(opts, "reduce_scatter", given, output, 1, True):
+            return self._done
+        send = dense(given)
+        landing = Landing(output, fresh=share_memory(output, send))
+        op = op_for(_reduce_op(opts), output)
+        return self._run(
+            opts, "reduce_scatter", send, landing.buffer, op, 0, (), [output], landing.copy_back
+        )
+
+    def reduce_scatter_single_coalesced(
+        self, outputs: Tensors, inputs: Tensors, opts: Any
+    ) -> Work:
+        pairs = zip(outputs, inputs, strict=True)
+        return self._each(
+            opts, [lambda o=o, i=i: self.reduce_scatter_single(o, i, opts) for o, i in pairs]
+        )
+
+    # ---- movement
+
+    def broadcast(self, tensors: Tensors, opts: Any) -> Work:
+        root = opts.rootRank
+        if self._ended_at_once(opts, "broadcast", None, tensors[0], len(tensors), root=root):
+            return self._done
+        tensor = only(tensors, "broadcast")
+        if self._rank == root:
+            return self._run(opts, "broadcast", None, readable(tensor), "sum", root, (), [tensor])
+        landing = Landing(tensor)
+        return self._run(
+            opts, "broadcast", None, landing.moved, "sum", root, (), [tensor], landing.copy_back
+        )
+
+    def allgather(self, outputs: Lists, inputs: Tensors, opts: Any = None) -> Work:
+        parts = Parts(self._one_per_rank(only_list(outputs, "all_gather")))
+        recv, copy_back = parts.landing()
+        return self._run(
+            opts,
+            "allgather",
+            readable(only(inputs, "all_gather")),
+            recv,
+            "sum",
+            0,
+            () if parts.even else parts.counts,
+            parts.tensors,
+            copy_back,
+        )
+
+    def all_gather_single(
+        self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
+    ) -> Work | None:
+        if self._ended_at_once(opts, "allgather", given, output):
+            return self._done
+        landing = Landing(output)
+        return self._run(
+            opts,
+            "allgather",
+            readable(given),
+            landing.moved,
+            "sum",
+            0,
+            (),
+            [output],
+            landing.copy_back,
+        )
+
+    def all_gather_single_coalesced(
+        self, outputs: Tensors, inputs: Tensors, opts: Any = None
+    ) -> Work:
+        pairs = zip(outputs, inputs, strict=True)
+        return self._each(
+            opts, [lambda o=o, i=i: self.all_gather_single(o, i, opts) for o, i in pairs]
+        )
+
+    def allgather_coalesced(self, outputs: Lists, inputs: Tensors, opts: Any = None) -> Work:
+        """outputs[r][i]: where inputs[i] of rank r belongs."""
+        by_input = zip(*outputs, strict=True)
+        pairs = zip(by_input, inputs, strict=True)
+        return self._each(
+            opts, [lambda o=o, i=i: self.allgather([list(o)], [i], opts) for o, i in pairs]
+        )
+
+    def gather(self, outputs: Lists, inputs: Tensors, opts: Any) -> Work:
+        send = readable(only(inputs, "gather"))
+        recv, copy_back, result = None, None, []
+        if self._rank == opts.rootRank:
+            parts = Parts(self._one_per_rank(only_list(outputs, "gather")))
+            self._require_even(parts, "gather")
+            recv, copy_back = parts.landing()
+            result = parts.tensors
+        return self._run(
+            opts, "gather", send, recv, "sum", opts.rootRank, (), result, copy_back
+        )
+
+    def scatter(self, outputs: Tensors, inputs: Lists, opts: Any) -> Work:
+        output = only(outputs, "scatter")
+        send, fresh = None, False
+        if self._rank == opts.rootRank:
+            parts = Parts(self._one_per_rank(only_list(inputs, "scatter")))
+            self._require_even(parts, "scatter")
+            send = parts.gathered()
+            fresh = share_memory(output, send)
+        landing = Landing(output, fresh)
+        return self._run(
+            opts,
+            "scatter",
+            send,
+            landing.moved,
+            "sum",
+            opts.rootRank,
+            (),
+            [output],
+            landing.copy_back,
+        )
+
+    def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Work:
+        # Ranks know only their own counts, so all of them make the call that takes any.
+        send, recv = Parts(self._one_per_rank(inputs)), Parts(self._one_per_rank(outputs))
+        landing, copy_back = recv.landing()
+        gathered = send.gathered()
+        if share_memory(gathered, landing):
+            gathered = gathered.clone()
+        return self._exchange(
+            opts, gathered, send.counts, landing, recv.counts, recv.tensors, copy_back
+        )
+
+    def all_to_all_single(
+        self,
+        output: torch.Tensor,
+        given: torch.Tensor,
+        output_splits: Sequence[int],
+        input_splits: Sequence[int],
+        opts: Any = None,
+    ) -> Work:
+        """Splits: rows for, or from, each rank; none: as many for each.  PyTorch wants either of
+        them on all ranks, or none."""
+        if not output_splits and not input_splits:
+            if self._ended_at_once(opts, "alltoall", given, output):
+                return self._done
+        landing, send = Landing(output), readable(given)
+        recv = landing.moved
+        if share_memory(send, recv):
+            send = send.clone()
+        if not output_splits and not input_splits:
+            return self._run(
+                opts, "alltoall", send, recv, "sum", 0, (), [output], landing.copy_back
+            )
+        return self._exchange(
+            opts,
+            send,
+            self._counts(given, send, input_splits, "input"),
+            recv,
+            self._counts(output, recv, output_splits, "output"),
+            [output],
+            landing.copy_back,
+        )
+
+    def _counts(
+        self, tensor: torch.Tensor, moved: torch.Tensor, splits: Sequence[int], what: str
+    ) -> list[int]:
+        """Elements for each rank, as the core counts them."""
+        rows = tensor.size(0) if tensor.dim() else 1
+        if not splits:
+            if rows % self._size:
+                raise ArgumentError(
+                    f"all_to_all_single: {rows} rows of the {what} cannot be divided among "
+                    f"{self._size} ranks; pass {what}_split_sizes"
+                )
+            splits = [rows // self._size] * self._size
+        if len(splits) != self._size or sum(splits) != rows:
+            raise ArgumentError(
+                f"all_to_all_single: {what}_split_sizes {list(splits)} do not divide {rows} rows "
+                f"among {self._size} ranks"
+            )
+        row = moved.numel() // rows if rows else 0
+        return [split * row for split in splits]
+
+    # ---- synchronization
+
+    def barrier(self, opts: Any = None) -> Work:
+        return self._run(opts, "barrier", None, None)
+
+    # ---- how calls run
+
+    def _ended_at_once(
+        self,
+        opts: Any,
+        collective: str,
+        send: torch.Tensor | None,
+        recv: torch.Tensor | None,
+        tensors: int = 1,
+        reduces: bool = False,
+        root: int = 0,
+    ) -> bool:
+        """Makes a blocking call in the fewest steps, as most are made: of one contiguous tensor
+        of a type that the core knows.  False: nothing was sent, as the call needs more than that.
+        """
+        try:
+            if opts.asyncOp or tensors != 1:
+                return False
+            op = NAMES[opts.reduceOp.op] if reduces else "sum"
+            self._play(collective, send, recv, op, root, seconds(opts.timeout))
+        except (ArgumentError, AttributeError, IndexError):
+            return False
+        self._calls += 1
+        return True
+
+    def _run(
+        self,
+        opts: Any,
+        collective: str,
+        send: torch.Tensor | None,
+        recv: torch.Tensor | None,
+        op: AnyOp = "sum",
+        root: int = 0,
+        counts: Sequence[int] = (),
+        result: Tensors = (),
+        finish: Finish | None = None,
+    ) -> Work:
+        """Makes a call of the core; send None: in place, or nothing here."""
+        self._calls += 1
+        if opts is None or opts.asyncOp:
+            request = self._start(collective, send, recv, op, root, counts)
+            return self._in_flight(Pending([request], result, finish))
+        self._play(collective, send, recv, op, root, seconds(opts.timeout), counts)
+        if finish is not None:
+            finish()
+        return self._done
+
+    def _exchange(
+        self,
+        opts: Any,
+        send: torch.Tensor,
+        send_counts: list[int],
+        recv: torch.Tensor,
+        recv_counts: list[int],
+        result: Tensors,
+        finish: Finish | None,
+    ) -> Work:
+        self._calls += 1
+        request = self._core.alltoallv(send, send_counts, None, recv, recv_counts, None)
+        work = Pending([request], result, finish)
+        if opts is not None and not opts.asyncOp:
+            work.wait(opts.timeout)
+            return self._done
+        return self._in_flight(work)
+
+    # ---- several calls as one
+
+    supports_coalescing = True
+
+    def start_coalescing(self) -> None:
+        self._coalesced = []
+
+    def end_coalescing(self) -> Work:
+        """The work of all calls since `start_coalescing`."""
+        works, self._coalesced = self._coalesced or [], None
+        return self._shown(Sequel(works)) if works else Done()
+
+    def _each(self, opts: Any, calls: Sequence[Callable[[], Work]]) -> Work:
+        """Makes several calls as one."""
+        works = [call() for call in calls]
+        if opts is not None and not opts.asyncOp:
+            return self._done
+        return self._in_flight(Sequel(works)) if works else Done()
+
+    def _in_flight(self, work: Work) -> Work:
+        """What the caller gets of a call in flight."""
+        if self._coalesced is None:
+            return self._shown(work)
+        self._coalesced.append(work)
+        return work
+
+    def _shown(self, work: Work) -> Work:
+        return work
+
+    def _one_per_rank(self, tensors: Tensors) -> Tensors:
+        if len(tensors) != self._size:
+            raise ArgumentError(
+                f"{len(tensors)} tensors in a list for {self._size} ranks; one for each is wanted"
+            )
+        return tensors
+
+    def _require_even(self, parts: Parts, what: str) -> None:
+        if not parts.even:
+            raise ArgumentError(
+                f"{what}: tensors of {parts.counts} elements; all ranks' are of one size"
+            )
+
+    # ---- life
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Limits every later call, as `timeout` of init_process_group."""
+        self.communicator.set_timeout(timeout.total_seconds())
+
+    def shutdown(self) -> None:
+        """Leaves the group; destroy_process_group calls this."""
+        self.communicator.finalize()
+
+    def abort(self) -> None:
+        """Ends the calls of all ranks, also of those that wait, with an error; at once."""
+        self.communicator.abort("the process group was aborted")
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._calls
+
+    def _set_sequence_number_for_group(self) -> None:
+        self._calls = 0
+
+    # ---- names of PyTorch 2.13
+
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    alltoall_base = all_to_all_single
+
+
+def only_list(lists: Lists, what: str) -> Tensors:
+    if len(lists) != 1:
+        raise ArgumentError(f"{what}: one list of tensors per rank is wanted, not {len(lists)}")
+    return lists[0]
+
+
+def _reduce_op(opts: Any) -> Any:
+    return opts.reduceOp if opts is not None else torch.distributed.ReduceOp.SUM

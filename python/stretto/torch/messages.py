@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages between the ranks of a process group, and the barrier that names who is late."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from stretto import _core
+from stretto.torch.tensors import Landing, only, readable
+from stretto.torch.work import Pending, Work
+
+# Tags of monitored barriers, above those that programs use.
+_MONITORED = 0x7F000000
+_ROUNDS = 0x10000
+
+
+class Messages:
+    """send, recv and what is made of them: a part of the process group."""
+
+    _core: _core.Communicator
+    _rank: int
+    _size: int
+    _timeout: timedelta
+    _barriers = 0
+
+    def _in_flight(self, work: Work) -> Work:
+        raise NotImplementedError
+
+    def send(self, tensors: Sequence[torch.Tensor], dest: int, tag: int) -> Work:
+        tensor = only(tensors, "send")
+        request = self._core.isend(readable(tensor), dest, tag)
+        return self._in_flight(Pending([request], [tensor]))
+
+    def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int) -> Work:
+        return self._in_flight(self._receive(tensors, source, tag))
+
+    def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int) -> Work:
+        return self._in_flight(self._receive(tensors, None, tag))
+
+    def _receive(self, tensors: Sequence[torch.Tensor], source: int | None, tag: int) -> Pending:
+        tensor = only(tensors, "recv")
+        landing = Landing(tensor)
+        rank = _core.ANY_SOURCE if source is None else source
+        request = self._core.irecv(landing.moved, rank, tag)
+        return Pending([request], [tensor], landing.copy_back)
+
+    def monitored_barrier(
+        self, opts: Any = None, wait_all_ranks: bool = False, timeout: timedelta | None = None
+    ) -> None:
+        """A barrier that names the ranks that do not come in time.
+
+        Rank 0 waits for a message of each rank, then answers all; so it knows who is missing, and
+        nobody's calls fail for that.  opts: PyTorch's BarrierOptions, or a timeout.
+        wait_all_ranks: name all that are missing, not only the first.
+        Raises RuntimeError.
+        """
+        limit = timeout or (opts if isinstance(opts, timedelta) else getattr(opts, "timeout", None))
+        allowed = limit.total_seconds() if limit is not None else -1.0
+        if allowed <= 0:
+            allowed = self._timeout.total_seconds()
+        tag = _MONITORED + 2 * (self._barriers % _ROUNDS)
+        self._barriers += 1
+        deadline = time.monotonic() + allowed
+        if self._rank != 0:
+            self._report_to_first(tag, deadline)
+            return
+        missing = self._missing(tag, deadline, wait_all_ranks)
+        answer = torch.tensor([len(missing)], dtype=torch.int64)
+        waiting = [
+            self._core.isend(answer, rank, tag + 1)
+            for rank in range(1, self._size)
+            if rank not in missing
+        ]
+        if missing:
+            names = ", ".join(str(rank) for rank in missing)
+            few = len(missing) == 1
+            raise RuntimeError(
+                f"[Rank 0]: {'Rank' if few else 'Ranks'} {names} failed to pass monitoredBarrier "
+                f"in {allowed * 1000:.0f} ms; look where {'it is' if few else 'they are'}"
+            )
+        for request in waiting:
+            request.wait()
+
+    def _missing(self, tag: int, deadline: float, all_of_them: bool) -> list[int]:
+        token = [torch.zeros(1, dtype=torch.int64) for _ in range(self._size)]
+        coming = {
+            rank: self._core.irecv(token[rank], rank, tag) for rank in range(1, self._size)
+        }
+        pause = 1e-5
+        while coming and time.monotonic() < deadline:
+            coming = {rank: request for rank, request in coming.items() if not request.test()}
+            time.sleep(pause)
+            pause = min(pause * 2, 1e-3)
+        return sorted(coming) if all_of_them else sorted(coming)[:1]
+
+    def _report_to_first(self, tag: int, deadline: float) -> None:
+        token = torch.zeros(1, dtype=torch.int64)
+        sent = self._core.isend(token, 0, tag)
+        answer = torch.zeros(1, dtype=torch.int64)
+        coming = self._core.irecv(answer, 0, tag + 1)
+        pause = 1e-5
+        # The first rank finds out who is missing, and says so, a moment after its own deadline.
+        while not coming.test() and time.monotonic() < deadline + 1:
+            time.sleep(pause)
+            pause = min(pause * 2, 1e-3)
+        if not coming.test() or int(answer) != 0:
+            raise RuntimeError(
+                f"[Rank {self._rank}]: reached monitoredBarrier, but rank 0 did not hear from all "
+                "ranks in time; its error names them"
+            )
+        sent.wait()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The process group of PyTorch 2.13, whose groups take only whole process groups from Python."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from stretto.communicator import Communicator
+from stretto.torch.collectives import Collectives
+from stretto.torch.work import Work
+
+
+class ProcessGroup(Collectives, dist.ProcessGroup):
+    """A process group, all of it in Python: PyTorch calls it without a way through C++."""
+
+    def __init__(self, comm: Communicator, rank: int, size: int):
+        dist.ProcessGroup.__init__(self, rank, size)
+        self._open(comm, rank, size)
+        self._name = self._description = ""
+        self._timeout = timedelta(minutes=30)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        self._timeout = timeout
+        super().set_timeout(timeout)
+
+    # ---- what c10d asks of a group
+
+    def getBackendName(self) -> str:
+        return "stretto"
+
+    name = _get_backend_name = getBackendName
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    def _set_group_desc(self, description: str) -> None:
+        self._description = description
+
+    setGroupName, setGroupDesc = _set_group_name, _set_group_desc
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    def getGroupDesc(self) -> str:
+        return self._description
+
+    @property
+    def group_name(self) -> str:
+        return self._name
+
+    @property
+    def group_desc(self) -> str:
+        return self._description
+
+    @property
+    def pg_name(self) -> str:
+        return self._name
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        return [torch.device("cpu")]
+
+    def _get_backend(self, device: torch.device) -> ProcessGroup:
+        return self
+
+    def _start_coalescing(self, device: Any = None) -> None:
+        self.start_coalescing()
+
+    def _end_coalescing(self, device: Any = None) -> Work:
+        return self.end_coalescing()

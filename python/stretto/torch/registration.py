@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How PyTorch comes to know the backend, and makes process groups of it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from stretto.communicator import Communicator
+from stretto.errors import ArgumentError, UnsupportedError
+from stretto.torch.bootstrap import join
+from stretto.torch.collectives import Collectives
+
+NAME = "stretto"
+_RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
+HAS_PYTHON_BACKENDS = _RELEASE >= (2, 14)
+"""Whether a `Backend` can be written in Python, beside which a group has backends for other
+devices.  Before, only a whole `ProcessGroup` can."""
+
+
+def register() -> None:
+    """Registers the backend by its name: the entry point `stretto` of the group
+    `torch.distributed.backends`."""
+    if NAME.upper() not in dist.Backend._plugins:
+        dist.Backend.register_backend(NAME, create, extended_api=True, devices=["cpu"])
+
+
+def replace_gloo() -> None:
+    """Puts Stretto in Gloo's place: process groups that a program makes from now on, and calls
+    "gloo", are Stretto's.  For programs and frameworks that say "gloo" themselves.
+
+    Raises UnsupportedError before PyTorch 2.14, which has the name built in.
+    """
+    if not HAS_PYTHON_BACKENDS:
+        raise UnsupportedError(
+            f"PyTorch {torch.__version__} has the name gloo built in; Stretto can take its place "
+            "from PyTorch 2.14 on. Ask for the backend by its own name: "
+            'init_process_group("stretto")'
+        )
+    dist.Backend.register_backend(
+        "gloo",
+        create,
+        extended_api=True,
+        devices=["cpu"],
+        _backend_type=dist.ProcessGroup.BackendType.GLOO,
+    )
+
+
+def replace_by_setting() -> None:
+    """Does what STRETTO_TORCH_REPLACE asks for: gloo, or nothing."""
+    wanted = os.environ.get("STRETTO_TORCH_REPLACE", "")
+    if wanted not in ("", "gloo"):
+        raise ArgumentError(
+            f"STRETTO_TORCH_REPLACE={wanted}: only gloo can be replaced; unset it otherwise"
+        )
+    register()
+    if wanted:
+        replace_gloo()
+
+
+def create(options: Any, backend_options: Any = None) -> Any:
+    """Makes the backend of one process group; PyTorch calls this on each of its ranks.
+
+    options: PyTorch's `_DistributedBackendOptions`.  backend_options: what the program passed as
+    `pg_options`; there are none.
+    """
+    if backend_options is not None:
+        raise ArgumentError(
+            "the stretto backend has no options; settings are variables (docs/settings.md)"
+        )
+    made: Any
+    comm = join(options)
+    if HAS_PYTHON_BACKENDS:
+        from stretto.torch.backend import Backend
+
+        made = Backend(comm, options.group_rank, options.group_size)
+    else:
+        from stretto.torch.process_group import ProcessGroup
+
+        made = ProcessGroup(comm, options.group_rank, options.group_size)
+    made.set_timeout(options.timeout)
+    return made
+
+
+def communicator(group: Any = None) -> Communicator:
+    """The communicator behind a process group (None: the default group), as for `stats()` or
+    `force_algorithm`.  Raises ArgumentError if the group's CPU backend is not Stretto's."""
+    group = dist.group.WORLD if group is None else group
+    found = group if isinstance(group, Collectives) else None
+    if found is None and group is not None:
+        try:
+            found = group._get_backend(torch.device("cpu"))
+        except RuntimeError:  # it has none for the CPU
+            found = None
+    if not isinstance(found, Collectives):
+        raise ArgumentError("this process group has no stretto backend")
+    return found.communicator
