@@ -60,10 +60,9 @@ struct Exchange {
         try {
             const auto given = nb::cast<nb::bytes>(self.function(nb::bytes(mine, bytes)));
             if (given.size() != bytes * self.ranks)
-                throw Error(Status::argument,
-                            "allgather returned " + std::to_string(given.size()) +
-                                " bytes for " + std::to_string(self.ranks) + " ranks' " +
-                                std::to_string(bytes) + " each");
+                throw Error(Status::argument, "allgather returned " + std::to_string(given.size()) +
+                                                  " bytes for " + std::to_string(self.ranks) +
+                                                  " ranks' " + std::to_string(bytes) + " each");
             std::memcpy(all, given.c_str(), given.size());
             return 0;
         } catch (...) {
@@ -204,8 +203,7 @@ void bind_communicator(nb::module_ &module) {
     nb::class_<Communicator> communicator(module, "Communicator", nb::is_weak_referenceable());
     communicator.def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
         .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
-        .def_prop_ro("finalized",
-                     [](const Communicator &self) { return self.handle->finalized(); })
+        .def_prop_ro("finalized", [](const Communicator &self) { return self.handle->finalized(); })
         .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
              "timeout"_a = nb::none(), "counts"_a = Counts{})
         .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,

@@ -49,10 +49,11 @@ struct DlTensor::ExchangeApi {
 
 namespace {
 
-constexpr const char *kApiAttribute = "__dlpack_c_exchange_api__", *kApiName = "dlpack_exchange_api";
-constexpr std::int32_t kCpu = 1, kCudaHost = 3; // the second is pinned, but the processor's too
+constexpr const char *kApiAttribute = "__dlpack_c_exchange_api__",
+                     *kApiName = "dlpack_exchange_api";
+constexpr std::int32_t kCpu = 1, kCudaHost = 3;  // the second is pinned, but the processor's too
 constexpr std::uint8_t kFloat = 2, kComplex = 5; // codes of types
-constexpr std::uint64_t kReadOnly = 1;          // in flags
+constexpr std::uint64_t kReadOnly = 1;           // in flags
 constexpr const char *kName = "dltensor", *kVersionedName = "dltensor_versioned";
 
 [[noreturn]] void refuse(const std::string &why) {
@@ -128,8 +129,8 @@ const DlTensor::ExchangeApi *DlTensor::api_of(nb::handle array) {
     if (type == last)
         return its_api;
     const ExchangeApi *api = nullptr;
-    const nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)),
-                                           kApiAttribute, nb::none());
+    const nb::object capsule =
+        nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)), kApiAttribute, nb::none());
     if (PyCapsule_IsValid(capsule.ptr(), kApiName) != 0)
         api = static_cast<const ExchangeApi *>(PyCapsule_GetPointer(capsule.ptr(), kApiName));
     while (api != nullptr && (api->version.major != 1 || api->describe == nullptr))
@@ -161,8 +162,8 @@ void DlTensor::describe(nb::handle array, const ExchangeApi &api) {
 }
 
 void DlTensor::take_over(nb::handle array) {
-    require_processor(or_refuse(
-        [&] { return nb::cast<int>(nb::object(array.attr("__dlpack_device__")())[0]); }));
+    require_processor(
+        or_refuse([&] { return nb::cast<int>(nb::object(array.attr("__dlpack_device__")())[0]); }));
     const nb::object capsule = or_refuse([&] { return capsule_of(array); });
     if (PyCapsule_IsValid(capsule.ptr(), kVersionedName) != 0) {
         auto *given =

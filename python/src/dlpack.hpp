@@ -43,7 +43,7 @@ private:
     void take_over(nanobind::handle array);
     void read(const Tensor &tensor);
 
-    nanobind::object described_;   // one of them
+    nanobind::object described_; // one of them
     Managed *managed_ = nullptr;
     ManagedVersioned *versioned_ = nullptr;
     void *data_ = nullptr;

@@ -60,10 +60,11 @@ public:
 
     // Elements of the parts of lower ranks.
     std::size_t before(std::size_t count) const {
-        return counts_.empty() ? rank_ * count
-                               : std::accumulate(counts_.begin(),
-                                                 counts_.begin() + static_cast<std::ptrdiff_t>(rank_),
-                                                 std::size_t{0});
+        return counts_.empty()
+                   ? rank_ * count
+                   : std::accumulate(counts_.begin(),
+                                     counts_.begin() + static_cast<std::ptrdiff_t>(rank_),
+                                     std::size_t{0});
     }
 
     // The count that a buffer shows.

@@ -97,9 +97,7 @@ def init(rank: int | None = None, size: int | None = None, job: str | None = Non
     return Communicator(_core.init_explicit(rank, size, job))
 
 
-def init_by_exchange(
-    rank: int, size: int, allgather: Callable[[bytes], bytes]
-) -> Communicator:
+def init_by_exchange(rank: int, size: int, allgather: Callable[[bytes], bytes]) -> Communicator:
     """Joins a job whose ranks something else connects already: MPI, a key-value store, sockets.
 
     allgather: a function that all ranks call the same number of times, each with as many bytes,

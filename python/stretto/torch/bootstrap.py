@@ -38,9 +38,7 @@ def join(options: Any) -> Communicator:
         comm = stretto.init_by_exchange(
             options.group_rank,
             options.group_size,
-            _StoreExchange(
-                options.store, options.group_rank, options.group_size, options.timeout
-            ),
+            _StoreExchange(options.store, options.group_rank, options.group_size, options.timeout),
         )
     if not ranks:
         _of_default_group = weakref.ref(comm)

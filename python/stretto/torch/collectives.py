@@ -110,9 +110,7 @@ class Collectives(Messages):
             opts, "reduce_scatter", send, landing.buffer, op, 0, (), [output], landing.copy_back
         )
 
-    def reduce_scatter_single_coalesced(
-        self, outputs: Tensors, inputs: Tensors, opts: Any
-    ) -> Work:
+    def reduce_scatter_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any) -> Work:
         pairs = zip(outputs, inputs, strict=True)
         return self._each(
             opts, [lambda o=o, i=i: self.reduce_scatter_single(o, i, opts) for o, i in pairs]
@@ -189,9 +187,7 @@ class Collectives(Messages):
             self._require_even(parts, "gather")
             recv, copy_back = parts.landing()
             result = parts.tensors
-        return self._run(
-            opts, "gather", send, recv, "sum", opts.rootRank, (), result, copy_back
-        )
+        return self._run(opts, "gather", send, recv, "sum", opts.rootRank, (), result, copy_back)
 
     def scatter(self, outputs: Tensors, inputs: Lists, opts: Any) -> Work:
         output = only(outputs, "scatter")

@@ -88,9 +88,7 @@ class Messages:
 
     def _missing(self, tag: int, deadline: float, all_of_them: bool) -> list[int]:
         token = [torch.zeros(1, dtype=torch.int64) for _ in range(self._size)]
-        coming = {
-            rank: self._core.irecv(token[rank], rank, tag) for rank in range(1, self._size)
-        }
+        coming = {rank: self._core.irecv(token[rank], rank, tag) for rank in range(1, self._size)}
         pause = 1e-5
         while coming and time.monotonic() < deadline:
             coming = {rank: request for rank, request in coming.items() if not request.test()}

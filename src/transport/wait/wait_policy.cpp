@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <sched.h>
+#include <utility>
 
 #include "base/batch_policy.hpp"
 #include "base/call_scope.hpp"
@@ -12,6 +13,7 @@
 #include "transport/remote/remote_peers.hpp"
 #include "transport/wait/doorbell.hpp"
 #include "transport/wait/idle.hpp"
+#include "transport/wait/yield_pacing.hpp"
 
 namespace stretto::transport {
 
@@ -23,6 +25,8 @@ constexpr int kMostYields = 8000;
 // Between hosts, ranks that share a core look no longer than this: each look of one is a system
 // call that delays the others.
 constexpr std::uint64_t kSharedCoreLooksNs = 20'000;
+
+thread_local YieldPacing yield_pacing;
 
 } // namespace
 
@@ -50,8 +54,12 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
     const int yields = std::min(policy.yields, kMostYields / static_cast<int>(ranks_per_core));
     const std::uint64_t looks_ns =
         ranks_per_core > 1 ? std::min(policy.looks_ns, kSharedCoreLooksNs) : policy.looks_ns;
-    for (int i = 0; has_remote_peers ? waited() < looks_ns : i < yields; ++i) {
+    std::uint64_t now = now_ns();
+    bool yielding = yield_pacing.worthwhile(now);
+    for (int i = 0; yielding && (has_remote_peers ? now - start < looks_ns : i < yields); ++i) {
         sched_yield();
+        const std::uint64_t before = std::exchange(now, now_ns());
+        yielding = yield_pacing.record(before, now);
         if (attempt())
             return;
         if (idling.wanted())
