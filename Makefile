@@ -29,7 +29,7 @@ c_files := $(shell find src include mpi python tests bench examples lab -type f 
 	-not -path '*/.venv/*' -not -path '*/.build/*')
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
-.PHONY: demo test test-full test-cpp test-python test-lab test-mpi test-simgrid test-compilers test-aarch64 \
+.PHONY: demo test test-full test-cpp test-python test-torch test-torch-next test-lab test-mpi test-simgrid test-compilers test-aarch64 \
 	test-glibc test-musl build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
@@ -98,7 +98,7 @@ test: $(INSTALLED) $(TOOLS)
 	@mkdir -p build; \
 	nice -n 19 $(MAKE) --no-print-directory build-asan build-tsan > build/sanitizers.log 2>&1 & compiling=$$!; \
 	trap 'kill $$compiling 2> /dev/null' INT TERM; \
-	$(MAKE) --no-print-directory test-cpp test-python test-lab || { kill $$compiling; exit 1; }; \
+	$(MAKE) --no-print-directory test-cpp test-python test-torch test-lab || { kill $$compiling; exit 1; }; \
 	wait $$compiling || { cat build/sanitizers.log; exit 1; }
 	@$(MAKE) --no-print-directory test-asan test-tsan
 	@echo "all tests passed"
@@ -110,7 +110,7 @@ test-full: test-cpp
 	$(call ctest,tsan)
 	$(call build,apart,-DSTRETTO_TOGETHER=OFF,stretto)
 	STRETTO_TEST_FULL=1 $(call ctest,test,--timeout 7200)
-	STRETTO_TEST_FULL=1 $(MAKE) test-python test-lab test-mpi
+	STRETTO_TEST_FULL=1 $(MAKE) test-python test-torch test-lab test-mpi
 
 test-cpp: $(INSTALLED)
 	$(call build,test,-DSTRETTO_BENCH=ON)
@@ -122,6 +122,19 @@ test-python: $(INSTALLED) $(TOOLS)
 # Hosts made of namespaces: skipped, with the reason, without root.
 test-lab: $(INSTALLED) $(TOOLS)
 	$(BIN)/python -m pytest tests/lab
+
+# PyTorch is in a folder of its own, so that all other tests run without it.
+torch_tests = if tools/torch.sh $@ $(BIN)/python build/torch-$(1) "$(2)"; then \
+	PYTHONPATH=$(abspath build/torch-$(1)) $(BIN)/python -m pytest -n $(JOBS) tests/torch; fi
+
+# The build without CUDA (+cpu): others are larger by gigabytes.
+test-torch: $(INSTALLED) $(TOOLS)
+	@$(call torch_tests,2.13,torch==2.13.0+cpu)
+
+# The first releases that have backends in Python.  TORCH_NEXT=torch==2.14.1 takes 5 GB.
+TORCH_NEXT ?= torch==2.14.1+cpu
+test-torch-next: $(INSTALLED) $(TOOLS)
+	@$(call torch_tests,next,$(TORCH_NEXT))
 
 # Unchanged MPI programs: under the libraries that PyPI has, and those of the system if it has any.
 test-mpi: $(INSTALLED) $(TOOLS)

@@ -29,6 +29,7 @@ void bind_operation(nanobind::module_ &module); // operation.cpp
 void bind_machine(nanobind::module_ &module);   // machine.cpp
 void bind_network(nanobind::module_ &module);   // network.cpp
 void bind_calls(nanobind::module_ &module);     // calls.cpp
+void bind_call_runner(nanobind::module_ &module); // call_runner.cpp
 void bind_matching(nanobind::module_ &module);  // matching.cpp
 
 // machine.cpp: the lines of stretto_settings, which `with` calls for a communicator, or for none.

@@ -203,6 +203,8 @@ void bind_communicator(nb::module_ &module) {
     nb::class_<Communicator> communicator(module, "Communicator", nb::is_weak_referenceable());
     communicator.def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
         .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
+        .def_prop_ro("address",
+                     [](const Communicator &self) { return self.handle->address(); })
         .def_prop_ro("finalized", [](const Communicator &self) { return self.handle->finalized(); })
         .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
              "timeout"_a = nb::none(), "counts"_a = Counts{})

@@ -16,5 +16,7 @@ inline void check(stretto_status status) {
 // From now on a stretto::Error that leaves a bound function is raised as the class of
 // stretto.errors that belongs to its status.
 void translate_errors();
+// Sets Python's error to that of a status.  Needs the GIL.
+void set_error(Status status, const char *message);
 
 } // namespace stretto::python

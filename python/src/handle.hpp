@@ -42,6 +42,8 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    // Of the communicator of the C API, for code that is compiled apart from this module.
+    std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(comm_); }
     bool finalized() const { return finalized_ || comm_ == nullptr; }
 
     // Runs body(comm) without the GIL and checks its status.  Throws Error(argument) if the

@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
     stretto::python::bind_operation(module);
     stretto::python::bind_request(module);
     stretto::python::bind_communicator(module);
+    stretto::python::bind_call_runner(module);
     stretto::python::bind_tools(module);
     stretto::python::bind_simulation(module);
     stretto::python::bind_selection(module);

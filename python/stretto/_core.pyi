@@ -10,6 +10,7 @@ __version__: str
 ANY_SOURCE: int
 ANY_TAG: int
 UNDEFINED: int
+call_runner: object
 
 class Operation:
     @overload
@@ -35,6 +36,8 @@ class Communicator:
     def rank(self) -> int: ...
     @property
     def size(self) -> int: ...
+    @property
+    def address(self) -> int: ...
     @property
     def finalized(self) -> bool: ...
     def play(

@@ -86,6 +86,8 @@ constexpr std::array kReadElsewhere{
     Setting::secret_file, Setting::secret,
     // mpi/settings.cpp, by way of stretto_settings: the preload stands on the C API alone.
     Setting::mpi, Setting::mpi_report, Setting::mpi_warmup, Setting::mpi_all_ranks,
+    // The backend of PyTorch.
+    Setting::torch_mode, Setting::torch_replace,
     // bootstrap/environment.cpp, with what other launchers say of a rank.
     Setting::rank, Setting::size, Setting::job, Setting::local_rank, Setting::local_size};
 

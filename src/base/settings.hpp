@@ -56,6 +56,8 @@ enum class Setting {
     mpi_report,
     mpi_warmup,
     mpi_all_ranks,
+    torch_mode,
+    torch_replace,
     rank,
     size,
     job,

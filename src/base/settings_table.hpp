@@ -319,6 +319,22 @@ inline constexpr std::array kSettings{
                 .meaning = "whether every rank of the MPI program is known to have the preload, so "
                            "that ranks do not ask the launcher (docs/mpi.md): for launchers whose "
                            "key-value space Stretto does not know; set it on all ranks"},
+    SettingInfo{.setting = Setting::torch_mode,
+                .variable = "STRETTO_TORCH_MODE",
+                .kind = SettingKind::choice,
+                .fallback = "",
+                .meaning = "how the backend of PyTorch is made (docs/pytorch.md): backend, in "
+                           "Python beside those of other devices, the default from PyTorch 2.14 "
+                           "on; group, a whole process group in Python, the default of 2.13; or "
+                           "compiled, in C++ for the PyTorch that is installed",
+                .words = "backend group compiled"},
+    SettingInfo{.setting = Setting::torch_replace,
+                .variable = "STRETTO_TORCH_REPLACE",
+                .kind = SettingKind::choice,
+                .fallback = "",
+                .meaning = "the backend of PyTorch in whose place Stretto runs, for programs that "
+                           "name it themselves (docs/pytorch.md); from PyTorch 2.14 on",
+                .words = "gloo"},
     SettingInfo{.setting = Setting::rank,
                 .variable = "STRETTO_RANK",
                 .kind = SettingKind::count,

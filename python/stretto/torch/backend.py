@@ -18,6 +18,22 @@ from stretto.torch.work import Pending, Work
 # Of receives from any source, by the tensor that was given.
 _receives = WeakIdKeyDictionary()
 
+# Until they are shut down: what PyTorch wraps for TORCH_DISTRIBUTED_DEBUG=DETAIL it keeps without
+# the Python object, whose methods are then lost.
+_in_use: set[Backend] = set()
+
+_is_completed = c10d.Work.is_completed
+
+
+def _is_completed_by_future(work: c10d.Work) -> bool:
+    """`Work.is_completed`; the holder of a Work made in Python does not ask that Work."""
+    if _is_completed(work):
+        return True
+    try:
+        return work.get_future().done()
+    except RuntimeError:  # one of PyTorch's own without a future
+        return False
+
 
 class Backend(Collectives, c10d.Backend):
     """PyTorch calls it from C++.
@@ -31,6 +47,8 @@ class Backend(Collectives, c10d.Backend):
 
     def __init__(self, comm: Communicator, rank: int, size: int):
         c10d.Backend.__init__(self, rank, size)
+        c10d.Work.is_completed = _is_completed_by_future
+        _in_use.add(self)
         self._open(comm, rank, size)
         self._timeout = timedelta(minutes=30)
 
@@ -40,6 +58,10 @@ class Backend(Collectives, c10d.Backend):
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout = timeout
         super().set_timeout(timeout)
+
+    def shutdown(self) -> None:
+        _in_use.discard(self)
+        super().shutdown()
 
     def _shown(self, work: Work) -> Work:
         return c10d._create_work_from_future(work.get_future())

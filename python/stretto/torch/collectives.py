@@ -21,6 +21,7 @@ from stretto.operation import AnyOp
 from stretto.torch import sparse
 from stretto.torch.messages import Messages
 from stretto.torch.operations import NAMES, op_for
+from stretto.torch.profiling import profiled
 from stretto.torch.tensors import (
     Finish,
     Landing,
@@ -55,14 +56,18 @@ class Collectives(Messages):
 
     # ---- reductions
 
+    @profiled("all_reduce", 0)
     def allreduce(self, tensors: Tensors, opts: Any = None) -> Work | None:
-        if self._ended_at_once(opts, "allreduce", None, tensors[0], len(tensors), True):
+        if type(tensors) is list and self._ended_at_once(
+            opts, "allreduce", None, tensors[0], len(tensors), True
+        ):
             return self._done
         tensor = only(tensors, "all_reduce")
         if tensor.layout != torch.strided:
             return sparse.allreduce(self, tensor, opts)
         return self._reduce_in_place(tensor, opts, "allreduce", 0)
 
+    @profiled("reduce", 0)
     def reduce(self, tensors: Tensors, opts: Any) -> Work:
         return self._reduce_in_place(only(tensors, "reduce"), opts, "reduce", opts.rootRank)
 
@@ -76,12 +81,15 @@ class Collectives(Messages):
             opts, what, send, landing.buffer, op, root, (), [tensor], landing.copy_back
         )
 
+    @profiled("all_reduce", 0)
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Work:
         return self._each(opts, [lambda t=t: self.allreduce([t], opts) for t in tensors])
 
+    @profiled("all_reduce", 0)
     def allreduce_sparse(self, tensors: Tensors, opts: Any) -> Work:
         return sparse.allreduce(self, only(tensors, "all_reduce"), opts)
 
+    @profiled("reduce_scatter", 1)
     def reduce_scatter(self, outputs: Tensors, inputs: Lists, opts: Any) -> Work:
         output = only(outputs, "reduce_scatter")
         parts = Parts(self._one_per_rank(only_list(inputs, "reduce_scatter")))
@@ -98,6 +106,7 @@ class Collectives(Messages):
             landing.copy_back,
         )
 
+    @profiled("reduce_scatter_tensor", 1)
     def reduce_scatter_single(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any
     ) -> Work | None:
@@ -110,6 +119,7 @@ class Collectives(Messages):
             opts, "reduce_scatter", send, landing.buffer, op, 0, (), [output], landing.copy_back
         )
 
+    @profiled("reduce_scatter_tensor", 1)
     def reduce_scatter_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any) -> Work:
         pairs = zip(outputs, inputs, strict=True)
         return self._each(
@@ -118,9 +128,12 @@ class Collectives(Messages):
 
     # ---- movement
 
+    @profiled("broadcast", 0)
     def broadcast(self, tensors: Tensors, opts: Any) -> Work:
         root = opts.rootRank
-        if self._ended_at_once(opts, "broadcast", None, tensors[0], len(tensors), root=root):
+        if type(tensors) is list and self._ended_at_once(
+            opts, "broadcast", None, tensors[0], len(tensors), root=root
+        ):
             return self._done
         tensor = only(tensors, "broadcast")
         if self._rank == root:
@@ -130,6 +143,7 @@ class Collectives(Messages):
             opts, "broadcast", None, landing.moved, "sum", root, (), [tensor], landing.copy_back
         )
 
+    @profiled("all_gather", 1)
     def allgather(self, outputs: Lists, inputs: Tensors, opts: Any = None) -> Work:
         parts = Parts(self._one_per_rank(only_list(outputs, "all_gather")))
         recv, copy_back = parts.landing()
@@ -145,6 +159,7 @@ class Collectives(Messages):
             copy_back,
         )
 
+    @profiled("all_gather_into_tensor", 1)
     def all_gather_single(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
     ) -> Work | None:
@@ -163,6 +178,7 @@ class Collectives(Messages):
             landing.copy_back,
         )
 
+    @profiled("all_gather_into_tensor", 1)
     def all_gather_single_coalesced(
         self, outputs: Tensors, inputs: Tensors, opts: Any = None
     ) -> Work:
@@ -171,6 +187,7 @@ class Collectives(Messages):
             opts, [lambda o=o, i=i: self.all_gather_single(o, i, opts) for o, i in pairs]
         )
 
+    @profiled("all_gather", 1)
     def allgather_coalesced(self, outputs: Lists, inputs: Tensors, opts: Any = None) -> Work:
         """outputs[r][i]: where inputs[i] of rank r belongs."""
         by_input = zip(*outputs, strict=True)
@@ -179,6 +196,7 @@ class Collectives(Messages):
             opts, [lambda o=o, i=i: self.allgather([list(o)], [i], opts) for o, i in pairs]
         )
 
+    @profiled("gather", 1)
     def gather(self, outputs: Lists, inputs: Tensors, opts: Any) -> Work:
         send = readable(only(inputs, "gather"))
         recv, copy_back, result = None, None, []
@@ -189,6 +207,7 @@ class Collectives(Messages):
             result = parts.tensors
         return self._run(opts, "gather", send, recv, "sum", opts.rootRank, (), result, copy_back)
 
+    @profiled("scatter", 1)
     def scatter(self, outputs: Tensors, inputs: Lists, opts: Any) -> Work:
         output = only(outputs, "scatter")
         send, fresh = None, False
@@ -210,6 +229,7 @@ class Collectives(Messages):
             landing.copy_back,
         )
 
+    @profiled("all_to_all", 1)
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Work:
         # Ranks know only their own counts, so all of them make the call that takes any.
         send, recv = Parts(self._one_per_rank(inputs)), Parts(self._one_per_rank(outputs))
@@ -221,6 +241,7 @@ class Collectives(Messages):
             opts, gathered, send.counts, landing, recv.counts, recv.tensors, copy_back
         )
 
+    @profiled("all_to_all", 1)
     def all_to_all_single(
         self,
         output: torch.Tensor,
@@ -274,6 +295,7 @@ class Collectives(Messages):
 
     # ---- synchronization
 
+    @profiled("barrier")
     def barrier(self, opts: Any = None) -> Work:
         return self._run(opts, "barrier", None, None)
 
@@ -316,7 +338,7 @@ class Collectives(Messages):
     ) -> Work:
         """Makes a call of the core; send None: in place, or nothing here."""
         self._calls += 1
-        if opts is None or opts.asyncOp:
+        if getattr(opts, "asyncOp", True):
             request = self._start(collective, send, recv, op, root, counts)
             return self._in_flight(Pending([request], result, finish))
         self._play(collective, send, recv, op, root, seconds(opts.timeout), counts)
@@ -337,7 +359,7 @@ class Collectives(Messages):
         self._calls += 1
         request = self._core.alltoallv(send, send_counts, None, recv, recv_counts, None)
         work = Pending([request], result, finish)
-        if opts is not None and not opts.asyncOp:
+        if not getattr(opts, "asyncOp", True):
             work.wait(opts.timeout)
             return self._done
         return self._in_flight(work)
@@ -357,7 +379,7 @@ class Collectives(Messages):
     def _each(self, opts: Any, calls: Sequence[Callable[[], Work]]) -> Work:
         """Makes several calls as one."""
         works = [call() for call in calls]
-        if opts is not None and not opts.asyncOp:
+        if not getattr(opts, "asyncOp", True):
             return self._done
         return self._in_flight(Sequel(works)) if works else Done()
 
@@ -420,4 +442,7 @@ def only_list(lists: Lists, what: str) -> Tensors:
 
 
 def _reduce_op(opts: Any) -> Any:
-    return opts.reduceOp if opts is not None else torch.distributed.ReduceOp.SUM
+    """Callers of a process group's own methods may pass an operation in place of options."""
+    if opts is None:
+        return torch.distributed.ReduceOp.SUM
+    return getattr(opts, "reduceOp", opts)

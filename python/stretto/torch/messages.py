@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from stretto import _core
+from stretto.torch.profiling import profiled
 from stretto.torch.tensors import Landing, only, readable
 from stretto.torch.work import Pending, Work
 
@@ -31,14 +32,17 @@ class Messages:
     def _in_flight(self, work: Work) -> Work:
         raise NotImplementedError
 
+    @profiled("send", 0)
     def send(self, tensors: Sequence[torch.Tensor], dest: int, tag: int) -> Work:
         tensor = only(tensors, "send")
         request = self._core.isend(readable(tensor), dest, tag)
         return self._in_flight(Pending([request], [tensor]))
 
+    @profiled("recv", 0)
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int) -> Work:
         return self._in_flight(self._receive(tensors, source, tag))
 
+    @profiled("recvAnySource", 0)
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int) -> Work:
         return self._in_flight(self._receive(tensors, None, tag))
 
@@ -61,8 +65,13 @@ class Messages:
         """
         limit = timeout or (opts if isinstance(opts, timedelta) else getattr(opts, "timeout", None))
         allowed = limit.total_seconds() if limit is not None else -1.0
-        if allowed <= 0:
+        if allowed < 0:
             allowed = self._timeout.total_seconds()
+        if allowed == 0:
+            raise RuntimeError(
+                f"[Rank {self._rank}]: Rank {self._rank} timed out in monitoredBarrier after 0 ms; "
+                "give it time"
+            )
         tag = _MONITORED + 2 * (self._barriers % _ROUNDS)
         self._barriers += 1
         deadline = time.monotonic() + allowed
@@ -108,7 +117,8 @@ class Messages:
             pause = min(pause * 2, 1e-3)
         if not coming.test() or int(answer) != 0:
             raise RuntimeError(
-                f"[Rank {self._rank}]: reached monitoredBarrier, but rank 0 did not hear from all "
-                "ranks in time; its error names them"
+                f"[Rank {self._rank}]: Rank {self._rank} successfully reached monitoredBarrier, but "
+                "received errors while waiting for send/recv from rank 0: not all ranks came in "
+                "time; the error of rank 0 names them"
             )
         sent.wait()

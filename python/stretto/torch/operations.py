@@ -36,7 +36,7 @@ def op_for(reduce_op: Any, tensor: torch.Tensor) -> AnyOp:
     """The operation for a call on elements like those of `tensor`."""
     kind = getattr(reduce_op, "op", reduce_op)
     if kind == _Kinds.PREMUL_SUM:
-        return _premul_sum(float(ReduceOp(reduce_op).factor), tensor.dtype)
+        return _premul_sum(float(reduce_op.factor), tensor.dtype)
     name = _NAMES.get(kind)
     if name is None:
         raise ArgumentError(f"the stretto backend has no reduce operation {kind}")

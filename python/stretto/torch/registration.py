@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -45,7 +46,8 @@ def replace_gloo() -> None:
         create,
         extended_api=True,
         devices=["cpu"],
-        _backend_type=dist.ProcessGroup.BackendType.GLOO,
+        # Not of the type GLOO: DDP takes what has it for PyTorch's own, by a cast.
+        _backend_type=dist.ProcessGroup.BackendType.CUSTOM,
     )
 
 
@@ -71,30 +73,45 @@ def create(options: Any, backend_options: Any = None) -> Any:
         raise ArgumentError(
             "the stretto backend has no options; settings are variables (docs/settings.md)"
         )
-    made: Any
-    comm = join(options)
-    if HAS_PYTHON_BACKENDS:
-        from stretto.torch.backend import Backend
-
-        made = Backend(comm, options.group_rank, options.group_size)
-    else:
-        from stretto.torch.process_group import ProcessGroup
-
-        made = ProcessGroup(comm, options.group_rank, options.group_size)
+    make = _maker(os.environ.get("STRETTO_TORCH_MODE", ""))
+    made = make(join(options), options.group_rank, options.group_size)
     made.set_timeout(options.timeout)
     return made
+
+
+def _maker(mode: str) -> Callable[[Communicator, int, int], Any]:
+    """What makes backends of this mode; a mode is a matter of each rank."""
+    if mode == "compiled":
+        from stretto.torch.compiled import backend
+
+        return backend
+    if mode == "group" or (not mode and not HAS_PYTHON_BACKENDS):
+        from stretto.torch.process_group import ProcessGroup
+
+        return ProcessGroup
+    if mode in ("", "backend") and HAS_PYTHON_BACKENDS:
+        from stretto.torch.backend import Backend
+
+        return Backend
+    if mode == "backend":
+        raise UnsupportedError(
+            f"STRETTO_TORCH_MODE=backend: PyTorch {torch.__version__} takes no backends that are "
+            "written in Python (2.14 does); group and compiled are possible"
+        )
+    raise ArgumentError(f"STRETTO_TORCH_MODE={mode}: backend, group and compiled exist")
 
 
 def communicator(group: Any = None) -> Communicator:
     """The communicator behind a process group (None: the default group), as for `stats()` or
     `force_algorithm`.  Raises ArgumentError if the group's CPU backend is not Stretto's."""
     group = dist.group.WORLD if group is None else group
-    found = group if isinstance(group, Collectives) else None
-    if found is None and group is not None:
+    found = group
+    if group is not None and not isinstance(group, Collectives):
         try:
             found = group._get_backend(torch.device("cpu"))
         except RuntimeError:  # it has none for the CPU
             found = None
+        found = getattr(found, "calls", found)  # of a compiled backend
     if not isinstance(found, Collectives):
         raise ArgumentError("this process group has no stretto backend")
     return found.communicator
