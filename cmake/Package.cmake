@@ -43,6 +43,7 @@ install(FILES ${PROJECT_BINARY_DIR}/strettoConfig.cmake
 install(FILES ${PROJECT_BINARY_DIR}/stretto.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES
   ${PROJECT_SOURCE_DIR}/include/stretto/communicators.h
+  ${PROJECT_SOURCE_DIR}/include/stretto/nonblocking.h
   ${PROJECT_SOURCE_DIR}/include/stretto/embedding.h
   ${PROJECT_SOURCE_DIR}/include/stretto/info.h
   ${PROJECT_SOURCE_DIR}/include/stretto/stall.h

@@ -8,12 +8,16 @@
  * stretto_init of rank 0 warns once on standard error if there is a STRETTO_ variable that is not a
  * setting (STRETTO_WARN=0 turns that off).
  *
- * Any number of threads may send and receive messages on one communicator at the same time, also
- * while one of them is in a collective.  Only one thread at a time may call collectives of one
- * communicator.  Counts are elements, sizes are bytes, both 64-bit.  All ranks call the same
- * collectives of a communicator in the same order with the same count or counts, dtype, op and
- * root; if calls differ, ranks get an error that names the rank and the difference, at the latest
- * in the next call in which ranks wait for one another.  If only one rank's arguments are wrong,
+ * Any number of threads may call functions of one communicator at the same time, except
+ * stretto_finalize; one thread at a time uses a request.  Collectives have the order in which
+ * threads begin them.  A thread that waits, or is in a blocking call, does not keep another one
+ * from starting a nonblocking call or a message.
+ *
+ * Counts are elements, sizes are bytes, both 64-bit.  All ranks call the same collectives of a
+ * communicator in the same order with the same count or counts, dtype, op and root (threads of a
+ * rank that begin calls at the same time make the same call); if calls differ, ranks get an error
+ * that names the rank and the difference, at the latest in the next call in which ranks wait for
+ * one another.  If only one rank's arguments are wrong,
  * that rank gets the error, and the others wait for it.  Any other failure, also of a message, ends
  * the calls of all ranks and fails the communicator.  The remaining ranks can continue after
  * stretto_comm_shrink, and the failed communicator can be finalized.  In a forked child of a rank,
@@ -234,73 +238,6 @@ STRETTO_API stretto_status stretto_alltoallv(stretto_comm comm, const void *send
                                              stretto_dtype dtype);
 STRETTO_API stretto_status stretto_barrier(stretto_comm comm);
 
-/* ---- collectives, nonblocking and persistent -------------------------------------------- */
-
-/* As above, but these return at once.  A progress thread moves the data while the caller computes.
- * The buffers belong to Stretto until the caller has waited for the request.  A nonblocking call
- * does not match a blocking one: all ranks use the same form (otherwise STRETTO_ERR_MISMATCH). */
-STRETTO_API stretto_status stretto_iallreduce(stretto_comm comm, const void *send, void *recv,
-                                              size_t count, stretto_dtype dtype, stretto_op op,
-                                              stretto_request *request);
-STRETTO_API stretto_status stretto_ireduce(stretto_comm comm, const void *send, void *recv,
-                                           size_t count, stretto_dtype dtype, stretto_op op,
-                                           int root, stretto_request *request);
-STRETTO_API stretto_status stretto_ibroadcast(stretto_comm comm, void *buffer, size_t count,
-                                              stretto_dtype dtype, int root,
-                                              stretto_request *request);
-STRETTO_API stretto_status stretto_ireduce_scatter(stretto_comm comm, const void *send, void *recv,
-                                                   size_t count, stretto_dtype dtype, stretto_op op,
-                                                   stretto_request *request);
-STRETTO_API stretto_status stretto_iallgather(stretto_comm comm, const void *send, void *recv,
-                                              size_t count, stretto_dtype dtype,
-                                              stretto_request *request);
-STRETTO_API stretto_status stretto_igather(stretto_comm comm, const void *send, void *recv,
-                                           size_t count, stretto_dtype dtype, int root,
-                                           stretto_request *request);
-STRETTO_API stretto_status stretto_iscatter(stretto_comm comm, const void *send, void *recv,
-                                            size_t count, stretto_dtype dtype, int root,
-                                            stretto_request *request);
-STRETTO_API stretto_status stretto_ialltoall(stretto_comm comm, const void *send, void *recv,
-                                             size_t count, stretto_dtype dtype,
-                                             stretto_request *request);
-/* The counts may change as soon as the call returns. */
-STRETTO_API stretto_status stretto_iallgatherv(stretto_comm comm, const void *send, void *recv,
-                                               const size_t counts[], stretto_dtype dtype,
-                                               stretto_request *request);
-STRETTO_API stretto_status stretto_ireduce_scatterv(stretto_comm comm, const void *send, void *recv,
-                                                    const size_t counts[], stretto_dtype dtype,
-                                                    stretto_op op, stretto_request *request);
-STRETTO_API stretto_status stretto_igatherv(stretto_comm comm, const void *send, size_t count,
-                                            void *recv, const size_t counts[],
-                                            const size_t displacements[], stretto_dtype dtype,
-                                            int root, stretto_request *request);
-STRETTO_API stretto_status stretto_iscatterv(stretto_comm comm, const void *send,
-                                             const size_t counts[], const size_t displacements[],
-                                             void *recv, size_t count, stretto_dtype dtype,
-                                             int root, stretto_request *request);
-STRETTO_API stretto_status stretto_ialltoallv(stretto_comm comm, const void *send,
-                                              const size_t send_counts[],
-                                              const size_t send_displacements[], void *recv,
-                                              const size_t recv_counts[],
-                                              const size_t recv_displacements[],
-                                              stretto_dtype dtype, stretto_request *request);
-STRETTO_API stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request);
-
-/* Makes a persistent allreduce: it is planned once, and stretto_start may start it any number of
- * times. */
-STRETTO_API stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void *recv,
-                                                  size_t count, stretto_dtype dtype, stretto_op op,
-                                                  stretto_request *request);
-STRETTO_API stretto_status stretto_start(stretto_request request);
-
-/* Waits, and returns the status of the collective.  A nonblocking request is freed and *request set
- * to NULL; a persistent one stays and may be started again. */
-STRETTO_API stretto_status stretto_wait(stretto_request *request);
-/* Sets *done to 1 if the collective has ended (then as stretto_wait), else to 0. */
-STRETTO_API stretto_status stretto_test(stretto_request *request, int *done);
-/* Frees a persistent request that is not running. */
-STRETTO_API stretto_status stretto_request_free(stretto_request *request);
-
 /* ---- messages --------------------------------------------------------------------------- */
 
 /* Messages match as in MPI: a receive takes the earliest sent message with its source and tag, a
@@ -394,6 +331,7 @@ STRETTO_API stretto_status stretto_chosen_algorithm(stretto_comm comm, const cha
 #include "communicators.h"
 #include "embedding.h"
 #include "info.h"
+#include "nonblocking.h"
 #include "phases.h"
 #include "stall.h"
 #include "waiting.h"

@@ -231,17 +231,17 @@ void bind_communicator(nb::module_ &module) {
              })
         .def("reset_stats", &reset_stats)
         .def("phase_begin",
-             [](const Communicator &self) { self.handle->share(stretto_phase_begin); })
+             [](const Communicator &self) { self.handle->call(stretto_phase_begin); })
         .def(
             "edge",
             [](const Communicator &self, double fraction) {
-                self.handle->share([&](stretto_comm comm) { return stretto_edge(comm, fraction); });
+                self.handle->call([&](stretto_comm comm) { return stretto_edge(comm, fraction); });
             },
             "fraction"_a)
         .def(
             "set_timeout",
             [](const Communicator &self, double seconds) {
-                self.handle->share(
+                self.handle->call(
                     [&](stretto_comm comm) { return stretto_set_timeout(comm, seconds); });
             },
             "seconds"_a)

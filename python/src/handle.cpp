@@ -13,24 +13,14 @@ struct Handle::Block {
     void *memory;
 };
 
-void Handle::enter(bool alone) {
+void Handle::enter() {
     if (in_child())
         throw used_in_child("rank " + std::to_string(rank_), pid_);
     if (finalized_ || comm_ == nullptr)
         throw Error(Status::argument, "the communicator is finalized");
-    if (alone && busy_)
-        throw Error(Status::argument, "another thread is inside this communicator; one thread at a "
-                                      "time may use it, but for messages");
-    busy_ = busy_ || alone;
     ++inside_;
     free_released();
     reap();
-}
-
-void Handle::quit(bool alone) {
-    if (alone)
-        busy_ = false;
-    --inside_;
 }
 
 void Handle::track(const std::shared_ptr<Pending> &pending) {
@@ -80,7 +70,7 @@ void Handle::release(void *memory) {
     if (comm_ == nullptr || in_child())
         return; // it went with the communicator, or is the parent's
     released_.push_back(memory);
-    if (!busy_) {
+    if (inside_ == 0) {
         free_released();
         if (finalized_ && blocks_ == 0)
             leave();
@@ -103,7 +93,7 @@ void Handle::finalize() {
     if (inside_ != 0)
         throw Error(Status::argument, "another thread is inside this communicator, which cannot be "
                                       "finalized before it is out");
-    enter(true);
+    enter();
     Signals signals;
     for (const auto &pending : running()) {
         if (pending->of_messages)
@@ -112,7 +102,7 @@ void Handle::finalize() {
         (void)stretto_wait(&pending->request); // no caller asks for its error any more
         pending->running = false;
     }
-    quit(true);
+    quit();
     finalized_ = true;
     if (blocks_ == 0)
         leave();

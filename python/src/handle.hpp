@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A C communicator with the care that Python needs: callers without the GIL, of collectives one at
-// a time; requests that outlive their Python objects; shared memory that outlives finalize().
+// A C communicator with the care that Python needs: callers without the GIL; requests that outlive
+// their Python objects; shared memory that outlives finalize().
 #pragma once
 
 #include <list>
@@ -25,8 +25,8 @@ struct Pending {
     std::shared_ptr<void> what;        // the call and its buffers
     bool persistent = false;
     bool running = false;
-    bool of_messages = false; // may be waited for while others are inside
-    bool claimed = false;     // a thread waits for it
+    bool of_messages = false;
+    bool claimed = false; // a thread waits for it
     stretto_message message{-1, -1, 0};
 };
 
@@ -46,18 +46,24 @@ public:
     std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(comm_); }
     bool finalized() const { return finalized_ || comm_ == nullptr; }
 
-    // Runs body(comm) without the GIL and checks its status.  Throws Error(argument) if the
-    // communicator is finalized or another thread is inside, but for messages.
+    // Runs body(comm) without the GIL and checks its status; any number of threads may be inside.
+    // Throws Error(argument) if the communicator is finalized.
     template<class Body>
     void call(Body &&body) {
-        enter(true);
-        run(true, body);
-    }
-    // The same of messages: any number of threads at once.
-    template<class Body>
-    void share(Body &&body) {
-        enter(false);
-        run(false, body);
+        enter();
+        stretto_status status;
+        std::string message;
+        Signals signals;
+        {
+            const nanobind::gil_scoped_release released;
+            status = body(comm_);
+            if (status != STRETTO_OK)
+                message = stretto_last_error();
+        }
+        quit();
+        signals.rethrow();
+        if (status != STRETTO_OK)
+            throw Error(static_cast<Status>(status), message);
     }
 
     // `pending` was started.
@@ -79,25 +85,8 @@ public:
 private:
     struct Block; // what owns a shared array
 
-    template<class Body>
-    void run(bool alone, Body &&body) {
-        stretto_status status;
-        std::string message;
-        Signals signals;
-        {
-            const nanobind::gil_scoped_release released;
-            status = body(comm_);
-            if (status != STRETTO_OK)
-                message = stretto_last_error();
-        }
-        quit(alone);
-        signals.rethrow();
-        if (status != STRETTO_OK)
-            throw Error(static_cast<Status>(status), message);
-    }
-
-    void enter(bool alone);
-    void quit(bool alone);
+    void enter();
+    void quit() { --inside_; }
     void release(void *memory);
     void free_released();
     void reap();
@@ -110,10 +99,10 @@ private:
 
     const int rank_, size_, pid_;
     const std::uint32_t process_;
-    bool busy_ = false, finalized_ = false; // busy: with a collective, or what counts as one
-    int inside_ = 0;                        // callers
-    int blocks_ = 0;                        // shared arrays that live
-    std::vector<void *> released_;          // to be freed when no caller is inside
+    bool finalized_ = false;
+    int inside_ = 0;               // callers
+    int blocks_ = 0;               // shared arrays that live
+    std::vector<void *> released_; // to be freed when no caller is inside
     std::list<std::weak_ptr<Pending>> tracked_;
     nanobind::object stall_callback_;
     std::vector<std::shared_ptr<Pending>> orphans_; // without a Python object

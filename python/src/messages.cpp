@@ -33,7 +33,7 @@ void send(const Communicator &self, nb::handle array, int dest, int tag,
           std::optional<double> timeout) {
     const Limit limit(timeout);
     const Buffer buffer(array, Buffer::Use::read, "buffer");
-    self.handle->share([&](stretto_comm comm) {
+    self.handle->call([&](stretto_comm comm) {
         return stretto_send(comm, buffer.data(), buffer.count(), buffer.dtype(), dest, tag);
     });
 }
@@ -43,7 +43,7 @@ nb::tuple recv(const Communicator &self, nb::handle array, int source, int tag,
     const Limit limit(timeout);
     const Buffer buffer(array, Buffer::Use::write, "buffer");
     stretto_message message{};
-    self.handle->share([&](stretto_comm comm) {
+    self.handle->call([&](stretto_comm comm) {
         return stretto_recv(comm, buffer.data(), buffer.count(), buffer.dtype(), source, tag,
                             &message);
     });
@@ -71,7 +71,7 @@ Request irecv(const Communicator &self, nb::handle array, int source, int tag) {
 nb::tuple probe(const Communicator &self, int source, int tag, std::optional<double> timeout) {
     const Limit limit(timeout);
     stretto_message message{};
-    self.handle->share(
+    self.handle->call(
         [&](stretto_comm comm) { return stretto_probe(comm, source, tag, &message); });
     return tuple_of(message);
 }
@@ -79,7 +79,7 @@ nb::tuple probe(const Communicator &self, int source, int tag, std::optional<dou
 nb::object iprobe(const Communicator &self, int source, int tag) {
     stretto_message message{};
     int found = 0;
-    self.handle->share(
+    self.handle->call(
         [&](stretto_comm comm) { return stretto_iprobe(comm, source, tag, &found, &message); });
     return found != 0 ? nb::object(tuple_of(message)) : nb::none();
 }
@@ -208,10 +208,9 @@ nb::object dup(const Communicator &self) {
     return adopt(child);
 }
 
-// Several threads may do this at once, as with messages.
 nb::object create_group(const Communicator &self, const std::vector<int> &ranks, int tag) {
     stretto_comm child = nullptr;
-    self.handle->share([&](stretto_comm comm) {
+    self.handle->call([&](stretto_comm comm) {
         return stretto_comm_create(comm, ranks.data(), static_cast<int>(ranks.size()), tag, &child);
     });
     return adopt(child);
@@ -227,7 +226,7 @@ nb::tuple shrink(const Communicator &self) {
 
 int parent_rank(const Communicator &self, int rank) {
     int result = -1;
-    self.handle->share([&](stretto_comm comm) {
+    self.handle->call([&](stretto_comm comm) {
         result = stretto_comm_parent_rank(comm, rank);
         return STRETTO_OK;
     });

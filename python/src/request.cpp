@@ -36,11 +36,7 @@ Request::~Request() {
 
 void Request::call(stretto_status (*body)(Pending &)) {
     const Claim claim(*pending_);
-    const auto run = [&](stretto_comm) { return body(*pending_); };
-    if (pending_->of_messages)
-        handle_->share(run);
-    else
-        handle_->call(run);
+    handle_->call([&](stretto_comm) { return body(*pending_); });
 }
 
 void Request::start() {

@@ -39,11 +39,7 @@ Request begin(const std::shared_ptr<Handle> &handle, std::shared_ptr<void> what,
     auto pending = std::make_shared<Pending>();
     pending->what = std::move(what);
     pending->of_messages = of_messages;
-    const auto start = [&](stretto_comm comm) { return body(comm, *pending); };
-    if (of_messages)
-        handle->share(start);
-    else
-        handle->call(start);
+    handle->call([&](stretto_comm comm) { return body(comm, *pending); });
     pending->running = true;
     return {handle, std::move(pending)};
 }

@@ -16,12 +16,13 @@ stretto_request start(stretto_comm comm, const Request &what, Kind kind,
                       const OperationPointer &operation = nullptr) {
     return launch(comm, [&](stretto_request_s &made) {
         made.request = what;
+        made.request.nonblocking = true;
         made.persistent = kind == Kind::persistent;
         made.operation = operation;
         if (made.persistent)
-            comm->communicator.prepare(what);
+            comm->communicator.prepare(made.request);
         else
-            made.flight = comm->communicator.start(what);
+            made.flight = comm->communicator.start(made.request);
     });
 }
 

@@ -9,14 +9,14 @@ extern "C" {
 stretto_status stretto_phase_begin(stretto_comm comm) {
     return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
-        comm->communicator.phases().begin();
+        comm->communicator.queue().order().run([&] { comm->communicator.phases().begin(); });
     });
 }
 
 stretto_status stretto_edge(stretto_comm comm, double fraction) {
     return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
-        comm->communicator.phases().edge(fraction);
+        comm->communicator.queue().order().run([&] { comm->communicator.phases().edge(fraction); });
     });
 }
 

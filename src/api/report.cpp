@@ -62,7 +62,8 @@ stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm)
     return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
         const std::string_view wanted = algorithm == nullptr ? "auto" : algorithm;
-        comm->communicator.calls().policies.force(wanted, "the program");
+        comm->communicator.queue().order().run(
+            [&] { comm->communicator.calls().policies.force(wanted, "the program"); });
         note(comm, stretto::Setting::algorithm, wanted == "auto" ? "" : wanted);
     });
 }
@@ -73,7 +74,8 @@ stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible 
         require(mode >= STRETTO_REPRODUCIBLE_OFF && mode <= STRETTO_REPRODUCIBLE_FULL,
                 "unknown mode; see stretto_reproducible in stretto.h");
         const auto wanted = static_cast<stretto::select::Reproducible>(mode);
-        comm->communicator.calls().policies.set_reproducible(wanted);
+        comm->communicator.queue().order().run(
+            [&] { comm->communicator.calls().policies.set_reproducible(wanted); });
         note(comm, stretto::Setting::reproducible, stretto::select::name(wanted));
     });
 }
@@ -121,10 +123,11 @@ stretto_status stretto_chosen_algorithm(stretto_comm comm, const char *collectiv
 stretto_status stretto_network_profile(stretto_comm comm, const char **json) {
     return guarded_in(comm, [&] {
         require(comm != nullptr && json != nullptr, "an argument is NULL");
-        *json =
-            kept(comm, stretto::select::to_json(comm->communicator.trials().with_findings(
-                                                    comm->communicator.calls().selection.profile()),
-                                                STRETTO_VERSION_TEXT));
+        auto &communicator = comm->communicator;
+        const auto profile = communicator.queue().order().run([&] {
+            return communicator.trials().with_findings(communicator.calls().selection.profile());
+        });
+        *json = kept(comm, stretto::select::to_json(profile, STRETTO_VERSION_TEXT));
     });
 }
 
@@ -143,8 +146,10 @@ stretto_status stretto_tuning_candidates(stretto_comm comm, const char *collecti
                                          stretto_dtype dtype, const char **json) {
     return guarded_in(comm, [&, type = static_cast<int>(dtype)] {
         require(comm != nullptr && collective != nullptr && json != nullptr, "an argument is NULL");
-        *json = kept(comm, comm->communicator.calls().selection.tuning_candidates(
-                               call_of(comm, collective, count, type)));
+        const Request request = call_of(comm, collective, count, type);
+        *json = kept(comm, comm->communicator.queue().order().run([&] {
+            return comm->communicator.calls().selection.tuning_candidates(request);
+        }));
     });
 }
 

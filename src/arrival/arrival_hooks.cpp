@@ -51,13 +51,13 @@ bool ArrivalHooks::watches(const Request &request, const Chosen &chosen) const {
     const bool moves =
         !one_host() && (what == Collective::allgather || what == Collective::broadcast);
     const int ranks = parts_.segment.ranks();
-    if (!wanted_ || ranks <= 2 || request.memory != MemoryKind::host || (!sums && !moves) ||
-        vector_count(request, ranks) * size_of(request.dtype) < kLeastBytes ||
+    if (!wanted_ || request.nonblocking || ranks <= 2 || request.memory != MemoryKind::host ||
+        (!sums && !moves) || vector_count(request, ranks) * size_of(request.dtype) < kLeastBytes ||
         (chosen.forced && !made_for_arrivals(request, chosen)))
         return false;
     return sums ? request.op != ReduceOp::user_in_order && request.operation_number == 0 &&
                       parts_.calls.selection.policy().reproducible == select::Reproducible::off
-                : request.shares == 0;
+                : request.shares == nullptr;
 }
 
 // Forced, with nothing said of how: without its parameters, that is.

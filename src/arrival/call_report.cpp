@@ -18,7 +18,7 @@ public:
     Then before(calls::HookedCall &call) override {
         noted_ = call.came != 0;
         if (noted_)
-            calls_of(call, calls_, 0).begin(call.came, report_.offset_at(call.came));
+            calls_of(call).begin(call.came, report_.offset_at(call.came));
         return Then::next;
     }
     void after(calls::HookedCall &) override {
@@ -26,7 +26,7 @@ public:
             calls_->end(now_ns());
     }
     void starts(calls::HookedCall &call) override {
-        CallLog::Calls &calls = calls_of(call, started_, calls::kOverlapsFlag);
+        CallLog::Calls &calls = calls_of(call);
         starting_ = {&calls, calls.begin_beside(call.came, report_.offset_at(call.came))};
     }
     void started(calls::HookedCall &, const Flight *flight) override {
@@ -38,18 +38,17 @@ public:
     }
 
 private:
-    CallLog::Calls &calls_of(const calls::HookedCall &call, CallLog::Calls *&known,
-                             std::uint64_t overlaps) const {
-        if (known == nullptr)
-            known = &report_.calls_of(call.entry.packed | overlaps, call.request.count,
-                                      call.entry.plan->vector_bytes);
-        return *known;
+    CallLog::Calls &calls_of(const calls::HookedCall &call) {
+        if (calls_ == nullptr)
+            calls_ = &report_.calls_of(call.entry.packed, call.request.count,
+                                       call.entry.plan->vector_bytes);
+        return *calls_;
     }
 
     CallReport &report_;
     bool noted_ = false; // the blocking call in progress
     Running starting_{};
-    CallLog::Calls *calls_ = nullptr, *started_ = nullptr; // blocking and not; null: none so far
+    CallLog::Calls *calls_ = nullptr; // null: none so far
 };
 
 CallReport::CallReport(std::shared_ptr<CallLog> log, RankIdentity me, const JobClock &clock)
@@ -80,7 +79,7 @@ CallLog::Calls &CallReport::calls_of(std::uint64_t what, std::uint64_t count,
     kind.rank = me_.rank;
     kind.size = me_.ranks;
     kind.collective = of_call.collective;
-    if ((what & calls::kOverlapsFlag) != 0)
+    if ((what & calls::kNonblockingFlag) != 0)
         kind.collective.insert(0, "nonblocking ");
     if (of_call.by_pairs)
         kind.collective += "v";
@@ -94,12 +93,9 @@ CallLog::Calls &CallReport::calls_of(std::uint64_t what, std::uint64_t count,
     return log_->of(kind);
 }
 
-void CallReport::complete(Flight *flight, const std::function<void()> &complete) {
-    const auto running = running_.extract(flight);
-    const std::uint64_t entered = running.empty() ? 0 : now_ns();
-    complete();
-    if (!running.empty())
-        running.mapped().calls->end_beside(running.mapped().call, entered, now_ns());
+void CallReport::ended(const Flight *flight, std::uint64_t came) {
+    if (const auto running = running_.extract(flight); !running.empty())
+        running.mapped().calls->end_beside(running.mapped().call, came, now_ns());
 }
 
 void CallReport::note_exchange(schedule::Collective collective, std::uint64_t came,

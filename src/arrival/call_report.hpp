@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 
 namespace stretto::arrival {
 
+// A thread that uses it holds the call order.
 class CallReport final : public calls::HookSource {
 public:
     using Flight = engine::Queue::InFlightCall;
@@ -32,8 +32,8 @@ public:
     std::unique_ptr<calls::CallHook> hook_for(const calls::Request &request,
                                               calls::Chosen &chosen) override;
 
-    // Waits for its end by `complete`.
-    void complete(Flight *flight, const std::function<void()> &complete);
+    // A nonblocking call has ended, for which its caller began to wait at `came`.
+    void ended(const Flight *flight, std::uint64_t came);
     // A call whose counts pairs of ranks know alone: of one kind, as far as others know.
     void note_exchange(schedule::Collective collective, std::uint64_t came, std::uint64_t left);
 

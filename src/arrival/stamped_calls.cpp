@@ -74,7 +74,7 @@ calls::HookedCall::Companion StampedCalls::stamps(ArrivalState &state) {
     request.dtype = Dtype::i64;
     request.internal = true;
     const calls::CallEntry &entry = parts_.calls.cache.entry(request);
-    engine::Call call = parts_.calls.cache.call(request, entry, true);
+    engine::Call call = parts_.calls.cache.call(request, entry);
     call.descriptor.packed = entry.packed | calls::kAsRanksArriveFlag;
     call.fingerprint = mix(call.fingerprint, calls::kAsRanksArriveFlag);
     return {call, parts_.calls.internal.tally()};

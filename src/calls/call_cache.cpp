@@ -50,8 +50,8 @@ CallEntry CallCache::make(const Request &request) {
     const std::size_t whole = vector_count(request, segment.ranks()) * element;
     const auto me = static_cast<std::size_t>(rank);
     std::size_t own = request.count * element, first = own * me;
-    if (request.shares != 0) {
-        const std::vector<std::uint64_t> &counts = *shares.last().counts;
+    if (request.shares != nullptr) {
+        const std::vector<std::uint64_t> &counts = request.shares->counts;
         own = counts[me] * element;
         first = std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0}) * element;
     }
@@ -84,7 +84,7 @@ CallEntry CallCache::make(const Request &request) {
 std::uint64_t CallCache::fingerprint(const Request &request, const CallEntry &entry) const {
     const std::uint64_t call = mix(mix(segment.header().key, entry.packed), request.count);
     const std::uint64_t played = mix(call, entry.plan->identity);
-    return request.shares == 0 ? played : mix(played, shares.last().hash);
+    return request.shares == nullptr ? played : mix(played, request.shares->hash);
 }
 
 // The operations before and after a reduction: an average divides, a premultiplied sum multiplies.
@@ -143,15 +143,12 @@ std::unique_ptr<const engine::Execution> CallCache::make_execution(const Request
             "; copy the data to host memory first");
 }
 
-engine::Call CallCache::call(const Request &request, const CallEntry &entry, bool overlaps) const {
+engine::Call CallCache::call(const Request &request, const CallEntry &entry) const {
     engine::Call call;
     call.plan = entry.plan;
     call.reduce = entry.reduce;
-    // All ranks of a call must agree on whether it may overlap others, so the two kinds have
-    // different fingerprints.
-    call.overlaps = overlaps;
-    call.fingerprint = overlaps ? ~entry.fingerprint : entry.fingerprint;
-    call.descriptor = {entry.packed | (overlaps ? kOverlapsFlag : 0), request.count};
+    call.fingerprint = entry.fingerprint;
+    call.descriptor = {entry.packed, request.count};
     call.pre_post = entry.pre_post.get();
     call.execution = entry.execution.get();
     // The contribution is mapped (multiplied) into memory of the engine: other ranks read it there.
@@ -203,19 +200,20 @@ void CallCache::select_plan(const Request &request, CallEntry &entry, const Chos
 // If all ranks have read the same file, or given the same kind of memory, all refuse alike.  If
 // not, other ranks may wait for this one in the call.  So the call takes its turn, and those ranks
 // find that this rank has called something else.
-void CallCache::announce_refusal(const Request &request, std::uint64_t why) {
+void CallCache::announce_refusal(const Request &request, std::uint64_t why,
+                                 engine::CallOrder::Hold &order) {
     engine::Call call;
     call.plan = &plans.empty_plan();
     call.descriptor = {descriptor(request) | why, request.count};
     call.fingerprint = mix(mix(segment.header().key, call.descriptor.packed), request.count);
     engine::Tally tally;
-    queue.play(call, tally);
+    queue.play(call, tally, order);
 }
 
 // A program whose counts never repeat would fill the memory with plans.  A plan that was forgotten
 // is made again when it is needed; other ranks do not notice.
 void CallCache::forget() {
-    if (!queue.forget())
+    if (pins_.load(std::memory_order_relaxed) != 0 || !queue.forget())
         return; // a call in flight needs its plan: the next call tries again
     for (const auto &[key, entry] : entries_)
         add_costs(past_, key, entry);

@@ -3,6 +3,7 @@
 // buffers.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -32,6 +33,7 @@ struct CallCacheParts {
     PlanCache &plans;
 };
 
+// A thread that uses it holds the call order of the queue.
 class CallCache : private CallCacheParts {
 public:
     explicit CallCache(const CallCacheParts &parts) : CallCacheParts(parts) {}
@@ -42,15 +44,15 @@ public:
 
     // The entry of a call that a caller makes.  If no plan or no executor can run the call, it is
     // announced to the other ranks before this throws.
-    CallEntry &entry_of_call(const Request &request) {
+    CallEntry &entry_of_call(const Request &request, engine::CallOrder::Hold &order) {
         make_room(request);
         try {
             return entry(request);
         } catch (const select::Unfit &) {
-            announce_refusal(request, kOfFileFlag);
+            announce_refusal(request, kOfFileFlag, order);
             throw;
         } catch (const engine::Unserved &) {
-            announce_refusal(request, 0);
+            announce_refusal(request, 0, order);
             throw;
         }
     }
@@ -65,11 +67,11 @@ public:
     }
     CallKey key_of(const Request &request) const {
         return {pack(request), request.count,
-                policies.number() | std::uint64_t{request.operation_number} << 32, request.shares};
+                policies.number() | std::uint64_t{request.operation_number} << 32,
+                shares_id(request)};
     }
 
-    // `overlaps`: later calls may begin before this one is complete.
-    engine::Call call(const Request &request, const CallEntry &entry, bool overlaps) const;
+    engine::Call call(const Request &request, const CallEntry &entry) const;
 
     // From now on `chosen` runs the calls of this entry.  `made`: its plan, if another thread has
     // made it.
@@ -79,6 +81,18 @@ public:
     Stats stats();
     void reset_stats();
 
+    // While one lives, entries stay, though its thread gives up the call order.
+    class Pin {
+    public:
+        explicit Pin(CallCache &cache) : cache_(cache) { ++cache_.pins_; }
+        ~Pin() { --cache_.pins_; }
+        Pin(const Pin &) = delete;
+        Pin &operator=(const Pin &) = delete;
+
+    private:
+        CallCache &cache_;
+    };
+
 private:
     CallEntry make(const Request &request);
     std::uint64_t descriptor(const Request &request) const;
@@ -87,7 +101,8 @@ private:
                                                     const CallEntry &entry) const;
     std::unique_ptr<const engine::Execution> make_execution(const Request &request,
                                                             const CallEntry &entry) const;
-    void announce_refusal(const Request &request, std::uint64_t why);
+    void announce_refusal(const Request &request, std::uint64_t why,
+                          engine::CallOrder::Hold &order);
     // Entries and plans are forgotten only at the beginning of a caller's call, before any part of
     // the call refers to one, and only if the call needs a new entry.
     void make_room(const Request &request) {
@@ -98,6 +113,7 @@ private:
 
     std::vector<HookSource *> sources_;
     Memo<CallKey, CallEntry, CallKeyHash> entries_;
+    std::atomic<int> pins_{0};
     Stats past_; // costs of entries that were forgotten, and of plans that entries had before
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A call in one word: other ranks compare it with theirs, and errors describe the call by it.
 //
-//     collective 5 bits | op 5 | overlaps 1 | reproducible 2 | by pairs 1 | of a file 1 |
+//     collective 5 bits | op 5 | nonblocking 1 | reproducible 2 | by pairs 1 | of a file 1 |
 //     as ranks arrive 1 | dtype 14 | memory 2 | root 32
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace stretto::calls {
 
-inline constexpr int kOpShift = 5, kReproducibleShift = 11, kDtypeShift = 16, kMemoryShift = 30,
-                     kRootShift = 32;
-inline constexpr std::uint64_t kOverlapsFlag = 1u << 10, kByPairsFlag = 1u << 13,
+inline constexpr int kOpShift = 5, kNonblockingShift = 10, kReproducibleShift = 11,
+                     kDtypeShift = 16, kMemoryShift = 30, kRootShift = 32;
+inline constexpr std::uint64_t kNonblockingFlag = 1u << kNonblockingShift, kByPairsFlag = 1u << 13,
                                kOfFileFlag = 1u << 14, kAsRanksArriveFlag = 1u << 15;
 static_assert(kRecordBase + kLargestRecordBytes < 1 << (kMemoryShift - kDtypeShift));
 static_assert(kMemoryKinds <= 1 << (kRootShift - kMemoryShift));
@@ -23,6 +23,7 @@ static_assert(kMemoryKinds <= 1 << (kRootShift - kMemoryShift));
 inline std::uint64_t pack(const Request &request) {
     return static_cast<std::uint64_t>(request.collective) |
            static_cast<std::uint64_t>(request.op) << kOpShift |
+           static_cast<std::uint64_t>(request.nonblocking) << kNonblockingShift |
            static_cast<std::uint64_t>(request.dtype) << kDtypeShift |
            static_cast<std::uint64_t>(request.memory) << kMemoryShift |
            static_cast<std::uint64_t>(static_cast<std::uint32_t>(request.root)) << kRootShift;

@@ -27,10 +27,11 @@ static std::size_t ask(HookedCall &call) {
     return asked;
 }
 
-void play_with_hooks(HookedCall call, const CallCache &calls, engine::Queue &queue) {
+void play_with_hooks(HookedCall call, CallCache &calls, engine::Queue &queue) {
     CallEntry &entry = call.entry;
+    const CallCache::Pin pin(calls);
     const std::size_t asked = ask(call);
-    engine::Call made = calls.call(call.request, entry, call.companion.has_value());
+    engine::Call made = calls.call(call.request, entry);
     if (call.as_ranks_arrive) {
         made.descriptor.packed = entry.packed | kAsRanksArriveFlag;
         made.fingerprint = mix(made.fingerprint, kAsRanksArriveFlag);
@@ -40,11 +41,13 @@ void play_with_hooks(HookedCall call, const CallCache &calls, engine::Queue &que
             entry.hooks[hook]->played(call);
     };
     if (call.companion) {
-        queue.play_with(made, entry.tally, call.companion->call, call.companion->tally, played);
+        queue.play_with(made, entry.tally, call.companion->call, call.companion->tally, played,
+                        call.order);
     } else {
-        queue.play(made, entry.tally);
+        queue.play(made, entry.tally, call.order);
         played();
     }
+    call.order.take();
     for (std::size_t hook = asked; hook-- > 0;)
         entry.hooks[hook]->after(call);
 }
@@ -54,7 +57,7 @@ engine::Queue::InFlightCall *start_with_hooks(HookedCall call, const CallCache &
     for (const auto &hook : call.entry.hooks)
         hook->starts(call);
     engine::Queue::InFlightCall *const flight =
-        queue.start(calls.call(call.request, call.entry, true), call.entry.tally);
+        queue.start(calls.call(call.request, call.entry), call.entry.tally);
     for (const auto &hook : call.entry.hooks)
         hook->started(call, flight);
     return flight;

@@ -28,6 +28,7 @@ struct CallEntry;
 struct HookedCall {
     const Request &request;
     CallEntry &entry;
+    engine::CallOrder::Hold &order; // hooks are called while this thread has it
     std::uint64_t came = 0; // when the caller came, by now_ns(), for the report; 0: not reported
 
     // Hooks of blocking calls set the fields below.
@@ -53,10 +54,10 @@ public:
         detach, // removes this hook from the entry, then calls before() of the next hook
     };
     virtual Then before(HookedCall &call) = 0;
-    virtual void played(HookedCall &) {}
+    virtual void played(HookedCall &) {} // the thread may not have the call order
     virtual void after(HookedCall &call) = 0;
 
-    // Before and after the start of a nonblocking call, which always runs the entry's plan.
+    // Before and after the start of a nonblocking call.
     virtual void starts(HookedCall &) {}
     virtual void started(HookedCall &, const engine::Queue::InFlightCall *) {}
 };
@@ -73,7 +74,9 @@ public:
 class CallCache;
 
 // Runs, or starts, a call of an entry that has hooks.
-void play_with_hooks(HookedCall call, const CallCache &calls, engine::Queue &queue);
+//
+// A call with hooks is played by one thread at a time, of all threads of the rank.
+void play_with_hooks(HookedCall call, CallCache &calls, engine::Queue &queue);
 engine::Queue::InFlightCall *start_with_hooks(HookedCall call, const CallCache &calls,
                                               engine::Queue &queue);
 

@@ -24,7 +24,7 @@ std::string describe(const engine::CallDescriptor &descriptor, const Shares &sha
     const auto root = static_cast<std::uint32_t>(descriptor.packed >> kRootShift);
     // A collective without root carries the mark of unequal shares in this field.
     const bool has_shares = root != 0 && !schedule::rooted(collective);
-    std::string text((descriptor.packed & kOverlapsFlag) != 0 ? "nonblocking " : "");
+    std::string text((descriptor.packed & kNonblockingFlag) != 0 ? "nonblocking " : "");
     const bool by_pairs = (descriptor.packed & kByPairsFlag) != 0;
     text.append(schedule::name(collective)).append(has_shares || by_pairs ? "v" : "");
     if (collective == Collective::custom)
@@ -68,7 +68,7 @@ trace::CallWords trace_words(std::uint64_t what) {
     words.dtype = dtype_in(what);
     words.op = op_in(what);
     words.has_data = collective != Collective::barrier;
-    words.nonblocking = (what & kOverlapsFlag) != 0;
+    words.nonblocking = (what & kNonblockingFlag) != 0;
     words.by_pairs = (what & kByPairsFlag) != 0;
     words.reduces = words.has_data && !words.by_pairs && schedule::reduces(collective);
     if (schedule::rooted(collective))

@@ -25,8 +25,7 @@ struct Calls {
           const std::string &job, const transport::Heap &heap, engine::Engine &engine,
           engine::Queue &queue, InternalCalls::Completed completed)
         : policies(segment.ranks(), rank, segment.names().of(rank)),
-          selection(config, segment, rank, policies, job),
-          plans(config, segment, rank, selection, shares),
+          selection(config, segment, rank, policies, job), plans(config, segment, rank, selection),
           cache({segment, rank, heap, queue, policies, shares, selection, plans}),
           internal(segment, rank, engine, queue, plans, std::move(completed)) {}
     Calls(const Calls &) = delete;

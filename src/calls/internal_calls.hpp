@@ -36,7 +36,8 @@ public:
     // The costs of internal calls, which no statistics show.
     engine::Tally &tally() { return tally_; }
 
-    // Runs the schedule that `make` gives, under this name, on whole elements.
+    // Runs the schedule that `make` gives, under this name, on whole elements.  Before the first
+    // call of a caller.
     using MakeSchedule = std::function<schedule::Schedule()>;
     void play(const std::string &name, const MakeSchedule &make, void *data, std::size_t bytes);
 

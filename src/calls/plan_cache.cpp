@@ -13,9 +13,8 @@
 namespace stretto::calls {
 
 PlanCache::PlanCache(const Config::Calls &config, const transport::Segment &segment, int rank,
-                     const Selection &selection, const Shares &shares)
-    : segment_(segment), rank_(rank), selection_(selection), shares_(shares),
-      most_bytes_(config.plan_bytes) {}
+                     const Selection &selection)
+    : segment_(segment), rank_(rank), selection_(selection), most_bytes_(config.plan_bytes) {}
 
 // On a host with at least this many ranks, ranks make a plan one after the other if making it takes
 // much memory for a moment: 200 ranks at once took 30 GB for a call of 400 kB.
@@ -24,8 +23,8 @@ static constexpr std::size_t kMuchMemoryBytes = std::size_t{32} << 20;
 
 PlanInputs PlanCache::inputs(const Request &request) const {
     PlanInputs inputs{request.collective, segment_.ranks(), rank_, request.root};
-    if (request.shares != 0)
-        inputs.counts = *shares_.last().counts;
+    if (request.shares != nullptr)
+        inputs.counts = request.shares->counts;
     inputs.topology = select::topology_of(selection_.situation(request));
     engine::PlanOptions &options = inputs.options;
     options.count = vector_count(request, segment_.ranks());
@@ -46,7 +45,7 @@ std::string PlanCache::key_of(const Request &request, const Chosen &chosen) cons
     std::string key = std::string(schedule::name(request.collective)) + " " + chosen.algorithm +
                       " " + std::to_string(vector_count(request, segment_.ranks())) + " " +
                       std::to_string(size_of(request.dtype)) + " " + std::to_string(request.root) +
-                      " " + std::to_string(request.shares);
+                      " " + std::to_string(shares_id(request));
     if (request.op == ReduceOp::user_in_order)
         key += " in order";
     if (content != 0)

@@ -14,7 +14,6 @@
 #include "calls/plan_inputs.hpp"
 #include "calls/request.hpp"
 #include "calls/selection.hpp"
-#include "calls/shares.hpp"
 #include "engine/plan.hpp"
 #include "transport/shm/segment.hpp"
 
@@ -22,9 +21,9 @@ namespace stretto::calls {
 
 class PlanCache {
 public:
-    // The segment, the selection and the shares outlive this.
+    // The segment and the selection outlive this.
     PlanCache(const Config::Calls &config, const transport::Segment &segment, int rank,
-              const Selection &selection, const Shares &shares);
+              const Selection &selection);
 
     // The plan of such a call; makes it if there is none.  `made`: the plan, if another thread has
     // made it.  Throws Error(memory), or an error that says why there is no such plan.
@@ -51,7 +50,6 @@ private:
     const transport::Segment &segment_;
     const int rank_;
     const Selection &selection_;
-    const Shares &shares_;
     const std::size_t most_bytes_;
     std::map<std::string, std::shared_ptr<const engine::Plan>> plans_;
     std::size_t bytes_ = 0;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,13 @@ namespace stretto::calls {
 using schedule::Collective;
 using schedule::InPlace;
 
+// The counts of a call whose ranks have unequal parts.
+struct RankCounts {
+    std::uint32_t id = 0;   // known to this rank only, never used again, not 0
+    std::uint64_t hash = 0; // of the counts, so equal on ranks with equal counts
+    std::vector<std::uint64_t> counts;
+};
+
 // The arguments of a call.  Counts are as in stretto.h, but with unequal shares `count` is their
 // sum. If `input` is null, the call works in place: `output` is the only buffer, also where the
 // result is kept in the input (layout.hpp).
@@ -37,14 +45,19 @@ struct Request {
     // An operation that the caller created, and its number, which no other operation has.
     const reduce::Operation *operation = nullptr;
     std::uint32_t operation_number = 0;
-    std::uint32_t shares = 0;             // the id of unequal shares
+    std::shared_ptr<const RankCounts> shares = nullptr; // null: equal shares
     MemoryKind memory = MemoryKind::host; // of both buffers, and the same on all ranks
     bool internal = false;                // made by the library: neither counted nor logged
+    bool nonblocking = false;             // started, and waited for later; so on all ranks
 };
+
+inline std::uint32_t shares_id(const Request &request) {
+    return request.shares == nullptr ? 0 : request.shares->id;
+}
 
 // Elements of the whole vector of such a call by this number of ranks.
 inline std::size_t vector_count(const Request &request, int ranks) {
-    const bool parts = request.shares == 0 && schedule::in_parts(request.collective);
+    const bool parts = request.shares == nullptr && schedule::in_parts(request.collective);
     return parts ? request.count * static_cast<std::size_t>(ranks) : request.count;
 }
 

@@ -27,7 +27,7 @@ select::Situation Selection::situation(const Request &request) const {
     here.bytes = vector_count(request, segment_.ranks()) * here.element;
     here.commutative = request.op != ReduceOp::user_in_order;
     here.reproducible = policy().reproducible;
-    here.equal_shares = request.shares == 0;
+    here.equal_shares = request.shares == nullptr;
     if (here.hosts > 1 && here.hosts < here.ranks)
         for (int rank = 0; rank < here.ranks; ++rank)
             here.host_of.push_back(segment_.placement().host_of(rank));
@@ -54,8 +54,8 @@ Chosen Selection::choice_for(const Request &request) const {
 // Prices of all candidates may take milliseconds, so a class of sizes is priced once.
 const select::Choice &Selection::by_price(const Request &request,
                                           const select::Situation &here) const {
-    return choices_.get({pack(request), select::size_class(here.bytes), policies_.number(),
-                         request.shares != 0 ? 1U : 0U},
+    return choices_.get({pack(request) & ~kNonblockingFlag, select::size_class(here.bytes),
+                         policies_.number(), request.shares != nullptr ? 1U : 0U},
                         [&] { return select::choose(free_situation(request)); });
 }
 
@@ -90,7 +90,7 @@ std::string Selection::tuning_candidates(const Request &request) const {
 void Selection::log_choice(const Request &request, const Chosen &chosen) const {
     const select::Situation here = situation(request);
     std::string text("choice: ");
-    text.append(schedule::name(here.collective)).append(request.shares != 0 ? "v" : "");
+    text.append(schedule::name(here.collective)).append(request.shares != nullptr ? "v" : "");
     if (here.collective != Collective::barrier)
         text += " of " + std::to_string(here.bytes) + " bytes (elements of " +
                 std::to_string(here.element) + ")";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <vector>
 
 #include "base/mix.hpp"
 
@@ -14,40 +15,36 @@ void Shares::give(Request &request, std::span<const std::size_t> counts) {
         request.count = counts[0];
         return;
     }
-    const Entry &entry = of(counts);
+    const std::vector<std::uint64_t> wanted(counts.begin(), counts.end());
+    request.shares = of(wanted);
     request.count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-    request.root = static_cast<int>(mark(entry.hash));
-    request.shares = entry.id;
+    request.root = static_cast<int>(mark(request.shares->hash));
 }
 
-const Shares::Entry &Shares::of(std::span<const std::size_t> counts) {
-    if (last_ != nullptr &&
-        std::equal(counts.begin(), counts.end(), last_->counts->begin(), last_->counts->end()))
-        return *last_;
+Shares::Pointer Shares::of(Counts counts) {
     const std::lock_guard lock(mutex_);
-    std::vector<std::uint64_t> key(counts.begin(), counts.end());
-    auto found = entries_.find(key);
-    if (found == entries_.end()) {
-        if (elements_ > kMostElements) {
-            entries_.clear();
-            elements_ = 0;
-        }
-        elements_ += key.size();
-        std::uint64_t hash = key.size();
-        for (const std::uint64_t count : key)
-            hash = mix(hash, count);
-        found = entries_.emplace(std::move(key), Entry{++ids_, hash, nullptr}).first;
-        found->second.counts = &found->first;
+    if (const auto found = entries_.find(counts); found != entries_.end())
+        return *found;
+    if (elements_ > kMostElements) {
+        entries_.clear();
+        elements_ = 0;
     }
-    last_ = &found->second;
-    return *last_;
+    elements_ += counts.size();
+    std::uint64_t hash = counts.size();
+    for (const std::uint64_t count : counts)
+        hash = mix(hash, count);
+    return *entries_
+                .insert(std::make_shared<const RankCounts>(
+                    RankCounts{++ids_, hash, {counts.begin(), counts.end()}}))
+                .first;
 }
 
 std::string Shares::words(std::uint32_t wanted) const {
     constexpr std::size_t kMostRanks = 32;
     const std::lock_guard lock(mutex_);
-    for (const auto &[counts, entry] : entries_) {
-        if (mark(entry.hash) != wanted)
+    for (const Pointer &entry : entries_) {
+        const std::vector<std::uint64_t> &counts = entry->counts;
+        if (mark(entry->hash) != wanted)
             continue;
         std::string text;
         for (std::size_t r = 0; r < std::min(kMostRanks, counts.size()); ++r)

@@ -139,7 +139,11 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
       exchanges_(*segment_, identity.rank, engine_, queue_, messenger_, calls_.plans),
       trials_(calls_, queue_, background(joined_),
               config.tuning.autotune && !segment_->placement().one_host()),
-      arrivals_({*segment_, identity.rank, calls_, trials_, [this] { (void)messenger_.progress(); },
+      arrivals_({*segment_, identity.rank, calls_, trials_,
+                 [this] {
+                     (void)messenger_.progress();
+                     queue_.order().give_way();
+                 },
                  decisions(joined_),
                  joined_.registration ? joined_.registration->warming() : nullptr,
                  joined_.reach.ranks, clock_, config.waits.timeout_ns},
@@ -163,48 +167,72 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
             static_cast<double>(factor), kFloorNs);
 }
 
-void Communicator::play(const calls::Request &request) {
-    play_since(report_.on() ? now_ns() : 0, request);
+std::uint64_t Communicator::play(const calls::Request &request) {
+    return play_since(report_.on() ? now_ns() : 0, request);
 }
 
 // `came`: when the caller came; 0 if the call is not reported.
-void Communicator::play_since(std::uint64_t came, const calls::Request &request) {
-    together([&] {
-        calls::CallEntry &entry = calls_.cache.entry_of_call(request);
-        if (entry.hooks.empty()) [[likely]]
-            queue_.play(calls_.cache.call(request, entry, false), entry.tally);
-        else
-            play_with_hooks({request, entry, came}, calls_.cache, queue_);
+std::uint64_t Communicator::play_since(std::uint64_t came, const calls::Request &request) {
+    return together([&] {
+        engine::CallOrder::Hold order(queue_.order());
+        const std::uint64_t number = engine_.calls();
+        calls::CallEntry &entry = calls_.cache.entry_of_call(request, order);
+        if (!entry.hooks.empty()) [[unlikely]] {
+            order.give();
+            return play_hooked(came, request);
+        }
+        queue_.play(calls_.cache.call(request, entry), entry.tally, order);
+        return number;
     });
+}
+
+// A hook knows one call at a time: the next thread begins its call when this one has ended.
+std::uint64_t Communicator::play_hooked(std::uint64_t came, const calls::Request &request) {
+    const std::lock_guard alone(hooked_);
+    engine::CallOrder::Hold order(queue_.order());
+    const std::uint64_t number = engine_.calls();
+    calls::CallEntry &entry = calls_.cache.entry_of_call(request, order);
+    play_with_hooks({request, entry, order, came}, calls_.cache, queue_);
+    return number;
 }
 
 engine::Queue::InFlightCall *Communicator::start(const calls::Request &request) {
     const std::uint64_t came = report_.on() ? now_ns() : 0;
     return together([&] {
-        calls::CallEntry &entry = calls_.cache.entry_of_call(request);
+        engine::CallOrder::Hold order(queue_.order());
+        calls::CallEntry &entry = calls_.cache.entry_of_call(request, order);
         if (entry.hooks.empty()) [[likely]]
-            return queue_.start(calls_.cache.call(request, entry, true), entry.tally);
-        return start_with_hooks({request, entry, came}, calls_.cache, queue_);
+            return queue_.start(calls_.cache.call(request, entry), entry.tally);
+        return start_with_hooks({request, entry, order, came}, calls_.cache, queue_);
     });
 }
 
 void Communicator::complete(engine::Queue::InFlightCall *flight) {
-    report_.complete(flight, [&] { queue_.finish(flight); });
+    if (!report_.on())
+        return queue_.finish(flight);
+    const std::uint64_t came = now_ns();
+    queue_.wait(*flight);
+    queue_.order().run([&] { report_.ended(flight, came); });
+    queue_.finish(flight);
 }
 
 void Communicator::prepare(const calls::Request &request) {
-    together([&] { calls_.cache.prepare(request); });
+    together([&] { queue_.order().run([&] { calls_.cache.prepare(request); }); });
 }
 
 std::string Communicator::chosen(const calls::Request &request) {
-    return calls_.cache.prepare(request).plan->algorithm;
+    return queue_.order().run([&] { return calls_.cache.prepare(request).plan->algorithm; });
 }
 
 Exchanges::Begun Communicator::exchange(const Exchange &what) {
-    return together([&] { return exchanges_.start(what); });
+    return together([&] {
+        engine::CallOrder::Hold order(queue_.order());
+        return exchanges_.start(what, order);
+    });
 }
 
 void Communicator::record_exchange(schedule::Collective collective, std::uint64_t came) {
+    const engine::CallOrder::Hold order(queue_.order());
     const std::uint64_t now = now_ns();
     exchanges_.add_seconds(collective, static_cast<double>(now - came) * 1e-9);
     if (report_.on())
@@ -212,12 +240,14 @@ void Communicator::record_exchange(schedule::Collective collective, std::uint64_
 }
 
 calls::Stats Communicator::stats() {
+    const engine::CallOrder::Hold order(queue_.order());
     calls::Stats all = calls_.cache.stats();
     all.insert(exchanges_.stats().begin(), exchanges_.stats().end());
     return all;
 }
 
 void Communicator::reset_stats() {
+    const engine::CallOrder::Hold order(queue_.order());
     calls_.cache.reset_stats();
     exchanges_.reset_stats();
 }
@@ -289,7 +319,7 @@ void Communicator::await_members(const bootstrap::ParentContext &origin) {
 }
 
 void Communicator::quiesce() {
-    queue_.abandon();
+    queue_.order().run([&] { queue_.abandon(); });
     messenger_.abandon();
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "arrival/arrival_hooks.hpp"
@@ -42,14 +43,13 @@ public:
     // For communicators that are made of this one.
     const bootstrap::JobContext &reach() const { return joined_.reach; }
 
-    // Runs a call to its end.
-    void play(const calls::Request &request);
+    // Runs a call to its end, and gives its number, as the engine counts.
+    std::uint64_t play(const calls::Request &request);
     // Starts a call; complete() waits for its end.
     engine::Queue::InFlightCall *start(const calls::Request &request);
     void complete(engine::Queue::InFlightCall *flight);
     // Makes the plan of a call, so that the call itself need not make it.
     void prepare(const calls::Request &request);
-    // The algorithm that would run this call.
     std::string chosen(const calls::Request &request);
     // A barrier is an allreduce of a number that no rank looks at.
     calls::Request barrier_request() {
@@ -59,7 +59,7 @@ public:
                 .count = 1,
                 .dtype = Dtype::i32};
     }
-    void barrier() { play(barrier_request()); }
+    std::uint64_t barrier() { return play(barrier_request()); }
     // A collective in which each pair of ranks alone knows what travels between them.
     Exchanges::Begun exchange(const Exchange &what);
     // A caller has waited for an exchange.  It came to the call at that time of now_ns().
@@ -103,7 +103,7 @@ public:
     // job's own communicator.  Throws Error.
     void finish_files();
 
-    // The parts; the header of each describes it.
+    // The parts.  A thread that uses calls(), trials() or phases() holds the queue's order().
     const std::shared_ptr<transport::Segment> &segment() const { return segment_; }
     transport::Heap &heap() { return heap_; }
     p2p::Messenger &messenger() { return messenger_; }
@@ -119,7 +119,8 @@ public:
     const arrival::CallReport &report() const { return report_; }
 
 private:
-    void play_since(std::uint64_t came, const calls::Request &request);
+    std::uint64_t play_since(std::uint64_t came, const calls::Request &request);
+    std::uint64_t play_hooked(std::uint64_t came, const calls::Request &request);
     [[noreturn]] void post_failure();
 
     const Config &config_;
@@ -140,6 +141,7 @@ private:
     Exchanges exchanges_;
     tuning::Trials trials_;
     arrival::ArrivalHooks arrivals_;
+    std::mutex hooked_;                          // of calls with hooks
     std::int32_t token_[2] = {0, 0};             // what a barrier reduces
     const Error exhausted_;                      // no memory, made while there is some
     std::atomic<bool> failure_reported_ = false; // to a caller: from now on calls are refused

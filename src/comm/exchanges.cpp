@@ -17,7 +17,8 @@ Exchanges::Exchanges(transport::Segment &segment, int rank, engine::Engine &engi
 
 // Announces the call to the other ranks, as all collectives do: so ranks that make different calls
 // find out.  The engine moves no data in it.  Gives the number of the call.
-std::uint64_t Exchanges::take_turn(const Exchange &exchange) {
+std::uint64_t Exchanges::take_turn(const Exchange &exchange, engine::CallOrder::Hold &order) {
+    const std::uint64_t number = engine_.calls();
     calls::Request request;
     request.collective = exchange.collective;
     request.dtype = exchange.dtype;
@@ -27,12 +28,13 @@ std::uint64_t Exchanges::take_turn(const Exchange &exchange) {
     call.descriptor = {pack(request) | calls::kByPairsFlag, 0};
     call.fingerprint = mix(segment_.header().key, call.descriptor.packed);
     engine::Tally tally;
-    queue_.play(call, tally);
-    return engine_.calls() - 1;
+    queue_.play(call, tally, order);
+    order.take();
+    return number;
 }
 
-Exchanges::Begun Exchanges::start(const Exchange &exchange) {
-    const p2p::Purpose purpose{exchange.name, take_turn(exchange)};
+Exchanges::Begun Exchanges::start(const Exchange &exchange, engine::CallOrder::Hold &order) {
+    const p2p::Purpose purpose{exchange.name, take_turn(exchange, order)};
     {
         const std::lock_guard lock(mutex_);
         open_.insert(purpose.call);

@@ -49,7 +49,7 @@ public:
     // Takes its turn among the collectives and starts the messages.  The messenger waits for these
     // and completes them; then ended() must be called.  An error that this throws has ended the
     // communicator.
-    Begun start(const Exchange &exchange);
+    Begun start(const Exchange &exchange, engine::CallOrder::Hold &order);
     void ended(std::uint64_t call);
     // How many collectives are complete, exchanges among them, from the first on without a gap.
     std::uint64_t completed() const;
@@ -60,7 +60,7 @@ public:
     void reset_stats() { stats_.clear(); }
 
 private:
-    std::uint64_t take_turn(const Exchange &exchange);
+    std::uint64_t take_turn(const Exchange &exchange, engine::CallOrder::Hold &order);
     calls::Stat &stat(schedule::Collective collective);
 
     transport::Segment &segment_;

@@ -64,7 +64,7 @@ std::optional<Child> split(Communicator &parent, int color, int key) {
     std::vector<Entry> entries;
     parent.together([&] { entries.resize(static_cast<std::size_t>(parent.size())); });
     const Entry mine{color, key};
-    parent.play(
+    const std::uint64_t call = parent.play(
         {schedule::Collective::allgather, &mine, entries.data(), 2, Dtype::i64, ReduceOp::sum, 0});
     if (color == kNoColor)
         return std::nullopt;
@@ -78,19 +78,18 @@ std::optional<Child> split(Communicator &parent, int color, int key) {
                    entries[static_cast<std::size_t>(b)].key;
         });
         return child(parent, std::move(ranks),
-                     "split " + std::to_string(parent.engine().calls()) + " color " +
-                         std::to_string(color),
+                     "split " + std::to_string(call) + " color " + std::to_string(color),
                      "stretto_comm_split");
     });
 }
 
 Child duplicate(Communicator &parent) {
-    parent.barrier();
+    const std::uint64_t call = parent.barrier();
     return parent.together([&] {
         std::vector<int> ranks(static_cast<std::size_t>(parent.size()));
         std::iota(ranks.begin(), ranks.end(), 0);
-        Child result = child(parent, std::move(ranks),
-                             "dup " + std::to_string(parent.engine().calls()), "stretto_comm_dup");
+        Child result =
+            child(parent, std::move(ranks), "dup " + std::to_string(call), "stretto_comm_dup");
         result.same_policy = true;
         return result;
     });

@@ -159,7 +159,7 @@ std::uint64_t shrink(Communicator &old, const std::function<void(const Child &)>
         throw Error(Status::argument,
                     "the communicator has not failed: there is nothing to go on from");
     old.quiesce();
-    const std::uint64_t completed = old.completed();
+    const std::uint64_t completed = old.queue().order().run([&] { return old.completed(); });
     return old.reach().watch != nullptr ? among_hosts(old, completed, join)
                                         : on_one_host(old, completed, join);
 }

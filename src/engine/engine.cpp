@@ -49,7 +49,8 @@ Engine::~Engine() {
 }
 
 template<Engine::Mode mode>
-[[gnu::always_inline]] inline void Engine::play_as(const Call &call, Tally &tally) {
+[[gnu::always_inline]] inline Run *Engine::play_as(const Call &call, Tally &tally,
+                                                   const std::function<bool()> &give_up) {
     own_.bases = bases_[now_].data();
     begin(own_, call, tally);
     if constexpr (mode == Mode::traced)
@@ -64,26 +65,30 @@ template<Engine::Mode mode>
     if (spins_)
         let_them_write(*call.plan);
     while (!advance<mode>(own_))
-        if (!spin<mode>(own_))
-            wait(own_, [this] { return attempt_as<mode>(own_); }, true);
+        if (!spin<mode>(own_)) {
+            if (give_up())
+                return keep_own();
+            wait(own_, [&] { return attempt_as<mode>(own_) || give_up(); }, true);
+        }
     close(own_, tally, nullptr);
     if constexpr (mode == Mode::traced)
         recorder_->call_ends(segment_->number_of(own_.sequence));
+    return nullptr;
 }
 
-void Engine::play(const Call &call, Tally &tally) {
+Run *Engine::play(const Call &call, Tally &tally, const std::function<bool()> &give_up) {
     if (call.execution != nullptr) [[unlikely]]
-        return play_elsewhere(call, tally);
-    play_as<Mode::here>(call, tally);
+        return play_elsewhere(call, tally, give_up);
+    return play_as<Mode::here>(call, tally, give_up);
 }
 
-void Engine::play_traced(const Call &call, Tally &tally) {
+Run *Engine::play_traced(const Call &call, Tally &tally, const std::function<bool()> &give_up) {
     if (call.execution != nullptr) [[unlikely]]
-        return play_elsewhere(call, tally);
-    play_as<Mode::traced>(call, tally);
+        return play_elsewhere(call, tally, give_up);
+    return play_as<Mode::traced>(call, tally, give_up);
 }
 
-void Engine::play_elsewhere(const Call &call, Tally &tally) {
+Run *Engine::play_elsewhere(const Call &call, Tally &tally, const std::function<bool()> &give_up) {
     own_.bases = bases_[now_].data();
     begin(own_, call, tally);
     if (recorder_ != nullptr)
@@ -92,13 +97,27 @@ void Engine::play_elsewhere(const Call &call, Tally &tally) {
     pass_by(*call.plan);
     try {
         while (!advance<Mode::executor>(own_))
-            if (!look_ahead<Mode::executor>(own_))
-                wait(own_, [this] { return attempt_as<Mode::executor>(own_); }, true);
+            if (!look_ahead<Mode::executor>(own_)) {
+                if (give_up())
+                    return keep_own();
+                wait(own_, [&] { return attempt_as<Mode::executor>(own_) || give_up(); }, true);
+            }
     } catch (...) {
         drain(own_);
         throw;
     }
     end(own_, tally);
+    return nullptr;
+}
+
+// Later calls overwrite the bases of the one that is played at once.
+Run *Engine::keep_own() {
+    const std::uint64_t *const at = own_.tile == 0 ? own_.bases : own_.first_bases;
+    own_.kept_bases.assign(at, at + segment_->ranks());
+    if (own_.tile == 0)
+        own_.bases = own_.kept_bases.data();
+    own_.first_bases = own_.kept_bases.data();
+    return &own_;
 }
 
 void Engine::launch(Run &run, const Call &call, const Tally &tally) {
@@ -179,7 +198,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
 
 // Announces the call to the other ranks, and its cells to this rank's stream.
 void Engine::announce(const Run &run) {
-    stream_.add(*run.plan, base_of(run), run.sequence, run.call->overlaps);
+    stream_.add(*run.plan, base_of(run), run.sequence);
     const Call &call = *run.call;
     transport::enter(mine_.entries[run.sequence % transport::kEntries],
                      {run.sequence + 1, run.signature,
@@ -223,8 +242,6 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
         report_taken(*remote_peers, plan, oldest);
         remote_peers->push();
     }
-    if (plan.synchronizing)
-        stream_.release_before(run.sequence, base_of(run));
     if (run.call->move_bytes != 0 || run.call->pre_post != nullptr) [[unlikely]]
         finish(run);
     ++tally.calls;

@@ -57,9 +57,14 @@ public:
     Engine &operator=(const Engine &) = delete;
 
     // Plays a call to its end.  Throws Error if it, or the communicator, has failed.
-    void play(const Call &call, Tally &tally);
+    void play(const Call &call, Tally &tally) {
+        (void)play(call, tally, [] { return false; });
+    }
+    // The same, and returns null.  If the call has to wait and `give_up` becomes true, returns its
+    // run, to be played on in parts, as below; `call` must live until its end.
+    Run *play(const Call &call, Tally &tally, const std::function<bool()> &give_up);
     // The same with a trace, so that calls without one make no checks.
-    void play_traced(const Call &call, Tally &tally);
+    Run *play_traced(const Call &call, Tally &tally, const std::function<bool()> &give_up);
     bool traced() const { return recorder_ != nullptr; }
 
     // The same in parts, for calls that outlive their caller.  launch() gives the call its place in
@@ -77,6 +82,11 @@ public:
     // Waits until `attempt` does some work, and looks for failures.  `run` is the oldest call that
     // waits.  A helper thread gives up the core sooner than the caller.
     void wait(Run &run, const std::function<bool()> &attempt, bool caller);
+    class Waiting; // waiting.hpp
+    // The same for several threads of a rank that wait at the same time.
+    void wait(Waiting &waiting, std::size_t vector_bytes);
+    // Called where an exception of a wait is handled: rethrows it, with `run` in words.
+    [[noreturn]] void rethrow(const Run &run) const;
 
     // For a caller that tests calls instead of waiting: whether anything has moved since the last
     // test.  `run` is the oldest call; if nothing moves for long, it is investigated as in a wait.
@@ -121,8 +131,9 @@ private:
     // How the steps of a call are performed; the code that plays them is compiled for each way.
     enum class Mode { here, traced, executor };
     template<Mode mode>
-    void play_as(const Call &call, Tally &tally);
-    void play_elsewhere(const Call &call, Tally &tally);
+    Run *play_as(const Call &call, Tally &tally, const std::function<bool()> &give_up);
+    Run *play_elsewhere(const Call &call, Tally &tally, const std::function<bool()> &give_up);
+    Run *keep_own();
     template<Mode mode>
     bool proceed(Run &run, std::uint32_t end);
     template<Mode mode>
@@ -268,6 +279,7 @@ private:
     const transport::Heap &heap_;
     const Describe describe_;
     StallWatch stall_watch_;
+    std::uint64_t waited_until_ = 0; // ticks: waiting until then is counted
     // For callers that test: since when nothing has moved, by now_ns().
     struct Stillness {
         std::uint64_t since = 0, looked = 0; // 0: something has moved

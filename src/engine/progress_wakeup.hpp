@@ -30,11 +30,13 @@ public:
         return left == Left::urgent ||
                (left == Left::something && !looking_.load(std::memory_order_seq_cst));
     }
+    // Of a caller in the queue: whether others are there, or want to be.
+    bool crowded() const { return present() > 1; }
     void wake();
     void stop();
 
     // The thread's side: whether callers are in the queue, or want to be.
-    bool callers() const { return callers_.load(std::memory_order_seq_cst) % kVisitIncrement != 0; }
+    bool callers() const { return present() != 0; }
     bool stopped() const { return stopped_.load(std::memory_order_seq_cst); }
     void leave_behind(Left left) {
         if (const bool any = left != Left::nothing;
@@ -46,6 +48,10 @@ public:
 
 private:
     static constexpr std::uint64_t kVisitIncrement = 1 << 16;
+
+    std::uint64_t present() const {
+        return callers_.load(std::memory_order_seq_cst) % kVisitIncrement;
+    }
 
     std::atomic<std::uint64_t> callers_{
         0}; // callers in the queue, plus kVisitIncrement times all that ever came

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/thread.hpp"
+#include "engine/waiting.hpp"
 #include "transport/remote/remote_peers.hpp"
 
 namespace stretto::engine {
@@ -15,7 +16,8 @@ constexpr std::size_t kUrgentBytes = std::size_t{1} << 19,
                       kUrgentRemoteBytes = std::size_t{1} << 16;
 } // namespace
 
-// Takes the lock from the progress thread, which may be asleep with it.
+// A caller in the queue.  It takes the lock, from the progress thread or from a caller that plays
+// directly; either may be asleep with it.
 class Queue::Driver {
 public:
     explicit Driver(Queue &queue) : queue_(queue) {
@@ -32,10 +34,79 @@ public:
     Driver(const Driver &) = delete;
     Driver &operator=(const Driver &) = delete;
 
+    // Waits for the end of a call.
+    void wait(InFlightCall &flight);
+
 private:
+    void sleep(Waiting &waiting, std::size_t vector_bytes);
+
     Queue &queue_;
     std::unique_lock<std::mutex> lock_;
 };
+
+class Queue::Waiting final : public Engine::Waiting {
+public:
+    Waiting(Queue &queue, InFlightCall &flight)
+        : Engine::Waiting(queue.engine_, true), queue_(queue), flight_(flight) {}
+
+    bool attempt() override {
+        const std::lock_guard lock(queue_.mutex_);
+        return flight_.complete || Engine::Waiting::attempt() || flight_.complete;
+    }
+    void diagnose(std::uint64_t waited_ns) override {
+        const std::lock_guard lock(queue_.mutex_);
+        Engine::Waiting::diagnose(waited_ns);
+    }
+    std::uint64_t longest_nap() const override {
+        const std::lock_guard lock(queue_.mutex_);
+        return Engine::Waiting::longest_nap();
+    }
+
+protected:
+    bool step() override { return queue_.drive(); }
+    Run *oldest() override {
+        return queue_.active_.empty() ? nullptr : queue_.active_.front()->run;
+    }
+
+private:
+    Queue &queue_;
+    InFlightCall &flight_;
+};
+
+void Queue::Driver::wait(InFlightCall &flight) {
+    while (!flight.complete) {
+        try {
+            if (queue_.drive())
+                continue;
+            Waiting waiting(queue_, flight);
+            const std::size_t bytes = queue_.active_.front()->run->plan->vector_bytes;
+            sleep(waiting, bytes);
+            waiting.end();
+        } catch (...) {
+            queue_.fail_all();
+        }
+    }
+}
+
+void Queue::Driver::sleep(Waiting &waiting, std::size_t vector_bytes) {
+    lock_.unlock();
+    try {
+        queue_.engine_.wait(waiting, vector_bytes);
+    } catch (...) {
+        lock_.lock();
+        if (queue_.active_.empty())
+            throw;
+        queue_.engine_.rethrow(*queue_.active_.front()->run);
+    }
+    lock_.lock();
+}
+
+Queue::Queue(Engine &engine, transport::Segment &segment, int rank)
+    : engine_(engine), direct_(!engine.traced()),
+      give_up_([this] { return order_.wanted() || wakeup_.crowded(); }), order_(segment, rank),
+      segment_(segment), rank_(rank), exhausted_(no_memory(segment.names().of(rank))) {
+    active_.reserve(1);
+}
 
 void Queue::leave() {
     if (!thread_.joinable())
@@ -49,24 +120,33 @@ void Queue::leave() {
     thread_.join();
 }
 
-void Queue::play_in_turn(const Call &call, Tally &tally) {
-    if (!thread_.joinable()) {
-        engine_.play_traced(call, tally);
-        return;
+// `begun`: the run of a call that was begun directly; null: it has not begun.
+void Queue::play_on(const Call &call, Tally &tally, CallOrder::Hold &order, Run *begun) {
+    Driver driver(*this);
+    InFlightCall *flight = nullptr;
+    if (begun == nullptr && (!active_.empty() || played_in_use_)) {
+        flight = launch(call, tally);
+    } else {
+        if (begun == nullptr)
+            begun = engine_.traced() ? engine_.play_traced(call, tally, give_up_)
+                                     : engine_.play(call, tally, give_up_);
+        if (begun == nullptr)
+            return;
+        played_in_use_ = true;
+        flight = &played_;
+        add(*flight, *begun, call, tally);
     }
-    const Driver driver(*this);
-    if (active_.empty()) {
-        engine_.traced() ? engine_.play_traced(call, tally) : engine_.play(call, tally);
-        return;
-    }
-    InFlightCall *flight = launch(call, tally);
-    wait_locked(*flight);
-    finish_locked(flight);
+    direct_.store(false, std::memory_order_relaxed);
+    order.give();
+    driver.wait(*flight);
+    if (const std::optional<Error> error = give_back(flight))
+        throw *error;
 }
 
 void Queue::play_with(const Call &call, Tally &tally, const Call &beside, Tally &its_tally,
-                      const std::function<void()> &played) {
-    const Driver driver(*this);
+                      const std::function<void()> &played, CallOrder::Hold &order) {
+    Driver driver(*this);
+    direct_.store(false, std::memory_order_relaxed);
     InFlightCall *const first = launch(call, tally), *second = nullptr;
     drive();
     try {
@@ -74,16 +154,28 @@ void Queue::play_with(const Call &call, Tally &tally, const Call &beside, Tally 
     } catch (...) { // no memory, and the other ranks wait for this one
         fail_all();
     }
-    wait_locked(*first);
+    order.give();
+    driver.wait(*first);
     played();
     std::optional<Error> error = give_back(first);
     if (second != nullptr) {
-        wait_locked(*second);
+        driver.wait(*second);
         const std::optional<Error> its_error = give_back(second);
         error = error ? error : its_error;
     }
     if (error)
         throw *error;
+}
+
+void Queue::add(InFlightCall &flight, Run &run, const Call &call, Tally &tally) {
+    flight.run = &run;
+    flight.tally = &tally;
+    flight.complete = false;
+    flight.urgent = call.plan->vector_bytes >=
+                    (segment_.remote_peers() != nullptr ? kUrgentRemoteBytes : kUrgentBytes);
+    flight.error.reset();
+    ++in_flight_;
+    active_.push_back(&flight);
 }
 
 Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally) {
@@ -93,26 +185,19 @@ Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally) {
         idle_.reserve(pool_.size());
         idle_.push_back(pool_.back().get());
     }
-    active_.reserve(pool_.size());
+    active_.reserve(pool_.size() + 1);
     InFlightCall *flight = idle_.back();
-    flight->tally = &tally;
-    flight->complete = false;
-    flight->urgent = call.plan->vector_bytes >=
-                     (segment_.remote_peers() != nullptr ? kUrgentRemoteBytes : kUrgentBytes);
-    flight->error.reset();
-    engine_.launch(flight->run, call, tally);
+    engine_.launch(flight->own, call, tally);
     idle_.pop_back();
-    ++in_flight_;
-    active_.push_back(flight);
+    add(*flight, flight->own, call, tally);
     return flight;
 }
 
 Queue::InFlightCall *Queue::start(const Call &call, Tally &tally) {
-    if (!thread_.joinable()) {
-        thread_ = named_thread("stretto-nbc", [this] { run_thread(); });
-        plain_ = false;
-    }
     const Driver driver(*this);
+    direct_.store(false, std::memory_order_relaxed);
+    if (!thread_.joinable())
+        thread_ = named_thread("stretto-nbc", [this] { run_thread(); });
     InFlightCall *flight = launch(call, tally);
     drive(); // work that needs no other rank is done at once, so that others can continue with it
     return flight;
@@ -127,7 +212,7 @@ bool Queue::test(InFlightCall &flight) {
     }
     if (!flight.complete && !drive())
         try {
-            engine_.look_into(active_.front()->run);
+            engine_.look_into(*active_.front()->run);
         } catch (...) {
             fail_all();
         }
@@ -135,25 +220,28 @@ bool Queue::test(InFlightCall &flight) {
 }
 
 void Queue::wait(InFlightCall &flight) {
-    const Driver driver(*this);
-    wait_locked(flight);
+    Driver driver(*this);
+    driver.wait(flight);
 }
 
 void Queue::finish(InFlightCall *flight) {
-    const Driver driver(*this);
-    wait_locked(*flight);
-    finish_locked(flight);
-}
-
-void Queue::finish_locked(InFlightCall *flight) {
+    Driver driver(*this);
+    driver.wait(*flight);
     if (const std::optional<Error> error = give_back(flight))
         throw *error;
 }
 
+// The last in-flight call leaves the engine to threads that hold the call order, if there is no
+// progress thread.
 std::optional<Error> Queue::give_back(InFlightCall *flight) {
-    --in_flight_;
-    idle_.push_back(flight);
-    return flight->error;
+    if (flight == &played_)
+        played_in_use_ = false;
+    else
+        idle_.push_back(flight);
+    std::optional<Error> error = std::move(flight->error);
+    if (--in_flight_ == 0 && !thread_.joinable() && !engine_.traced())
+        direct_.store(true, std::memory_order_release);
+    return error;
 }
 
 bool Queue::forget() {
@@ -161,7 +249,7 @@ bool Queue::forget() {
     if (in_flight_ != 0 || !engine_.forget())
         return false;
     for (const std::unique_ptr<InFlightCall> &flight : pool_)
-        flight->run.plan = nullptr;
+        flight->own.plan = nullptr;
     return true;
 }
 
@@ -170,15 +258,10 @@ void Queue::while_still(const std::function<void()> &body) {
     body();
 }
 
-void Queue::wait_locked(InFlightCall &flight) {
-    while (!flight.complete) {
-        try {
-            if (!drive())
-                engine_.wait(active_.front()->run, [this] { return drive(); }, true);
-        } catch (...) {
-            fail_all();
-        }
-    }
+// Another caller may sleep until its call ends.
+void Queue::wake_others() {
+    if (wakeup_.crowded())
+        transport::Doorbell(segment_, rank_).ring();
 }
 
 // Does the work that is possible now, oldest call first; true if there was any.  An exception
@@ -188,12 +271,12 @@ bool Queue::drive() {
     for (std::size_t i = 0; i < active_.size();) {
         InFlightCall &flight = *active_[i];
         try {
-            moved = engine_.attempt(flight.run) || moved;
+            moved = engine_.attempt(*flight.run) || moved;
         } catch (...) { // of a user-defined operation, or for lack of memory
             fail_all();
             return true;
         }
-        if (!engine_.complete(flight.run)) {
+        if (!engine_.complete(*flight.run)) {
             ++i;
             continue;
         }
@@ -201,11 +284,12 @@ bool Queue::drive() {
         flight.complete = true;
         active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
         try {
-            engine_.end(flight.run, *flight.tally,
-                        active_.empty() ? nullptr : &active_.front()->run);
+            engine_.end(*flight.run, *flight.tally,
+                        active_.empty() ? nullptr : active_.front()->run);
         } catch (...) {
             flight.error = post_exception(segment_, rank_, exhausted_);
         }
+        wake_others();
     }
     if (moved)
         engine_.moved();
@@ -225,7 +309,7 @@ void Queue::abandon() {
 // No executor touches the memory of abandoned calls.
 void Queue::drain() {
     for (InFlightCall *flight : active_)
-        engine_.drain(flight->run);
+        engine_.drain(*flight->run);
 }
 
 void Queue::end_all(const Error &error) {
@@ -235,6 +319,7 @@ void Queue::end_all(const Error &error) {
         flight->complete = true;
     }
     active_.clear();
+    wake_others();
 }
 
 ProgressWakeup::Left Queue::left() const {
@@ -252,7 +337,7 @@ void Queue::run_thread() {
         const std::lock_guard lock(mutex_);
         while (!active_.empty() && !give_way()) {
             try {
-                engine_.wait(active_.front()->run, [&] { return give_way() || drive(); }, false);
+                engine_.wait(*active_.front()->run, [&] { return give_way() || drive(); }, false);
             } catch (...) {
                 fail_all();
             }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The queue of calls in flight, and the progress thread, which moves them while the caller
-// computes.  The thread that holds the lock moves calls: the caller while it waits, otherwise the
-// progress thread.  The progress thread is started by the first nonblocking call.
+// The calls in flight: those that threads of this rank have begun and that have not ended.
+//
+// A thread begins a call while it holds the call order.  A blocking call that no other is in flight
+// with is played at once; if another thread comes while it waits, it joins the calls in flight.
+// These are moved by whichever thread holds the queue's lock: callers that wait, each of which
+// moves all calls and sleeps without the lock; or, while no caller is there, the progress thread,
+// which the first nonblocking call starts.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
 #include "engine/progress_wakeup.hpp"
@@ -20,38 +26,45 @@ namespace stretto::engine {
 class Queue {
 public:
     struct InFlightCall {
-        Run run;
+        Run *run = nullptr;
         Tally *tally = nullptr;
         bool complete = false;
         bool urgent = false; // the progress thread moves it at once if its caller does not
         std::optional<Error> error;
+        Run own; // unused in a blocking call that was played at once
     };
 
-    explicit Queue(Engine &engine, transport::Segment &segment, int rank)
-        : engine_(engine), segment_(segment), rank_(rank),
-          exhausted_(no_memory(segment.names().of(rank))), plain_(!engine.traced()) {}
+    Queue(Engine &engine, transport::Segment &segment, int rank);
     ~Queue() { leave(); }
 
     // Abandons calls that are still in flight: when this returns, no thread needs their plans and
     // memory.
     void leave();
 
-    // A blocking call.  If there is neither a progress thread nor a trace, the engine plays it
-    // directly.
-    void play(const Call &call, Tally &tally) {
-        if (plain_) [[likely]]
-            engine_.play(call, tally);
-        else
-            play_in_turn(call, tally);
+    // A thread that calls play(), play_with(), start() or forget() holds it.
+    CallOrder &order() { return order_; }
+
+    // A blocking call.  If nothing is in flight, the engine plays it directly.  May give up the
+    // call order while it waits.
+    void play(const Call &call, Tally &tally, CallOrder::Hold &order) {
+        Run *run = nullptr;
+        const bool direct = direct_.load(std::memory_order_acquire);
+        if (direct) [[likely]] {
+            run = engine_.play(call, tally, give_up_);
+            if (run == nullptr) [[likely]]
+                return;
+        }
+        play_on(call, tally, order, run);
     }
 
     // Plays a call and a second one beside it, which all ranks begin after the first; `played` is
     // called when the first is complete.  The caller waits for both, so this needs no thread.
     void play_with(const Call &call, Tally &tally, const Call &beside, Tally &its_tally,
-                   const std::function<void()> &played);
+                   const std::function<void()> &played, CallOrder::Hold &order);
 
-    // The in-flight call belongs to the queue; give it back with complete().
+    // The in-flight call belongs to the queue; give it back with finish().
     InFlightCall *start(const Call &call, Tally &tally);
+    // Any threads may call these for different calls.
     bool test(InFlightCall &flight);
     void wait(InFlightCall &flight);
     // Waits, and throws the error of the call, if it has one.  An error while any thread moves
@@ -68,32 +81,37 @@ public:
     void while_still(const std::function<void()> &body);
 
 private:
-    class Driver; // takes the lock from the progress thread
+    class Driver;  // a caller in the queue
+    class Waiting; // of a caller for a call
 
-    void play_in_turn(const Call &call, Tally &tally);
+    void play_on(const Call &call, Tally &tally, CallOrder::Hold &order, Run *begun);
     void run_thread();
     ProgressWakeup::Left left() const;
     bool drive();
     void fail_all();
     void drain();
     void end_all(const Error &error);
-    void wait_locked(InFlightCall &flight);
-    void finish_locked(InFlightCall *flight);
     std::optional<Error> give_back(InFlightCall *flight);
+    void add(InFlightCall &flight, Run &run, const Call &call, Tally &tally);
     InFlightCall *launch(const Call &call, Tally &tally);
+    void wake_others();
 
     Engine &engine_;
+    std::atomic<bool> direct_; // only a thread that holds the call order touches the engine
+    const std::function<bool()> give_up_; // whether other threads of this rank come
+    CallOrder order_;
     transport::Segment &segment_;
     const int rank_;
     const Error exhausted_;
-    bool plain_; // there is neither a progress thread nor a trace
+    std::mutex mutex_; // guards all below, and the engine unless direct_
     std::thread thread_;
-    std::mutex mutex_;
     ProgressWakeup wakeup_;
-    std::size_t in_flight_ = 0;          // started and not completed
-    std::vector<InFlightCall *> active_; // oldest first
+    std::size_t in_flight_ = 0;          // not given back
+    std::vector<InFlightCall *> active_; // and not complete; oldest first
     std::vector<std::unique_ptr<InFlightCall>> pool_;
     std::vector<InFlightCall *> idle_;
+    InFlightCall played_;        // a call that the engine played directly at first
+    bool played_in_use_ = false; // played_ is in flight
 };
 
 } // namespace stretto::engine

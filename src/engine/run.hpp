@@ -66,7 +66,6 @@ struct Call {
     const void *input = nullptr;   // the address that byte 0 of the vector would have
     void *output = nullptr;
     bool in_place = false;         // input and output are the same memory
-    bool overlaps = false;         // on any rank, later calls may begin before this one is complete
     std::uint64_t fingerprint = 0; // equal on all ranks, different for different calls
     // If all of the input (output) is in this rank's heap window: 1 + the offset of vector byte 0
     // in the window, modulo 2^64, since a buffer with a later part of the vector may be at the

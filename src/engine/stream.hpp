@@ -2,6 +2,7 @@
 // This rank's publish streams, and the part of them that is still to be read.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -25,32 +26,22 @@ constexpr std::uint64_t call_of(std::uint64_t progress) {
 
 // Finds the part of the rings that may be written again.  Cells are released in the order of the
 // stream, when all their readers report the step that took them.  Progress is not read before room
-// is needed.  A call that no rank can leave before all have entered releases everything before it
-// at once, so small calls never read the progress of others.
+// is needed, for cells or for records of calls.  Small calls that all ranks have completed are
+// released together: so they read the progress of others once in kFewCalls calls.
 class Stream {
 public:
     explicit Stream(transport::Segment &segment)
-        : segment_(segment), ring_bytes_(segment.ring_bytes()), records_(4) {}
+        : segment_(segment), ring_bytes_(segment.ring_bytes()), records_(kFewCalls) {}
 
-    void add(const Plan &plan, const Extent &base, std::uint64_t sequence, bool overlaps) {
+    void add(const Plan &plan, const Extent &base, std::uint64_t sequence) {
         if (!plan.tiles) {
-            add({&plan, base, progress_of(sequence, 0), 0, 1, overlaps});
+            add({&plan, base, progress_of(sequence, 0), 0, 1});
             return;
         }
         const Tiles &tiles = *plan.tiles;
-        add({&plan, base, progress_of(sequence, 0), 0, tiles.count, overlaps});
+        add({&plan, base, progress_of(sequence, 0), 0, tiles.count});
         add({tiles.last.get(), base + tiles.own * tiles.count,
-             progress_of(sequence, std::uint64_t{tiles.count} * tiles.span), 0, 1, overlaps});
-    }
-
-    // All ranks have entered call `sequence`, which began at `base`.  So the calls before it are
-    // complete on all ranks, except calls that overlap.
-    void release_before(std::uint64_t sequence, const Extent &base) {
-        for (; first_ != last_ && call_of(record(first_).before) < sequence; ++first_)
-            if (record(first_).overlaps)
-                return;
-        if (released_.cells < base.cells)
-            released_ = base;
+             progress_of(sequence, std::uint64_t{tiles.count} * tiles.span), 0, 1});
     }
 
     // Whether bytes up to these stream positions may be written; 0: no bytes.
@@ -101,15 +92,30 @@ private:
         std::uint64_t before; // progress of a rank that has not begun with it
         std::size_t cells;    // released
         std::uint32_t tiles;  // how many more times the plan is played
-        bool overlaps;
     };
+    static constexpr std::size_t kFewCalls = 64; // their records stay in the first cache
 
     void add(const Record &added) {
         if (added.plan->cells.empty())
             return;
-        if (last_ - first_ == records_.size())
-            grow();
+        if (last_ - first_ == records_.size()) {
+            release_completed(added.base);
+            if (last_ - first_ > records_.size() / 2)
+                grow();
+        }
         record(last_++) = added;
+    }
+
+    // Releases the calls that all ranks have completed.  `end`: where the last record ends.
+    void release_completed(const Extent &end) {
+        std::uint64_t least = ~std::uint64_t{0};
+        for (int rank = 0; rank < segment_.ranks(); ++rank)
+            least = std::min(least, segment_.lines(rank).progress.load(std::memory_order_acquire));
+        while (first_ != last_ && call_of(record(first_).before) < call_of(least))
+            ++first_;
+        if (const Extent &kept = first_ != last_ ? record(first_).base : end;
+            released_.cells < kept.cells)
+            released_ = kept;
     }
 
     // Their number is a power of two.

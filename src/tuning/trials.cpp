@@ -83,7 +83,7 @@ public:
             return;
         trial_->took(static_cast<double>(now_ns() - start_) * 1e-9);
         if (trial_->agrees())
-            trials_.conclude(call.request, *trial_);
+            trials_.conclude(call, *trial_);
         const bool is_over = trial_->state() == Trial::State::over;
         if (is_over || call.on_trial)
             trials_.calls_.cache.select_plan(
@@ -125,10 +125,11 @@ private:
 // make the same calls in the same order, so they have the same trials; user-defined operations and
 // unequal shares have numbers that each rank gives for itself.
 bool Trials::tries(const Request &request, const Chosen &chosen) const {
-    return wanted_ && chosen.by_price && request.memory == MemoryKind::host &&
+    return wanted_ && chosen.by_price && !request.nonblocking &&
+           request.memory == MemoryKind::host &&
            calls_.selection.policy().reproducible == select::Reproducible::off &&
            !schedule::rooted(request.collective) && request.operation_number == 0 &&
-           request.shares == 0;
+           request.shares == nullptr;
 }
 
 std::unique_ptr<calls::CallHook> Trials::hook_for(const Request &request, Chosen &chosen) {
@@ -163,7 +164,8 @@ Trial *Trials::trial_of(const Request &request) {
 }
 
 // By an allreduce of our own, which nobody counts.
-void Trials::conclude(const Request &request, Trial &trial) {
+void Trials::conclude(calls::HookedCall &call, Trial &trial) {
+    const Request &request = call.request;
     std::vector<double> &times = trial.times();
     Request agreement;
     agreement.output = times.data();
@@ -172,8 +174,9 @@ void Trials::conclude(const Request &request, Trial &trial) {
     agreement.op = ReduceOp::max;
     agreement.internal = true;
     calls_.internal.count_next();
-    queue_.play(calls_.cache.call(agreement, calls_.cache.entry(agreement), false),
-                calls_.internal.tally());
+    queue_.play(calls_.cache.call(agreement, calls_.cache.entry(agreement)),
+                calls_.internal.tally(), call.order);
+    call.order.take();
     trial.decide();
     if (trial.state() != Trial::State::over)
         return;

@@ -42,7 +42,7 @@ private:
     bool tries(const calls::Request &request, const calls::Chosen &chosen) const;
     // Null: there are too many.
     Trial *trial_of(const calls::Request &request);
-    void conclude(const calls::Request &request, Trial &trial);
+    void conclude(calls::HookedCall &call, Trial &trial);
 
     calls::Calls &calls_;
     engine::Queue &queue_;

@@ -67,7 +67,7 @@ def test_lifetimes(stretto, ranks):
 def test_threads(stretto):
     done = stretto.job(3, "threads")
     assert_ended_well(done)
-    assert "refused" in done.stdout
+    assert "went on beside a waiting thread" in done.stdout
 
 
 def test_reproducible_results(stretto):

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Stretto: collectives that run while the caller computes, and their requests.  A part of
+ * stretto.h, which is the header to include.
+ */
+#ifndef STRETTO_NONBLOCKING_H
+#define STRETTO_NONBLOCKING_H
+
+#include "stretto.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As the blocking ones of stretto.h, but these return at once.  A progress thread moves the data
+ * while the caller computes. The buffers belong to Stretto until the caller has waited for the
+ * request.  A nonblocking call does not match a blocking one: all ranks use the same form
+ * (otherwise STRETTO_ERR_MISMATCH). */
+STRETTO_API stretto_status stretto_iallreduce(stretto_comm comm, const void *send, void *recv,
+                                              size_t count, stretto_dtype dtype, stretto_op op,
+                                              stretto_request *request);
+STRETTO_API stretto_status stretto_ireduce(stretto_comm comm, const void *send, void *recv,
+                                           size_t count, stretto_dtype dtype, stretto_op op,
+                                           int root, stretto_request *request);
+STRETTO_API stretto_status stretto_ibroadcast(stretto_comm comm, void *buffer, size_t count,
+                                              stretto_dtype dtype, int root,
+                                              stretto_request *request);
+STRETTO_API stretto_status stretto_ireduce_scatter(stretto_comm comm, const void *send, void *recv,
+                                                   size_t count, stretto_dtype dtype, stretto_op op,
+                                                   stretto_request *request);
+STRETTO_API stretto_status stretto_iallgather(stretto_comm comm, const void *send, void *recv,
+                                              size_t count, stretto_dtype dtype,
+                                              stretto_request *request);
+STRETTO_API stretto_status stretto_igather(stretto_comm comm, const void *send, void *recv,
+                                           size_t count, stretto_dtype dtype, int root,
+                                           stretto_request *request);
+STRETTO_API stretto_status stretto_iscatter(stretto_comm comm, const void *send, void *recv,
+                                            size_t count, stretto_dtype dtype, int root,
+                                            stretto_request *request);
+STRETTO_API stretto_status stretto_ialltoall(stretto_comm comm, const void *send, void *recv,
+                                             size_t count, stretto_dtype dtype,
+                                             stretto_request *request);
+/* The counts may change as soon as the call returns. */
+STRETTO_API stretto_status stretto_iallgatherv(stretto_comm comm, const void *send, void *recv,
+                                               const size_t counts[], stretto_dtype dtype,
+                                               stretto_request *request);
+STRETTO_API stretto_status stretto_ireduce_scatterv(stretto_comm comm, const void *send, void *recv,
+                                                    const size_t counts[], stretto_dtype dtype,
+                                                    stretto_op op, stretto_request *request);
+STRETTO_API stretto_status stretto_igatherv(stretto_comm comm, const void *send, size_t count,
+                                            void *recv, const size_t counts[],
+                                            const size_t displacements[], stretto_dtype dtype,
+                                            int root, stretto_request *request);
+STRETTO_API stretto_status stretto_iscatterv(stretto_comm comm, const void *send,
+                                             const size_t counts[], const size_t displacements[],
+                                             void *recv, size_t count, stretto_dtype dtype,
+                                             int root, stretto_request *request);
+STRETTO_API stretto_status stretto_ialltoallv(stretto_comm comm, const void *send,
+                                              const size_t send_counts[],
+                                              const size_t send_displacements[], void *recv,
+                                              const size_t recv_counts[],
+                                              const size_t recv_displacements[],
+                                              stretto_dtype dtype, stretto_request *request);
+STRETTO_API stretto_status stretto_ibarrier(stretto_comm comm, stretto_request *request);
+
+/* Makes a persistent allreduce: it is planned once, and stretto_start may start it any number of
+ * times. */
+STRETTO_API stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void *recv,
+                                                  size_t count, stretto_dtype dtype, stretto_op op,
+                                                  stretto_request *request);
+STRETTO_API stretto_status stretto_start(stretto_request request);
+
+/* Waits, and returns the status of the collective.  A nonblocking request is freed and *request set
+ * to NULL; a persistent one stays and may be started again. */
+STRETTO_API stretto_status stretto_wait(stretto_request *request);
+/* Sets *done to 1 if the collective has ended (then as stretto_wait), else to 0. */
+STRETTO_API stretto_status stretto_test(stretto_request *request, int *done);
+/* Frees a persistent request that is not running. */
+STRETTO_API stretto_status stretto_request_free(stretto_request *request);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
