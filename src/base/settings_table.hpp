@@ -167,7 +167,8 @@ inline constexpr std::array kSettings{
                 .kind = SettingKind::count,
                 .fallback = "64",
                 .meaning = "with STRETTO_MATCHING=auto, the number of searches of a queue after "
-                           "which it is considered whether another way of searching is faster",
+                           "which, at the latest, it is considered whether another way of "
+                           "searching is faster",
                 .least = 1,
                 .most = 1'000'000'000},
     SettingInfo{.setting = Setting::matching_attempts,

@@ -8,71 +8,73 @@ namespace stretto::p2p {
 
 namespace {
 
-// If a list would take fewer looks than this at a number of reviews in a row, it is better.  The
+// If a list would take fewer looks than this for a number of searches in a row, it is better.  The
 // number doubles each time, so that a queue whose length swings does not change all the time.
 constexpr std::uint32_t kListLooks = 4;
-constexpr std::uint32_t kMostReviews = 64;
+constexpr std::uint64_t kListReviews = 4; // at least, that find so
+constexpr std::uint32_t kMostListDoublings = 4;
 constexpr std::uint64_t kEmptyDivisor = 16;
-constexpr std::uint32_t kMostDoublings = 6; // of the searches between two reviews
-// What a search costs beside its looks, in looks: to find the chain, and to keep two orders.
-constexpr double kSourceLooks = 7, kHashLooks = 10;
-// A larger index than those of quarter bins together has to save this many looks.
+constexpr std::uint32_t kMostReviewDoublings = 6; // of the searches between two reviews
+// What a search of an index costs beside its looks, in looks at a list: it has to find the chain,
+// and to keep two orders.  A look that is not the first costs more than one at a list: the
+// processor does not foresee it, and the item is elsewhere in memory.
+constexpr double kSourceLooks = 5, kHashLooks = 9, kSecondLooks = 6;
+// An index that is larger than quarter bins of both queues has to save so many looks for each
+// pointer more that it has for an item.
 constexpr double kMemoryLooks = 2;
 
-struct Candidate {
-    Scheme scheme;
-    std::size_t chains;
-};
-
-double overhead(const MatchIndex &index) {
-    if (!index)
-        return 0;
-    return index.scheme() == Scheme::hash ? kHashLooks : kSourceLooks;
+double to_find(const Chains &chains) {
+    return chains.scheme() == Scheme::hash ? kHashLooks : kSourceLooks;
 }
 
 // The looks that a list takes for an item, in the mean over all items.
-double in_list(const Adaptation::Items &items) {
-    return (items.count + 1) / 2.0;
-}
-
-// Likewise with the index: searches that it cannot answer take as many looks as in a list.
-double mean_looks(const MatchIndex &index, const Adaptation::Window &window,
-                  const Adaptation::Items &items) {
-    if (!index)
-        return in_list(items);
-    const auto [exact, any_tag, any_source] = window.kinds;
-    const std::uint64_t no_key = any_source + (index.scheme() == Scheme::hash ? any_tag : 0);
-    const double all =
-        static_cast<double>(std::max<std::uint64_t>(exact + any_tag + any_source, 1));
-    const double without = static_cast<double>(no_key) / all;
-    return (1 - without) * index.mean_looks() + without * in_list(items);
+double in_list(const Items &items) {
+    return (items.count() + 1) / 2.0;
 }
 
 } // namespace
 
+// Searches that the index cannot answer take as many looks as in a list.
+Adaptation::Estimate Adaptation::estimate(const Chains &chains, const Window &window,
+                                          Items &items) {
+    if (chains.scheme() == Scheme::list)
+        return {in_list(items), 0};
+    const auto [exact, any_tag, any_source] = window.kinds;
+    const std::uint64_t no_key = any_source + (chains.scheme() == Scheme::hash ? any_tag : 0);
+    const double all =
+        static_cast<double>(std::max<std::uint64_t>(exact + any_tag + any_source, 1));
+    const double without = static_cast<double>(no_key) / all;
+    const double looks = items.sample().mean_looks(chains);
+    return {(1 - without) * looks + without * in_list(items),
+            (1 - without) * (to_find(chains) + kSecondLooks * std::min(looks - 1, 1.0))};
+}
+
 // The best index of all that may do.
-Adaptation::Choice Adaptation::best(const Window &window, const Items &items) const {
+Adaptation::Choice Adaptation::best(const Window &window, Items &items) const {
+    const std::size_t deepest = std::max(items.count(), window.deepest);
     // A power of two, so that a hash is made anew only if the queue is twice as long.
-    const std::size_t deepest = std::bit_ceil(std::max(items.count, window.deepest));
+    const std::size_t rounded = std::bit_ceil(deepest);
     const std::array candidates{
-        Candidate{Scheme::bins, (ranks_ + 3) / 4},  Candidate{Scheme::bins, (ranks_ + 1) / 2},
-        Candidate{Scheme::by_source, ranks_},       Candidate{Scheme::hash, (deepest + 3) / 4},
-        Candidate{Scheme::hash, (deepest + 1) / 2}, Candidate{Scheme::hash, deepest},
+        Chains(Scheme::bins, (ranks_ + 3) / 4),  Chains(Scheme::bins, (ranks_ + 1) / 2),
+        Chains(Scheme::by_source, ranks_),       Chains(Scheme::hash, (rounded + 3) / 4),
+        Chains(Scheme::hash, (rounded + 1) / 2), Chains(Scheme::hash, rounded),
     };
-    const std::size_t small = std::max((ranks_ + 1) / 2, (deepest + 3) / 4);
+    // Quarter bins of both queues together, and a pointer for two items: these are a seventh of
+    // what an item needs anyway.
+    const std::size_t bins = (ranks_ + 1) / 2, most = bins + (deepest + 1) / 2;
+    const std::size_t small = std::max(bins, (deepest + 3) / 4);
     Choice best;
     double least = 0;
-    for (const Candidate &candidate : candidates) {
-        Choice choice{MatchIndex(candidate.scheme, candidate.chains, most_orders_)};
-        if (!choice.index) // no memory
+    for (const Chains &chains : candidates) {
+        if (chains.count() > most)
             continue;
-        choice.index.add_all(items.oldest);
-        choice.looks = mean_looks(choice.index, window, items);
-        const double cost =
-            choice.looks + overhead(choice.index) + (candidate.chains > small ? kMemoryLooks : 0);
-        if (!best.index || cost < least) {
+        const Estimate estimated = estimate(chains, window, items);
+        const double more = static_cast<double>(std::max(chains.count(), small) - small);
+        const double cost = to_find(chains) + kSecondLooks * estimated.looks +
+                            kMemoryLooks * more / static_cast<double>(deepest);
+        if (best.chains.count() == 0 || cost < least) {
             least = cost;
-            best = std::move(choice);
+            best = {chains, estimated};
         }
     }
     return best;
@@ -88,48 +90,51 @@ bool Adaptation::list_would_do(const Window &window) {
     const std::uint64_t searches = indexed_ + empty_ / kEmptyDivisor;
     if (searches < calls_)
         return false;
-    short_reviews_ = list_looks_ < searches * kListLooks ? short_reviews_ + 1 : 0;
+    short_searches_ = list_looks_ < searches * kListLooks ? short_searches_ + searches : 0;
     indexed_ = empty_ = list_looks_ = 0;
-    if (short_reviews_ < short_needed_)
+    // As many as the index has items, since making it has taken as long as these have lost by it.
+    if (short_searches_ < std::max<std::uint64_t>(kListReviews * calls_, indexed_items_)
+                              << returns_)
         return false;
-    short_reviews_ = 0;
+    short_searches_ = 0;
+    returns_ = std::min(returns_ + 1, kMostListDoublings);
     return true;
 }
 
-bool Adaptation::review(const Window &window, const Items &items, MatchIndex &index) {
+bool Adaptation::review(const Window &window, Items &items, MatchIndex &index) {
     wait_ = calls_;
     const double looks = static_cast<double>(window.looks) / static_cast<double>(window.searches);
     if (index && list_would_do(window)) {
-        short_needed_ = std::min(2 * short_needed_, kMostReviews);
         index = MatchIndex();
         return true;
     }
-    if (looks < (index ? 2 * expected_looks_ + 2 : attempts_)) {
+    // Of a queue that has become twice as long, a larger index is a smaller part.
+    const bool has_grown = index && window.deepest / 2 >= indexed_items_;
+    if (looks < (index ? 2 * expected_looks_ + 2 : attempts_) && !has_grown) {
         in_vain_ = 0;
         return false;
     }
-    if (items.count < looks / 2) { // fewer than the searches met: they would tell little
+    if (items.count() < looks / 2) { // fewer than the searches met: they would tell little
         wait_ = calls_ / 8 + 1;
         return false;
     }
-    const double at_hand = mean_looks(index, window, items);
-    Choice choice = best(window, items);
+    indexed_items_ = items.count();
+    const Estimate at_hand = estimate(index.chains(), window, items);
+    const auto [chains, estimated] = best(window, items);
     // The searches may take more looks than the mean over all items, or fewer; then they will in
     // another index, too.
-    const double then = std::max(choice.looks / at_hand * looks, 1.0);
-    const bool better =
-        choice.index && then + overhead(choice.index) < looks + overhead(index) &&
-        (choice.index.scheme() != index.scheme() || choice.index.chains() != index.chains());
-    if (better) {
-        index = std::move(choice.index);
-        expected_looks_ = then;
-        in_vain_ = 0;
-    } else {
-        wait_ = std::uint64_t{calls_} << std::min(++in_vain_, kMostDoublings);
-    }
-    if (index)
-        index.add_all(items.oldest); // the others have used its links
-    return better;
+    const double then = std::max(estimated.looks / at_hand.looks * looks, 1.0);
+    if (then + estimated.overhead < looks + at_hand.overhead && chains != index.chains())
+        if (MatchIndex better(chains, most_orders_); better) { // there is memory
+            index = std::move(better);
+            index.add_all(items.oldest());
+            expected_looks_ = then;
+            in_vain_ = 0;
+            return true;
+        }
+    in_vain_ = std::min(in_vain_ + 1, kMostReviewDoublings);
+    wait_ = std::uint64_t{calls_} << in_vain_;
+    return false;
 }
 
 } // namespace stretto::p2p

@@ -1,31 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "p2p/matching/item_queue.hpp"
 
-#include <tuple>
 #include <utility>
 
 namespace stretto::p2p {
-
-namespace {
-
-// The value that most of the items have, if it is more than half of them: it alone is left if each
-// item cancels one with another value (Boyer and Moore, "MJRTY", 1981).
-template<class Get>
-std::pair<int, double> majority(const Item *oldest, const Get &get) {
-    int candidate = kAny;
-    std::uint32_t votes = 0;
-    for (const Item *item = oldest; item != nullptr; item = item->after) {
-        if (votes == 0)
-            candidate = get(*item);
-        get(*item) == candidate ? ++votes : --votes;
-    }
-    double having = 0, all = 0;
-    for (const Item *item = oldest; item != nullptr; item = item->after, ++all)
-        having += get(*item) == candidate ? 1 : 0;
-    return {candidate, all == 0 ? 0 : having / all};
-}
-
-} // namespace
 
 void ItemQueue::remove(Item &item) {
     if (index_)
@@ -40,7 +18,7 @@ void ItemQueue::append_to_index(Item &item) {
 bool ItemQueue::begin_as(Scheme scheme, std::size_t chains) {
     MatchIndex index;
     if (scheme != Scheme::list) {
-        index = MatchIndex(scheme, chains, most_orders_);
+        index = MatchIndex(Chains(scheme, chains), most_orders_);
         if (!index)
             return false;
         index.add_all(first_);
@@ -57,11 +35,12 @@ bool ItemQueue::convert(Scheme scheme, std::size_t chains) {
 }
 
 void ItemQueue::review() {
+    Items items(first_, depth_);
     window_.searches = searches_ - reviewed_searches_;
     window_.looks = looks_ - reviewed_looks_;
-    if (adapts_ && adaptation_.review(window_, {first_, depth_}, index_))
+    if (adapts_ && adaptation_.review(window_, items, index_))
         ++conversions_;
-    note_filling();
+    note_filling(items);
     deepest_ = std::max<std::uint64_t>(deepest_, window_.deepest);
     reviewed_searches_ = searches_;
     reviewed_looks_ = looks_;
@@ -71,26 +50,22 @@ void ItemQueue::review() {
     window_.deepest = depth_;
 }
 
-void ItemQueue::note_filling() {
+void ItemQueue::review_at_next_search() {
+    review_at_ = searches_;
+    plain_until_ = 0;
+}
+
+void ItemQueue::note_filling(Items &items) {
     constexpr std::uint32_t kLongMessages = 64;
     // Anew only for a quarter more, so that a queue which grows is not counted all the time.
-    if (depth_ < kLongMessages || depth_ <= filling_.depth + filling_.depth / 4)
-        return;
-    filling_.depth = depth_;
-    filling_.context =
-        static_cast<std::uint32_t>(majority(first_, [](const Item &item) {
-                                       return static_cast<int>(item.envelope.context);
-                                   }).first);
-    std::tie(filling_.source, filling_.of_source) =
-        majority(first_, [](const Item &item) { return item.envelope.source; });
-    std::tie(filling_.tag, filling_.of_tag) =
-        majority(first_, [](const Item &item) { return item.envelope.tag; });
+    if (depth_ >= kLongMessages && depth_ > filling_.depth + filling_.depth / 4)
+        filling_ = items.sample().filling();
 }
 
 QueueState ItemQueue::state() const {
     QueueState state;
-    state.scheme = index_.scheme();
-    state.chains = index_.chains();
+    state.scheme = index_.chains().scheme();
+    state.chains = index_.chains().count();
     state.depth = depth_;
     state.effort = {searches_, looks_, conversions_,
                     std::max<std::uint64_t>(deepest_, window_.deepest)};

@@ -101,19 +101,23 @@ private:
             item = item->after;
         } while (item != nullptr);
         looks_ += looks;
-        if (looks > Adaptation::kShortLooks) [[unlikely]]
+        if (looks > Adaptation::kShortLooks) [[unlikely]] {
             note_kind(key);
+            note_long();
+        }
         return item;
     }
 
     template<class Fits>
     Found find_indexed(const Envelope &key, const Fits &fits_item) {
         Found found;
-        if (index_.has_key(key)) {
+        if (index_.chains().has_key(key)) {
             std::uint32_t looks = 0;
             found = index_.search(key, fits_item, looks);
             looks_ += looks;
             note_kind(key);
+            if (looks > Adaptation::kShortLooks) [[unlikely]]
+                note_long();
         } else {
             found.item = find_listed(key, fits_item);
         }
@@ -134,6 +138,12 @@ private:
         ++window_.kinds[key.source == kAny ? 2 : key.tag == kAny ? 1 : 0];
     }
 
+    // After a search of many looks.
+    void note_long() {
+        if (adaptation_.is_due(looks_ - reviewed_looks_, window_.deepest)) [[unlikely]]
+            review_at_next_search();
+    }
+
     void unlink(Item &item) {
         (item.before == nullptr ? first_ : item.before->after) = item.after;
         (item.after == nullptr ? last_ : item.after->before) = item.before;
@@ -142,7 +152,8 @@ private:
 
     void append_to_index(Item &item);
     void review();
-    void note_filling();
+    void review_at_next_search();
+    void note_filling(Items &items);
 
     // What each search needs stands together.
     Item *first_ = nullptr, *last_ = nullptr;
