@@ -18,12 +18,23 @@ void MatchIndex::add_all(Item *oldest) {
         add(*item);
 }
 
-void MatchIndex::remove(Item &item) {
+std::uint32_t MatchIndex::remove(Item &item) {
     Item *&slot = slot_of(item.envelope);
-    Item *previous = slot;
-    while (previous->next != &item)
+    // The item before it on its chain is near the oldest one, or near the item itself in the list.
+    // So receives that are withdrawn in the order of posting, or in the reverse order, are found at
+    // once.
+    Item *previous = slot, *before = item.before;
+    std::uint32_t looks = 1;
+    for (; previous->next != &item; ++looks) {
+        if (before != nullptr && &slot_of(before->envelope) == &slot) {
+            previous = before;
+            break;
+        }
         previous = previous->next;
+        before = before == nullptr ? nullptr : before->before;
+    }
     remove({&item, previous, &slot});
+    return looks;
 }
 
 } // namespace stretto::p2p

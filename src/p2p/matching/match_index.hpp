@@ -51,8 +51,8 @@ public:
         if (*found.slot == found.item)
             *found.slot = found.previous == found.item ? nullptr : found.previous;
     }
-    // Searches the item's chain for it.
-    void remove(Item &item);
+    // Removes an item of the list.  Gives the looks that it took to find it on its chain.
+    std::uint32_t remove(Item &item);
 
     // The oldest item that fits; `key` has a key.  Adds to `looks`.
     template<class Fits>
