@@ -81,9 +81,9 @@ void QueueLine::add(const QueueUse &use) {
     arrival::add(searches, use.searches);
     arrival::add(looks, use.looks);
     arrival::add(conversions, use.conversions);
-    deepest.store(std::max(deepest.load(kOrder), use.deepest), kOrder);
-    if (use.counted <= counted.load(kOrder))
+    if (use.deepest <= deepest.load(kOrder))
         return;
+    deepest.store(use.deepest, kOrder);
     counted.store(use.counted, kOrder);
     source.store(use.source, kOrder);
     tag.store(use.tag, kOrder);

@@ -48,13 +48,14 @@ struct KindLine {
     std::atomic<std::uint64_t> stride; // of the sample
 };
 
-// What a rank notes of a queue of its messages, of all its communicators together.
+// What a rank notes of a queue of its messages: of all its communicators together, or of the one
+// where it was longest.
 struct QueueUse {
-    std::uint64_t searches = 0, looks = 0; // at items
-    std::uint64_t conversions = 0;         // of the scheme of matching
-    std::uint64_t deepest = 0;             // the most items that have waited at the same time
-    // Of so many that waited when the queue was long, these shares had this source and this tag,
-    // which most of them had.
+    std::uint64_t searches = 0, looks = 0; // of all; looks at items
+    std::uint64_t conversions = 0;         // of all, of the scheme of matching
+    std::uint64_t deepest = 0;             // of the longest: the most that waited at the same time
+    // Of the longest, too: of so many items that waited when it was long, these shares had this
+    // source and this tag, which most of them had.
     std::uint64_t counted = 0;
     int source = -1, tag = -1;
     double source_share = 0, tag_share = 0;

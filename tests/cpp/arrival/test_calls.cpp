@@ -235,4 +235,10 @@ TEST_CASE("queues of messages: sums of all communicators, and what filled the lo
     const CallsOfRank found = read_calls(only(folder));
     CHECK(found.posted == QueueUse{21, 42, 2, 900, 800, 4, 6, 1, 0.25});
     CHECK(found.unexpected == small);
+    // Where most items were counted, fewer may have waited: of a longer queue fewer may be counted,
+    // or none, if a collective filled it.
+    const QueueUse longest{0, 0, 0, 1000}, counted{0, 0, 0, 999, 999, 7, 8, 1, 1};
+    log.add_queues(longest, {});
+    log.add_queues(counted, {});
+    CHECK(read_calls(only(folder)).posted == QueueUse{21, 42, 2, 1000, 0, -1, -1, 0, 0});
 }
