@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "p2p/matching/match_queue.hpp"
+#include "support/scarce.hpp"
 
 using namespace stretto::p2p;
 
@@ -246,6 +247,32 @@ TEST_CASE("an empty queue and a list take no memory for an index") {
     REQUIRE(rounds.matcher->convert(kUnexpected, Scheme::list, 1));
     CHECK(rounds.matcher->bytes() == of_list);
     CHECK(rounds.matcher->drain_messages() == &message);
+}
+
+TEST_CASE("a queue without memory for an index goes on as a list, and gets one later") {
+    Rounds rounds;
+    const int depth = 2000;
+    std::vector<PostedReceive> receives(depth);
+    for (int i = 0; i < depth; ++i) {
+        receives[static_cast<std::size_t>(i)].envelope = tag_of_one_source(i);
+        rounds.matcher->post(receives[static_cast<std::size_t>(i)]);
+    }
+    const auto take = [&](int i) {
+        ArrivedMessage message;
+        message.envelope = tag_of_one_source(i);
+        CHECK(rounds.matcher->arrive(message) == &receives[static_cast<std::size_t>(i)]);
+    };
+    {
+        const test::Scarce none(0);
+        for (int i = depth; i-- > depth - 5;)
+            take(i);
+        CHECK(none.struck());
+    }
+    CHECK(rounds.of(kPosted).scheme == Scheme::list);
+    CHECK(rounds.of(kPosted).effort.conversions == 0);
+    for (int i = depth - 5; i-- > 0;)
+        take(i);
+    CHECK(rounds.of(kPosted).scheme == Scheme::hash);
 }
 
 TEST_CASE("a queue knows what filled it") {

@@ -28,6 +28,14 @@ void *operator new(std::size_t bytes, std::align_val_t alignment) {
 void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept {
     return std::malloc(bytes == 0 ? 1 : bytes);
 }
+// But an array is scarce for them, too: that is an index, of which a test is without.
+void *operator new[](std::size_t bytes, const std::nothrow_t &) noexcept {
+    try {
+        return allocate(bytes);
+    } catch (const std::bad_alloc &) {
+        return nullptr;
+    }
+}
 void operator delete(void *memory, const std::nothrow_t &) noexcept {
     std::free(memory);
 }
