@@ -38,7 +38,8 @@ engine::EngineOptions engine_options(const Config &config, const transport::Segm
 }
 
 p2p::MatchingOptions matching_options(const Config::Matching &config,
-                                      const transport::Segment &segment) {
+                                      const transport::Segment &segment,
+                                      trace::Recorder *recorder) {
     p2p::MatchingOptions options;
     for (const p2p::Scheme scheme : p2p::kSchemes)
         if (name(scheme) == config.scheme)
@@ -46,6 +47,11 @@ p2p::MatchingOptions matching_options(const Config::Matching &config,
     options.ranks = segment.ranks();
     options.calls = config.calls;
     options.attempts = config.attempts;
+    if (recorder != nullptr)
+        options.converted = [recorder](const p2p::Conversion &conversion) {
+            recorder->queue_converts(conversion.queue == p2p::Matcher::Queue::unexpected,
+                                     name(conversion.from), name(conversion.to), conversion.items);
+        };
     return options;
 }
 
@@ -125,7 +131,7 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
           segment_, identity.rank, heap_,
           engine_options(config, *segment_, identity.rank, recorder_),
           [this](std::uint64_t call) { engine_.judge(call); },
-          matching_options(config.matching, *segment_)),
+          matching_options(config.matching, *segment_, recorder_)),
       engine_(
           segment_, identity.rank, heap_,
           engine_options(config, *segment_, identity.rank, recorder_),

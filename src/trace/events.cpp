@@ -206,6 +206,7 @@ private:
             break;
         case Kind::sent: transfer(record, "sent"); break;
         case Kind::received: transfer(record, "received"); break;
+        case Kind::queue_converts: queue(record); break;
         case Kind::failure:
             put(basic("i", track(record))
                     .text("name", "failure")
@@ -298,6 +299,22 @@ private:
         const std::string awaited = record.a == 0 ? "another rank" : "rank " + number(record.a - 1);
         span(basic("X", track(record)).text("name", "wait for " + awaited).text("cat", "wait"),
              record.begin, end, args);
+    }
+
+    void queue(const Record &record) {
+        const bool unexpected = (record.flags & kUnexpected) != 0;
+        const std::string from = log_.name(record.first), to = log_.name(record.a);
+        put(basic("i", track(record))
+                .text("name", (unexpected ? "messages: " : "receives: ") + from + " to " + to)
+                .text("cat", "queue")
+                .text("s", "t")
+                .raw("ts", microseconds(record.begin))
+                .raw("args", Fields()
+                                 .text("queue", unexpected ? "unexpected" : "posted")
+                                 .text("from", from)
+                                 .text("to", to)
+                                 .count("items", record.second)
+                                 .object()));
     }
 
     void transfer(const Record &record, const std::string &what) {

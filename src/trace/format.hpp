@@ -28,6 +28,8 @@ enum class Kind : std::uint8_t {
     sent,            // to another host; a: bytes; then the rank, and all bytes so far
     received,        // from another host
     failure,         // a: its message, a name
+    queue_converts,  // to another scheme; a: the new one, a name; then the old one, another name,
+                     // and the items that wait
 };
 
 // Flags of a step, in Record::flags.
@@ -38,6 +40,8 @@ inline constexpr std::uint8_t kNonblocking = 1;
 inline constexpr std::uint8_t kSynchronizing = 2; // no rank leaves before all ranks have entered
 inline constexpr std::uint8_t kByPairs = 4;       // gatherv, scatterv, alltoallv
 inline constexpr std::uint8_t kReduces = 8, kHasData = 16;
+// Of a queue of messages: the messages in it wait for receives, else receives wait for messages.
+inline constexpr std::uint8_t kUnexpected = 1;
 
 // A record as atomic words: a reader may look at any time.
 struct Record {

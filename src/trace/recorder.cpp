@@ -142,6 +142,20 @@ void Recorder::received(int rank, std::uint32_t bytes, std::uint64_t total) {
     buffer_->add(transfer(Kind::received, communicator_, rank, bytes, total));
 }
 
+void Recorder::queue_converts(bool unexpected, std::string_view from, std::string_view to,
+                              std::uint64_t items) {
+    Name old_name, new_name;
+    Record record;
+    record.begin = record.end = now_ns();
+    record.kind = Kind::queue_converts;
+    record.flags = unexpected ? kUnexpected : 0;
+    record.communicator = communicator_;
+    record.a = number_of(to, new_name);
+    record.first = number_of(from, old_name);
+    record.second = items;
+    buffer_->add(record);
+}
+
 void Recorder::failed(std::string_view message) {
     Name name;
     Record record;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The records of one communicator in its rank's trace.  The thread that plays calls records calls,
-// steps and waits; it is one thread at a time.  Any thread may record link traffic and failures.
-// Recording never fails: without memory for a name, a call has no name.
+// steps and waits; it is one thread at a time.  Any thread may record link traffic, queues and
+// failures. Recording never fails: without memory for a name, a call has no name.
 #pragma once
 
 #include <cstdint>
@@ -80,6 +80,9 @@ public:
     // Bytes to and from other hosts; `total`: all so far.
     void sent(int rank, std::uint32_t bytes, std::uint64_t total);
     void received(int rank, std::uint32_t bytes, std::uint64_t total);
+    // A queue in which this rank's messages are matched has another scheme.
+    void queue_converts(bool unexpected, std::string_view from, std::string_view to,
+                        std::uint64_t items);
     void failed(std::string_view message);
 
     Buffer &buffer() { return *buffer_; }

@@ -38,8 +38,12 @@ void ItemQueue::review() {
     Items items(first_, depth_);
     window_.searches = searches_ - reviewed_searches_;
     window_.looks = looks_ - reviewed_looks_;
-    if (adapts_ && adaptation_.review(window_, items, index_))
+    const Scheme before = index_.chains().scheme();
+    if (adapts_ && adaptation_.review(window_, items, index_)) {
         ++conversions_;
+        if (converted_)
+            converted_({which_, before, index_.chains().scheme(), depth_});
+    }
     note_filling(items);
     deepest_ = std::max<std::uint64_t>(deepest_, window_.deepest);
     reviewed_searches_ = searches_;

@@ -11,8 +11,9 @@ namespace stretto::p2p {
 
 class ItemQueue {
 public:
-    explicit ItemQueue(const MatchingOptions &options)
-        : adapts_(!options.fixed), most_orders_(options.most_orders), adaptation_(options),
+    ItemQueue(const MatchingOptions &options, Matcher::Queue which)
+        : which_(which), adapts_(!options.fixed), most_orders_(options.most_orders),
+          converted_(options.converted), adaptation_(options),
           review_at_(adaptation_.searches_until_review()) {
         plain_until_ = review_at_;
     }
@@ -161,8 +162,10 @@ private:
     std::uint64_t plain_until_; // searches; 0: there is an index
     std::uint32_t depth_ = 0;
     MatchIndex index_;
+    const Matcher::Queue which_;
     const bool adapts_;
     const std::uint32_t most_orders_;
+    const std::function<void(const Conversion &)> converted_;
     Adaptation::Window window_; // since the last review
     Adaptation adaptation_;
     std::uint64_t review_at_;                                  // searches

@@ -19,6 +19,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -123,6 +124,13 @@ public:
     Effort effort() const;
 };
 
+// A queue that has changed its scheme.
+struct Conversion {
+    Matcher::Queue queue;
+    Scheme from, to;
+    std::size_t items; // that wait
+};
+
 struct MatchingOptions {
     std::optional<Scheme> fixed; // nothing: each queue adapts
     std::size_t bins = 0;        // chains of fixed bins or of a fixed hash; 0: a quarter of `ranks`
@@ -132,6 +140,8 @@ struct MatchingOptions {
     std::uint32_t calls = 64;
     std::uint32_t attempts = 8;
     std::uint32_t most_orders = UINT32_MAX; // so many are given, then all items get new ones
+    // Is called when a queue has adapted, if there is one; must not throw.
+    std::function<void(const Conversion &)> converted = {};
 };
 
 // Throws if there is no memory for the chains of a fixed scheme.

@@ -18,7 +18,8 @@ auto taking(const ArrivedMessage &message) {
 
 class TwoQueues final : public Matcher {
 public:
-    explicit TwoQueues(const MatchingOptions &options) : posted_(options), unexpected_(options) {}
+    explicit TwoQueues(const MatchingOptions &options)
+        : posted_(options, Queue::posted), unexpected_(options, Queue::unexpected) {}
 
     bool begin_as(Scheme scheme, std::size_t chains) {
         return posted_.begin_as(scheme, chains) && unexpected_.begin_as(scheme, chains);

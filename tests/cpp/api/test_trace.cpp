@@ -188,6 +188,34 @@ TEST_CASE("a failure is in the trace, which is there at once") {
     CHECK(entered <= 3);
 }
 
+TEST_CASE("a queue that adapts to many messages is in the trace of its rank") {
+    const test::Folder folder;
+    const test::With wanted("STRETTO_TRACE", folder.path().c_str());
+    test::with_ranks(2, [&](stretto_comm comm) {
+        constexpr int kMessages = 500;
+        const int other = 1 - stretto_rank(comm);
+        for (int tag = 0; stretto_rank(comm) == 0 && tag < kMessages; ++tag)
+            test::check(stretto_send(comm, &tag, 1, STRETTO_INT32, other, tag));
+        int last = 0, got = 0;
+        if (stretto_rank(comm) == 1)
+            for (int tag = kMessages; tag-- > 0;) {
+                test::check(stretto_recv(comm, &got, 1, STRETTO_INT32, other, tag, nullptr));
+                last += got == tag ? 0 : 1;
+            }
+        CHECK(last == 0);
+        test::check(stretto_barrier(comm));
+    });
+    const std::vector<Json> found = traces(folder);
+    REQUIRE(found.size() == 2);
+    CHECK(arguments(found[0], "queue").empty());
+    const auto queues = arguments(found[1], "queue");
+    REQUIRE(!queues.empty());
+    CHECK(queues[0]["queue"] == "unexpected");
+    CHECK(queues[0]["from"] == "list");
+    CHECK(queues[0]["to"] == "hash");
+    CHECK(queues[0]["items"] > 100);
+}
+
 TEST_CASE("a rank that cannot write its trace is an error") {
     const test::Folder folder;
     std::ofstream(folder.path() + "/file") << "no folder";

@@ -275,6 +275,21 @@ TEST_CASE("a queue without memory for an index goes on as a list, and gets one l
     CHECK(rounds.of(kPosted).scheme == Scheme::hash);
 }
 
+TEST_CASE("what observes a queue learns of each conversion") {
+    MatchingOptions options;
+    options.ranks = kRanks;
+    std::vector<Conversion> seen;
+    options.converted = [&](const Conversion &conversion) { seen.push_back(conversion); };
+    Rounds rounds;
+    rounds.matcher = make_matcher(options);
+    rounds.unexpected(1024, tag_of_one_source, tag_of_one_source);
+    REQUIRE(seen.size() == 1);
+    CHECK(seen[0].queue == kUnexpected);
+    CHECK(seen[0].from == Scheme::list);
+    CHECK(seen[0].to == Scheme::hash);
+    CHECK(seen[0].items > 1000);
+}
+
 TEST_CASE("a queue knows what filled it") {
     Rounds rounds;
     rounds.unexpected(32, tag_of_one_source, tag_of_one_source);

@@ -94,6 +94,7 @@ TEST_CASE("calls, steps and waits are events") {
         recorder.call_ends(8);
         recorder.sent(4, 1000, 5000);
         recorder.received(4, 24, 24);
+        recorder.queue_converts(true, "list", "hash", 1000);
         recorder.failed("so \"it\" is");
         recorder.call_begins({9, 1, 6, 24, "linear", false}); // and does not end
     }
@@ -106,7 +107,7 @@ TEST_CASE("calls, steps and waits are events") {
     CHECK(about["ranks"] == 5);
     CHECK(about["pid"] == getpid());
     CHECK(about["clock_offset_ns"] == -17);
-    CHECK(about["records"] == 11);
+    CHECK(about["records"] == 12);
     CHECK(about["dropped"] == 0);
 
     const auto calls = events(trace, "call");
@@ -148,6 +149,12 @@ TEST_CASE("calls, steps and waits are events") {
     const auto links = events(trace, "link");
     REQUIRE(links.size() == 2);
     CHECK(links[0]["args"] == nlohmann::json{{"rank", 4}, {"bytes", 1000}, {"total", 5000}});
+    const auto queues = events(trace, "queue");
+    REQUIRE(queues.size() == 1);
+    CHECK(queues[0]["name"] == "messages: list to hash");
+    CHECK(
+        queues[0]["args"] ==
+        nlohmann::json{{"queue", "unexpected"}, {"from", "list"}, {"to", "hash"}, {"items", 1000}});
     bool told = false;
     for (const auto &event : trace["traceEvents"])
         told = told || (event["name"] == "failure" && event["args"]["message"] == "so \"it\" is");
