@@ -14,6 +14,7 @@ See docs/pytorch.md.
 
 from __future__ import annotations
 
+from stretto.torch.memory import empty
 from stretto.torch.registration import (
     communicator,
     register,
@@ -21,4 +22,4 @@ from stretto.torch.registration import (
     replace_gloo,
 )
 
-__all__ = ["communicator", "register", "replace_by_setting", "replace_gloo"]
+__all__ = ["communicator", "empty", "register", "replace_by_setting", "replace_gloo"]

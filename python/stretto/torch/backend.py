@@ -71,15 +71,6 @@ class Backend(Collectives, c10d.Backend):
         _receives[tensors[0]] = work
         return self._in_flight(work)
 
-    def supports_tensor_alloc(self, device: int) -> bool:
-        return True
-
-    def allocate_tensor(self, size: int, options: Any = None, **form: Any) -> torch.Tensor:
-        """Memory that all ranks of this host read in place."""
-        dtype = form.get("dtype") or torch.get_default_dtype()
-        width = torch.empty(0, dtype=dtype).element_size()
-        return torch.from_numpy(self.communicator.alloc(size * width, "uint8")).view(dtype)
-
 
 def _source_of_receive(work: Work) -> int:
     """Work._source_rank, for the receives of this backend as well."""

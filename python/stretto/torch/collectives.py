@@ -19,6 +19,7 @@ from stretto.communicator import Communicator
 from stretto.errors import ArgumentError
 from stretto.operation import AnyOp
 from stretto.torch import sparse
+from stretto.torch.memory import shared
 from stretto.torch.messages import Messages
 from stretto.torch.operations import NAMES, op_for
 from stretto.torch.profiling import profiled
@@ -35,6 +36,10 @@ from stretto.torch.work import DONE, Done, Pending, Sequel, Work, seconds
 
 Tensors = Sequence[torch.Tensor]
 Lists = Sequence[Sequence[torch.Tensor]]
+
+
+INDIRECT = object()
+"""A call that has yet to be made."""
 
 
 class Collectives(Messages):
@@ -58,10 +63,10 @@ class Collectives(Messages):
 
     @profiled("all_reduce", 0)
     def allreduce(self, tensors: Tensors, opts: Any = None) -> Work | None:
-        if type(tensors) is list and self._ended_at_once(
-            opts, "allreduce", None, tensors[0], len(tensors), True
-        ):
-            return self._done
+        if type(tensors) is list:
+            work = self._directly(opts, "allreduce", None, tensors[0], len(tensors), True)
+            if work is not INDIRECT:
+                return work
         tensor = only(tensors, "all_reduce")
         if tensor.layout != torch.strided:
             return sparse.allreduce(self, tensor, opts)
@@ -110,8 +115,9 @@ class Collectives(Messages):
     def reduce_scatter_single(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any
     ) -> Work | None:
-        if self._ended_at_once(opts, "reduce_scatter", given, output, 1, True):
-            return self._done
+        work = self._directly(opts, "reduce_scatter", given, output, 1, True)
+        if work is not INDIRECT:
+            return work
         send = dense(given)
         landing = Landing(output, fresh=share_memory(output, send))
         op = op_for(_reduce_op(opts), output)
@@ -131,10 +137,10 @@ class Collectives(Messages):
     @profiled("broadcast", 0)
     def broadcast(self, tensors: Tensors, opts: Any) -> Work:
         root = opts.rootRank
-        if type(tensors) is list and self._ended_at_once(
-            opts, "broadcast", None, tensors[0], len(tensors), root=root
-        ):
-            return self._done
+        if type(tensors) is list:
+            work = self._directly(opts, "broadcast", None, tensors[0], len(tensors), False, root)
+            if work is not INDIRECT:
+                return work
         tensor = only(tensors, "broadcast")
         if self._rank == root:
             return self._run(opts, "broadcast", None, readable(tensor), "sum", root, (), [tensor])
@@ -163,8 +169,9 @@ class Collectives(Messages):
     def all_gather_single(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
     ) -> Work | None:
-        if self._ended_at_once(opts, "allgather", given, output):
-            return self._done
+        work = self._directly(opts, "allgather", given, output)
+        if work is not INDIRECT:
+            return work
         landing = Landing(output)
         return self._run(
             opts,
@@ -253,8 +260,9 @@ class Collectives(Messages):
         """Splits: rows for, or from, each rank; none: as many for each.  PyTorch wants either of
         them on all ranks, or none."""
         if not output_splits and not input_splits:
-            if self._ended_at_once(opts, "alltoall", given, output):
-                return self._done
+            work = self._directly(opts, "alltoall", given, output)
+            if work is not INDIRECT:
+                return work
         landing, send = Landing(output), readable(given)
         recv = landing.moved
         if share_memory(send, recv):
@@ -301,28 +309,32 @@ class Collectives(Messages):
 
     # ---- how calls run
 
-    def _ended_at_once(
+    def _directly(
         self,
         opts: Any,
         collective: str,
         send: torch.Tensor | None,
-        recv: torch.Tensor | None,
+        recv: torch.Tensor,
         tensors: int = 1,
         reduces: bool = False,
         root: int = 0,
-    ) -> bool:
-        """Makes a blocking call in the fewest steps, as most are made: of one contiguous tensor
-        of a type that the core knows.  False: nothing was sent, as the call needs more than that.
-        """
+    ) -> Any:
+        """Makes a call in the fewest steps, as most are made: of contiguous tensors, one for a
+        buffer, of a type that the core knows.  INDIRECT: nothing was sent, as the call needs more
+        than that."""
         try:
-            if opts.asyncOp or tensors != 1:
-                return False
+            if tensors != 1:
+                return INDIRECT
             op = NAMES[opts.reduceOp.op] if reduces else "sum"
-            self._play(collective, send, recv, op, root, seconds(opts.timeout))
+            if opts.asyncOp:
+                request = self._start(collective, send, recv, op, root)
+            else:
+                self._play(collective, send, recv, op, root, seconds(opts.timeout))
+                request = None
         except (ArgumentError, AttributeError, IndexError):
-            return False
+            return INDIRECT
         self._calls += 1
-        return True
+        return self._done if request is None else self._in_flight(Pending([request], [recv]))
 
     def _run(
         self,
@@ -405,6 +417,16 @@ class Collectives(Messages):
             raise ArgumentError(
                 f"{what}: tensors of {parts.counts} elements; all ranks' are of one size"
             )
+
+    # ---- memory
+
+    def supports_tensor_alloc(self, device: int) -> bool:
+        return True
+
+    def allocate_tensor(self, size: int, options: Any = None, **form: Any) -> torch.Tensor:
+        """What FSDP2's set_allocate_memory_from_process_group_for_comm asks for: `size` elements
+        in memory that all ranks of this host read in place."""
+        return shared(self.communicator, (size,), form.get("dtype"))
 
     # ---- life
 
