@@ -37,7 +37,15 @@ STRETTO_API stretto_status stretto_comm_create(stretto_comm comm, const int rank
 /* The rank in the parent of a rank of a child; -1 if there is none, or if comm is NULL. */
 STRETTO_API int stretto_comm_parent_rank(stretto_comm comm, int rank);
 
-/* ---- going on after a failure ------------------------------------------------------------ */
+/* ---- ending calls, and going on after a failure ------------------------------------------ */
+
+/* Fails the communicator on all ranks: calls and waits of all threads that are in it end with
+ * STRETTO_ERR_ABORTED, those of this rank within milliseconds; the message names this rank and the
+ * `reason` (may be NULL), of which some hundred bytes are kept.  Any thread may call it at any
+ * time, also while others are inside.  Local; does not wait.  Does nothing if the communicator has
+ * failed already.  After it, as after any failure, the ranks can finalize the communicator or
+ * shrink it. */
+STRETTO_API stretto_status stretto_comm_abort(stretto_comm comm, const char *reason);
 
 /* Makes a communicator of the ranks that call this after a failure, in their old order.  `comm` has
  * failed, and is the result of stretto_init or of an earlier shrink.  (For another communicator

@@ -59,7 +59,8 @@ typedef enum stretto_status {
     STRETTO_ERR_TRUNCATED = 10,  /* a message is longer than the buffer; its beginning is there */
     STRETTO_ERR_OPERATION = 11,  /* a user-defined operation failed */
     STRETTO_ERR_EXCLUDED = 12,   /* other ranks (may) go on without this one: stretto_comm_shrink */
-    STRETTO_ERR_INTERRUPTED = 13 /* a rank was interrupted, as by Ctrl-C: stretto_set_interrupt */
+    STRETTO_ERR_INTERRUPTED = 13, /* a rank was interrupted, as by Ctrl-C: stretto_set_interrupt */
+    STRETTO_ERR_ABORTED = 14      /* a rank has called stretto_comm_abort */
 } stretto_status;
 
 typedef enum stretto_dtype {

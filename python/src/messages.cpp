@@ -216,6 +216,10 @@ nb::object create_group(const Communicator &self, const std::vector<int> &ranks,
     return adopt(child);
 }
 
+void abort(const Communicator &self, const char *reason) {
+    self.handle->call([&](stretto_comm comm) { return stretto_comm_abort(comm, reason); });
+}
+
 nb::tuple shrink(const Communicator &self) {
     stretto_comm left = nullptr;
     std::uint64_t completed = 0;
@@ -255,6 +259,7 @@ void bind_messages(nb::module_ &module, nb::class_<Communicator> &communicator) 
         .def("split", &split, "color"_a, "key"_a)
         .def("dup", &dup)
         .def("create_group", &create_group, "ranks"_a, "tag"_a)
+        .def("abort", &abort, "reason"_a)
         .def("shrink", &shrink)
         .def("parent_rank", &parent_rank, "rank"_a);
 }

@@ -18,6 +18,7 @@ from stretto import _core
 from stretto._core import __version__
 from stretto.communicator import Communicator, Stat
 from stretto.errors import (
+    AbortedError,
     ArgumentError,
     Error,
     ExcludedError,
@@ -44,6 +45,7 @@ __all__ = [
     "ANY_TAG",
     "Stall",
     "IN_PLACE",
+    "AbortedError",
     "ArgumentError",
     "Communicator",
     "Error",

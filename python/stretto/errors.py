@@ -65,6 +65,10 @@ class InterruptedError(Error, builtins.InterruptedError):
     """Another rank was interrupted, as by Ctrl-C."""
 
 
+class AbortedError(Error):
+    """A rank has called `Communicator.abort`; the message has its reason."""
+
+
 BY_STATUS: dict[int, type[Error]] = dict(
     enumerate(
         (
@@ -81,6 +85,7 @@ BY_STATUS: dict[int, type[Error]] = dict(
             OperationError,
             ExcludedError,
             InterruptedError,
+            AbortedError,
         ),
         start=1,
     )

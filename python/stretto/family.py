@@ -49,6 +49,15 @@ class Family:
         """
         return type(self)(self._core.create_group(list(ranks), tag))
 
+    def abort(self, reason: str = "") -> None:
+        """Fails the communicator on all ranks, also while other threads are inside.
+
+        Calls and waits of all threads end with AbortedError, which names this rank and the reason;
+        those of this rank within milliseconds.  Does not wait; does nothing if the communicator has
+        failed already.  After it the ranks can `finalize`, or `shrink`.
+        """
+        self._core.abort(reason)
+
     def shrink(self: Self) -> tuple[Self, int]:
         """Makes a communicator of the ranks that call this after a failure, in their old order.
         Returns it, and the number of collectives of the old one that every one of them has

@@ -28,13 +28,13 @@ stretto_comm join(stretto_comm parent, const Child &child) {
     try {
         return make(*parent, child).release();
     } catch (const std::bad_alloc &) { // the other members find that this one has left
-        parent->communicator.fail_together();
+        parent->communicator.fail_together(false);
     } catch (const stretto::Error &error) {
         // Ranks on other hosts cannot learn of the error through the child, which does not exist
         // yet.
         const bool only_here = error.status() == Status::memory || error.status() == Status::system;
         if (!child.origin.placement().one_host() && only_here)
-            parent->communicator.fail_together();
+            parent->communicator.fail_together(false);
         throw;
     }
 }
@@ -74,6 +74,18 @@ stretto_status stretto_comm_create(stretto_comm comm, const int ranks[], int cou
         require(tag >= 0, "a tag lies in 0 ... INT_MAX");
         *result = join(comm, stretto::comm::group(comm->communicator,
                                                   {ranks, static_cast<std::size_t>(count)}, tag));
+    });
+}
+
+stretto_status stretto_comm_abort(stretto_comm comm, const char *reason) {
+    return guarded_in(comm, [&] {
+        require(comm != nullptr, "the communicator is NULL");
+        const stretto::comm::Communicator &communicator = comm->communicator;
+        stretto::transport::Segment &segment = *communicator.segment();
+        segment.fail(Status::aborted,
+                     segment.names().of(communicator.rank()) + " aborted the communicator: " +
+                         (reason == nullptr ? "it gave no reason" : reason) +
+                         " (stretto_comm_abort; go on with stretto_comm_shrink, or end the job)");
     });
 }
 

@@ -23,6 +23,7 @@ const char *name(Status status) {
     case Status::operation: return "operation failed";
     case Status::excluded: return "excluded";
     case Status::interrupted: return "interrupted";
+    case Status::aborted: return "aborted";
     }
     return "unknown status";
 }

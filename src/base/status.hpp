@@ -22,8 +22,9 @@ enum class Status {
     operation = 11,
     excluded = 12,
     interrupted = 13,
+    aborted = 14,
 };
-inline constexpr Status kLastStatus = Status::interrupted;
+inline constexpr Status kLastStatus = Status::aborted;
 
 const char *name(Status status);
 

@@ -267,15 +267,15 @@ void Communicator::finish_files() {
         trace_.write(clock_);
 }
 
-void Communicator::fail_together() {
+void Communicator::fail_together(bool late) {
     try {
         throw;
     } catch (const Error &error) {
         if (error.status() == Status::argument || error.status() == Status::unsupported)
             throw;
-        post_failure();
+        post_failure(late);
     } catch (...) {
-        post_failure();
+        post_failure(late);
     }
 }
 
@@ -284,11 +284,12 @@ static Error refusal(const Error &failure) {
             std::string("the communicator failed in an earlier call: ") + failure.what()};
 }
 
-void Communicator::post_failure() {
+void Communicator::post_failure(bool late) {
     const Error failure = engine::post_exception(*segment_, rank(), exhausted_);
-    if (failure_reported_.exchange(true))
+    if (!failure_reported_.exchange(true))
+        trace_.failed(failure, clock_);
+    if (late)
         throw refusal(failure);
-    trace_.failed(failure, clock_);
     throw failure;
 }
 
@@ -343,7 +344,7 @@ void Communicator::learn_network() {
         calls_.selection.set_profile(
             tuning::agree_on_network(config_.tuning, *segment_, rank(), calls_.internal));
     } catch (...) { // also an error of this rank alone, for instance of a file
-        post_failure();
+        post_failure(false);
     }
     engine_.end_waits_as_ever();
     calls_.internal.callers_begin();

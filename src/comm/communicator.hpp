@@ -40,7 +40,6 @@ public:
     const bootstrap::Identity &identity() const { return me_; }
     // Whether it is the job's own: the one that stretto_init made, or what a shrink made of that.
     bool of_job() const { return of_job_; }
-    // For communicators that are made of this one.
     const bootstrap::JobContext &reach() const { return joined_.reach; }
 
     // Runs a call to its end, and gives its number, as the engine counts.
@@ -76,21 +75,20 @@ public:
     // ranks get the same.
     template<class Body>
     decltype(auto) together(Body &&body) {
+        const bool late = failure_reported_.load(std::memory_order_relaxed);
         try {
             return body();
         } catch (...) {
-            fail_together();
+            fail_together(late);
         }
     }
-    // The same, to be called where an exception is handled.
-    [[noreturn]] void fail_together();
-    // A background operation returned this error to the caller.  If it is the failure of the
-    // communicator, the caller has seen that failure.
+    // The same, where an exception is handled.  `late`: a caller saw a failure before this call.
+    [[noreturn]] void fail_together(bool late);
+    // A background operation returned this error to the caller, which may be the failure.
     void note_reported(const Error &error) noexcept;
-    // Throws Error(revoked) if a caller has seen a failure.  Collectives need not call this.
+    // Throws Error(revoked) if a caller has seen a failure.
     void check_usable();
-    // After a failure: when this returns, no thread of this rank writes to memory of callers any
-    // more.
+    // After a failure: when this returns, no thread of this rank writes to callers' memory.
     void quiesce();
 
     // Waits until all ranks have made this child of `origin`, if it has ranks on several hosts: a
@@ -121,7 +119,7 @@ public:
 private:
     std::uint64_t play_since(std::uint64_t came, const calls::Request &request);
     std::uint64_t play_hooked(std::uint64_t came, const calls::Request &request);
-    [[noreturn]] void post_failure();
+    [[noreturn]] void post_failure(bool late);
 
     const Config &config_;
     const bootstrap::Identity me_;

@@ -191,6 +191,7 @@ TEST_CASE("communicators made of others") {
              {"split", [&] { return none(stretto_comm_split(comm, INT_MIN, 0, place)); }, "color"},
              {"dup", [&] { return stretto_comm_dup(nullptr, place); }, "NULL"},
              {"dup", [&] { return stretto_comm_dup(comm, nullptr); }, "NULL"},
+             {"abort", [&] { return stretto_comm_abort(nullptr, "x"); }, "NULL"},
              {"shrink", [&] { return stretto_comm_shrink(nullptr, nullptr, place); }, "NULL"},
              {"shrink", [&] { return stretto_comm_shrink(comm, nullptr, nullptr); }, "NULL"},
              {"shrink", [&] { return none(stretto_comm_shrink(comm, nullptr, place)); },

@@ -112,6 +112,7 @@ Calls calls_of(Parent &parent) {
         {"comm_split", [=] { return stretto_comm_split(comm, 0, 0, &other); }},
         {"comm_dup", [=] { return stretto_comm_dup(comm, &other); }},
         {"comm_create", [=] { return stretto_comm_create(comm, ranks, 3, 0, &other); }},
+        {"comm_abort", [=] { return stretto_comm_abort(comm, "x"); }},
         {"comm_shrink", [=] { return stretto_comm_shrink(comm, &completed, &other); }},
         {"settings", [=] { return stretto_settings(comm, nullptr, 0, &count); }},
         {"probe_memory", [=] { return stretto_probe_memory(comm, &number); }},
