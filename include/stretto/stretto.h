@@ -301,6 +301,12 @@ typedef enum stretto_reproducible {
  * mode.  If ranks use different modes, their calls do not match (STRETTO_ERR_MISMATCH). */
 STRETTO_API stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible mode);
 
+/* Whether a blocking collective of one rank and a nonblocking one of another are the same call
+ * (mixed not 0), as with NCCL, or do not match (0, the default; STRETTO_ERR_MISMATCH), as with MPI.
+ * All ranks set the same before the next call.  Mixed calls are neither tuned while the job runs
+ * nor planned for ranks that come late. */
+STRETTO_API stretto_status stretto_set_mixed(stretto_comm comm, int mixed);
+
 /* One line of statistics: the calls of one collective by one algorithm. */
 typedef struct stretto_stat {
     const char *collective;

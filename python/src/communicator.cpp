@@ -157,6 +157,10 @@ void set_reproducible(const Communicator &self, int mode) {
     });
 }
 
+void set_mixed(const Communicator &self, bool mixed) {
+    self.handle->call([&](stretto_comm comm) { return stretto_set_mixed(comm, mixed ? 1 : 0); });
+}
+
 std::string chosen_algorithm(const Communicator &self, const char *collective, std::size_t count,
                              const char *dtype) {
     const char *name = nullptr;
@@ -203,8 +207,7 @@ void bind_communicator(nb::module_ &module) {
     nb::class_<Communicator> communicator(module, "Communicator", nb::is_weak_referenceable());
     communicator.def_prop_ro("rank", [](const Communicator &self) { return self.handle->rank(); })
         .def_prop_ro("size", [](const Communicator &self) { return self.handle->size(); })
-        .def_prop_ro("address",
-                     [](const Communicator &self) { return self.handle->address(); })
+        .def_prop_ro("address", [](const Communicator &self) { return self.handle->address(); })
         .def_prop_ro("finalized", [](const Communicator &self) { return self.handle->finalized(); })
         .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
              "timeout"_a = nb::none(), "counts"_a = Counts{})
@@ -248,6 +251,7 @@ void bind_communicator(nb::module_ &module) {
         .def("set_stall_callback", &set_stall_callback, "function"_a.none(), "factor"_a, "floor"_a)
         .def("force_algorithm", &force_algorithm, "name"_a)
         .def("set_reproducible", &set_reproducible, "mode"_a)
+        .def("set_mixed", &set_mixed, "mixed"_a)
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
         .def("probe_memory", &probe_memory)
         .def("network_profile", &network_profile)

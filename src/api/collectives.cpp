@@ -13,7 +13,8 @@ stretto_status play(stretto_comm comm, Collective collective, const void *send, 
                     Size size, int dtype, int op, int root = 0) {
     return guarded_in(comm, [&] {
         const auto go = [&](const stretto::reduce::Operation *made) {
-            const auto request = checked(comm, collective, send, recv, size, dtype, op, root, made);
+            auto request = checked(comm, collective, send, recv, size, dtype, op, root, made);
+            request.nonblocking = comm->mixed.load(std::memory_order_relaxed);
             comm->communicator.play(request);
         };
         if (op < STRETTO_OP_CREATED) [[likely]]
@@ -80,7 +81,9 @@ stretto_status stretto_reduce_scatterv(stretto_comm comm, const void *send, void
 stretto_status stretto_barrier(stretto_comm comm) {
     return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");
-        comm->communicator.barrier();
+        auto request = comm->communicator.barrier_request();
+        request.nonblocking = comm->mixed.load(std::memory_order_relaxed);
+        comm->communicator.play(request);
     });
 }
 

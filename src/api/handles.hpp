@@ -44,6 +44,7 @@ struct stretto_comm_s {
     stretto::comm::Communicator communicator;
     std::vector<stretto::SettingState> settings; // that it goes by: also what the program has set
     std::atomic<std::uint64_t> limit_ns{0};      // of each call; 0: none
+    std::atomic<bool> mixed{false};              // blocking and nonblocking calls of ranks match
     std::set<std::string> texts;                 // JSON that callers have been given
     std::vector<int> parent_ranks; // of a communicator made of another, by its own ranks
     bool shrunk = false;           // a shrink has replaced it

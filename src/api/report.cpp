@@ -68,6 +68,13 @@ stretto_status stretto_force_algorithm(stretto_comm comm, const char *algorithm)
     });
 }
 
+stretto_status stretto_set_mixed(stretto_comm comm, int mixed) {
+    return guarded_in(comm, [&] {
+        require(comm != nullptr, "the communicator is NULL");
+        comm->mixed.store(mixed != 0, std::memory_order_relaxed);
+    });
+}
+
 stretto_status stretto_set_reproducible(stretto_comm comm, stretto_reproducible mode) {
     return guarded_in(comm, [&] {
         require(comm != nullptr, "the communicator is NULL");

@@ -19,7 +19,7 @@ Interrupt &interrupt() {
 
 std::string CallScope::exceeded() const {
     return "has not ended within " + in_seconds(limit_ns) +
-           ", the limit of this call (timeout in Python, stretto_set_timeout, stretto_wait_for)";
+           ", the limit of this call (by timeout in Python, stretto_set_timeout, stretto_wait_for)";
 }
 
 void interruption_point() {

@@ -38,6 +38,11 @@ def test_parts(stretto, ranks):
     assert_ended_well(stretto.job(ranks, "parts"))
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_ranks_that_something_else_connects(stretto, tmp_path, ranks):
+    assert_ended_well(stretto.job(ranks, "exchange", str(tmp_path)))
+
+
 @full
 def test_many_more_ranks_than_cores(stretto):
     assert_ended_well(stretto.job(64, "crowd"))

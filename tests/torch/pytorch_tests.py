@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs PyTorch's own tests of distributed backends; prints as JSON what came of each.
 
-    python tests/torch/pytorch_tests.py RANKS [--name NAME] [--theirs] [METHOD...]
+    python tests/torch/pytorch_tests.py RANKS [--name NAME] [--gates NAME] [--theirs] [METHOD...]
 
-The tests are the methods of `DistributedTest._DistTestBase`, which PyTorch's wheels contain. PyTorch
-starts new processes for each, which import torch for seconds; here the ranks of each test are forked
-from this process. It runs them with Stretto registered as NAME: a part of the tests is for backends
-of certain names. With --theirs, PyTorch's own backend NAME runs.
+The tests are the methods of `DistributedTest._DistTestBase`, which PyTorch's wheels contain.
+PyTorch starts new processes for each, which import torch for seconds; here the ranks of each test
+are forked from this process.  See README.md for the options.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
-TEST_SECONDS = 60  # then a test hangs
+TEST_SECONDS = 120  # then a test hangs
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("ranks", type=int)
 parser.add_argument("methods", nargs="*", metavar="METHOD")
-parser.add_argument("--name", default="stretto")
+parser.add_argument("--name", default="stretto", help="of the backend: stretto or gloo")
 parser.add_argument("--gates", help="the name by which tests choose whether they run")
-parser.add_argument("--theirs", action="store_true")
+parser.add_argument("--theirs", action="store_true", help="not Stretto has the name")
 chosen = parser.parse_intermixed_args()
 
 # PyTorch's tests print to the output as well.
@@ -47,10 +46,8 @@ os.environ.update(
 )
 
 import torch.distributed as dist  # noqa: E402
-from torch.testing._internal import common_distributed  # noqa: E402
-
 from stretto.torch import registration  # noqa: E402
-
+from torch.testing._internal import common_distributed  # noqa: E402
 
 if not chosen.theirs:
     registration.register()
@@ -81,9 +78,7 @@ def named(make: Callable[..., Any]) -> Callable[..., Any]:
 
 def gate(backend_of: Callable[..., str]) -> Callable[..., str]:
     """Says the name that the test expects."""
-    return lambda group=None: (
-        chosen.gates if (name := backend_of(group)) == chosen.name else name
-    )
+    return lambda group=None: chosen.gates if (name := backend_of(group)) == chosen.name else name
 
 
 if chosen.gates:
@@ -94,9 +89,7 @@ if chosen.gates:
 forked = multiprocessing.get_context("fork")
 
 
-class ForkedRanks(
-    distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase
-):
+class ForkedRanks(distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase):
     def setUp(self) -> None:
         super().setUp()
         type(self).together = forked.Barrier(chosen.ranks)

@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.distributed as dist
 from exact import DTYPES, MOVED_ONLY, assert_same, counts, mine, poisoned
-from worlds import World
 
 F32 = torch.float32
 

@@ -62,9 +62,7 @@ class World:
         answers: dict[int, tuple[bool, Any]] = {}
         while len(answers) < self.size and not self.broken:
             waiting = {pipe: i for i, pipe in enumerate(self._pipes) if i not in answers}
-            ready = multiprocessing.connection.wait(
-                list(waiting), max(0.0, end - time.monotonic())
-            )
+            ready = multiprocessing.connection.wait(list(waiting), max(0.0, end - time.monotonic()))
             self.broken = not ready
             for pipe in ready:
                 try:

@@ -57,6 +57,8 @@ class Collectives(Messages):
         self.communicator = comm
         self._core = comm._core
         self._play, self._start = comm._core.play, comm._core.start
+        # Whether a call has async_op=True is a matter of each rank, as in the join of DDP.
+        comm._core.set_mixed(True)
         self._rank, self._size = rank, size
 
     # ---- reductions
@@ -331,7 +333,7 @@ class Collectives(Messages):
             else:
                 self._play(collective, send, recv, op, root, seconds(opts.timeout))
                 request = None
-        except (ArgumentError, AttributeError, IndexError):
+        except (ArgumentError, AttributeError, IndexError, TypeError):
             return INDIRECT
         self._calls += 1
         return self._done if request is None else self._in_flight(Pending([request], [recv]))

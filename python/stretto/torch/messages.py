@@ -117,8 +117,8 @@ class Messages:
             pause = min(pause * 2, 1e-3)
         if not coming.test() or int(answer) != 0:
             raise RuntimeError(
-                f"[Rank {self._rank}]: Rank {self._rank} successfully reached monitoredBarrier, but "
-                "received errors while waiting for send/recv from rank 0: not all ranks came in "
-                "time; the error of rank 0 names them"
+                f"[Rank {self._rank}]: Rank {self._rank} successfully reached monitoredBarrier, "
+                "but received errors while waiting for send/recv from rank 0: not all ranks came "
+                "in time; the error of rank 0 names them"
             )
         sent.wait()

@@ -67,6 +67,7 @@ TEST_CASE("life, memory and reports") {
              {"alloc", [&] { return stretto_alloc(comm, 8, nullptr); }, "NULL"},
              {"free", [&] { return stretto_free(nullptr, &local); }, "NULL"},
              {"free of other memory", [&] { return stretto_free(comm, &local); }, "did not give"},
+             {"mixed", [] { return stretto_set_mixed(nullptr, 1); }, "NULL"},
              {"force", [&] { return stretto_force_algorithm(nullptr, "ring"); }, "NULL"},
              {"force", [&] { return stretto_force_algorithm(comm, "rink"); }, "ring"},
              {"force", [&] { return stretto_force_algorithm(comm, "ring(segments=2)"); }, "none"},

@@ -68,6 +68,30 @@ TEST_CASE("a blocking call does not match a nonblocking one") {
         doctest::Contains("nonblocking allreduce(1 x int32, sum) on rank 1"));
 }
 
+TEST_CASE("a blocking call is a nonblocking one where calls are mixed") {
+    for (const int ranks : {1, 2, 3, 5})
+        test::with_ranks(ranks, [&](stretto_comm comm) {
+            check(stretto_set_mixed(comm, 1));
+            const int rank = stretto_rank(comm);
+            for (int k = 0; k < 20; ++k) {
+                std::int64_t sum = rank + k;
+                stretto_request request = nullptr;
+                if ((rank + k) % 2 == 0) {
+                    check(stretto_allreduce(comm, STRETTO_IN_PLACE, &sum, 1, STRETTO_INT64,
+                                            STRETTO_SUM));
+                    check(stretto_barrier(comm));
+                } else {
+                    check(stretto_iallreduce(comm, STRETTO_IN_PLACE, &sum, 1, STRETTO_INT64,
+                                             STRETTO_SUM, &request));
+                    check(stretto_wait(&request));
+                    check(stretto_ibarrier(comm, &request));
+                    check(stretto_wait(&request));
+                }
+                CHECK(sum == ranks * k + ranks * (ranks - 1) / 2);
+            }
+        });
+}
+
 // Watching memory that another thread writes is a race, and the point here.
 #if !defined(__SANITIZE_THREAD__)
 // Long ones it takes up at once, short ones when it has looked twice and nobody has come.
