@@ -70,6 +70,12 @@ constexpr std::array kFields{
     field(Setting::trace, [](Config &c) -> auto & { return c.trace.folder; }),
     field(Setting::trace_bytes, [](Config &c) -> auto & { return c.trace.bytes; }),
     field(Setting::report, [](Config &c) -> auto & { return c.report.folder; }),
+    // The metrics are made of the reports.
+    Field{Setting::metrics,
+          [](Config &c, const SettingState &state) {
+              if (c.report.folder.empty())
+                  c.report.folder = state.value;
+          }},
     field(Setting::addr, [](Config &c) -> auto & { return c.network.addr; }),
     field(Setting::iface, [](Config &c) -> auto & { return c.network.iface; }),
     field(Setting::fake_hosts, [](Config &c) -> auto & { return c.network.fake_hosts; }),
@@ -88,6 +94,8 @@ constexpr std::array kReadElsewhere{
     Setting::mpi, Setting::mpi_report, Setting::mpi_warmup, Setting::mpi_all_ranks,
     // The backend of PyTorch.
     Setting::torch_mode, Setting::torch_replace,
+    // python/stretto/metrics, by way of stretto_settings.
+    Setting::metrics_interval,
     // bootstrap/environment.cpp, with what other launchers say of a rank.
     Setting::rank, Setting::size, Setting::job, Setting::local_rank, Setting::local_size};
 

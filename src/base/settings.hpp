@@ -41,6 +41,8 @@ enum class Setting {
     trace,
     trace_bytes,
     report,
+    metrics,
+    metrics_interval,
     addr,
     iface,
     fake_hosts,

@@ -207,6 +207,22 @@ inline constexpr std::array kSettings{
                 .meaning = "a folder into which each rank writes when it arrived at its calls; "
                            "`stretto report` reads it and shows which ranks come late "
                            "(docs/report.md); by default there is none"},
+    SettingInfo{.setting = Setting::metrics,
+                .variable = "STRETTO_METRICS",
+                .kind = SettingKind::text,
+                .fallback = "",
+                .meaning = "a folder into which one rank of each host writes the times of calls "
+                           "and the late ranks for Prometheus (docs/metrics.md); reports of calls "
+                           "go there too unless STRETTO_REPORT names another folder; by default "
+                           "there are none"},
+    SettingInfo{.setting = Setting::metrics_interval,
+                .variable = "STRETTO_METRICS_INTERVAL",
+                .kind = SettingKind::duration,
+                .fallback = "30",
+                .meaning = "how often the metrics are written anew",
+                .least = 100'000'000,
+                .most = kLongestNs,
+                .unit = "s"},
     SettingInfo{.setting = Setting::addr,
                 .variable = "STRETTO_ADDR",
                 .kind = SettingKind::text,

@@ -69,6 +69,7 @@ const Variables kAll{{"STRETTO_TIMEOUT", "1s"},
                      {"STRETTO_TRACE", "/trace"},
                      {"STRETTO_TRACE_BYTES", "20K"},
                      {"STRETTO_REPORT", "/report"},
+                     {"STRETTO_METRICS", "/metrics"},
                      {"STRETTO_ADDR", "node7:1"},
                      {"STRETTO_IFACE", "eth"},
                      {"STRETTO_FAKE_HOSTS", "a,b"},
@@ -84,7 +85,7 @@ const Variables kAll{{"STRETTO_TIMEOUT", "1s"},
 const std::set<std::string_view> kElsewhere{
     "STRETTO_SECRET",     "STRETTO_SECRET_FILE",   "STRETTO_MPI",        "STRETTO_MPI_REPORT",
     "STRETTO_MPI_WARMUP", "STRETTO_MPI_ALL_RANKS", "STRETTO_RANK",       "STRETTO_SIZE",
-    "STRETTO_JOB",        "STRETTO_LOCAL_RANK",    "STRETTO_LOCAL_SIZE",
+    "STRETTO_JOB",        "STRETTO_LOCAL_RANK",    "STRETTO_LOCAL_SIZE", "STRETTO_METRICS_INTERVAL",
 };
 
 } // namespace
@@ -138,6 +139,13 @@ TEST_CASE("sizes that segments cannot have are an error") {
               .error.find("STRETTO_HEAP_BYTES is '5000'; it takes a multiple of the page size") ==
           0);
     CHECK(of({{"STRETTO_RING_BYTES", "64K"}, {"STRETTO_HEAP_BYTES", "1M"}}).error == "");
+}
+
+TEST_CASE(
+    "metrics are made of reports, which go into their folder if they have none of their own") {
+    CHECK(of({{"STRETTO_METRICS", "/metrics"}}).report.folder == "/metrics");
+    CHECK(of({{"STRETTO_METRICS", "/metrics"}, {"STRETTO_REPORT", "/late"}}).report.folder ==
+          "/late");
 }
 
 TEST_CASE("what is read once is what `stretto info` shows") {
