@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stretto.cli.calls import sites
-from stretto.cli.lateness import LEAST_FOR_TREND, late_by, needs, of_ranks
+from stretto.reports.calls import sites
+from stretto.reports.lateness import LEAST_FOR_TREND, late_by, needs, of_ranks
 
 MS = 1_000_000
 

@@ -13,10 +13,11 @@ from click.core import ParameterSource
 
 import stretto
 from stretto import _core
+from stretto.bandwidth import BUS_FACTOR
 from stretto.cli.catalog import DTYPES, REDUCING
 from stretto.cli.cpus import allowed_cores, processor
 from stretto.cli.launcher import Options, in_job, launch_again
-from stretto.cli.measure import BUS_FACTOR, Case, measure
+from stretto.cli.measure import Case, measure
 from stretto.cli.plot import plot
 from stretto.cli.rows import SKEWED, SKEWED_UNITS, TIMES, TIMES_UNITS, Printer
 from stretto.cli.skew import SKEW, Skew, clock_of, measure_skewed

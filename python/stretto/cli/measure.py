@@ -11,25 +11,13 @@ from typing import Any
 import numpy as np
 
 from stretto import _core
+from stretto.bandwidth import BUS_FACTOR
 from stretto.cli.values import contribution, reduction
 from stretto.communicator import Communicator
 
 PIECE = 1 << 18  # elements checked at a time
 BUDGET_US = 200_000  # per size and algorithm, unless --iters says otherwise
 FEWEST, MOST = 10, 5000
-
-# What a collective must move per rank at least, in vectors (as nccl-tests define bus bandwidth).
-BUS_FACTOR = {
-    "allreduce": lambda ranks: 2 * (ranks - 1) / ranks,
-    "reduce_scatter": lambda ranks: (ranks - 1) / ranks,
-    "allgather": lambda ranks: (ranks - 1) / ranks,
-    "gather": lambda ranks: (ranks - 1) / ranks,
-    "scatter": lambda ranks: (ranks - 1) / ranks,
-    "alltoall": lambda ranks: (ranks - 1) / ranks,
-    "reduce": lambda ranks: 1.0,
-    "broadcast": lambda ranks: 1.0,
-    "barrier": lambda ranks: 0.0,
-}
 
 
 @dataclass(frozen=True)

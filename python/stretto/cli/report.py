@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from stretto.cli import queues
-from stretto.cli.calls import Noted, Site, read_folder, sites
+from stretto.cli.calls import read_folder
 from stretto.cli.drawing import check_name
-from stretto.cli.lateness import Lateness
 from stretto.cli.report_picture import draw
 from stretto.cli.tables import console, table, write_json
 from stretto.cli.units import show_seconds, show_size
+from stretto.reports.calls import Noted, Site, sites
+from stretto.reports.lateness import Lateness
 
 SHOWN = 5
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from stretto.cli.calls import Site
 from stretto.cli.drawing import save
-from stretto.cli.lateness import late_by
 from stretto.cli.pyplot import pyplot
+from stretto.reports.calls import Site
+from stretto.reports.lateness import late_by
 
 COLOURED = 6  # ranks with a colour of their own: the ones that are late most
 HEIGHT, WIDTH = 3.2, 13.0  # inches, of a site
