@@ -15,12 +15,13 @@ namespace {
 
 using arrival::CallsOfRank;
 
-nb::dict described(const CallsOfRank::Kind &kind) {
+nb::dict described(const CallsOfRank::Kind &kind, std::uint64_t since) {
     nb::list kept;
     for (const CallsOfRank::Call &call : kind.kept)
-        kept.append(nb::make_tuple(call.number, call.begin, call.end,
-                                   call.offset == arrival::kUnknown ? nb::object(nb::none())
-                                                                    : nb::cast(call.offset)));
+        if (call.begin >= since)
+            kept.append(nb::make_tuple(call.number, call.begin, call.end,
+                                       call.offset == arrival::kUnknown ? nb::object(nb::none())
+                                                                        : nb::cast(call.offset)));
     nb::dict found;
     found["communicator"] = kind.what.communicator;
     found["communicator_name"] = kind.what.communicator_name;
@@ -55,11 +56,15 @@ nb::dict described(const arrival::QueueUse &queue) {
     return found;
 }
 
-nb::dict read(const std::string &path) {
-    const CallsOfRank calls = arrival::read_calls(path);
+// Of the calls that are kept, those that began at `since` or later, by the clock of the file.
+nb::dict read(const std::string &path, std::uint64_t since) {
+    const CallsOfRank calls = [&] {
+        const nb::gil_scoped_release others_run;
+        return arrival::read_calls(path);
+    }();
     nb::list kinds;
     for (const CallsOfRank::Kind &kind : calls.kinds)
-        kinds.append(described(kind));
+        kinds.append(described(kind, since));
     nb::dict found;
     found["job"] = calls.job;
     found["id"] = calls.job_id;
@@ -78,7 +83,7 @@ nb::dict read(const std::string &path) {
 } // namespace
 
 void bind_calls(nb::module_ &module) {
-    module.def("read_calls", &read, "path"_a);
+    module.def("read_calls", &read, "path"_a, "since"_a = 0);
 }
 
 } // namespace stretto::python

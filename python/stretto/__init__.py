@@ -93,10 +93,10 @@ def init(rank: int | None = None, size: int | None = None, job: str | None = Non
     MismatchError if ranks disagree on the size, ArgumentError, OutOfMemoryError or SystemError.
     """
     if rank is None and size is None and job is None:
-        return Communicator(_core.init())
+        return _joined(_core.init())
     if rank is None or size is None or job is None:
         raise ArgumentError("init takes rank, size and job together, or none of them")
-    return Communicator(_core.init_explicit(rank, size, job))
+    return _joined(_core.init_explicit(rank, size, job))
 
 
 def init_by_exchange(rank: int, size: int, allgather: Callable[[bytes], bytes]) -> Communicator:
@@ -107,7 +107,17 @@ def init_by_exchange(rank: int, size: int, allgather: Callable[[bytes], bytes]) 
     agree on a name of the job and, on several hosts, on an address and a secret.  What it raises is
     raised here.  Collective; otherwise as `init`.
     """
-    return Communicator(_core.init_by_exchange(rank, size, allgather))
+    return _joined(_core.init_by_exchange(rank, size, allgather))
+
+
+def _joined(core: _core.Communicator) -> Communicator:
+    """The communicator of a job, whose metrics are written if STRETTO_METRICS says where."""
+    comm = Communicator(core)
+    if any(each.name == "STRETTO_METRICS" and each.value for each in comm.settings()):
+        from stretto.metrics import start_by_settings
+
+        start_by_settings(comm)
+    return comm
 
 
 def algorithms(collective: str = "allreduce", ranks: int | None = None) -> list[str]:

@@ -17,6 +17,7 @@ from stretto.cli.info import info
 from stretto.cli.limits import keep_to_memory
 from stretto.cli.listing import list_command
 from stretto.cli.matching import matching
+from stretto.cli.metrics import metrics
 from stretto.cli.mpi import mpi
 from stretto.cli.pairs import pairs
 from stretto.cli.report import report
@@ -51,12 +52,13 @@ def cli() -> None:
     stretto secret                                   for jobs on several hosts
     stretto trace merge DIR -o all.json              what the ranks did, for Perfetto
     stretto report DIR                               which ranks come late to which calls
+    stretto metrics DIR                              the same for Prometheus, while the job runs
     """
 
 
 for command in (
     run, mpi, list_command, verify, explain, simulate, draw, show, bench, tune, info, config,
-    secret, trace, report,
+    secret, trace, report, metrics,
 ):  # fmt: skip
     cli.add_command(command)
 bench.add_command(arrival)
