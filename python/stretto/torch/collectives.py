@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
+from torch.autograd import profiler
 
 from stretto import _core
 from stretto.communicator import Communicator
@@ -22,7 +23,7 @@ from stretto.torch import sparse
 from stretto.torch.memory import shared
 from stretto.torch.messages import Messages
 from stretto.torch.operations import NAMES, op_for
-from stretto.torch.profiling import profiled
+from stretto.torch.profiled import Profiled
 from stretto.torch.tensors import (
     Finish,
     Landing,
@@ -55,15 +56,18 @@ class Collectives(Messages):
 
     def _open(self, comm: Communicator, rank: int, size: int) -> None:
         self.communicator = comm
-        self._core = comm._core
-        self._play, self._start = comm._core.play, comm._core.start
         # Whether a call has async_op=True is a matter of each rank, as in the join of DDP.
         comm._core.set_mixed(True)
+        self._call_by(comm._core)
         self._rank, self._size = rank, size
+
+    def _call_by(self, core: Any) -> None:
+        """Makes calls by this communicator of the core, or by what observes it."""
+        self._core, self._profiled = core, Profiled(core)
+        self._play, self._start = core.play, core.start
 
     # ---- reductions
 
-    @profiled("all_reduce", 0)
     def allreduce(self, tensors: Tensors, opts: Any = None) -> Work | None:
         if type(tensors) is list:
             work = self._directly(opts, "allreduce", None, tensors[0], len(tensors), True)
@@ -74,7 +78,6 @@ class Collectives(Messages):
             return sparse.allreduce(self, tensor, opts)
         return self._reduce_in_place(tensor, opts, "allreduce", 0)
 
-    @profiled("reduce", 0)
     def reduce(self, tensors: Tensors, opts: Any) -> Work:
         return self._reduce_in_place(only(tensors, "reduce"), opts, "reduce", opts.rootRank)
 
@@ -88,15 +91,12 @@ class Collectives(Messages):
             opts, what, send, landing.buffer, op, root, (), [tensor], landing.copy_back
         )
 
-    @profiled("all_reduce", 0)
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Work:
         return self._each(opts, [lambda t=t: self.allreduce([t], opts) for t in tensors])
 
-    @profiled("all_reduce", 0)
     def allreduce_sparse(self, tensors: Tensors, opts: Any) -> Work:
         return sparse.allreduce(self, only(tensors, "all_reduce"), opts)
 
-    @profiled("reduce_scatter", 1)
     def reduce_scatter(self, outputs: Tensors, inputs: Lists, opts: Any) -> Work:
         output = only(outputs, "reduce_scatter")
         parts = Parts(self._one_per_rank(only_list(inputs, "reduce_scatter")))
@@ -113,7 +113,6 @@ class Collectives(Messages):
             landing.copy_back,
         )
 
-    @profiled("reduce_scatter_tensor", 1)
     def reduce_scatter_single(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any
     ) -> Work | None:
@@ -127,7 +126,6 @@ class Collectives(Messages):
             opts, "reduce_scatter", send, landing.buffer, op, 0, (), [output], landing.copy_back
         )
 
-    @profiled("reduce_scatter_tensor", 1)
     def reduce_scatter_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any) -> Work:
         pairs = zip(outputs, inputs, strict=True)
         return self._each(
@@ -136,7 +134,6 @@ class Collectives(Messages):
 
     # ---- movement
 
-    @profiled("broadcast", 0)
     def broadcast(self, tensors: Tensors, opts: Any) -> Work:
         root = opts.rootRank
         if type(tensors) is list:
@@ -151,7 +148,6 @@ class Collectives(Messages):
             opts, "broadcast", None, landing.moved, "sum", root, (), [tensor], landing.copy_back
         )
 
-    @profiled("all_gather", 1)
     def allgather(self, outputs: Lists, inputs: Tensors, opts: Any = None) -> Work:
         parts = Parts(self._one_per_rank(only_list(outputs, "all_gather")))
         recv, copy_back = parts.landing()
@@ -167,7 +163,6 @@ class Collectives(Messages):
             copy_back,
         )
 
-    @profiled("all_gather_into_tensor", 1)
     def all_gather_single(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
     ) -> Work | None:
@@ -187,7 +182,6 @@ class Collectives(Messages):
             landing.copy_back,
         )
 
-    @profiled("all_gather_into_tensor", 1)
     def all_gather_single_coalesced(
         self, outputs: Tensors, inputs: Tensors, opts: Any = None
     ) -> Work:
@@ -196,7 +190,6 @@ class Collectives(Messages):
             opts, [lambda o=o, i=i: self.all_gather_single(o, i, opts) for o, i in pairs]
         )
 
-    @profiled("all_gather", 1)
     def allgather_coalesced(self, outputs: Lists, inputs: Tensors, opts: Any = None) -> Work:
         """outputs[r][i]: where inputs[i] of rank r belongs."""
         by_input = zip(*outputs, strict=True)
@@ -205,7 +198,6 @@ class Collectives(Messages):
             opts, [lambda o=o, i=i: self.allgather([list(o)], [i], opts) for o, i in pairs]
         )
 
-    @profiled("gather", 1)
     def gather(self, outputs: Lists, inputs: Tensors, opts: Any) -> Work:
         send = readable(only(inputs, "gather"))
         recv, copy_back, result = None, None, []
@@ -216,7 +208,6 @@ class Collectives(Messages):
             result = parts.tensors
         return self._run(opts, "gather", send, recv, "sum", opts.rootRank, (), result, copy_back)
 
-    @profiled("scatter", 1)
     def scatter(self, outputs: Tensors, inputs: Lists, opts: Any) -> Work:
         output = only(outputs, "scatter")
         send, fresh = None, False
@@ -238,7 +229,6 @@ class Collectives(Messages):
             landing.copy_back,
         )
 
-    @profiled("all_to_all", 1)
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Work:
         # Ranks know only their own counts, so all of them make the call that takes any.
         send, recv = Parts(self._one_per_rank(inputs)), Parts(self._one_per_rank(outputs))
@@ -250,7 +240,6 @@ class Collectives(Messages):
             opts, gathered, send.counts, landing, recv.counts, recv.tensors, copy_back
         )
 
-    @profiled("all_to_all", 1)
     def all_to_all_single(
         self,
         output: torch.Tensor,
@@ -305,7 +294,6 @@ class Collectives(Messages):
 
     # ---- synchronization
 
-    @profiled("barrier")
     def barrier(self, opts: Any = None) -> Work:
         return self._run(opts, "barrier", None, None)
 
@@ -325,7 +313,7 @@ class Collectives(Messages):
         buffer, of a type that the core knows.  INDIRECT: nothing was sent, as the call needs more
         than that."""
         try:
-            if tensors != 1:
+            if tensors != 1 or profiler._is_profiler_enabled:
                 return INDIRECT
             op = NAMES[opts.reduceOp.op] if reduces else "sum"
             if opts.asyncOp:
@@ -353,9 +341,9 @@ class Collectives(Messages):
         """Makes a call of the core; send None: in place, or nothing here."""
         self._calls += 1
         if getattr(opts, "asyncOp", True):
-            request = self._start(collective, send, recv, op, root, counts)
+            request = self._observed.start(collective, send, recv, op, root, counts)
             return self._in_flight(Pending([request], result, finish))
-        self._play(collective, send, recv, op, root, seconds(opts.timeout), counts)
+        self._observed.play(collective, send, recv, op, root, seconds(opts.timeout), counts)
         if finish is not None:
             finish()
         return self._done
@@ -371,7 +359,7 @@ class Collectives(Messages):
         finish: Finish | None,
     ) -> Work:
         self._calls += 1
-        request = self._core.alltoallv(send, send_counts, None, recv, recv_counts, None)
+        request = self._observed.alltoallv(send, send_counts, None, recv, recv_counts, None)
         work = Pending([request], result, finish)
         if not getattr(opts, "asyncOp", True):
             work.wait(opts.timeout)

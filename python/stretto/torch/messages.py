@@ -9,9 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 import torch
+from torch.autograd import profiler
 
 from stretto import _core
-from stretto.torch.profiling import profiled
+from stretto.torch.profiled import Profiled
 from stretto.torch.tensors import Landing, only, readable
 from stretto.torch.work import Pending, Work
 
@@ -24,6 +25,7 @@ class Messages:
     """send, recv and what is made of them: a part of the process group."""
 
     _core: _core.Communicator
+    _profiled: Profiled
     _rank: int
     _size: int
     _timeout: timedelta
@@ -32,17 +34,19 @@ class Messages:
     def _in_flight(self, work: Work) -> Work:
         raise NotImplementedError
 
-    @profiled("send", 0)
+    @property
+    def _observed(self) -> Any:
+        """The core, seen by the profiler if one runs."""
+        return self._profiled if profiler._is_profiler_enabled else self._core
+
     def send(self, tensors: Sequence[torch.Tensor], dest: int, tag: int) -> Work:
         tensor = only(tensors, "send")
-        request = self._core.isend(readable(tensor), dest, tag)
+        request = self._observed.isend(readable(tensor), dest, tag)
         return self._in_flight(Pending([request], [tensor]))
 
-    @profiled("recv", 0)
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int) -> Work:
         return self._in_flight(self._receive(tensors, source, tag))
 
-    @profiled("recvAnySource", 0)
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int) -> Work:
         return self._in_flight(self._receive(tensors, None, tag))
 
@@ -50,7 +54,7 @@ class Messages:
         tensor = only(tensors, "recv")
         landing = Landing(tensor)
         rank = _core.ANY_SOURCE if source is None else source
-        request = self._core.irecv(landing.moved, rank, tag)
+        request = self._observed.irecv(landing.moved, rank, tag)
         return Pending([request], [tensor], landing.copy_back)
 
     def monitored_barrier(

@@ -13,7 +13,6 @@ from torch.distributed import Work
 from torch.futures import Future
 
 from stretto import _core
-from stretto.torch.profiling import profiled
 
 Tensors = Sequence[Any]
 
@@ -77,7 +76,6 @@ class Pending(Work):
         self._ended = False
         self._future: Future | None = None
 
-    @profiled("wait")
     def wait(self, timeout: timedelta | None = None) -> bool:
         self._end(seconds(timeout))
         if self._error is not None:
