@@ -15,6 +15,7 @@ See docs/pytorch.md.
 from __future__ import annotations
 
 from stretto.torch.memory import empty
+from stretto.torch.recorded import dump_flight_record
 from stretto.torch.registration import (
     communicator,
     register,
@@ -22,4 +23,11 @@ from stretto.torch.registration import (
     replace_gloo,
 )
 
-__all__ = ["communicator", "empty", "register", "replace_by_setting", "replace_gloo"]
+__all__ = [
+    "communicator",
+    "dump_flight_record",
+    "empty",
+    "register",
+    "replace_by_setting",
+    "replace_gloo",
+]

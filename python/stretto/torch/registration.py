@@ -14,6 +14,7 @@ from stretto.communicator import Communicator
 from stretto.errors import ArgumentError, UnsupportedError
 from stretto.torch.bootstrap import join
 from stretto.torch.collectives import Collectives
+from stretto.torch.recorded import recorded
 
 NAME = "stretto"
 _RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
@@ -76,6 +77,7 @@ def create(options: Any, backend_options: Any = None) -> Any:
     make = _maker(os.environ.get("STRETTO_TORCH_MODE", ""))
     made = make(join(options), options.group_rank, options.group_size)
     made.set_timeout(options.timeout)
+    made._call_by(recorded(comm._core, options))
     return made
 
 
