@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -66,8 +67,9 @@ def main() -> int:
             if mode == modes[-1]:
                 from stretto.torch import communicator
 
-                core, one = communicator()._core, torch.ones(1)
-                own = microseconds(lambda: core.play("allreduce", None, one, "sum", 0, None))
+                play = communicator()._core.play
+                arguments = ("allreduce", None, torch.ones(1), "sum", 0, None)
+                own = microseconds(partial(play, *arguments))
                 print(f"Stretto's own call from Python: {own:.2f}")
             dist.destroy_process_group()
     return 0

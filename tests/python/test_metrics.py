@@ -6,10 +6,12 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOBS
+from conftest import JOBS, TIMEOUT
 from stretto import __version__, _core
 from stretto.metrics import Writer
 from stretto.metrics.measured import Measured, bucket
@@ -220,14 +222,34 @@ def test_one_process_writes(tmp_path):
     second.remove()
 
 
-def test_the_command_names_the_process_that_writes(stretto, tmp_path):
-    reports = tmp_path / "late"
+@pytest.fixture
+def reports(stretto, tmp_path) -> Path:
+    """The folder with those of a job of two ranks."""
+    folder = tmp_path / "late"
     done = stretto(
         "run", "-n", 2, sys.executable, "-c",
         "import stretto, numpy as n; stretto.init().allreduce(n.ones(3))",
-        STRETTO_REPORT=str(reports),
+        STRETTO_REPORT=str(folder),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_command_writes_until_it_is_stopped(stretto, tmp_path, reports):
+    out = tmp_path / "out"
+    process = stretto.start("metrics", reports, "--to", out, "--every", "0.1")
+    limit = time.monotonic() + TIMEOUT
+    while not list(out.glob("*.prom")) and time.monotonic() < limit:
+        time.sleep(0.05)
+    (path,) = out.glob("*.prom")
+    assert by_rank(read(path.read_text())["stretto_collectives_total"]) == {0: 1, 1: 1}
+    process.terminate()
+    _, err = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0, err
+    assert list(out.iterdir()) == []
+
+
+def test_the_command_names_the_process_that_writes(stretto, tmp_path, reports):
     job = next(reports.iterdir()).name.split("-")[1]
     writer = Writer(reports, tmp_path / "out", job)
     assert writer.owns()

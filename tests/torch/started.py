@@ -8,14 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parent / "jobs"
 TIMEOUT = 120  # seconds after which a program hangs
 
 
 def run(
     ranks: int, program: str, folder: Path, *arguments: object, **settings: str
 ) -> list[subprocess.CompletedProcess[str]]:
-    """Runs programs/PROGRAM.py as so many ranks, which find their store in `folder`."""
+    """Runs jobs/PROGRAM.py as so many ranks, which find their store in `folder`."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-W", "ignore", str(PROGRAMS / f"{program}.py"), *map(str, arguments)],

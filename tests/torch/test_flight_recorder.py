@@ -85,7 +85,7 @@ def test_a_record_has_what_pytorchs_own_has(good):
     ended = first["time_discovered_completed_ns"]
     assert first["time_created_ns"] <= ended and first["duration_ms"] >= 0
     frames = [(each["name"], each["filename"]) for each in first["frames"]]
-    assert ("<module>", str(Path(__file__).parent / "programs" / "recorded.py")) in frames
+    assert ("<module>", str(Path(__file__).parent / "jobs" / "recorded.py")) in frames
     assert not any("stretto/torch" in filename for _, filename in frames)
     assert all(each["state"] == "completed" for each in record["entries"])
 
@@ -95,7 +95,7 @@ def test_the_tool_names_the_rank_that_did_not_come(tmp_path):
     assert "Not all ranks joining collective, sequence number: 14" in said
     assert "missing ranks: {2}" in said
     assert "collective: gloo:all_reduce" in said and "collective state: started" in said
-    assert "programs/recorded.py" in said  # where the others wait
+    assert "jobs/recorded.py" in said  # where the others wait
 
 
 def test_the_tool_names_the_rank_that_sent_no_message(tmp_path):

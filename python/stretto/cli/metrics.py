@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from pathlib import Path
 
@@ -42,9 +43,12 @@ def metrics(folder: str, target: str | None, every: float, job: str | None) -> N
     writer = Writer(folder, target, number)
     if not writer.owns():
         raise click.ClickException(f"another process writes {writer.path}; stop it first")
+    over = threading.Event()
+    for number_of_signal in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number_of_signal, lambda *_: over.set())
     try:
-        while True:
+        while not over.is_set():
             writer.write()
-            threading.Event().wait(every)
+            over.wait(every)
     finally:
         writer.remove()

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import torch
 from torch._C import _distributed_c10d as c10d
 from torch.utils.weak import WeakIdKeyDictionary
 
 from stretto.communicator import Communicator
+from stretto.torch import shown
 from stretto.torch.collectives import Collectives
 from stretto.torch.work import Pending, Work
 
@@ -21,34 +23,20 @@ _receives = WeakIdKeyDictionary()
 # the Python object, whose methods are then lost.
 _in_use: set[Backend] = set()
 
-_is_completed = c10d.Work.is_completed
-
-
-def _is_completed_by_future(work: c10d.Work) -> bool:
-    """`Work.is_completed`; the holder of a Work made in Python does not ask that Work."""
-    if _is_completed(work):
-        return True
-    try:
-        return work.get_future().done()
-    except RuntimeError:  # one of PyTorch's own without a future
-        return False
-
 
 class Backend(Collectives, c10d.Backend):
     """PyTorch calls it from C++.
 
-    Of a `Work` made in Python it shows programs a holder that knows `wait` and `get_future` alone.
-    So a call in flight is shown as PyTorch's own work of a future, which knows all but the source
-    of a receive (`_source_of_receive`), and a call that has ended as None.
+    Of a `Work` made in Python it shows programs a holder (shown.py); of a call that has ended None
+    is enough.
     """
 
     _done = None
 
-    def __init__(self, comm: Communicator, rank: int, size: int):
+    def __init__(self, comm: Communicator, rank: int, size: int, core: Any = None):
         c10d.Backend.__init__(self, rank, size)
-        c10d.Work.is_completed = _is_completed_by_future
         _in_use.add(self)
-        self._open(comm, rank, size)
+        self._open(comm, rank, size, core)
         self._timeout = timedelta(minutes=30)
 
     def getBackendName(self) -> str:
@@ -61,9 +49,6 @@ class Backend(Collectives, c10d.Backend):
     def shutdown(self) -> None:
         _in_use.discard(self)
         super().shutdown()
-
-    def _shown(self, work: Work) -> Work:
-        return c10d._create_work_from_future(work.get_future())
 
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int) -> Work:
         work = self._receive(tensors, None, tag)
@@ -83,5 +68,6 @@ def _source_of_receive(work: Work) -> int:
         return ours._source_rank()
 
 
+shown.install()
 _source_rank_of_pytorch = c10d.Work._source_rank
 c10d.Work._source_rank = _source_of_receive

@@ -15,11 +15,16 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import torch.distributed as dist
+
 import stretto
 from stretto.communicator import Communicator
+from stretto.errors import TimeoutError
 
 # That of the default group, as long as the group lives.
 _of_default_group: weakref.ref[Communicator] | None = None
+# That of a default group whose ranks have met before it is made.
+_ready: Communicator | None = None
 
 
 def join(options: Any) -> Communicator:
@@ -27,22 +32,53 @@ def join(options: Any) -> Communicator:
 
     options: PyTorch's `_DistributedBackendOptions`.
     """
-    global _of_default_group
     ranks = list(options.global_ranks_in_group or [])
-    world = _of_default_group() if _of_default_group is not None else None
-    if ranks and world is not None and not world.finalized:
-        # All ranks of the job know the group by this name.
-        tag = zlib.crc32(options.group_id.encode()) & 0x7FFFFFFF
-        return world.create_group(ranks, tag)
-    with _unlimited_waits():
-        comm = stretto.init_by_exchange(
-            options.group_rank,
-            options.group_size,
-            _StoreExchange(options.store, options.group_rank, options.group_size, options.timeout),
-        )
+    world = of_default_group()
+    if ranks and world is not None:
+        return create_group(world, ranks, options.group_id)
+    comm = _ready
+    if ranks or comm is None:
+        comm = meet(options.store, options.group_rank, options.group_size, options.timeout)
     if not ranks:
-        _of_default_group = weakref.ref(comm)
+        set_default_group(comm)
     return comm
+
+
+def meet(store: Any, rank: int, size: int, timeout: timedelta) -> Communicator:
+    """Makes a job's communicator by a store that all its ranks reach.  They call this with stores
+    of the same prefix, under which nothing has met before."""
+    with _unlimited_waits():
+        return stretto.init_by_exchange(rank, size, _StoreExchange(store, rank, size, timeout))
+
+
+def create_group(world: Communicator, ranks: list[int], name: str) -> Communicator:
+    """The communicator of these ranks of the default group, which alone call this.
+
+    name: of the group, by which all ranks of the job know it.
+    """
+    return world.create_group(ranks, zlib.crc32(name.encode()) & 0x7FFFFFFF)
+
+
+def of_default_group() -> Communicator | None:
+    """The communicator of the default group; None if there is none, or it is not Stretto's."""
+    comm = _of_default_group() if _of_default_group is not None else None
+    return None if comm is None or comm.finalized else comm
+
+
+def set_default_group(comm: Communicator) -> None:
+    global _of_default_group
+    _of_default_group = weakref.ref(comm)
+
+
+@contextlib.contextmanager
+def ready(comm: Communicator) -> Iterator[None]:
+    """A default group that is made meanwhile has this communicator: its ranks have met."""
+    global _ready
+    _ready = comm
+    try:
+        yield
+    finally:
+        _ready = None
 
 
 class _StoreExchange:
@@ -56,7 +92,14 @@ class _StoreExchange:
         keys = [f"stretto/{self._round}/{rank}" for rank in range(self._size)]
         self._round += 1
         self._store.set(keys[self._rank], mine)
-        self._store.wait(keys, self._timeout)
+        try:
+            self._store.wait(keys, self._timeout)
+        except dist.DistStoreError as error:
+            late = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
+            raise TimeoutError(
+                f"rank {self._rank} has waited {self._timeout} in the store for ranks {late} of "
+                f"{self._size}; look whether they run, and use the same store: {error}"
+            ) from error
         return b"".join(self._store.multi_get(keys))
 
 

@@ -24,6 +24,7 @@ from stretto.torch.memory import shared
 from stretto.torch.messages import Messages
 from stretto.torch.operations import NAMES, op_for
 from stretto.torch.profiled import Profiled
+from stretto.torch.shrinking import Shrinking
 from stretto.torch.tensors import (
     Finish,
     Landing,
@@ -43,7 +44,7 @@ INDIRECT = object()
 """A call that has yet to be made."""
 
 
-class Collectives(Messages):
+class Collectives(Messages, Shrinking):
     """What process groups and backends share: the calls, over a communicator."""
 
     communicator: Communicator
@@ -54,17 +55,14 @@ class Collectives(Messages):
     _coalesced: list[Work] | None = None  # calls between start_coalescing and end_coalescing
     _done: Work | None = DONE  # what a call returns that has ended
 
-    def _open(self, comm: Communicator, rank: int, size: int) -> None:
-        self.communicator = comm
+    def _open(self, comm: Communicator, rank: int, size: int, core: Any = None) -> None:
+        """core: what makes the calls; that of the communicator, or what observes it."""
+        core = core or comm._core
         # Whether a call has async_op=True is a matter of each rank, as in the join of DDP.
         comm._core.set_mixed(True)
-        self._call_by(comm._core)
-        self._rank, self._size = rank, size
-
-    def _call_by(self, core: Any) -> None:
-        """Makes calls by this communicator of the core, or by what observes it."""
-        self._core, self._profiled = core, Profiled(core)
+        self.communicator, self._core, self._profiled = comm, core, Profiled(core)
         self._play, self._start = core.play, core.start
+        self._rank, self._size = rank, size
 
     # ---- reductions
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
 
 from stretto.communicator import Communicator
 from stretto.torch.collectives import Collectives
@@ -17,9 +18,9 @@ from stretto.torch.work import Work
 class ProcessGroup(Collectives, dist.ProcessGroup):
     """A process group, all of it in Python: PyTorch calls it without a way through C++."""
 
-    def __init__(self, comm: Communicator, rank: int, size: int):
+    def __init__(self, comm: Communicator, rank: int, size: int, core: Any = None):
         dist.ProcessGroup.__init__(self, rank, size)
-        self._open(comm, rank, size)
+        self._open(comm, rank, size, core)
         self._name = self._description = ""
         self._timeout = timedelta(minutes=30)
 
@@ -72,3 +73,19 @@ class ProcessGroup(Collectives, dist.ProcessGroup):
 
     def _end_coalescing(self, device: Any = None) -> Work:
         return self.end_coalescing()
+
+
+def _shrunk(made: Any, ranks: Any, facts: Any, is_default: bool) -> Any:
+    """What `shrink_group` makes of the shrunk backend: PyTorch's own puts it into a process group,
+    and this one is a process group."""
+    if not isinstance(made, ProcessGroup):
+        return _shrunk_by_pytorch(made, ranks, facts, is_default)
+    made._set_group_name(facts["new_group_name"])
+    made._set_group_desc(
+        "default:shrunken" if is_default else f"{facts['original_group_name']}:shrunk"
+    )
+    return made
+
+
+_shrunk_by_pytorch = c10d._create_shrunk_process_group
+c10d._create_shrunk_process_group = _shrunk

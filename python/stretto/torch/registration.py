@@ -15,6 +15,7 @@ from stretto.errors import ArgumentError, UnsupportedError
 from stretto.torch.bootstrap import join
 from stretto.torch.collectives import Collectives
 from stretto.torch.recorded import recorded
+from stretto.torch.shrinking import Origin
 
 NAME = "stretto"
 _RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
@@ -75,13 +76,15 @@ def create(options: Any, backend_options: Any = None) -> Any:
             "the stretto backend has no options; settings are variables (docs/settings.md)"
         )
     make = _maker(os.environ.get("STRETTO_TORCH_MODE", ""))
-    made = make(join(options), options.group_rank, options.group_size)
+    comm = join(options)
+    observed = recorded(comm._core, options)
+    made = make(comm, options.group_rank, options.group_size, observed)
+    getattr(made, "calls", made).origin = Origin.of(options)  # of a compiled backend: calls
     made.set_timeout(options.timeout)
-    made._call_by(recorded(comm._core, options))
     return made
 
 
-def _maker(mode: str) -> Callable[[Communicator, int, int], Any]:
+def _maker(mode: str) -> Callable[[Communicator, int, int, Any], Any]:
     """What makes backends of this mode; a mode is a matter of each rank."""
     if mode == "compiled":
         from stretto.torch.compiled import backend
@@ -106,7 +109,11 @@ def _maker(mode: str) -> Callable[[Communicator, int, int], Any]:
 def communicator(group: Any = None) -> Communicator:
     """The communicator behind a process group (None: the default group), as for `stats()` or
     `force_algorithm`.  Raises ArgumentError if the group's CPU backend is not Stretto's."""
-    group = dist.group.WORLD if group is None else group
+    return backend_of(dist.group.WORLD if group is None else group).communicator
+
+
+def backend_of(group: Any) -> Collectives:
+    """The Stretto backend of a process group.  Raises ArgumentError if it has none."""
     found = group
     if group is not None and not isinstance(group, Collectives):
         try:
@@ -116,4 +123,4 @@ def communicator(group: Any = None) -> Communicator:
         found = getattr(found, "calls", found)  # of a compiled backend
     if not isinstance(found, Collectives):
         raise ArgumentError("this process group has no stretto backend")
-    return found.communicator
+    return found

@@ -116,15 +116,21 @@ class Pending(Work):
     source_rank = _source_rank
 
     def get_future(self) -> Future:
-        """A future whose value are the tensors of the result."""
+        """A future whose value are the tensors of the result, or that fails with a RuntimeError
+        that quotes the call's error.
+
+        PyTorch's C++, DDP for one, would take what `Future.set_exception` sets for a value. What a
+        callback raises it knows as an error.
+        """
         with self._lock:
             if self._future is not None:
                 return self._future
-            self._future = future = Future()
+            end: Future = Future()
+            self._future = future = end.then(self._outcome)
             ended, unended = self._ended, len(self._requests)
         if ended or unended == 0 or not hasattr(self._requests[0], "add_done_callback"):
             self._end(None)
-            self._tell(future)
+            end.set_result(None)
             return future
 
         def one_ended(_: Any) -> None:
@@ -134,17 +140,16 @@ class Pending(Work):
                 last = unended == 0
             if last:
                 self._end(None)
-                self._tell(future)
+                end.set_result(None)
 
         for request in self._requests:
             request.add_done_callback(one_ended)
         return future
 
-    def _tell(self, future: Future) -> None:
+    def _outcome(self, _: Future) -> list[Any]:
         if self._error is not None:
-            future.set_exception(self._error)
-        else:
-            future.set_result(list(self._result))
+            raise self._error
+        return list(self._result)
 
     def _test(self) -> bool:
         try:

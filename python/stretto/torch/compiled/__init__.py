@@ -24,13 +24,17 @@ HERE = Path(__file__).parent
 class Calls(Collectives):
     """What the compiled backend leaves to Python."""
 
-    def __init__(self, comm: Communicator, rank: int, size: int):
-        self._open(comm, rank, size)
+    def __init__(self, comm: Communicator, rank: int, size: int, core: Any):
+        self._open(comm, rank, size, core)
 
 
-def backend(comm: Communicator, rank: int, size: int) -> Any:
-    """A backend over this communicator; compiles it first, once for each PyTorch (a minute)."""
-    return _module().Backend(Calls(comm, rank, size), comm._core.address, rank, size)
+def backend(comm: Communicator, rank: int, size: int, core: Any) -> Any:
+    """A backend over this communicator; compiles it first, once for each PyTorch (a minute).
+
+    core: that of the communicator, or what observes it: then all calls go by way of Python.
+    """
+    address = comm._core.address if core is comm._core else 0
+    return _module().Backend(Calls(comm, rank, size, core), address, rank, size)
 
 
 @functools.cache

@@ -6,6 +6,7 @@
 #include <pybind11/chrono.h>
 #include <torch/extension.h>
 
+#include <ATen/record_function.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/utils/pybind.h>
 
@@ -89,6 +90,7 @@ const python::CallRunner &runner() {
 
 class Backend final : public c10d::Backend {
 public:
+    // comm: the communicator's address; 0: no call may be made here.
     Backend(py::object calls, std::uintptr_t comm, int rank, int size)
         : c10d::Backend(rank, size), calls_(std::move(calls)),
           comm_(reinterpret_cast<stretto_comm>(comm)) {}
@@ -217,7 +219,7 @@ public:
     // ---- synchronization
 
     WorkPointer barrier(const c10d::BarrierOptions &opts) override {
-        if (!opts.asyncOp)
+        if (!opts.asyncOp && runs_here())
             return ended(opts, {}, [&] { return stretto_barrier(comm_); });
         return ask("barrier", opts);
     }
@@ -298,19 +300,21 @@ private:
     }
     std::size_t ranks() const { return static_cast<std::size_t>(getSize()); }
 
+    bool runs_here() const { return comm_ != nullptr && !at::hasCallbacks(); }
+
     // The type of the elements if a blocking call of one tensor can run here.
     template<class Options>
-    static std::optional<stretto_dtype> of_one(const Options &opts, const Tensors &tensors) {
-        if (opts.asyncOp || tensors.size() != 1 || !is_plain(tensors[0]))
+    std::optional<stretto_dtype> of_one(const Options &opts, const Tensors &tensors) const {
+        if (opts.asyncOp || !runs_here() || tensors.size() != 1 || !is_plain(tensors[0]))
             return std::nullopt;
         return dtype_of(tensors[0]);
     }
     // The same of two tensors, whose sizes fit.
     template<class Options>
-    static std::optional<stretto_dtype> of_two(const Options &opts, const at::Tensor &input,
-                                               const at::Tensor &output, std::size_t wanted,
-                                               std::size_t found) {
-        if (opts.asyncOp || wanted != found || input.scalar_type() != output.scalar_type() ||
+    std::optional<stretto_dtype> of_two(const Options &opts, const at::Tensor &input,
+                                        const at::Tensor &output, std::size_t wanted,
+                                        std::size_t found) const {
+        if (opts.asyncOp || !runs_here() || wanted != found || input.scalar_type() != output.scalar_type() ||
             !is_plain(input) || !is_plain(output) || overlap(input, output))
             return std::nullopt;
         return dtype_of(input);
