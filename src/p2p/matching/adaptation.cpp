@@ -2,6 +2,7 @@
 #include "p2p/matching/adaptation.hpp"
 
 #include <bit>
+#include <limits>
 #include <utility>
 
 namespace stretto::p2p {
@@ -51,28 +52,29 @@ Adaptation::Estimate Adaptation::estimate(const Chains &chains, const Window &wi
 
 // The best index of all that may do.
 Adaptation::Choice Adaptation::best(const Window &window, Items &items) const {
-    const std::size_t deepest = std::max(items.count(), window.deepest);
-    // A power of two, so that a hash is made anew only if the queue is twice as long.
-    const std::size_t rounded = std::bit_ceil(deepest);
-    const std::array candidates{
-        Chains(Scheme::bins, (ranks_ + 3) / 4),  Chains(Scheme::bins, (ranks_ + 1) / 2),
-        Chains(Scheme::by_source, ranks_),       Chains(Scheme::hash, (rounded + 3) / 4),
-        Chains(Scheme::hash, (rounded + 1) / 2), Chains(Scheme::hash, rounded),
-    };
+    const std::size_t deepest = std::max({items.count(), window.deepest, 1u});
     // Quarter bins of both queues together, and a pointer for two items: these are a seventh of
     // what an item needs anyway.
     const std::size_t bins = (ranks_ + 1) / 2, most = bins + (deepest + 1) / 2;
     const std::size_t small = std::max(bins, (deepest + 3) / 4);
+    // Those with the shortest chains first: often they leave nothing to gain.
+    const std::array candidates{
+        Chains(Scheme::by_source, ranks_),
+        Chains(Scheme::bins, (ranks_ + 1) / 2),
+        Chains(Scheme::bins, (ranks_ + 3) / 4),
+        Chains(Scheme::hash, std::min(std::bit_ceil(deepest), most)),
+        Chains(Scheme::hash, (deepest + 1) / 2),
+        Chains(Scheme::hash, (deepest + 3) / 4),
+    };
     Choice best;
-    double least = 0;
+    double least = std::numeric_limits<double>::infinity();
     for (const Chains &chains : candidates) {
-        if (chains.count() > most)
+        const double more = static_cast<double>(std::max(chains.count(), small) - small);
+        const double fixed = to_find(chains) + kMemoryLooks * more / static_cast<double>(deepest);
+        if (chains.count() > most || fixed + kSecondLooks >= least) // with one look, too
             continue;
         const Estimate estimated = estimate(chains, window, items);
-        const double more = static_cast<double>(std::max(chains.count(), small) - small);
-        const double cost = to_find(chains) + kSecondLooks * estimated.looks +
-                            kMemoryLooks * more / static_cast<double>(deepest);
-        if (best.chains.count() == 0 || cost < least) {
+        if (const double cost = fixed + kSecondLooks * estimated.looks; cost < least) {
             least = cost;
             best = {chains, estimated};
         }

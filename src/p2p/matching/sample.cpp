@@ -15,7 +15,7 @@ class Counts {
 public:
     // Gives how many there were before.
     std::uint32_t add(std::uint32_t chain) {
-        std::size_t at = mix(chain, 0) % kTableEntries;
+        std::size_t at = chain % kTableEntries;
         while (counts_[at] != 0 && chains_[at] != chain)
             at = (at + 1) % kTableEntries;
         chains_[at] = chain;
@@ -23,8 +23,8 @@ public:
     }
 
 private:
-    static constexpr std::size_t kTableEntries =
-        2048; // more than twice as many as a sample has items
+    // More than twice as many as a sample has items.
+    static constexpr std::size_t kTableEntries = 2048;
     std::array<std::uint32_t, kTableEntries> chains_; // where there is a count
     std::array<std::uint16_t, kTableEntries> counts_{};
 };
