@@ -83,15 +83,19 @@ def build_stretto() -> Path:
     return build / "src" / "api"
 
 
-def build_programs(arguments: argparse.Namespace, console: Console) -> dict[Peer, Path]:
+def build_programs(
+    peers: list[Peer], library: Path | None, console: Console, *sources: str
+) -> dict[Peer, Path]:
+    """The program of these sources for each MPI, with the libstretto in folder `library`, which is
+    built if it is not given."""
     BUILD.mkdir(exist_ok=True)
     with console.status("building libstretto"):
-        library = (arguments.library or build_stretto()).resolve()
+        library = (library or build_stretto()).resolve()
     programs = {}
-    for peer in arguments.peers:
+    for peer in peers:
         with console.status(f"installing and linking {peer.title}"):
             peer.install()
-            programs[peer] = peer.build(library, ROOT / "include")
+            programs[peer] = peer.build(library, ROOT / "include", *sources)
     return programs
 
 
@@ -134,7 +138,9 @@ def main() -> int:
     console = Console()
     console.width = max(console.width, 136)  # of the tables
     arguments = parse_arguments()
-    programs = build_programs(arguments, console)
+    programs = build_programs(
+        arguments.peers, arguments.library, console, "peer_bench.c", "contest.c", "meeting.c"
+    )
     started = time.strftime("%Y-%m-%d %H:%M")
     blocks, failures = measure_all(arguments, programs, console)
     if not blocks:

@@ -57,13 +57,14 @@ class Peer:
         run([*pip, "install", "--quiet", "--no-deps", *self.packages])
         stamp.write_text(wanted)
 
-    def build(self, library: Path, include: Path) -> Path:
-        """Compiles peer_bench with this MPI and the libstretto in folder `library`."""
-        program = BUILD / f"peer_bench_{self.name}"
+    def build(self, library: Path, include: Path, *sources: str) -> Path:
+        """Compiles a program, named as its first source, with this MPI and the libstretto in folder
+        `library`."""
+        program = BUILD / f"{Path(sources[0]).stem}_{self.name}"
         lib = self.prefix / "lib"
         run([os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-Wall", "-Wextra",
              f"-I{include}", "-isystem", self.prefix / "include",
-             HERE / "peer_bench.c", HERE / "contest.c", HERE / "meeting.c", "-o", program,
+             *(HERE / source for source in sources), "-o", program,
              f"-L{library}", f"-Wl,-rpath,{library}", "-lstretto",
              f"-L{lib}", f"-Wl,-rpath,{lib}", "-lmpi"])  # fmt: skip
         return program
