@@ -75,6 +75,18 @@ STRETTO_API stretto_status stretto_start(stretto_request request);
 STRETTO_API stretto_status stretto_wait(stretto_request *request);
 /* Sets *done to 1 if the collective has ended (then as stretto_wait), else to 0. */
 STRETTO_API stretto_status stretto_test(stretto_request *request, int *done);
+/* Calls `function` once, when the collective or the message has ended: at once if it has ended
+ * already, or from whichever thread of this rank is in Stretto then, one of the library's own among
+ * them.  So a thread that calls Stretto holds no lock that the function takes; Stretto holds none.
+ * It gets the status that stretto_wait will return, and the message, or "".  It must not throw, nor
+ * call Stretto with this communicator.  The request makes progress though no thread waits for it.
+ * It is still to be waited for (or tested), which frees it; another thread's wait may return before
+ * the function has.  The function has returned when stretto_finalize returns.  A persistent request
+ * calls it for the present run only.  STRETTO_ERR_ARGUMENT: the request has a function already, or
+ * is a persistent one that does not run. */
+typedef void (*stretto_notify_function)(stretto_status status, const char *message, void *context);
+STRETTO_API stretto_status stretto_request_notify(stretto_request request,
+                                                  stretto_notify_function function, void *context);
 /* Frees a persistent request that is not running. */
 STRETTO_API stretto_status stretto_request_free(stretto_request *request);
 

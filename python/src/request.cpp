@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "request.hpp"
 
+#include <memory>
 #include <nanobind/stl/optional.h>
+
+#include "dispatcher.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -70,6 +73,25 @@ bool Request::test() {
     return !pending_->running;
 }
 
+bool Request::notify(nb::object function) {
+    if (!pending_->running || pending_->claimed)
+        return false;
+    auto ordered = std::make_unique<Dispatched>(std::move(function));
+    const Claim claim(*pending_);
+    handle_->call([&](stretto_comm) {
+        const stretto_status status = stretto_request_notify(
+            pending_->request,
+            [](stretto_status, const char *, void *call) {
+                Dispatched::order(static_cast<Dispatched *>(call));
+            },
+            ordered.get());
+        if (status == STRETTO_OK)
+            (void)ordered.release(); // by now the other thread may have made the call
+        return status;
+    });
+    return true;
+}
+
 nb::object Request::message() const {
     if (pending_->message.source < 0)
         return nb::none();
@@ -81,6 +103,7 @@ void bind_request(nb::module_ &module) {
         .def("start", &Request::start)
         .def("wait", &Request::wait, "timeout"_a = nb::none())
         .def("test", &Request::test)
+        .def("notify", &Request::notify, "function"_a)
         .def("message", &Request::message);
 }
 

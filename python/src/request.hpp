@@ -21,6 +21,9 @@ public:
     void start();
     void wait(std::optional<double> timeout);
     bool test();
+    // Calls `function` without arguments, from a thread of its own, when the call has ended.  False
+    // if it is not running, or a thread waits for it: then nothing is called.
+    bool notify(nanobind::object function);
     // (source, tag, bytes) of what a receive took; None of anything else.
     nanobind::object message() const;
 

@@ -66,6 +66,7 @@ struct stretto_request_s {
     stretto_message *message = nullptr; // where the caller wants source, tag and size; may be null
     std::vector<std::byte> aside = {};  // copies of overwritten contributions
     std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
+    bool notifies = false; // a function of the program is called at its end
 };
 
 namespace stretto::api {
@@ -137,6 +138,9 @@ stretto_status guarded_in(stretto_comm comm, Body &&body) {
     return guarded([&] {
         if (comm != nullptr && comm->process != process_mark()) [[unlikely]]
             refuse_child(*comm);
+        std::optional<engine::Notices::Delivery> at_end;
+        if (comm != nullptr)
+            at_end.emplace(comm->communicator.notices());
         if (comm != nullptr && scopes_in_use.load(std::memory_order_relaxed))
             enter_scope(*comm);
         body();

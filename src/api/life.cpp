@@ -161,6 +161,7 @@ stretto_status stretto_finalize(stretto_comm *comm) {
         while (!owned->requests.empty())
             end(*owned->requests.begin());
         owned->communicator.messenger().close();
+        owned->communicator.notices().deliver();
         owned->communicator.finish_files();
     });
 }

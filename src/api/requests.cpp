@@ -2,6 +2,7 @@
 // The C API: requests, which run while the caller computes.
 #include "handles.hpp"
 
+#include <memory>
 #include <utility>
 
 using namespace stretto::api;
@@ -37,6 +38,7 @@ stretto_status stretto_start(stretto_request request) {
         require(request != nullptr && request->persistent, "the request is not a persistent one");
         require(request->flight == nullptr, "the request runs already; wait for it first");
         request->tested_since = 0;
+        request->notifies = false;
         request->flight = request->comm->communicator.start(request->request);
     });
 }
@@ -53,10 +55,13 @@ stretto_status stretto_wait(stretto_request *request) {
         }
         const stretto_comm comm = what->comm;
         stretto::engine::Queue::InFlightCall *flight = std::exchange(what->flight, nullptr);
-        if (!what->persistent) {
-            release(what);
-            *request = nullptr;
-        }
+        // The call uses what the request keeps until its end.
+        struct Release {
+            void operator()(stretto_request ended) const { release(ended); }
+        };
+        std::unique_ptr<stretto_request_s, Release> ended;
+        if (!what->persistent)
+            ended.reset(std::exchange(*request, nullptr));
         noting_failure(comm, [&] { comm->communicator.complete(flight); });
     });
 }
@@ -67,6 +72,27 @@ stretto_status stretto_test(stretto_request *request, int *done) {
         *done = *request == nullptr || has_ended(**request);
     });
     return status == STRETTO_OK && *done != 0 ? stretto_wait(request) : status;
+}
+
+stretto_status stretto_request_notify(stretto_request request, stretto_notify_function function,
+                                      void *context) {
+    return guarded_in(comm_of(request), [&] {
+        require(request != nullptr && function != nullptr, "the request or the function is NULL");
+        require(!request->notifies, "the request has a function already");
+        require(!request->persistent || request->flight != nullptr,
+                "the request does not run; start it first");
+        auto notice = std::make_unique<stretto::engine::Notice>();
+        notice->function = [=](stretto::Status status, const char *message) {
+            function(static_cast<stretto_status>(status), message, context);
+        };
+        request->notifies = true;
+        stretto::comm::Communicator &communicator = request->comm->communicator;
+        if (request->flight != nullptr)
+            communicator.queue().notify(*request->flight, notice.release());
+        else
+            communicator.messenger().notify({request->transfers.begin(), request->transfers.end()},
+                                            notice.release());
+    });
 }
 
 stretto_status stretto_request_free(stretto_request *request) {

@@ -131,7 +131,7 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
           segment_, identity.rank, heap_,
           engine_options(config, *segment_, identity.rank, recorder_),
           [this](std::uint64_t call) { engine_.judge(call); },
-          matching_options(config.matching, *segment_, recorder_)),
+          matching_options(config.matching, *segment_, recorder_), notices_),
       engine_(
           segment_, identity.rank, heap_,
           engine_options(config, *segment_, identity.rank, recorder_),
@@ -139,7 +139,7 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
               return describe(descriptor, calls_.shares, rank());
           },
           &messenger_),
-      queue_(engine_, *segment_, identity.rank),
+      queue_(engine_, *segment_, identity.rank, notices_),
       calls_(config.calls, *segment_, identity.rank, identity.job, heap_, engine_, queue_,
              [this] { return exchanges_.completed(); }),
       exchanges_(*segment_, identity.rank, engine_, queue_, messenger_, calls_.plans),

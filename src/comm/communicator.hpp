@@ -104,6 +104,7 @@ public:
     // The parts.  A thread that uses calls(), trials() or phases() holds the queue's order().
     const std::shared_ptr<transport::Segment> &segment() const { return segment_; }
     transport::Heap &heap() { return heap_; }
+    engine::Notices &notices() { return notices_; }
     p2p::Messenger &messenger() { return messenger_; }
     engine::Engine &engine() { return engine_; }
     engine::Queue &queue() { return queue_; }
@@ -132,6 +133,7 @@ private:
     trace::Recorder *const recorder_; // null: no trace is wanted
     arrival::CallReport report_;
     transport::Heap heap_;
+    engine::Notices notices_;
     p2p::Messenger messenger_;
     engine::Engine engine_;
     engine::Queue queue_;

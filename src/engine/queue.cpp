@@ -2,6 +2,7 @@
 #include "engine/queue.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/thread.hpp"
 #include "engine/waiting.hpp"
@@ -50,6 +51,7 @@ public:
         : Engine::Waiting(queue.engine_, true), queue_(queue), flight_(flight) {}
 
     bool attempt() override {
+        const Notices::Delivery after(queue_.notices_);
         const std::lock_guard lock(queue_.mutex_);
         return flight_.complete || Engine::Waiting::attempt() || flight_.complete;
     }
@@ -101,10 +103,11 @@ void Queue::Driver::sleep(Waiting &waiting, std::size_t vector_bytes) {
     lock_.lock();
 }
 
-Queue::Queue(Engine &engine, transport::Segment &segment, int rank)
+Queue::Queue(Engine &engine, transport::Segment &segment, int rank, Notices &notices)
     : engine_(engine), direct_(!engine.traced()),
-      give_up_([this] { return order_.wanted() || wakeup_.crowded(); }), order_(segment, rank),
-      segment_(segment), rank_(rank), exhausted_(no_memory(segment.names().of(rank))) {
+      give_up_([this] { return order_.wanted() || wakeup_.crowded() || notices_.any(); }),
+      order_(segment, rank), segment_(segment), rank_(rank), notices_(notices),
+      exhausted_(no_memory(segment.names().of(rank))) {
     active_.reserve(1);
 }
 
@@ -174,6 +177,7 @@ void Queue::add(InFlightCall &flight, Run &run, const Call &call, Tally &tally) 
     flight.urgent = call.plan->vector_bytes >=
                     (segment_.remote_peers() != nullptr ? kUrgentRemoteBytes : kUrgentBytes);
     flight.error.reset();
+    flight.notice = nullptr;
     ++in_flight_;
     active_.push_back(&flight);
 }
@@ -258,6 +262,20 @@ void Queue::while_still(const std::function<void()> &body) {
     body();
 }
 
+void Queue::notify(InFlightCall &flight, Notice *notice) {
+    const Driver driver(*this);
+    flight.notice = notice;
+    flight.urgent = true;
+    if (flight.complete)
+        ended(flight);
+}
+
+void Queue::ended(InFlightCall &flight) {
+    if (flight.notice != nullptr)
+        notices_.part_ended(std::exchange(flight.notice, nullptr), flight.error);
+    wake_others();
+}
+
 // Another caller may sleep until its call ends.
 void Queue::wake_others() {
     if (wakeup_.crowded())
@@ -289,7 +307,7 @@ bool Queue::drive() {
         } catch (...) {
             flight.error = post_exception(segment_, rank_, exhausted_);
         }
-        wake_others();
+        ended(flight);
     }
     if (moved)
         engine_.moved();
@@ -317,9 +335,9 @@ void Queue::end_all(const Error &error) {
     for (InFlightCall *flight : active_) {
         flight->error = error;
         flight->complete = true;
+        ended(*flight);
     }
     active_.clear();
-    wake_others();
 }
 
 ProgressWakeup::Left Queue::left() const {
@@ -334,12 +352,17 @@ void Queue::run_thread() {
     const auto give_way = [this] { return wakeup_.callers() || wakeup_.stopped(); };
     while (!wakeup_.stopped()) {
         wakeup_.wait();
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         while (!active_.empty() && !give_way()) {
             try {
                 engine_.wait(*active_.front()->run, [&] { return give_way() || drive(); }, false);
             } catch (...) {
                 fail_all();
+            }
+            if (notices_.any()) {
+                lock.unlock();
+                notices_.deliver();
+                lock.lock();
             }
         }
         wakeup_.leave_behind(left());

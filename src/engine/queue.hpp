@@ -19,6 +19,7 @@
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
+#include "engine/notices.hpp"
 #include "engine/progress_wakeup.hpp"
 
 namespace stretto::engine {
@@ -31,10 +32,12 @@ public:
         bool complete = false;
         bool urgent = false; // the progress thread moves it at once if its caller does not
         std::optional<Error> error;
-        Run own; // unused in a blocking call that was played at once
+        Notice *notice = nullptr; // null: none is wanted
+        Run own;                  // unused in a blocking call that was played at once
     };
 
-    Queue(Engine &engine, transport::Segment &segment, int rank);
+    // All outlive the queue.
+    Queue(Engine &engine, transport::Segment &segment, int rank, Notices &notices);
     ~Queue() { leave(); }
 
     // Abandons calls that are still in flight: when this returns, no thread needs their plans and
@@ -71,6 +74,9 @@ public:
     // calls is the error of all calls in flight and of the communicator.
     void finish(InFlightCall *flight);
 
+    // Takes over the notice, which is posted when the call has ended.
+    void notify(InFlightCall &flight, Notice *notice);
+
     // The communicator has failed: when this returns, no call in flight moves any more.
     void abandon();
 
@@ -94,14 +100,16 @@ private:
     std::optional<Error> give_back(InFlightCall *flight);
     void add(InFlightCall &flight, Run &run, const Call &call, Tally &tally);
     InFlightCall *launch(const Call &call, Tally &tally);
+    void ended(InFlightCall &flight);
     void wake_others();
 
     Engine &engine_;
     std::atomic<bool> direct_; // only a thread that holds the call order touches the engine
-    const std::function<bool()> give_up_; // whether other threads of this rank come
+    const std::function<bool()> give_up_; // other threads of this rank come, or are to be told
     CallOrder order_;
     transport::Segment &segment_;
     const int rank_;
+    Notices &notices_;
     const Error exhausted_;
     std::mutex mutex_; // guards all below, and the engine unless direct_
     std::thread thread_;

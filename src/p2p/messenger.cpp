@@ -9,11 +9,12 @@ namespace stretto::p2p {
 
 Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
                      const transport::Heap &heap, engine::EngineOptions options,
-                     std::function<void(std::uint64_t)> judge, const MatchingOptions &matching)
+                     std::function<void(std::uint64_t)> judge, const MatchingOptions &matching,
+                     engine::Notices &notices)
     : segment_(std::move(segment)), rank_(rank), heap_(heap), options_(options),
       judge_(std::move(judge)), exhausted_(engine::no_memory(segment_->names().of(rank))),
-      peers_(static_cast<std::size_t>(segment_->ranks())), matcher_(make_matcher(matching)),
-      progress_thread_(*this) {
+      notices_(notices), peers_(static_cast<std::size_t>(segment_->ranks())),
+      matcher_(make_matcher(matching)), progress_thread_(*this) {
     idle_.reserve(kMostIdleEntries);
 }
 
@@ -112,6 +113,19 @@ bool Messenger::test(Transfer &transfer) {
     return transfer.ended();
 }
 
+void Messenger::notify(std::span<Transfer *const> transfers, engine::Notice *notice) {
+    const std::lock_guard lock(mutex_);
+    notice->parts += static_cast<int>(transfers.size());
+    for (Transfer *transfer : transfers)
+        if (transfer->ended()) {
+            notices_.part_ended(notice, transfer->error);
+        } else {
+            transfer->notice = notice;
+            progress_thread_.add_urgent();
+        }
+    notices_.part_ended(notice, {}); // a request may have no transfers
+}
+
 void Messenger::complete(Transfer *transfer) {
     const std::optional<Error> error = transfer->error;
     if (transfer->is_receive)
@@ -208,6 +222,10 @@ void Messenger::end(Transfer &transfer) {
     if (transfer.unattended)
         progress_thread_.remove_transfer();
     others_may_wait_ = others_may_wait_ || progress_thread_.has_callers();
+    if (transfer.notice != nullptr) {
+        progress_thread_.remove_urgent();
+        notices_.part_ended(transfer.notice, transfer.error);
+    }
     transfer.complete.store(true, std::memory_order_release);
 }
 

@@ -27,6 +27,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -53,7 +54,7 @@ public:
     // `judge(call)` throws if ranks have called different collectives under this number.
     Messenger(std::shared_ptr<transport::Segment> segment, int rank, const transport::Heap &heap,
               engine::EngineOptions options, std::function<void(std::uint64_t)> judge,
-              const MatchingOptions &matching);
+              const MatchingOptions &matching, engine::Notices &notices);
     // Abandons what is still in flight.
     ~Messenger() override;
 
@@ -72,6 +73,8 @@ public:
     bool test(Transfer &transfer);
     // Returns when the transfer has ended, also if a failure of the communicator ended it.
     void wait(Transfer &transfer);
+    // Takes over the notice, which is posted when all of the transfers have ended.
+    void notify(std::span<Transfer *const> transfers, engine::Notice *notice);
     // Throws the transfer's error, if it has one.
     void complete(Transfer *transfer);
     // Ends a receive that no message has matched; does nothing to other transfers.
@@ -194,6 +197,7 @@ private:
     const engine::EngineOptions options_;
     const std::function<void(std::uint64_t)> judge_;
     const Error exhausted_;
+    engine::Notices &notices_;
 
     std::mutex mutex_;
     std::atomic<bool> output_{false}; // some peer has output

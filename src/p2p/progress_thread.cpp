@@ -44,6 +44,11 @@ void ProgressThread::add_transfer() {
         changed_.notify_one();
 }
 
+void ProgressThread::add_urgent() {
+    ++urgent_;
+    changed_.notify_one();
+}
+
 void ProgressThread::remove_transfer() {
     --in_flight_;
 }
@@ -62,20 +67,21 @@ void ProgressThread::run() {
         changed_.wait(lock, [this] { return stop_ || wanted(); });
         parked_ = false;
         const std::uint64_t visits = visits_;
-        changed_.wait_for(lock, kLeaveMs, [this] { return stop_; });
-        if (visits != visits_ || !wanted())
+        changed_.wait_for(lock, kLeaveMs, [this] { return stop_ || urgent_ != 0; });
+        if (!wanted() || (visits != visits_ && urgent_ == 0))
             continue;
         lock.unlock();
         try {
             Driving driving(*this);
             transport::wait(*messenger_.segment_, messenger_.rank_, driving, transport::kHelper);
-            lock.lock();
         } catch (...) {
             const Error error = engine::post_exception(*messenger_.segment_, messenger_.rank_,
                                                        messenger_.exhausted_);
-            lock.lock();
+            const std::lock_guard again(messenger_.mutex_);
             messenger_.abandon_all(error);
         }
+        messenger_.notices_.deliver();
+        lock.lock();
     }
 }
 

@@ -22,6 +22,10 @@ public:
 
     void add_transfer(); // in flight
     void remove_transfer();
+    // The program is to be told of the end of such a transfer, so the thread does not wait for
+    // callers.
+    void add_urgent();
+    void remove_urgent() { --urgent_; }
 
     // From enter() to leave() a caller moves the messages in flight.
     void enter() {
@@ -44,6 +48,7 @@ private:
     bool parked_ = false; // waits for changed_
     int callers_ = 0;
     std::size_t in_flight_ = 0;
+    std::size_t urgent_ = 0; // of them
     std::uint64_t visits_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/status.hpp"
+#include "engine/notices.hpp"
 #include "p2p/matching/match_queue.hpp"
 
 namespace stretto::p2p {
@@ -46,8 +47,9 @@ struct Transfer {
     const bool is_receive;
     std::atomic<bool> complete{false};
     std::optional<Error> error;
-    std::uint64_t moved = 0; // bytes that have travelled piece by piece so far
-    bool unattended = false; // maybe no caller waits for it: the progress thread moves it
+    engine::Notice *notice = nullptr; // null: none is wanted
+    std::uint64_t moved = 0;          // bytes that have travelled piece by piece so far
+    bool unattended = false;          // maybe no caller waits for it: the progress thread moves it
     // If the caller only tests: when it last looked for a failure, and since when no byte has
     // moved.
     std::uint64_t looked = 0, still_since = 0, moved_before = 0;

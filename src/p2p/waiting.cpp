@@ -24,6 +24,7 @@ public:
             while (!over()) {
                 transport::wait(*messenger_.segment_, messenger_.rank_, *this,
                                 transport::caller(messenger_.options_.spin_ns));
+                messenger_.notices_.deliver();
                 // Another thread's progress wakes this one too, though its own wait goes on.  So
                 // the time for a diagnosis is counted here.
                 if (const std::uint64_t now = now_ns(); now - looked > kLookNs) {

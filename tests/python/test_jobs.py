@@ -75,6 +75,11 @@ def test_threads(stretto):
     assert "went on beside a waiting thread" in done.stdout
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_callbacks(stretto, ranks):
+    assert_ended_well(stretto.job(ranks, "callbacks"))
+
+
 def test_reproducible_results(stretto):
     assert_ended_well(stretto.job(5, "reproducible"), times=5)
 

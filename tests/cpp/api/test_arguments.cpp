@@ -227,6 +227,7 @@ TEST_CASE("requests") {
         int done = 0;
         float x = 1, y = 0;
         stretto_request persistent = nullptr, running = nullptr;
+        const stretto_notify_function told = [](stretto_status, const char *, void *) {};
         test::check(
             stretto_allreduce_init(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM, &persistent));
         test::check(stretto_iallreduce(comm, &x, &y, 1, STRETTO_FLOAT32, STRETTO_SUM, &running));
@@ -237,6 +238,12 @@ TEST_CASE("requests") {
              {"wait nowhere", [] { return stretto_wait(nullptr); }, "NULL"},
              {"test nowhere", [&] { return stretto_test(nullptr, &done); }, "NULL"},
              {"test without answer", [&] { return stretto_test(&running, nullptr); }, "NULL"},
+             {"notify of nothing", [&] { return stretto_request_notify(nullptr, told, nullptr); },
+              "NULL"},
+             {"notify nobody", [&] { return stretto_request_notify(running, nullptr, nullptr); },
+              "NULL"},
+             {"notify of an idle one",
+              [&] { return stretto_request_notify(persistent, told, nullptr); }, "does not run"},
              {"free nowhere", [] { return stretto_request_free(nullptr); }, "NULL"},
              {"free while it runs", [&] { return stretto_request_free(&running); }, "running"}});
         test::check(stretto_start(persistent));

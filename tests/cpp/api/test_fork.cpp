@@ -133,6 +133,12 @@ Calls calls_of(Parent &parent) {
                       {"wait", [&parent] { return stretto_wait(&parent.request); }},
                       {"wait_for", [&parent] { return stretto_wait_for(&parent.request, 1); }},
                       {"test", [&parent] { return stretto_test(&parent.request, &known); }},
+                      {"notify",
+                       [&parent] {
+                           return stretto_request_notify(
+                               parent.request, [](stretto_status, const char *, void *) {},
+                               nullptr);
+                       }},
                       {"free", [&parent] { return stretto_request_free(&parent.request); }}});
     for (const test::CallKind &kind : test::call_kinds())
         calls.emplace_back(kind.name, [comm, call = kind.call] {
