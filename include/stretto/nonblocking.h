@@ -19,6 +19,10 @@ extern "C" {
 STRETTO_API stretto_status stretto_iallreduce(stretto_comm comm, const void *send, void *recv,
                                               size_t count, stretto_dtype dtype, stretto_op op,
                                               stretto_request *request);
+/* The parts may be freed or changed as soon as the call returns; what they point to, not. */
+STRETTO_API stretto_status stretto_iallreduce_batch(stretto_comm comm, const stretto_part parts[],
+                                                    size_t count, stretto_dtype dtype,
+                                                    stretto_op op, stretto_request *request);
 STRETTO_API stretto_status stretto_ireduce(stretto_comm comm, const void *send, void *recv,
                                            size_t count, stretto_dtype dtype, stretto_op op,
                                            int root, stretto_request *request);

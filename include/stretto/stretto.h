@@ -175,6 +175,18 @@ STRETTO_API stretto_status stretto_op_free(stretto_op op);
 /* recv[i] = send[i] of rank 0 op ... op send[i] of rank size-1, on every rank; count elements. */
 STRETTO_API stretto_status stretto_allreduce(stretto_comm comm, const void *send, void *recv,
                                              size_t count, stretto_dtype dtype, stretto_op op);
+/* A vector of a batch; `send` may be STRETTO_IN_PLACE. */
+typedef struct stretto_part {
+    const void *send;
+    void *recv;
+    size_t count;
+} stretto_part;
+/* Reduces `count` vectors of one type as if they lay behind one another: one allreduce, with one
+ * place in the order of calls.  All ranks pass the same counts in the same order.  Each vector is
+ * copied once before and once after the call, into memory that is kept for later batches. */
+STRETTO_API stretto_status stretto_allreduce_batch(stretto_comm comm, const stretto_part parts[],
+                                                   size_t count, stretto_dtype dtype,
+                                                   stretto_op op);
 /* The same result on `root` alone; elsewhere recv is not touched and may be NULL. */
 STRETTO_API stretto_status stretto_reduce(stretto_comm comm, const void *send, void *recv,
                                           size_t count, stretto_dtype dtype, stretto_op op,

@@ -22,15 +22,16 @@ struct Communicator {
 void bind_communicator(nanobind::module_ &module); // communicator.cpp
 void bind_messages(nanobind::module_ &module,      // messages.cpp
                    nanobind::class_<Communicator> &communicator);
-void bind_tools(nanobind::module_ &module);     // tools.cpp
-void bind_selection(nanobind::module_ &module); // selection.cpp
-void bind_pricing(nanobind::module_ &module);   // pricing.cpp
-void bind_operation(nanobind::module_ &module); // operation.cpp
-void bind_machine(nanobind::module_ &module);   // machine.cpp
-void bind_network(nanobind::module_ &module);   // network.cpp
-void bind_calls(nanobind::module_ &module);     // calls.cpp
-void bind_call_runner(nanobind::module_ &module); // call_runner.cpp
-void bind_matching(nanobind::module_ &module);  // matching.cpp
+void bind_batch(nanobind::class_<Communicator> &communicator); // batch.cpp
+void bind_tools(nanobind::module_ &module);                    // tools.cpp
+void bind_selection(nanobind::module_ &module);                // selection.cpp
+void bind_pricing(nanobind::module_ &module);                  // pricing.cpp
+void bind_operation(nanobind::module_ &module);                // operation.cpp
+void bind_machine(nanobind::module_ &module);                  // machine.cpp
+void bind_network(nanobind::module_ &module);                  // network.cpp
+void bind_calls(nanobind::module_ &module);                    // calls.cpp
+void bind_call_runner(nanobind::module_ &module);              // call_runner.cpp
+void bind_matching(nanobind::module_ &module);                 // matching.cpp
 
 // machine.cpp: the lines of stretto_settings, which `with` calls for a communicator, or for none.
 using FillSettings = std::function<stretto_status(stretto_comm)>;

@@ -262,6 +262,7 @@ void bind_communicator(nb::module_ &module) {
         .def("exit", [](const Communicator &self) { self.handle->exit(); });
 
     bind_messages(module, communicator);
+    bind_batch(communicator);
 
     module.def("init", &init);
     module.def("init_by_exchange", &init_by_exchange, "rank"_a, "size"_a, "allgather"_a);

@@ -16,10 +16,10 @@ waits; what they raise, such as KeyboardInterrupt, ends the call, and the commun
 InterruptedError on the other ranks (docs/fork.md).
 
 What does not fit is refused with an ArgumentError before anything is sent.  All ranks call the same
-collectives in the same order with the same number and type of elements, operation and root; one
-thread at a time may use a communicator, but for messages: those are sent and received by any number
-of threads.  Calls let other Python threads run while they wait.  In a child that a rank has forked
-every call but `finalize` raises UnsupportedError (docs/fork.md).
+collectives in the same order with the same number and type of elements, operation and root.  Any
+number of threads may use a communicator at the same time; if they begin collectives at the same
+time, these are alike.  Calls let other Python threads run while they wait.  In a child that a rank
+has forked every call but `finalize` raises UnsupportedError (docs/fork.md).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import atexit
 import json
 import math
 import weakref
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,6 +127,16 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         self._core.play("allreduce", given(send), recv, op, 0, timeout)
         return recv
 
+    def allreduce_batch(
+        self, arrays: Iterable[AnyArray], op: AnyOp = "sum", *, timeout: float | None = None
+    ) -> None:
+        """Reduces several arrays in place, as if they lay behind one another: one allreduce.
+
+        arrays: of one type; all ranks pass as many, of the same sizes in the same order.  Many
+        small arrays take the time of one call.  Each is copied once before and once after it.
+        """
+        self._core.allreduce_batch(list(arrays), op, timeout)
+
     def reduce(
         self,
         send: AnyArray | InPlace,
@@ -177,6 +188,10 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         """Starts an `allreduce`; a thread moves the data while you compute."""
         recv = like(send, recv)
         return Request(self._core.start("allreduce", given(send), recv, op, 0), recv)
+
+    def iallreduce_batch(self, arrays: Iterable[AnyArray], op: AnyOp = "sum") -> Request:
+        """Starts an `allreduce_batch`."""
+        return Request(self._core.iallreduce_batch(list(arrays), op), None)
 
     def ireduce(
         self,

@@ -65,6 +65,7 @@ struct stretto_request_s {
     std::optional<std::uint64_t> exchange = {}; // the call number of the collective that they form
     stretto_message *message = nullptr; // where the caller wants source, tag and size; may be null
     std::vector<std::byte> aside = {};  // copies of overwritten contributions
+    stretto::engine::Batch batch = {};  // its pieces, if it is one
     std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
     bool notifies = false; // a function of the program is called at its end
 };

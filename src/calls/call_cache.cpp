@@ -153,6 +153,11 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry) con
     call.execution = entry.execution.get();
     // The contribution is mapped (multiplied) into memory of the engine: other ranks read it there.
     const bool mapped = call.pre_post != nullptr && call.pre_post->pre.map != nullptr;
+    call.batch = request.batch;
+    if (call.batch != nullptr) {
+        call.in_place = !mapped;
+        return call;
+    }
     const void *input = request.input;
     void *output = request.output;
     if (input == nullptr) {

@@ -18,6 +18,9 @@
 namespace stretto::reduce {
 struct Operation;
 }
+namespace stretto::engine {
+struct Batch;
+}
 
 namespace stretto::calls {
 
@@ -45,6 +48,7 @@ struct Request {
     // An operation that the caller created, and its number, which no other operation has.
     const reduce::Operation *operation = nullptr;
     std::uint32_t operation_number = 0;
+    const engine::Batch *batch = nullptr; // of an allreduce; there are no other buffers then
     std::shared_ptr<const RankCounts> shares = nullptr; // null: equal shares
     MemoryKind memory = MemoryKind::host; // of both buffers, and the same on all ranks
     bool internal = false;                // made by the library: neither counted nor logged

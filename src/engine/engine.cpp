@@ -188,7 +188,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
     run.attached = plan.vector_bytes >= kLeastAttachVectorBytes && attaches(call);
-    if (call.move_bytes != 0 || call.pre_post != nullptr) [[unlikely]]
+    if (call.has_more_work()) [[unlikely]]
         prepare(run);
     if (plan.tiles) [[unlikely]]
         begin_tiles(run);
@@ -242,7 +242,7 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
         report_taken(*remote_peers, plan, oldest);
         remote_peers->push();
     }
-    if (run.call->move_bytes != 0 || run.call->pre_post != nullptr) [[unlikely]]
+    if (run.call->has_more_work()) [[unlikely]]
         finish(run);
     ++tally.calls;
     tally.waiting_ticks += run.waited;

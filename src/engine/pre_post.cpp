@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Work of calls apart from the passes of built-in reductions: contributions that are mapped before,
-// results that are mapped or moved after, and operations of the caller.
+// results that are mapped or moved after, vectors in pieces, and operations of the caller.
 #include <cstring>
 #include <exception>
 #include <new>
@@ -16,13 +16,25 @@ void Engine::prepare(Run &run) {
             run.aside.resize(call.move_bytes);
         run.base[1] = reinterpret_cast<std::uintptr_t>(run.aside.data()) - call.move_first;
     }
+    const void *input = call.input;
+    if (call.batch != nullptr) {
+        if (run.aside.size() < call.batch->bytes)
+            run.aside.resize(call.batch->bytes);
+        std::byte *next = run.aside.data();
+        input = next;
+        run.base[0] = run.base[1] = reinterpret_cast<std::uintptr_t>(next);
+        for (const Batch::Piece &piece : call.batch->pieces) {
+            std::memcpy(next, piece.from, piece.bytes);
+            next += piece.bytes;
+        }
+    }
     if (call.pre_post == nullptr || call.pre_post->pre.map == nullptr)
         return;
     const PrePost::Mapped &before = call.pre_post->pre;
     const std::size_t bytes = before.count * run.plan->element;
     if (run.mapped.size() < bytes)
         run.mapped.resize(bytes);
-    before.map(run.mapped.data(), static_cast<const std::byte *>(call.input) + before.first,
+    before.map(run.mapped.data(), static_cast<const std::byte *>(input) + before.first,
                before.count, before.constant);
     run.base[0] = reinterpret_cast<std::uintptr_t>(run.mapped.data()) - before.first;
 }
@@ -37,6 +49,13 @@ void Engine::finish(const Run &run) {
     }
     if (call.move_bytes != 0)
         std::memcpy(call.move_to, run.aside.data(), call.move_bytes);
+    if (call.batch != nullptr) {
+        const std::byte *next = run.aside.data();
+        for (const Batch::Piece &piece : call.batch->pieces) {
+            std::memcpy(piece.to, next, piece.bytes);
+            next += piece.bytes;
+        }
+    }
 }
 
 // Other ranks wait for the result of a failed operation, so its failure fails the communicator.

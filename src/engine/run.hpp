@@ -57,6 +57,18 @@ struct PrePost {
     double divisor = 1; // a constant may point to this
 };
 
+// A vector in several pieces of the caller's memory.  A call gathers them before its first step,
+// and scatters the result after its last.
+struct Batch {
+    struct Piece {
+        const void *from = nullptr;
+        void *to = nullptr;
+        std::size_t bytes = 0;
+    };
+    std::vector<Piece> pieces;
+    std::size_t bytes = 0; // of all
+};
+
 struct Execution;
 class IssuedSteps;
 
@@ -77,8 +89,14 @@ struct Call {
     std::size_t move_bytes = 0, move_first = 0;
     void *move_to = nullptr;
     const PrePost *pre_post = nullptr;
+    const Batch *batch = nullptr;         // in place of input and output, which are the same then
     const Execution *execution = nullptr; // an executor performs the passes; null: this thread
     CallDescriptor descriptor;
+
+    // Work before the first step, or after the last.
+    bool has_more_work() const {
+        return move_bytes != 0 || pre_post != nullptr || batch != nullptr;
+    }
 };
 
 // How often a call was made and how long it took.  Reading the clock costs as much as a small call,

@@ -260,6 +260,38 @@ TEST_CASE("requests") {
     });
 }
 
+TEST_CASE("batches") {
+    test::with_ranks(2, [](stretto_comm comm) {
+        float x = 1;
+        const stretto_part part{STRETTO_IN_PLACE, &x, 1}, none{STRETTO_IN_PLACE, nullptr, 1},
+            huge[] = {{STRETTO_IN_PLACE, &x, 1}, {STRETTO_IN_PLACE, &x, SIZE_MAX}};
+        stretto_request request = nullptr;
+        const auto type = STRETTO_FLOAT32;
+        const auto blocking = [&](const stretto_part *parts, std::size_t count) {
+            return stretto_allreduce_batch(comm, parts, count, type, STRETTO_SUM);
+        };
+        refused(
+            comm,
+            {{"no communicator",
+              [&] { return stretto_allreduce_batch(nullptr, &part, 1, type, STRETTO_SUM); },
+              "communicator is NULL"},
+             {"no communicator to start it",
+              [&] {
+                  return stretto_iallreduce_batch(nullptr, &part, 1, type, STRETTO_SUM, &request);
+              },
+              "communicator is NULL"},
+             {"no request",
+              [&] { return stretto_iallreduce_batch(comm, &part, 1, type, STRETTO_SUM, nullptr); },
+              "request is NULL"},
+             {"no parts", [&] { return blocking(nullptr, 1); }, "parts are NULL"},
+             {"no buffer", [&] { return blocking(&none, 1); }, "buffer is NULL"},
+             {"too many elements", [&] { return blocking(huge, 2); }, "too large"},
+             {"no such pair",
+              [&] { return stretto_allreduce_batch(comm, &part, 1, type, STRETTO_BAND); },
+              "band"}});
+    });
+}
+
 TEST_CASE("no function is left out") {
     // Those that take no argument, or any.
     const std::set<std::string> exempt = {"stretto_last_error", "stretto_version",

@@ -66,6 +66,17 @@ ends = threading.Event()
 comm.iallreduce(np.ones(2)).add_done_callback(lambda _: ends.set())
 assert ends.wait(LONG)
 
+arrays = [np.full(n, rank + n, dtype="float32") for n in (1, 0, 1000)]
+comm.allreduce_batch(arrays)
+assert arrays[0][0] == sum(range(size)) + size and arrays[2][-1] == sum(range(size)) + 1000 * size
+comm.iallreduce_batch(arrays[:1], op="max").wait()
+try:
+    comm.allreduce_batch([np.ones(1), np.ones(1, dtype="int32")])
+except stretto.ArgumentError as error:
+    assert "arrays[1] holds int32" in str(error)
+else:
+    raise AssertionError("arrays of two types")
+
 child = os.fork()
 if child == 0:
     os._exit(0)
