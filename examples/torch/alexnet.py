@@ -7,8 +7,8 @@
         --images 1 --size 63 --slow 1:200
 
 61,100,840 parameters, so a step reduces 233 MiB of gradients, whatever the images' size.  Where
-many workers share few cores, small images keep computing short.  --slow makes one worker late in each
-step, as one whose images take longer to load.
+many workers share few cores, small images keep computing short.  --slow makes one worker late in
+each step, as one whose images take longer to load.
 """
 
 from __future__ import annotations

@@ -111,6 +111,8 @@ def work(options: argparse.Namespace) -> None:
         try:
             if training.step % training.steps_of_epoch == 0:
                 take_in(rendezvous, training)
+            if training.step % training.steps_of_epoch == training.steps_of_epoch // 2:
+                report(f"step {training.step}, in the middle of an epoch")
             if training.step in deaths:
                 os.kill(os.getpid(), signal.SIGKILL)
             training.learn(dist.get_rank(), dist.get_world_size())
@@ -175,15 +177,21 @@ def launch(options: argparse.Namespace) -> None:
     """Holds the store, starts the workers, and new ones for those that are killed."""
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     command = [sys.executable, *sys.argv, "--store", str(store.port)]
-    running = [subprocess.Popen([*command, "--rank", str(r)]) for r in range(options.workers)]
+
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([*command, *arguments])
+        print(f"worker {process.pid} starts", flush=True)
+        return process
+
+    running = [start("--rank", str(rank)) for rank in range(options.workers)]
     failed = 0
     while running and not failed:
         time.sleep(0.05)
         for process in [process for process in running if process.poll() is not None]:
             running.remove(process)
             if process.returncode == -signal.SIGKILL:
-                print(f"worker {process.pid} was killed; another one starts", flush=True)
-                running.append(subprocess.Popen(command))
+                print(f"worker {process.pid} was killed", flush=True)
+                running.append(start())
             elif process.returncode != 0:
                 print(f"worker {process.pid} failed with status {process.returncode}", flush=True)
                 failed = 1

@@ -99,7 +99,8 @@ void Handle::finalize() {
         if (pending->of_messages)
             continue; // a message that no receive has matched ends when this rank leaves
         const nb::gil_scoped_release released;
-        (void)stretto_wait(&pending->request); // no caller asks for its error any more
+        if (const stretto_status status = stretto_wait(&pending->request); status != STRETTO_OK)
+            pending->error.emplace(static_cast<Status>(status), stretto_last_error());
         pending->running = false;
     }
     quit();
@@ -148,8 +149,11 @@ void Handle::leave() {
         const nb::gil_scoped_release released;
         (void)stretto_finalize(&comm);
     }
-    for (const std::shared_ptr<Pending> &pending : unfinished)
+    for (const std::shared_ptr<Pending> &pending : unfinished) {
         pending->running = false;
+        pending->error.emplace(Status::revoked,
+                               "the communicator was finalized before this request had ended");
+    }
     stall_callback_.reset();
     released_.clear();
     tracked_.clear();

@@ -6,11 +6,13 @@
 #include <list>
 #include <memory>
 #include <nanobind/nanobind.h>
+#include <optional>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "base/process.hpp"
+#include "base/status.hpp"
 #include "errors.hpp"
 #include "invocation.hpp"
 #include "signals.hpp"
@@ -28,6 +30,7 @@ struct Pending {
     bool of_messages = false;
     bool claimed = false; // a thread waits for it
     stretto_message message{-1, -1, 0};
+    std::optional<Error> error; // with which it ended when the communicator was finalized
 };
 
 // All members need the GIL.

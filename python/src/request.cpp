@@ -53,6 +53,8 @@ void Request::start() {
 
 void Request::wait(std::optional<double> timeout) {
     const Limit limit(timeout);
+    if (pending_->error)
+        throw *pending_->error;
     if (!pending_->running)
         return;
     call([](Pending &pending) {
@@ -63,6 +65,8 @@ void Request::wait(std::optional<double> timeout) {
 }
 
 bool Request::test() {
+    if (pending_->error)
+        throw *pending_->error;
     if (pending_->running)
         call([](Pending &pending) {
             int done = 1;

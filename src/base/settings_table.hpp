@@ -340,10 +340,8 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_TORCH_MODE",
                 .kind = SettingKind::choice,
                 .fallback = "",
-                .meaning = "how the backend of PyTorch is made (docs/pytorch.md): backend, in "
-                           "Python beside those of other devices, the default from PyTorch 2.14 "
-                           "on; group, a whole process group in Python, the default of 2.13; or "
-                           "compiled, in C++ for the PyTorch that is installed",
+                .meaning = "how the backend of PyTorch is made (docs/pytorch.md): backend (from "
+                           "PyTorch 2.14 on the default), group (that of 2.13) or compiled",
                 .words = "backend group compiled"},
     SettingInfo{.setting = Setting::torch_replace,
                 .variable = "STRETTO_TORCH_REPLACE",

@@ -3,17 +3,73 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import runpy
 import socket
-import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "torch"
-TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+# One process imports PyTorch; the workers are forked from it.
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(["torch.distributed"])
+
+
+class Worker:
+    """A process that runs a program; its errors are in its output."""
+
+    def __init__(self, program: Path, *arguments: object, **variables: object):
+        descriptor, name = tempfile.mkstemp(prefix="stretto-program-")
+        os.close(descriptor)
+        self._output = Path(name)
+        texts = {name: str(value) for name, value in variables.items()}
+        self._process = _forks.Process(
+            target=_be_program, args=(str(program), [*map(str, arguments)], texts, name)
+        )
+        self._process.start()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    @property
+    def status(self) -> int | None:
+        """The exit status; negative: the signal that ended it; None: it runs."""
+        return self._process.exitcode
+
+    def printed(self) -> str:
+        """So far."""
+        return self._output.read_text()
+
+    def wait(self, seconds: float) -> None:
+        self._process.join(seconds)
+
+    def close(self) -> str:
+        """Ends it if it still runs; what it has printed."""
+        self._process.kill()
+        self._process.join()
+        text = self.printed()
+        self._output.unlink()
+        return text
+
+
+def _be_program(program: str, arguments: list[str], variables: dict[str, str], out: str) -> None:
+    os.environ.update(variables)
+    with open(out, "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.argv = [program, *arguments]
+    sys.path.insert(0, str(Path(program).parent))
+    try:
+        runpy.run_path(program, run_name="__main__")
+    finally:
+        sys.stdout.flush()
 
 
 def free_port() -> int:
@@ -22,24 +78,11 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def start(program: Path, *arguments: object, **variables: object) -> subprocess.Popen[str]:
-    """Starts one process; its errors are in its output."""
-    kept = {name: value for name, value in os.environ.items() if name not in TORCHRUN}
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", str(program), *map(str, arguments)],
-        env={**kept, "OMP_NUM_THREADS": "1", **{k: str(v) for k, v in variables.items()}},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def start_workers(
-    ranks: int, program: Path, *arguments: object, **variables: object
-) -> list[subprocess.Popen[str]]:
+def start_workers(ranks: int, program: Path, *arguments: object) -> list[Worker]:
+    """With the variables of torchrun."""
     port = free_port()
     return [
-        start(
+        Worker(
             program,
             *arguments,
             RANK=rank,
@@ -48,26 +91,20 @@ def start_workers(
             LOCAL_WORLD_SIZE=ranks,
             MASTER_ADDR="127.0.0.1",
             MASTER_PORT=port,
-            **variables,
         )
         for rank in range(ranks)
     ]
 
 
 def outputs(
-    workers: Sequence[subprocess.Popen[str]], seconds: float = 240, killed: Sequence[int] = ()
+    workers: Sequence[Worker], seconds: float = 240, killed: Sequence[int] = ()
 ) -> list[str]:
     """What each has printed.  Fails if one does not end well and in time, except the killed."""
     end = time.monotonic() + seconds
-    printed = []
-    try:
-        for worker in workers:
-            printed.append(worker.communicate(timeout=max(0.1, end - time.monotonic()))[0])
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-    bad = [i for i, worker in enumerate(workers) if worker.returncode != 0 and i not in killed]
+    for worker in workers:
+        worker.wait(max(0.1, end - time.monotonic()))
+    bad = [i for i, worker in enumerate(workers) if worker.status != 0 and i not in killed]
+    printed = [worker.close() for worker in workers]
     assert not bad, f"workers {bad} failed:\n" + "\n".join(printed)
     return printed
 

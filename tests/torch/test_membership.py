@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import stretto
 import torch.distributed as dist
-from programs import outputs, start, start_workers
+from programs import Worker, outputs, start_workers
 
 MEMBERS = Path(__file__).with_name("members.py")
 
@@ -30,7 +31,7 @@ def test_survivors_go_on(size: int) -> None:
             " ".join(map(str, range(1, size))),
             " ".join(map(str, range(1, size - 1))),
         ]
-        assert float(seen(printed[rank], "shrunk in")[0]) < 2
+        assert float(seen(printed[rank], "shrunk in")[0]) < 5  # 2 s, where ranks have cores
 
 
 def test_one_more_dies_meanwhile() -> None:
@@ -63,13 +64,12 @@ def test_shrink_group_of_another_group() -> None:
 def test_newcomers() -> None:
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     members = start_workers(2, MEMBERS, "grow", store.port)
-    assert members[0].stdout is not None
-    for line in members[0].stdout:
-        if line.startswith("ready"):
-            break
+    while "ready" not in members[0].printed():
+        assert members[0].status is None, members[0].printed()
+        time.sleep(0.05)
     # One that asked to join, and died.
     store.add("tickets", 1)
-    new = start(MEMBERS, "grow", store.port)
+    new = Worker(MEMBERS, "grow", store.port)
     printed = outputs([*members, new], killed=[0])
     assert seen(printed[1], "world") == seen(printed[2], "world") == ["0 1 new", "1 new"]
     store.set_timeout(timedelta(seconds=1))

@@ -8,25 +8,19 @@ others return a `Work` in flight.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
-from torch.autograd import profiler
 
-from stretto import _core
-from stretto.communicator import Communicator
 from stretto.errors import ArgumentError
-from stretto.operation import AnyOp
 from stretto.torch import sparse
+from stretto.torch.calls import INDIRECT, Calls
 from stretto.torch.memory import shared
-from stretto.torch.messages import Messages
-from stretto.torch.operations import NAMES, op_for
-from stretto.torch.profiled import Profiled
+from stretto.torch.operations import op_for
 from stretto.torch.shrinking import Shrinking
 from stretto.torch.tensors import (
-    Finish,
     Landing,
     Parts,
     dense,
@@ -34,35 +28,14 @@ from stretto.torch.tensors import (
     readable,
     share_memory,
 )
-from stretto.torch.work import DONE, Done, Pending, Sequel, Work, seconds
+from stretto.torch.work import Work
 
 Tensors = Sequence[torch.Tensor]
 Lists = Sequence[Sequence[torch.Tensor]]
 
 
-INDIRECT = object()
-"""A call that has yet to be made."""
-
-
-class Collectives(Messages, Shrinking):
+class Collectives(Calls, Shrinking):
     """What process groups and backends share: the calls, over a communicator."""
-
-    communicator: Communicator
-    _core: _core.Communicator
-    _rank: int
-    _size: int
-    _calls = 0  # collectives so far: PyTorch's sequence number
-    _coalesced: list[Work] | None = None  # calls between start_coalescing and end_coalescing
-    _done: Work | None = DONE  # what a call returns that has ended
-
-    def _open(self, comm: Communicator, rank: int, size: int, core: Any = None) -> None:
-        """core: what makes the calls; that of the communicator, or what observes it."""
-        core = core or comm._core
-        # Whether a call has async_op=True is a matter of each rank, as in the join of DDP.
-        comm._core.set_mixed(True)
-        self.communicator, self._core, self._profiled = comm, core, Profiled(core)
-        self._play, self._start = core.play, core.start
-        self._rank, self._size = rank, size
 
     # ---- reductions
 
@@ -294,117 +267,6 @@ class Collectives(Messages, Shrinking):
 
     def barrier(self, opts: Any = None) -> Work:
         return self._run(opts, "barrier", None, None)
-
-    # ---- how calls run
-
-    def _directly(
-        self,
-        opts: Any,
-        collective: str,
-        send: torch.Tensor | None,
-        recv: torch.Tensor,
-        tensors: int = 1,
-        reduces: bool = False,
-        root: int = 0,
-    ) -> Any:
-        """Makes a call in the fewest steps, as most are made: of contiguous tensors, one for a
-        buffer, of a type that the core knows.  INDIRECT: nothing was sent, as the call needs more
-        than that."""
-        try:
-            if tensors != 1 or profiler._is_profiler_enabled:
-                return INDIRECT
-            op = NAMES[opts.reduceOp.op] if reduces else "sum"
-            if opts.asyncOp:
-                request = self._start(collective, send, recv, op, root)
-            else:
-                self._play(collective, send, recv, op, root, seconds(opts.timeout))
-                request = None
-        except (ArgumentError, AttributeError, IndexError, TypeError):
-            return INDIRECT
-        self._calls += 1
-        return self._done if request is None else self._in_flight(Pending([request], [recv]))
-
-    def _run(
-        self,
-        opts: Any,
-        collective: str,
-        send: torch.Tensor | None,
-        recv: torch.Tensor | None,
-        op: AnyOp = "sum",
-        root: int = 0,
-        counts: Sequence[int] = (),
-        result: Tensors = (),
-        finish: Finish | None = None,
-    ) -> Work:
-        """Makes a call of the core; send None: in place, or nothing here."""
-        self._calls += 1
-        if getattr(opts, "asyncOp", True):
-            request = self._observed.start(collective, send, recv, op, root, counts)
-            return self._in_flight(Pending([request], result, finish))
-        self._observed.play(collective, send, recv, op, root, seconds(opts.timeout), counts)
-        if finish is not None:
-            finish()
-        return self._done
-
-    def _exchange(
-        self,
-        opts: Any,
-        send: torch.Tensor,
-        send_counts: list[int],
-        recv: torch.Tensor,
-        recv_counts: list[int],
-        result: Tensors,
-        finish: Finish | None,
-    ) -> Work:
-        self._calls += 1
-        request = self._observed.alltoallv(send, send_counts, None, recv, recv_counts, None)
-        work = Pending([request], result, finish)
-        if not getattr(opts, "asyncOp", True):
-            work.wait(opts.timeout)
-            return self._done
-        return self._in_flight(work)
-
-    # ---- several calls as one
-
-    supports_coalescing = True
-
-    def start_coalescing(self) -> None:
-        self._coalesced = []
-
-    def end_coalescing(self) -> Work:
-        """The work of all calls since `start_coalescing`."""
-        works, self._coalesced = self._coalesced or [], None
-        return self._shown(Sequel(works)) if works else Done()
-
-    def _each(self, opts: Any, calls: Sequence[Callable[[], Work]]) -> Work:
-        """Makes several calls as one."""
-        works = [call() for call in calls]
-        if not getattr(opts, "asyncOp", True):
-            return self._done
-        return self._in_flight(Sequel(works)) if works else Done()
-
-    def _in_flight(self, work: Work) -> Work:
-        """What the caller gets of a call in flight."""
-        if self._coalesced is None:
-            return self._shown(work)
-        self._coalesced.append(work)
-        return work
-
-    def _shown(self, work: Work) -> Work:
-        return work
-
-    def _one_per_rank(self, tensors: Tensors) -> Tensors:
-        if len(tensors) != self._size:
-            raise ArgumentError(
-                f"{len(tensors)} tensors in a list for {self._size} ranks; one for each is wanted"
-            )
-        return tensors
-
-    def _require_even(self, parts: Parts, what: str) -> None:
-        if not parts.even:
-            raise ArgumentError(
-                f"{what}: tensors of {parts.counts} elements; all ranks' are of one size"
-            )
 
     # ---- memory
 

@@ -16,6 +16,8 @@ from stretto import _core
 
 Tensors = Sequence[Any]
 
+_telling = threading.local()  # now: this thread tells futures that calls have ended
+
 
 class Done(Work):
     """A call that has ended before it returned."""
@@ -71,7 +73,9 @@ class Pending(Work):
         self._result = result
         self._finish = finish
         self._keep = keep  # what the requests need besides their arrays
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of a thread that waits
+        self._guard = threading.Lock()  # of what follows
+        self._signal: Future | None = None  # that the call has ended, if somebody asks
         self._error: BaseException | None = None
         self._ended = False
         self._future: Future | None = None
@@ -122,29 +126,54 @@ class Pending(Work):
         PyTorch's C++, DDP for one, would take what `Future.set_exception` sets for a value. What a
         callback raises it knows as an error.
         """
-        with self._lock:
+        with self._guard:
             if self._future is not None:
                 return self._future
-            end: Future = Future()
-            self._future = future = end.then(self._outcome)
-            ended, unended = self._ended, len(self._requests)
-        if ended or unended == 0 or not hasattr(self._requests[0], "add_done_callback"):
-            self._end(None)
-            end.set_result(None)
-            return future
+            self._signal = Future()
+            self._future = self._signal.then(self._outcome)
+        if not self.is_completed():
+            self._watch()
+        self._tell()
+        return self._future
 
-        def one_ended(_: Any) -> None:
+    def _watch(self) -> None:
+        """Sees to it that the call ends, and its future with it, though no thread waits."""
+        unended = len(self._requests)
+
+        def one_ended() -> None:
             nonlocal unended
-            with self._lock:
+            with self._guard:
                 unended -= 1
                 last = unended == 0
             if last:
-                self._end(None)
-                end.set_result(None)
+                _telling.now = True  # callbacks of the future run in here
+                try:
+                    self._end(None)
+                finally:
+                    _telling.now = False
 
-        for request in self._requests:
-            request.add_done_callback(one_ended)
-        return future
+        if getattr(_telling, "now", False):
+            # A callback that makes a call and waits for its future, as of DDP's PowerSGD: nobody
+            # else can tell it of the end.
+            self._end(None)
+            return
+        if not self._lock.acquire(blocking=False):
+            return  # a thread waits, and will take notice of the end
+        try:
+            ended = [not request.notify(one_ended) for request in self._requests]
+        finally:
+            self._lock.release()
+        for _ in filter(None, ended):
+            one_ended()
+
+    def _tell(self) -> None:
+        """Ends the future, if there is one and the call has ended; once."""
+        with self._guard:
+            signal = self._signal if self._ended else None
+            if signal is not None:
+                self._signal = None
+        if signal is not None:
+            signal.set_result(None)
 
     def _outcome(self, _: Future) -> list[Any]:
         if self._error is not None:
@@ -161,6 +190,12 @@ class Pending(Work):
         """Waits for the end, of which one thread alone takes notice."""
         if self._ended:
             return
+        try:
+            self._end_alone(limit)
+        finally:
+            self._tell()
+
+    def _end_alone(self, limit: float | None) -> None:
         with self._lock:
             if self._ended:
                 return

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When a thread that waits may yield its core.
 //
-// A yield gives the core to whoever wants it.  That is right while ranks of this job share the
-// core, which yield as well: a turn then takes microseconds.  A thread of another program, or a
-// rank that computes, keeps the core for its whole slice, more than a millisecond, even if its
-// priority is the lowest there is: yielding is for threads that know one another.  A thread that
-// sleeps gets the core back when it is woken.  So after a yield that took that long, a thread does
-// without them for a while: at most a small part of its time is lost in finding out again.
+// A yield gives the core to the next thread that wants it.  That is right while ranks of this job
+// share the core, which yield as well: a turn then takes microseconds.  A thread of another
+// program, or a rank that computes, keeps the core for its whole slice, more than a millisecond,
+// even if its priority is the lowest there is: yielding is for threads that know one another.  A
+// thread that sleeps gets the core back when it is woken.  So after a yield that took that long, a
+// thread does without them for a while: at most a small part of its time is lost in finding out
+// again.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace stretto::transport {
 class YieldPacing {
 public:
     static constexpr std::uint64_t kLongNs = 500'000; // less than a slice, more than a rank's turn
-    static constexpr std::uint64_t kRest = 64;        // as many times as long as the yield
+    static constexpr std::uint64_t kRestFactor = 64;  // as many times as long as the yield
 
     bool worthwhile(std::uint64_t now_ns) const { return now_ns >= again_ns_; }
     // A yield has taken from `before_ns` to `after_ns`.  True if another may follow.
@@ -24,7 +25,7 @@ public:
         const std::uint64_t took_ns = after_ns - before_ns;
         if (took_ns < kLongNs)
             return true;
-        again_ns_ = after_ns + kRest * took_ns;
+        again_ns_ = after_ns + kRestFactor * took_ns;
         return false;
     }
 

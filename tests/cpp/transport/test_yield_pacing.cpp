@@ -17,7 +17,7 @@ TEST_CASE("after a long yield there is none until a multiple of its time has pas
     YieldPacing pacing;
     constexpr std::uint64_t kTookNs = 1'400'000, kAfterNs = 5'000'000 + kTookNs;
     CHECK_FALSE(pacing.record(5'000'000, kAfterNs));
-    constexpr std::uint64_t kAgainNs = kAfterNs + YieldPacing::kRest * kTookNs;
+    constexpr std::uint64_t kAgainNs = kAfterNs + YieldPacing::kRestFactor * kTookNs;
     CHECK_FALSE(pacing.worthwhile(kAfterNs));
     CHECK_FALSE(pacing.worthwhile(kAgainNs - 1));
     CHECK(pacing.worthwhile(kAgainNs));

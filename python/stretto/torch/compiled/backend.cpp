@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The backend, compiled for one release of PyTorch.  A blocking call of contiguous tensors whose type
-// the library knows runs here, without Python; every other call is one of stretto.torch.collectives,
-// which makes the same call of the library in the end.
+// The backend, compiled for one release of PyTorch.  A blocking call of contiguous tensors whose
+// type the library knows runs here, without Python; every other call is one of
+// stretto.torch.collectives, which makes the same call of the library in the end.
 #include <optional>
 #include <pybind11/chrono.h>
 #include <torch/extension.h>
@@ -54,8 +54,7 @@ std::optional<stretto_op> op_of(const c10d::ReduceOp &op, stretto_dtype dtype) {
         return dtype == STRETTO_BOOL ? std::nullopt : std::optional(STRETTO_SUM);
     case c10d::ReduceOp::PRODUCT:
         return dtype == STRETTO_BOOL ? std::nullopt : std::optional(STRETTO_PROD);
-    case c10d::ReduceOp::AVG:
-        return has_average ? std::optional(STRETTO_AVG) : std::nullopt;
+    case c10d::ReduceOp::AVG: return has_average ? std::optional(STRETTO_AVG) : std::nullopt;
     case c10d::ReduceOp::MIN: return STRETTO_MIN;
     case c10d::ReduceOp::MAX: return STRETTO_MAX;
     case c10d::ReduceOp::BAND: return STRETTO_BAND;
@@ -180,8 +179,7 @@ public:
                              const c10d::AllgatherOptions &opts) {
         return ask("all_gather_single_coalesced", outputs, inputs, opts);
     }
-    WorkPointer gather(Lists &outputs, Tensors &inputs,
-                       const c10d::GatherOptions &opts) override {
+    WorkPointer gather(Lists &outputs, Tensors &inputs, const c10d::GatherOptions &opts) override {
         return ask("gather", outputs, inputs, opts);
     }
     WorkPointer scatter(Tensors &outputs, Lists &inputs,
@@ -287,8 +285,7 @@ public:
     bool supportsTensorAlloc(c10::DeviceIndex) override { return true; }
     at::Tensor allocateTensor(long size, at::TensorOptions options) override {
         const py::gil_scoped_acquire gil;
-        const py::object dtype =
-            py::cast(c10::typeMetaToScalarType(options.dtype()));
+        const py::object dtype = py::cast(c10::typeMetaToScalarType(options.dtype()));
         return calls_.attr("allocate_tensor")(size, py::arg("dtype") = dtype).cast<at::Tensor>();
     }
 
@@ -314,8 +311,9 @@ private:
     std::optional<stretto_dtype> of_two(const Options &opts, const at::Tensor &input,
                                         const at::Tensor &output, std::size_t wanted,
                                         std::size_t found) const {
-        if (opts.asyncOp || !runs_here() || wanted != found || input.scalar_type() != output.scalar_type() ||
-            !is_plain(input) || !is_plain(output) || overlap(input, output))
+        if (opts.asyncOp || !runs_here() || wanted != found ||
+            input.scalar_type() != output.scalar_type() || !is_plain(input) || !is_plain(output) ||
+            overlap(input, output))
             return std::nullopt;
         return dtype_of(input);
     }
@@ -327,7 +325,9 @@ private:
         if (limited)
             (void)stretto_set_thread_timeout(static_cast<double>(opts.timeout.count()) / 1e3);
         const bool well = runner().run(
-            [](void *context) { return (*static_cast<std::remove_reference_t<Body> *>(context))(); },
+            [](void *context) {
+                return (*static_cast<std::remove_reference_t<Body> *>(context))();
+            },
             &body);
         if (limited)
             (void)stretto_set_thread_timeout(0);

@@ -83,7 +83,6 @@ public:
     }
 
 private:
-
     py::object work_;
 };
 
