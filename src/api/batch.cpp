@@ -55,8 +55,8 @@ stretto_status stretto_allreduce_batch(stretto_comm comm, const stretto_part par
     return guarded_in(comm, [&, type = static_cast<int>(dtype), operation = static_cast<int>(op)] {
         Batch batch;
         const OperationPointer made = created_or_null(operation);
-        const Request request =
-            batch_request(comm, parts, count, type, operation, batch, made.get());
+        Request request = batch_request(comm, parts, count, type, operation, batch, made.get());
+        request.nonblocking = comm->mixed.load(std::memory_order_relaxed);
         comm->communicator.play(request);
     });
 }

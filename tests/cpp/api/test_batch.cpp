@@ -97,6 +97,23 @@ TEST_CASE("a batch takes averages, and created operations that are freed while i
     });
 }
 
+TEST_CASE("where blocking and nonblocking calls match, so do batches") {
+    test::with_ranks(2, [](stretto_comm comm) {
+        check(stretto_set_mixed(comm, 1));
+        Vectors vectors({5, 6}, stretto_rank(comm));
+        if (stretto_rank(comm) == 0) {
+            check(stretto_allreduce_batch(comm, vectors.parts.data(), 2, STRETTO_FLOAT32,
+                                          STRETTO_SUM));
+        } else {
+            stretto_request request = nullptr;
+            check(stretto_iallreduce_batch(comm, vectors.parts.data(), 2, STRETTO_FLOAT32,
+                                           STRETTO_SUM, &request));
+            check(stretto_wait(&request));
+        }
+        CHECK(vectors.wrong(2) == 0);
+    });
+}
+
 TEST_CASE("a batch of other sizes, and vectors that overlap, are errors") {
     test::with_ranks(1, [](stretto_comm comm) {
         std::vector<std::int32_t> data(10);
