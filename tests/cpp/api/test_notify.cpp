@@ -44,12 +44,13 @@ void notify(stretto_request request, Told &told) {
 
 // A function that waits until another thread has started a call.
 struct Waiting {
-    std::atomic<bool> entered{false}, started{false};
+    std::atomic<bool> entered{false}, started{false}, left{false};
 
     static void function(stretto_status, const char *, void *context) {
         auto &self = *static_cast<Waiting *>(context);
         self.entered.store(true);
         await(self.started);
+        self.left.store(true);
     }
 };
 
@@ -190,6 +191,7 @@ TEST_CASE("a function is called without locks of the library") {
             check(stretto_wait(&one));
             starter.join();
             check(stretto_wait(&two));
+            await(waiting.left); // the function may outlast the wait
             REQUIRE(first + second == 4);
         }
     });
