@@ -108,6 +108,7 @@ Calls calls_of(Parent &parent) {
         {"force_algorithm", [=] { return stretto_force_algorithm(comm, "ring"); }},
         {"set_reproducible",
          [=] { return stretto_set_reproducible(comm, STRETTO_REPRODUCIBLE_RUN); }},
+        {"set_mixed", [=] { return stretto_set_mixed(comm, 1); }},
         {"stats", [=] { return stretto_stats(comm, nullptr, 0, &count); }},
         {"stats_reset", [=] { return stretto_stats_reset(comm); }},
         {"chosen_algorithm",
