@@ -23,7 +23,15 @@ BACKEND = os.environ.get("STRETTO_TEST_TORCH_BACKEND", "stretto")
 
 # One process imports PyTorch; the ranks are forked from it.
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["torch.distributed"])
+_forks.set_forkserver_preload(
+    [
+        "torch._dynamo",
+        "torch.distributed.checkpoint",
+        "torch.distributed.fsdp",
+        "torch.distributed.optim",
+        "torch.distributed.tensor.parallel",
+    ]
+)
 
 
 class RankError(AssertionError):
@@ -49,7 +57,7 @@ class World:
             self._pipes.append(ours)
             self._ranks.append(process)
 
-    def run(self, function: Callable[..., Any], *arguments: Any, timeout: float = 60) -> list[Any]:
+    def run(self, function: Callable[..., Any], *arguments: Any, timeout: float = 180) -> list[Any]:
         """Calls `function(*arguments)` on each rank: what the ranks return, by rank.
 
         Raises RankError if a rank raises or ends, or after `timeout` seconds; then this world is
