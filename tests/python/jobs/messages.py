@@ -62,7 +62,8 @@ comm.barrier()
 
 posted, unexpected = comm.message_queues()
 assert (posted.scheme, posted.depth, unexpected.depth) == ("list", 0, 0)
-assert unexpected.searches >= size and unexpected.deepest >= 1
+assert unexpected.searches >= size
+assert rank != 0 or unexpected.deepest >= 1  # others may have posted their receives in time
 
 # A message that is too long is an error of the receiver alone.
 request = comm.isend(np.arange(10.0), right)
