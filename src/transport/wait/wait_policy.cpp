@@ -54,12 +54,14 @@ void wait(Segment &segment, int rank, Waitable &waitable, WaitPolicy policy) {
     const int yields = std::min(policy.yields, kMostYields / static_cast<int>(ranks_per_core));
     const std::uint64_t looks_ns =
         ranks_per_core > 1 ? std::min(policy.looks_ns, kSharedCoreLooksNs) : policy.looks_ns;
+    // Where it has the core to itself, a long yield has served another program.
+    const bool alone = ranks_per_core <= 1;
     std::uint64_t now = now_ns();
-    bool yielding = yield_pacing.worthwhile(now);
+    bool yielding = !alone || yield_pacing.worthwhile(now);
     for (int i = 0; yielding && (has_remote_peers ? now - start < looks_ns : i < yields); ++i) {
         sched_yield();
         const std::uint64_t before = std::exchange(now, now_ns());
-        yielding = yield_pacing.record(before, now);
+        yielding = !alone || yield_pacing.record(before, now);
         if (attempt())
             return;
         if (idling.wanted())

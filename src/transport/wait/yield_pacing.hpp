@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a thread that waits may yield its core.
+// When a thread that waits may yield its core, if it has one to itself.
 //
-// A yield gives the core to the next thread that wants it.  That is right while ranks of this job
-// share the core, which yield as well: a turn then takes microseconds.  A thread of another
-// program, or a rank that computes, keeps the core for its whole slice, more than a millisecond,
-// even if its priority is the lowest there is: yielding is for threads that know one another.  A
-// thread that sleeps gets the core back when it is woken.  So after a yield that took that long, a
-// thread does without them for a while: at most a small part of its time is lost in finding out
-// again.
+// Ranks that share a core yield to one another, and a turn takes microseconds.  A thread of another
+// program keeps the core for its whole slice, more than a millisecond, even if its priority is the
+// lowest there is.  A thread that sleeps gets the core back when it is woken.  So after a yield
+// that took that long, a thread does without them for a while: at most a small part of its time is
+// lost in finding out again.  Where ranks share cores a long yield may as well have served a rank
+// that computes, so there threads go on yielding.
 #pragma once
 
 #include <cstdint>
