@@ -24,7 +24,8 @@ def test_every_command_has_examples_and_json(name):
     for part in getattr(cli.commands[name], "commands", {}):
         shown += CliRunner().invoke(cli, [name, part, "--help"]).output
     assert f"\n  stretto {name}" in shown or f"$(stretto {name}" in shown
-    assert "--json" in shown or name in ("run", "mpi")  # which print what their ranks print
+    # run and mpi print what their ranks print; metrics is for programs anyhow.
+    assert "--json" in shown or name in ("run", "mpi", "metrics")
 
 
 def test_config_as_json():
