@@ -126,7 +126,7 @@ test-lab: $(INSTALLED) $(TOOLS)
 
 # PyTorch is in a folder of its own, so that all other tests run without it.
 torch_tests = if tools/torch.sh $@ $(BIN)/python build/torch-$(1) "$(2)"; then \
-	PYTHONPATH=$(abspath build/torch-$(1)) $(BIN)/python -m pytest -n $(JOBS) tests/torch; fi
+	PYTHONPATH=$(abspath build/torch-$(1)) $(BIN)/python -m pytest -n $(JOBS) tests/pytorch; fi
 
 # The build without CUDA (+cpu): others are larger by gigabytes.
 test-torch: $(INSTALLED) $(TOOLS)

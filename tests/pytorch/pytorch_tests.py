@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs PyTorch's own tests of distributed backends; prints as JSON what came of each.
 
-    python tests/torch/pytorch_tests.py RANKS [--name NAME] [--gates NAME] [--theirs] [METHOD...]
+    python tests/pytorch/pytorch_tests.py RANKS [--name NAME] [--gates NAME] [--theirs] [METHOD...]
 
 The tests are the methods of `DistributedTest._DistTestBase`, which PyTorch's wheels contain.
 PyTorch starts new processes for each, which import torch for seconds; here the ranks of each test

@@ -3,7 +3,7 @@
 """The processor time of calls of torch.distributed in a job of one rank, in microseconds: with
 PyTorch's *fake* backend, which does nothing, and with Stretto's; and that of Stretto's own call.
 
-    python bench/torch/overhead.py [MODE...]        modes: group backend compiled
+    python bench/pytorch/overhead.py [MODE...]        modes: group backend compiled
 """
 
 from __future__ import annotations
