@@ -6,7 +6,7 @@ Workers of one host join a group of each backend.  For every collective and size
 turns of some calls; each call is timed on each rank, and a call lasts as long as on its slowest
 rank.  The table has the medians, and Gloo's over Stretto's.  Results of calls are checked.
 
-    stretto run -n 4 python bench/pytorch/compare.py --json results/four.json --plot results/four.png
+    stretto run -n 4 python bench/pytorch/compare.py --json four.json --plot four.png
 
 Under torchrun, `stretto run` or the lab: rank, size and address come from the environment.
 """
