@@ -10,6 +10,7 @@
 
 #include "stretto/stretto.h"
 #include "support/job.hpp"
+#include "support/shared_counter.hpp"
 
 namespace test {
 
@@ -38,17 +39,21 @@ on_bare_processes(int ranks, const std::function<int(int)> &body,
 
 constexpr int kNotJoined = 100; // exit code
 
-// As ranks of a job, which they have joined.
+// As ranks of a job, which all have joined: one that dies while others join makes their join fail.
 inline std::vector<int>
 on_processes(int ranks, const std::function<int(stretto_comm)> &body,
              const std::function<void(const std::vector<pid_t> &)> &meanwhile = {}) {
     const std::string job = fresh_job();
+    SharedCounter through;
     return on_bare_processes(
         ranks,
         [&](int rank) {
             stretto_comm comm = nullptr;
-            if (stretto_init_explicit(rank, ranks, job.c_str(), &comm) != STRETTO_OK)
+            const stretto_status status = stretto_init_explicit(rank, ranks, job.c_str(), &comm);
+            ++*through;
+            if (status != STRETTO_OK)
                 return kNotJoined;
+            through.await(ranks);
             return body(comm);
         },
         meanwhile);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <latch>
 #include <stdexcept>
 #include <string>
 
@@ -18,12 +19,17 @@ inline void check(stretto_status status) {
                                  stretto_last_error());
 }
 
-// A communicator of its own per rank; a new job each time.
+// A communicator of its own per rank; a new job each time.  No body starts before all ranks have
+// joined: an error of one would be the error of another that is still joining.
 inline void with_ranks(int ranks, const std::function<void(stretto_comm)> &body) {
     const std::string job = fresh_job();
+    std::latch joined(ranks);
     on_threads(ranks, [&](int rank) {
         stretto_comm comm = nullptr;
-        check(stretto_init_explicit(rank, ranks, job.c_str(), &comm));
+        const stretto_status status = stretto_init_explicit(rank, ranks, job.c_str(), &comm);
+        joined.count_down();
+        check(status);
+        joined.wait();
         try {
             body(comm);
         } catch (...) {
