@@ -57,7 +57,7 @@ constinit stretto::Lazy<std::string> built, able; // names of kernels
 extern "C" stretto_status stretto_examine(stretto_machine *machine) {
     return guarded([&] {
         require(machine != nullptr, "the place for the machine is NULL");
-        const stretto::bootstrap::CoreSet allowed = stretto::bootstrap::affinity();
+        const stretto::CoreSet allowed = stretto::bootstrap::affinity();
         const unsigned quota = stretto::bootstrap::quota();
         machine->build = kBuild;
         machine->kernels_built = built.get([] { return names_of(stretto::reduce::built); }).c_str();

@@ -2,7 +2,6 @@
 #include "bootstrap/cores.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <climits>
 #include <memory>
@@ -11,21 +10,6 @@
 #include "base/control_groups.hpp"
 
 namespace stretto::bootstrap {
-
-unsigned CoreSet::count() const {
-    unsigned sum = 0;
-    for (const std::uint64_t word : words_)
-        sum += static_cast<unsigned>(std::popcount(word));
-    return sum;
-}
-
-std::vector<std::size_t> CoreSet::processors() const {
-    std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < words_.size(); ++i)
-        for (std::uint64_t word = words_[i]; word != 0; word &= word - 1)
-            found.push_back(64 * i + static_cast<std::size_t>(std::countr_zero(word)));
-    return found;
-}
 
 CoreSet affinity(int (*ask)(pid_t, std::size_t, cpu_set_t *)) {
     struct Free {
@@ -61,9 +45,9 @@ unsigned quota() {
     return cores_left_by_groups().value_or(UINT_MAX);
 }
 
-unsigned cores_worth(const CoreSet &allowed) {
+unsigned cores_worth(const CoreSet &allowed, unsigned quota) {
     const unsigned known = allowed.count();
-    return std::max(1u, std::min(known != 0 ? known : online(), quota()));
+    return std::max(1u, std::min(known != 0 ? known : online(), quota));
 }
 
 std::vector<std::int32_t> caches_of(std::span<const CoreSet> ranks, const Caches &caches) {

@@ -2,7 +2,6 @@
 // Which cores a process may use.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <sched.h>
@@ -10,30 +9,9 @@
 #include <vector>
 
 #include "base/caches.hpp"
+#include "base/core_set.hpp"
 
 namespace stretto::bootstrap {
-
-// A set of processors, by their numbers; empty if the kernel does not tell which.  cpu_set_t ends
-// at 1024, Linux can be built for 8192.
-class CoreSet {
-public:
-    static constexpr std::size_t kMostProcessors = 8192;
-
-    void add(std::size_t processor) {
-        if (processor < kMostProcessors)
-            words_[processor / 64] |= std::uint64_t{1} << processor % 64;
-    }
-    void add(const CoreSet &other) {
-        for (std::size_t i = 0; i < words_.size(); ++i)
-            words_[i] |= other.words_[i];
-    }
-    unsigned count() const;
-    std::vector<std::size_t> processors() const; // ascending
-    bool operator==(const CoreSet &) const = default;
-
-private:
-    std::array<std::uint64_t, kMostProcessors / 64> words_{};
-};
 
 // Of the calling thread.  `ask` is sched_getaffinity, or what a test has in its place.
 CoreSet affinity(int (*ask)(pid_t, std::size_t, cpu_set_t *) = sched_getaffinity);
@@ -44,7 +22,7 @@ unsigned online();
 unsigned quota();
 // What ranks that may use these can count with: at least one, and no more than the quota.  If it is
 // not known which these are, those that are online.
-unsigned cores_worth(const CoreSet &allowed);
+unsigned cores_worth(const CoreSet &allowed, unsigned quota = bootstrap::quota());
 
 // The last-level cache of each rank, by the processors that each may use.  Nothing if one of the
 // ranks may use processors of several caches, as a rank that is not bound, or if its cache is not

@@ -13,6 +13,7 @@
 #include "bootstrap/cores.hpp"
 #include "support/folder.hpp"
 
+using namespace stretto;
 using namespace stretto::bootstrap;
 using stretto::Caches;
 
