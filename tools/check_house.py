@@ -126,9 +126,9 @@ RATIOS = {
 # Counts end in the plural of what is counted; a name that says "Per" has its unit before it.
 COUNTS = """Blocks Caches Calls Candidates Cells Communicators Connections Copies Costs
     Descriptors Doublings Dtypes Entries Failures Folds Frames Generations Groups Hosts Inputs
-    Kinds Layers Levels Links Locks Looks Mappings Marks Messages Operands Ops Pairs Parts
-    Passes Pieces Positions Processors Ranks Refusals Reviews Rounds Samples Slices Sockets Steps
-    Surveys Syscalls Timings Transports Trials Values Vectors Views Waits Yields"""
+    Invitations Kinds Layers Levels Links Locks Looks Mappings Marks Messages Operands Ops Pairs
+    Parts Passes Pieces Positions Processors Ranks Refusals Reviews Rounds Samples Slices Sockets
+    Steps Surveys Syscalls Timings Transports Trials Values Vectors Views Waits Yields"""
 NOT_QUANTITIES = {
     "Base": "the first of a range of numbers",
     "Bias": "what an exponent is stored with",

@@ -19,7 +19,9 @@ extern "C" {
  * not fail the other.  There is one exception: on several hosts, all communicators fail if a rank
  * of the job dies or the job's own communicator fails.  Creation returns an error on all ranks if
  * one of them has died, has no memory for it (then the parent fails as well) or does not come in
- * time. */
+ * time.  On one host it opens no file and takes a few pages of memory.  The first collective call
+ * takes the rest (STRETTO_RING_BYTES, twice for each rank); if there is none, that call is
+ * STRETTO_ERR_MEMORY on all ranks. */
 
 /* Makes a communicator of all ranks that pass the same color, in the order of `key` and then of
  * their ranks.  Colors are not negative; a rank that passes STRETTO_UNDEFINED gets NULL.  A

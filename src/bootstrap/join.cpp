@@ -10,6 +10,7 @@
 
 #include "base/process.hpp"
 #include "base/spelling.hpp"
+#include "bootstrap/local/child_segment.hpp"
 #include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/local/packets.hpp"
 #include "bootstrap/network/host_meeting.hpp"
@@ -111,21 +112,17 @@ void watch(Joined &joined, int rank, RegisteredCommunicator::Kind kind) {
             joined.reach, kind, rank, *joined.segment, joined.linked_peers.get());
 }
 
-Joined join_here(const Config &config, const Identity &me, const ParentContext *origin,
-                 const std::string &name) {
-    transport::RankNames names(origin == nullptr ? std::vector<int>() : origin->in_job);
-    const Error exhausted = engine::no_memory(names.of(me.rank));
-    Patience patience(origin, config.waits.init_timeout_ns);
-    const LocalSegment local = meet({config, me, origin, name, patience});
+Joined join_here(const Config &config, const Identity &me, const std::string &name) {
+    const Error exhausted = engine::no_memory(transport::RankNames().of(me.rank));
+    Patience patience(nullptr, config.waits.init_timeout_ns);
+    const LocalSegment local = meet({config, me, name, patience});
     Segment &segment = *local.segment;
-    segment.set_names(std::move(names));
     try {
         segment.hold_life(me.rank);
         enter(config, me, local, patience);
-        Joined joined{local.segment, nullptr, origin == nullptr ? JobContext() : origin->reach};
+        Joined joined{local.segment, nullptr};
         joined.deadline = patience.deadline();
-        watch(joined, me.rank,
-              origin == nullptr ? RegisteredCommunicator::Kind::job : origin->kind);
+        watch(joined, me.rank, RegisteredCommunicator::Kind::job);
         return joined;
     } catch (...) {
         segment.leave(me.rank);
@@ -166,7 +163,8 @@ Joined join_hosts(const Config &config, const Identity &me) {
     const Error exhausted = engine::no_memory(transport::RankNames().of(me.rank));
     Patience patience(nullptr, config.waits.init_timeout_ns);
     HostMeeting hosts(config, me, instance(me), patience);
-    const ParentContext origin{"", 0, {}, [&hosts] { hosts.watch(); }};
+    ParentContext origin;
+    origin.watch = [&hosts] { hosts.watch(); };
     Segment &segment = *hosts.local().segment;
     Joined joined{hosts.local().segment, nullptr};
     joined.deadline = patience.deadline();
@@ -199,26 +197,31 @@ Joined join_hosts(const Config &config, const Identity &me) {
 
 // A communicator that is made of another.  Who is on which host, and where, is known; first each
 // rank connects with those on other hosts, then the ranks of each host meet.
-Joined join_across(const Config &config, const Identity &me, const ParentContext &origin) {
-    transport::RankNames names(origin.in_job);
+Joined join_child(const Config &config, const Identity &me, const ParentContext &parent) {
+    transport::RankNames names(parent.in_job);
     const Error exhausted = engine::no_memory(names.of(me.rank));
-    Patience patience(&origin, config.waits.init_timeout_ns);
-    Mesh mesh = connect_all(me, origin.reach, origin.shape.key, origin.placement(), Kinds::data,
-                            origin.watch, patience);
-    const LocalSegment local = meet({config, me, &origin, origin.place, patience});
-    Segment &segment = *local.segment;
-    segment.set_names(std::move(names));
-    Joined joined{local.segment, nullptr, origin.reach};
+    Patience patience(&parent, config.waits.init_timeout_ns);
+    const bool one_host = parent.placement().one_host();
+    Mesh mesh;
+    if (!one_host)
+        mesh = connect_all(me, parent.reach, parent.shape.key, parent.placement(), Kinds::data,
+                           parent.watch, patience);
+    ChildSegment child({config, me, parent, patience});
+    const std::shared_ptr<Segment> &segment = child.segment();
+    segment->set_names(std::move(names));
+    Joined joined{segment, nullptr, parent.reach};
     try {
-        segment.hold_life(me.rank);
-        joined.linked_peers = remote_carrier(config, segment, me.rank, *mesh.data);
-        enter(config, me, local, patience);
-        watch(joined, me.rank, origin.kind);
+        if (!one_host) {
+            segment->open_rings(me.rank);
+            joined.linked_peers = remote_carrier(config, *segment, me.rank, *mesh.data);
+        }
+        child.enter();
+        watch(joined, me.rank, parent.kind);
         return joined;
     } catch (...) {
-        const Error failure = engine::post_exception(segment, me.rank, exhausted);
+        const Error failure = engine::post_exception(*segment, me.rank, exhausted);
         joined.linked_peers.reset();
-        segment.leave(me.rank);
+        segment->leave(me.rank);
         throw failure;
     }
 }
@@ -245,10 +248,8 @@ void check(const Config &config, const Identity &me) {
 }
 
 Joined join(const Config &config, const Identity &me, const ParentContext *origin) {
-    if (origin != nullptr && !origin->placement().one_host())
-        return join_across(config, me, *origin);
     if (origin != nullptr)
-        return join_here(config, me, origin, origin->place);
+        return join_child(config, me, *origin);
     if (!me.address.empty() && me.size > 1)
         return join_hosts(config, me);
     if (!config.network.fake_hosts.empty() && me.size > 1)
@@ -257,7 +258,7 @@ Joined join(const Config &config, const Identity &me, const ParentContext *origi
                         "', but the ranks have no address to meet at: start them by `stretto run`, "
                         "which chooses one, or set STRETTO_ADDR (as 127.0.0.1:29400) and "
                         "STRETTO_SECRET on all of them, or unset STRETTO_FAKE_HOSTS");
-    return join_here(config, me, origin,
+    return join_here(config, me,
                      (me.launch.empty() ? me.job : me.launch) + "-" + std::to_string(instance(me)));
 }
 

@@ -22,9 +22,10 @@ namespace stretto::bootstrap {
 
 // What is special about joining a communicator that is made of another.
 struct ParentContext {
-    std::string place;            // where its ranks meet: derived from what they all know
-    std::size_t ring_bytes = 0;   // at most so much for each ring
-    std::vector<int> in_job = {}; // the rank in the job, by rank of this communicator
+    std::string place; // where its ranks meet: derived from what they all know
+    std::shared_ptr<transport::Segment> segment = nullptr; // of the parent
+    std::vector<int> in_parent = {}; // the rank in the parent, by rank of this communicator
+    std::vector<int> in_job = {};    // the rank in the job
     // Throws if a rank that this one waits for will not come.
     std::function<void()> watch;
     JobContext reach = {};
@@ -53,9 +54,11 @@ struct Joined {
 
 // The ranks of a host meet over a Unix socket in the abstract namespace, which leaves no file
 // behind; only processes of the same user are let in (local/local_segment.hpp).  With an address in
-// `me` the ranks may be on several hosts (network/host_meeting.hpp).  Returns when all ranks have
-// joined.  Throws Error(timeout) naming the ranks that have not come within STRETTO_INIT_TIMEOUT,
-// Error(mismatch) if ranks disagree on the size of the job, and what the origin's watch throws.
+// `me` the ranks may be on several hosts (network/host_meeting.hpp).  The ranks of a communicator
+// that is made of another meet in the memory of their job (local/child_segment.hpp).  Returns when
+// all ranks have joined.  Throws Error(timeout) naming the ranks that have not come within
+// STRETTO_INIT_TIMEOUT, Error(mismatch) if ranks disagree on the size of the job, and what the
+// origin's watch throws.
 Joined join(const Config &config, const Identity &me, const ParentContext *origin = nullptr);
 
 // Throws Error(argument) if a setting of this process makes no sense, used or not.  join() does

@@ -20,7 +20,7 @@ transport::SegmentShape shape_for(const Config &config, int ranks, unsigned core
     if (shape.ring_bytes == 0)
         shape.ring_bytes = select::ring_bytes(ranks);
     if (origin != nullptr)
-        shape.ring_bytes = std::min(shape.ring_bytes, origin->ring_bytes);
+        shape.ring_bytes = std::min(shape.ring_bytes, origin->segment->ring_bytes());
     return shape;
 }
 

@@ -12,7 +12,7 @@
 
 namespace stretto::calls {
 
-PlanCache::PlanCache(const Config::Calls &config, const transport::Segment &segment, int rank,
+PlanCache::PlanCache(const Config::Calls &config, transport::Segment &segment, int rank,
                      const Selection &selection)
     : segment_(segment), rank_(rank), selection_(selection), most_bytes_(config.plan_bytes) {}
 
@@ -101,9 +101,10 @@ Planned PlanCache::make(const Request &request, const Chosen &chosen) const {
 
 const engine::Plan &PlanCache::plan(const Request &request, const Chosen &chosen, Planned made) {
     const std::string key = key_of(request, chosen);
+    if (const auto known = plans_.find(key); known != plans_.end())
+        return *known->second;
+    segment_.open_rings(rank_);
     std::shared_ptr<const engine::Plan> &slot = plans_[key];
-    if (slot)
-        return *slot;
     try {
         slot = made != nullptr ? std::move(made) : make(request, chosen);
     } catch (const Error &error) {
@@ -125,6 +126,7 @@ const engine::Plan &PlanCache::plan(const Request &request, const Chosen &chosen
 const engine::Plan &PlanCache::plan(const std::string &name, const std::function<Planned()> &make) {
     std::shared_ptr<const engine::Plan> &slot = plans_[name];
     if (slot == nullptr) {
+        segment_.open_rings(rank_);
         slot = make();
         bytes_ += slot->footprint();
     }

@@ -22,11 +22,12 @@ namespace stretto::calls {
 class PlanCache {
 public:
     // The segment and the selection outlive this.
-    PlanCache(const Config::Calls &config, const transport::Segment &segment, int rank,
+    PlanCache(const Config::Calls &config, transport::Segment &segment, int rank,
               const Selection &selection);
 
-    // The plan of such a call; makes it if there is none.  `made`: the plan, if another thread has
-    // made it.  Throws Error(memory), or an error that says why there is no such plan.
+    // The plan of such a call; makes it if there is none.  Before the first plan, which may touch
+    // rings, the segment opens them.  `made`: the plan, if another thread has made it.  Throws
+    // Error(memory), or an error that says why there is no such plan.
     const engine::Plan &plan(const Request &request, const Chosen &chosen, Planned made = nullptr);
     // The plan of such a call, or null if none has been made.
     std::shared_ptr<const engine::Plan> known_plan(const Request &request,
@@ -47,7 +48,7 @@ private:
     std::string key_of(const Request &request, const Chosen &chosen) const;
     Planned make(const Request &request, const Chosen &chosen) const;
 
-    const transport::Segment &segment_;
+    transport::Segment &segment_;
     const int rank_;
     const Selection &selection_;
     const std::size_t most_bytes_;

@@ -77,7 +77,8 @@ Child child_of(const Communicator &parent, std::vector<int> ranks, const std::st
     child.identity.called = "'" + name + "' of " + parent.identity().words();
     child.identity.launcher = call;
     child.origin.place = place;
-    child.origin.ring_bytes = parent.segment()->ring_bytes();
+    child.origin.segment = parent.segment();
+    child.origin.in_parent = ranks;
     child.origin.trace = parent.trace().buffer();
     child.origin.call_log = parent.report().log();
     child.origin.profile = parent.calls().selection.profile();

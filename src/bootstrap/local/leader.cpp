@@ -53,12 +53,13 @@ private:
     void gather();
     void admit(Descriptor caller, std::span<const std::byte> greeting);
     bool absent(int rank) const {
-        return meeting_.expects(rank) && !local_.sockets[static_cast<std::size_t>(rank)].open();
+        return rank != meeting_.me.rank && !local_.sockets[static_cast<std::size_t>(rank)].open();
     }
     std::vector<int> missing() const;
     int rank_that_spoke() const;
     Error too_late() const;
     void create();
+    void note_cores();
     void note_caches();
     void hand_out();
     void refuse_all(Status status, std::string_view why) noexcept;
@@ -161,11 +162,9 @@ Error Leader::too_late() const {
     return Error(Status::timeout,
                  "after " + meeting_.patience.seconds() + " nothing was heard of rank(s)" +
                      listed(missing()) + " of " + me.words() +
-                     (meeting_.parent == nullptr
-                          ? " on this host; see whether they run, on this host and under this "
-                            "user, and come to stretto_init" +
-                                launch_hint(me)
-                          : "; all of its ranks must call " + me.launcher) +
+                     " on this host; see whether they run, on this host and under this user, and "
+                     "come to stretto_init" +
+                     launch_hint(me) +
                      (silent == 0 ? ""
                                   : "; " + std::to_string(silent) +
                                         " process(es) have called and not said which rank they "
@@ -173,15 +172,20 @@ Error Leader::too_late() const {
 }
 
 void Leader::create() {
-    const ParentContext *parent = meeting_.parent;
-    if (meeting_.hosts != nullptr)
-        local_.segment = Segment::create(meeting_.hosts->shape());
-    else if (parent != nullptr && !parent->placement().one_host())
-        local_.segment = Segment::create(parent->shape);
-    else
-        local_.segment = Segment::create(
-            shape_for(meeting_.config, meeting_.me.size, cores_worth(all_cores_), parent));
+    local_.segment =
+        Segment::create(meeting_.hosts != nullptr ? meeting_.hosts->shape()
+                                                  : shape_for(meeting_.config, meeting_.me.size,
+                                                              cores_worth(all_cores_)));
+    note_cores();
     note_caches();
+}
+
+// Writes into the memory of the job what communicators that are made later need to know.
+void Leader::note_cores() {
+    transport::JobMemory &memory = *local_.segment->memory();
+    memory.header().quota = quota();
+    for (std::size_t rank = 0; rank < cores_.size(); ++rank)
+        memory.rank(static_cast<int>(rank)).cores = cores_[rank];
 }
 
 // Writes into the segment which ranks share a cache.  If ranks are on several hosts, each leader
@@ -197,12 +201,12 @@ void Leader::note_caches() {
 
 void Leader::hand_out() {
     const Descriptor table = meeting_.hosts == nullptr ? Descriptor() : meeting_.hosts->table();
-    const std::array descriptors{local_.segment->fd(), local_.segment->heap_fd(), table.get()};
+    const std::array descriptors{local_.segment->memory()->fd(), table.get()};
     const std::string leader = std::to_string(local_.leader);
     for (const Descriptor &member : local_.sockets)
         if (member.open())
             send_answer(member.get(), Status::ok, leader,
-                        std::span(descriptors).first(table.open() ? std::size_t{3} : 2));
+                        std::span(descriptors).first(table.open() ? std::size_t{2} : 1));
 }
 
 // Answers the ranks that have called and those that call now.  If this process lacks a descriptor,

@@ -8,27 +8,13 @@
 
 namespace stretto::bootstrap {
 
-int LocalMeeting::leader() const {
-    if (hosts != nullptr)
-        return kAnyRank;
-    int rank = 0;
-    while (parent != nullptr && !parent->placement().here(rank))
-        ++rank;
-    return rank;
-}
-
-bool LocalMeeting::expects(int rank) const {
-    return rank != me.rank && (parent == nullptr || parent->placement().here(rank));
-}
-
 std::string LocalMeeting::leader_name() const {
     return hosts == nullptr ? "rank " + std::to_string(leader())
                             : "the rank that speaks for " + net::host_name();
 }
 
 RankRecord own_record(const LocalMeeting &meeting) {
-    if (meeting.parent == nullptr)
-        check(meeting.config, meeting.me);
+    check(meeting.config, meeting.me);
     RankRecord record;
     record.rank = meeting.me.rank;
     record.size = meeting.me.size;

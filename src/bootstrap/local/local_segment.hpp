@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of one host come to share memory.
+// How the ranks of one host come to share memory when a job starts.
 //
 //   1. One rank is elected leader of the host, the other ranks are its members (election.cpp).
 //   2. Each member greets the leader with its record, and the leader admits it (member.cpp,
 //      leader.cpp).
-//   3. When all ranks have come, the leader creates the segment and hands it out.
+//   3. When all ranks have come, the leader creates the segment and hands out its descriptor.
 //
 // If the leader fails, it tells all ranks that have called or call within a moment.  If a member
 // fails, it tells the leader, which then fails.
@@ -55,17 +55,14 @@ public:
 struct LocalMeeting {
     const Config &config;
     const Identity &me;
-    const ParentContext *parent; // null: these are the ranks of a job
-    std::string name;            // of the leader's socket
+    std::string name; // of the leader's socket
     Patience &patience;
-    // Null: all ranks know which ranks are on this host, and the lowest one leads.  Otherwise the
-    // first rank that comes leads.
+    // Null: all ranks are on this host, and rank 0 leads.  Otherwise the first rank that comes
+    // leads.
     OtherHosts *hosts = nullptr;
 
     static constexpr int kAnyRank = -1;
-    int leader() const;
-    // Whether `rank` is, or may be, another rank of this host.
-    bool expects(int rank) const;
+    int leader() const { return hosts == nullptr ? 0 : kAnyRank; }
     // For errors.
     std::string leader_name() const;
 };

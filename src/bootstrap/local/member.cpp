@@ -39,7 +39,7 @@ Error no_word(const LocalMeeting &meeting, bool welcome) {
 // What a leader hands out.
 struct HandOut {
     int leader = 0;
-    Packet packet; // segment, heap; of several hosts the table
+    Packet packet; // the memory of the job; of several hosts the table
 };
 
 HandOut check_hand_out(const LocalMeeting &meeting, Packet packet, const std::string &message) {
@@ -49,7 +49,7 @@ HandOut check_hand_out(const LocalMeeting &meeting, Packet packet, const std::st
     if (read.ec != std::errc() || read.ptr != end || handed.leader < 0 ||
         handed.leader >= meeting.me.size)
         throw other_version();
-    const std::size_t expected = meeting.hosts == nullptr ? 2 : 3;
+    const std::size_t expected = meeting.hosts == nullptr ? 1 : 2;
     if (packet.descriptor_count != expected)
         throw Error(Status::system, "rank " + std::to_string(meeting.me.rank) +
                                         " has no descriptors left for the shared memory of its "
@@ -95,12 +95,10 @@ std::optional<HandOut> greet(const LocalMeeting &meeting, int socket) {
 LocalSegment attach(const LocalMeeting &meeting, HandOut handed, Descriptor &socket) {
     LocalSegment local{nullptr, std::vector<Descriptor>(static_cast<std::size_t>(meeting.me.size)),
                        handed.leader};
-    auto &[segment, heap, table] = handed.packet.descriptors;
-    const transport::Placement placement = meeting.hosts != nullptr
-                                               ? meeting.hosts->read(table.get())
-                                           : meeting.parent != nullptr ? meeting.parent->placement()
-                                                                       : transport::Placement();
-    local.segment = Segment::attach(std::move(segment), std::move(heap), placement);
+    auto &[memory, table] = handed.packet.descriptors;
+    const transport::Placement placement =
+        meeting.hosts != nullptr ? meeting.hosts->read(table.get()) : transport::Placement();
+    local.segment = Segment::attach(std::move(memory), placement);
     local.sockets[static_cast<std::size_t>(local.leader)] = std::move(socket);
     return local;
 }

@@ -39,7 +39,7 @@ bool readable(int fd, int milliseconds);
 void send_answer(int fd, Status status, std::string_view message,
                  std::span<const int> descriptors = {}) noexcept;
 
-inline constexpr std::size_t kMostDescriptors = 3;
+inline constexpr std::size_t kMostDescriptors = 2;
 
 struct Packet {
     std::size_t size = 0; // 0: the other side has closed; larger than the buffer: cut

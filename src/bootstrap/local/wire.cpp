@@ -12,7 +12,7 @@ namespace stretto::bootstrap {
 namespace {
 
 // The kind of a message and the version of all.
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 constexpr std::uint32_t kRecordMagic = 0x53545330 + kVersion;
 constexpr std::uint32_t kAnswerMagic = 0x53545230 + kVersion;
 constexpr std::size_t kRecordHeadBytes = 24;

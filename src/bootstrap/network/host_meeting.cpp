@@ -15,7 +15,7 @@
 #include "net/bytes.hpp"
 #include "net/secret.hpp"
 #include "net/sockets.hpp"
-#include "transport/shm/mapping.hpp"
+#include "transport/shm/job_memory.hpp"
 
 namespace stretto::bootstrap {
 
@@ -81,7 +81,7 @@ HostMeeting::HostMeeting(const Config &config, const Identity &me, int instance,
         const std::string socket = me.job + "-" + std::to_string(instance) + " at " + me.address +
                                    " of host " + host_named(config.network.fake_hosts, me.rank) +
                                    " " + me.launch;
-        local_ = meet({config, me_, nullptr, socket, patience, this});
+        local_ = meet({config, me_, socket, patience, this});
     } catch (const Error &error) {
         failed(error);
         throw;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.hpp"
-#include "transport/shm/mapping.hpp"
+#include "transport/shm/job_memory.hpp"
 
 namespace stretto::transport {
 

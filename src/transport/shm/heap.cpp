@@ -48,9 +48,10 @@ void *Heap::allocate(std::size_t bytes) {
     if (offset > size_ || bytes > size_ - offset)
         throw Error(Status::memory, "the heap window of " + std::to_string(size_) +
                                         " bytes is full; raise STRETTO_HEAP_BYTES");
+    segment_->take_heap(rank_);
     std::byte *base = segment_->heap(rank_);
-    const std::size_t file = size_ * static_cast<std::size_t>(rank_) + offset;
-    if (!has_room(bytes) || posix_fallocate(segment_->heap_fd(), static_cast<off_t>(file),
+    const std::size_t file = segment_->heap_first(rank_) + offset;
+    if (!has_room(bytes) || posix_fallocate(segment_->memory()->fd(), static_cast<off_t>(file),
                                             static_cast<off_t>(bytes)) != 0)
         throw Error(Status::memory,
                     "no memory for stretto_alloc of " + std::to_string(bytes) + " bytes");
@@ -74,10 +75,7 @@ void Heap::free(void *memory) {
 }
 
 void Heap::release_pages(std::size_t offset, std::size_t bytes) {
-    const std::size_t file = size_ * static_cast<std::size_t>(rank_) + offset;
-    // Best effort: if the hole cannot be punched, the pages are freed with the communicator.
-    (void)fallocate(segment_->heap_fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                    static_cast<off_t>(file), static_cast<off_t>(bytes));
+    segment_->memory()->free_range(segment_->heap_first(rank_) + offset, bytes);
 }
 
 } // namespace stretto::transport

@@ -47,13 +47,14 @@ struct LineBlock {
     // 1 + its last-level cache; 0: not known.  The founder, the rank that creates the segment,
     // writes it before any other rank maps the segment.
     std::atomic<std::int32_t> cache;
-    std::atomic<std::uint32_t> lost;          // it is on another host, which is lost
+    std::atomic<std::uint32_t> lost; // it is on another host, which is lost
+    // For peer_memory.hpp: whether the rank can read the words of the others (an Attach), the
+    // address of a word in the rank's own memory, and the word.
+    std::atomic<std::uint32_t> attach;
+    std::atomic<std::uint64_t> word_at, word;
     std::atomic<std::uint64_t> pid_namespace; // 0: unknown
     std::atomic<std::uint64_t> wait_state;    // in a long wait (wait_state.hpp); else 0
-    // For peer_memory.hpp: the address of a word in the rank's own memory, the word, and whether
-    // the rank can read those of the others (an Attach).
-    std::atomic<std::uint64_t> word_at, word;
-    std::atomic<std::uint32_t> attach;
+    std::atomic<std::uint64_t> heap; // its window, a range of the job's memory; 0: it has none yet
     Entry entries[kEntries];
     ShrinkRecord shrink_record;
 };
@@ -90,21 +91,31 @@ struct FailureRecord {
 inline constexpr std::size_t kHugePageBytes = 2u << 20;
 inline constexpr std::size_t kMailboxBytes = 65536;
 
-struct SegmentHeader {
-    std::uint64_t magic;
-    std::uint32_t ranks; // of the job
-    std::uint32_t here;  // the ranks among them that share this memory
+// Whether the rings of a segment have memory.  A rank that takes it at the moment writes `takers` +
+// its number.
+struct RingRoom {
+    enum : std::uint32_t { none, taken, takers };
+};
+
+// What the founder writes before any other rank maps the segment.
+struct SegmentConfig {
+    std::uint32_t ranks = 0; // of the job
+    std::uint32_t here = 0;  // the ranks among them that share this memory
     // Cores for all ranks: on one host those of rank 0, as its affinity and cgroup allow; on
     // several hosts ranks times the cores for each rank on the most crowded host, at most one.
-    std::uint32_t cores;
-    std::uint64_t ring_bytes;
-    std::uint64_t slice_bytes; // 0: by size
-    std::uint64_t heap_bytes;  // window of each rank
-    std::uint64_t
-        profile; // 1: rank 0 names a file (tuning/network.hpp), whose contents it sends to all
-    std::uint64_t key; // random: part of every signature
+    std::uint32_t cores = 0;
+    std::uint64_t ring_bytes = 0;
+    std::uint64_t slice_bytes = 0; // 0: by size
+    std::uint64_t heap_bytes = 0;  // window of each rank
+    std::uint64_t profile =
+        0; // 1: rank 0 names a file (tuning/network.hpp), whose contents it sends to all
+    std::uint64_t key = 0; // random: part of every signature
+};
+
+struct SegmentHeader : SegmentConfig {
     Signals signals;
-    std::atomic<std::uint64_t> decision; // of the shrink agreement
+    std::atomic<std::uint64_t> decision;  // of the shrink agreement
+    std::atomic<std::uint32_t> ring_room; // RingRoom
     ArrivalCounter arrival_counter;
     FailureRecord board;
 };

@@ -2,14 +2,12 @@
 #include "transport/shm/mapping.hpp"
 
 #include <cerrno>
-#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <string>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include "base/interrupted.hpp"
 #include "base/memory.hpp"
@@ -17,8 +15,6 @@
 #include "base/status.hpp"
 
 namespace stretto::transport {
-
-static constexpr std::uint64_t kMagic = 0x6f74746572747308; // "\6strett o" and the layout's version
 
 static std::size_t page_up(std::size_t bytes) {
     return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
@@ -39,110 +35,71 @@ static std::size_t mail_bytes(std::size_t ranks) {
     return kMailboxBytes * ranks * ranks;
 }
 
-Descriptor anonymous_file(const char *name, std::size_t bytes) {
-    // Beyond the limit of file sizes the kernel sends a signal that kills the process, so the limit
-    // is checked first.
-    struct rlimit limit{};
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        bytes > limit.rlim_cur)
-        throw Error(Status::memory, "shared memory of " + std::to_string(bytes) +
-                                        " bytes exceeds this process's limit of file sizes, " +
-                                        std::to_string(limit.rlim_cur) +
-                                        "; raise it (ulimit -f), or lower STRETTO_HEAP_BYTES");
-    // vm.memfd_noexec=2 allows only files that are never executable; kernels before 6.3 know no
-    // such files.
-#if !defined(MFD_NOEXEC_SEAL)
-    constexpr unsigned MFD_NOEXEC_SEAL = 8; // older headers
-#endif
-    int number = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-    if (number < 0 && errno == EINVAL)
-        number = memfd_create(name, MFD_CLOEXEC);
-    Descriptor file(number);
-    if (!file.open())
-        throw_errno("cannot create the shared segment (memfd_create; a sandbox must allow it)");
-    if (uninterrupted([&] { return ftruncate(file.get(), static_cast<off_t>(bytes)); }) != 0)
-        throw_errno("cannot size the shared segment to " + std::to_string(bytes) + " bytes");
-    return file;
-}
+// Where the parts of a segment begin in its range, and where it ends.
+struct Mapping::Parts {
+    explicit Parts(const SegmentConfig &config)
+        : rings(head_bytes(config.ranks)), mail(rings + 2 * config.ring_bytes * config.here),
+          end(mail + mail_bytes(config.ranks)) {}
+    std::size_t rings, mail, end;
+};
 
-// The mappings of this process, by file identity.
-using Registry = std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>>;
+// The mappings of this process, by job and first byte.
+using Registry = std::map<std::pair<const JobMemory *, std::size_t>, std::weak_ptr<Mapping>>;
 static auto &registry_mutex = *new ProcessLock; // threads may outlive main()
 static auto &registry = *new Registry;
 
-static std::weak_ptr<Mapping> &registered(int fd) {
-    struct stat status{};
-    if (fstat(fd, &status) != 0)
-        throw_errno("cannot examine the shared segment");
+static std::weak_ptr<Mapping> &registered(const JobMemory &memory, std::size_t first) {
     std::erase_if(registry, [](const auto &entry) { return entry.second.expired(); });
-    return registry[{status.st_dev, status.st_ino}];
+    return registry[{&memory, first}];
 }
 
-std::shared_ptr<Mapping> Mapping::create(const SegmentHeader &shape) {
-    const std::size_t bytes = head_bytes(shape.ranks) + 2 * shape.ring_bytes * shape.here;
-    const auto no_room = [&] {
-        return Error(Status::memory,
-                     "no room for the shared segment of " + std::to_string(bytes >> 20) +
-                         " MiB; free memory, or make it smaller by STRETTO_RING_BYTES");
-    };
-    if (!has_room(bytes))
-        throw no_room();
-    Descriptor file = anonymous_file("stretto", bytes + mail_bytes(shape.ranks));
-    Descriptor heap = anonymous_file("stretto-heap", shape.heap_bytes * shape.ranks);
-    std::shared_ptr<Mapping> mapping(new Mapping(std::move(file), std::move(heap)));
-    // Takes the room now: later, a lack of memory would be a SIGBUS in the middle of a collective.
-    if (take_room(mapping->fd(), 0, bytes) != 0)
-        throw no_room();
-    mapping->map(shape);
-    SegmentHeader &shared = mapping->header();
-    shared.ranks = shape.ranks;
-    shared.here = shape.here;
-    shared.cores = shape.cores;
-    shared.ring_bytes = shape.ring_bytes;
-    shared.slice_bytes = shape.slice_bytes;
-    shared.heap_bytes = shape.heap_bytes;
-    shared.profile = shape.profile;
-    shared.key = shape.key;
-    shared.magic = kMagic;
+std::size_t Mapping::bytes_of(const SegmentConfig &config) {
+    return Parts(config).end;
+}
+
+Mapping::Mapping(std::shared_ptr<JobMemory> memory, std::size_t first)
+    : memory_(std::move(memory)), first_(first) {}
+
+std::shared_ptr<Mapping> Mapping::create(std::shared_ptr<JobMemory> memory,
+                                         const SegmentConfig &config) {
+    const std::size_t first = memory->take_range(bytes_of(config));
+    std::shared_ptr<Mapping> mapping(new Mapping(std::move(memory), first));
+    if (take_room(mapping->memory_->fd(), first, head_bytes(config.ranks)) != 0)
+        throw mapping->no_room(head_bytes(config.ranks));
+    mapping->map(config);
+    static_cast<SegmentConfig &>(mapping->header()) = config;
     const std::lock_guard lock(registry_mutex);
-    registered(mapping->fd()) = mapping;
+    registered(*mapping->memory_, first) = mapping;
     return mapping;
 }
 
-std::shared_ptr<Mapping> Mapping::attach(Descriptor fd, Descriptor heap_fd) {
+std::shared_ptr<Mapping> Mapping::attach(std::shared_ptr<JobMemory> memory, std::size_t first) {
     const std::lock_guard lock(registry_mutex);
-    std::weak_ptr<Mapping> &known = registered(fd.get());
-    if (auto mapping = known.lock()) {
-        mapping->duplicates_.push_back(std::move(fd));
-        mapping->duplicates_.push_back(std::move(heap_fd));
+    std::weak_ptr<Mapping> &known = registered(*memory, first);
+    if (auto mapping = known.lock())
         return mapping;
-    }
-    std::shared_ptr<Mapping> mapping(new Mapping(std::move(fd), std::move(heap_fd)));
-    void *view = mmap(nullptr, sizeof(SegmentHeader), PROT_READ, MAP_SHARED, mapping->fd(), 0);
-    if (view == MAP_FAILED)
-        throw_errno("cannot map the shared segment");
-    const auto unmap = [](const SegmentHeader *header) {
-        munmap(const_cast<SegmentHeader *>(header), sizeof(SegmentHeader));
-    };
-    const std::unique_ptr<const SegmentHeader, decltype(unmap)> header(
-        static_cast<const SegmentHeader *>(view), unmap);
-    if (header->magic != kMagic)
-        throw Error(Status::mismatch,
-                    "the ranks of this job run different versions of Stretto; install one version");
-    mapping->map(*header);
+    SegmentConfig config;
+    if (pread(memory->fd(), &config, sizeof(config), static_cast<off_t>(first)) != sizeof(config))
+        throw_errno("cannot read the shared segment");
+    if (config.ranks == 0)
+        return nullptr;
+    std::shared_ptr<Mapping> mapping(new Mapping(std::move(memory), first));
+    mapping->map(config);
     known = mapping;
     return mapping;
 }
 
-void Mapping::map(const SegmentHeader &shape) {
-    ranks_ = shape.ranks;
-    here_ = shape.here;
-    ring_bytes_ = shape.ring_bytes;
-    heap_bytes_ = shape.heap_bytes;
+void Mapping::map(const SegmentConfig &config) {
+    ranks_ = config.ranks;
+    here_ = config.here;
+    ring_bytes_ = config.ring_bytes;
+    heap_bytes_ = config.heap_bytes;
+    parts_ = std::make_unique<const Parts>(config);
     heaps_ = std::make_unique<std::atomic<std::byte *>[]>(ranks_);
-    lifeline_ = std::make_unique<Lifeline>(fd(), ranks_);
+    lifeline_ = std::make_unique<Lifeline>(memory_->fd(), memory_->own_fd(), first_, ranks_);
 
-    void *head = mmap(nullptr, head_bytes(ranks_), PROT_READ | PROT_WRITE, MAP_SHARED, fd(), 0);
+    void *head = mmap(nullptr, head_bytes(ranks_), PROT_READ | PROT_WRITE, MAP_SHARED,
+                      memory_->fd(), static_cast<off_t>(first_));
     if (head == MAP_FAILED)
         throw_errno("cannot map the shared segment");
     header_ = static_cast<SegmentHeader *>(head);
@@ -150,17 +107,50 @@ void Mapping::map(const SegmentHeader &shape) {
     lines_ = reinterpret_cast<LineBlock *>(static_cast<std::byte *>(head) + header);
     pending_ = reinterpret_cast<std::atomic<std::uint64_t> *>(lines_ + ranks_);
     bitmap_words_ = words_of_bitmaps(ranks_);
-
     rings_ = std::make_unique<Rings>(ring_bytes_, here_);
-    for (std::size_t place = 0; place < here_; ++place) {
-        const std::size_t first = head_bytes(ranks_) + 2 * ring_bytes_ * place;
-        rings_->map(rings_->cells(place), fd(), first);
-        rings_->map(rings_->bulk(place), fd(), first + ring_bytes_);
-    }
 }
 
+void Mapping::map_rings() {
+    const std::lock_guard lock(rings_mutex_);
+    if (!rings_mapped_)
+        rings_->map_pairs(memory_->fd(), first_ + parts_->rings);
+    rings_mapped_ = true;
+}
+
+void Mapping::take_rings() {
+    const std::size_t bytes = parts_->mail - parts_->rings;
+    if (!has_room(bytes) || take_room(memory_->fd(), first_ + parts_->rings, bytes) != 0)
+        throw no_room(bytes);
+}
+
+Error Mapping::no_room(std::size_t bytes) const {
+    return {Status::memory, "no room for the shared segment of " + std::to_string(bytes >> 20) +
+                                " MiB; free memory, or make it smaller by STRETTO_RING_BYTES"};
+}
+
+// If a rank has not joined, it may still come and map the range: the pages of the head, which are
+// all that there is by then, remain until the job ends.
 Mapping::~Mapping() {
+    const bool complete = header_ != nullptr && all_joined();
+    std::vector<std::size_t> heaps;
+    for (std::size_t rank = 0; rank < ranks_ && complete; ++rank)
+        if (const std::size_t heap = heap_first(static_cast<int>(rank)); heap != 0)
+            heaps.push_back(heap);
     unmap();
+    if (lifeline_ != nullptr)
+        lifeline_->release();
+    if (!complete || lifeline_->held_by_any())
+        return;
+    for (const std::size_t heap : heaps)
+        memory_->free_range(heap, heap_bytes_);
+    memory_->free_range(first_, parts_->end);
+}
+
+bool Mapping::all_joined() const {
+    std::size_t joined = 0;
+    for (std::size_t rank = 0; rank < ranks_; ++rank)
+        joined += lines_[rank].joined.load(std::memory_order_acquire) != 0 ? 1u : 0u;
+    return joined >= here_;
 }
 
 void Mapping::unmap() noexcept {
@@ -194,11 +184,10 @@ std::byte *Mapping::heap(int rank) {
     if (std::byte *known = slot.load(std::memory_order_acquire))
         return known;
     std::byte *place = reserve_at_huge_page(heap_bytes_);
-    void *view = place == nullptr
-                     ? MAP_FAILED
-                     : mmap(place, heap_bytes_, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_NORESERVE | MAP_FIXED, heap_fd(),
-                            static_cast<off_t>(heap_bytes_ * static_cast<std::size_t>(rank)));
+    void *view = place == nullptr ? MAP_FAILED
+                                  : mmap(place, heap_bytes_, PROT_READ | PROT_WRITE,
+                                         MAP_SHARED | MAP_NORESERVE | MAP_FIXED, memory_->fd(),
+                                         static_cast<off_t>(heap_first(rank)));
     if (view == MAP_FAILED) {
         const int reason = errno;
         if (place != nullptr)
@@ -215,9 +204,13 @@ std::byte *Mapping::heap(int rank) {
     return static_cast<std::byte *>(view);
 }
 
-// The offset of the mailboxes in the file.
-std::size_t Mapping::mail_offset() const {
-    return head_bytes(ranks_) + 2 * ring_bytes_ * here_;
+void Mapping::take_heap(int rank) {
+    if (heap_first(rank) == 0)
+        lines_[rank].heap.store(memory_->take_range(heap_bytes_), std::memory_order_release);
+}
+
+std::size_t Mapping::heap_first(int rank) const {
+    return lines_[rank].heap.load(std::memory_order_acquire);
 }
 
 // The offset of one mailbox among them.
@@ -229,8 +222,8 @@ std::byte *Mapping::mailbox(int from, int to) {
     std::byte *mail = mail_.load(std::memory_order_acquire);
     if (mail == nullptr) {
         const std::size_t bytes = mail_bytes(ranks_);
-        void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd(),
-                          static_cast<off_t>(mail_offset()));
+        void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                          memory_->fd(), static_cast<off_t>(first_ + parts_->mail));
         if (view == MAP_FAILED)
             throw_errno("cannot map the mailboxes of the shared segment");
         if (mail_.compare_exchange_strong(mail, static_cast<std::byte *>(view)))
@@ -243,7 +236,7 @@ std::byte *Mapping::mailbox(int from, int to) {
 
 void Mapping::open_mailbox(int from, int to) {
     if (!has_room(kMailboxBytes) ||
-        take_room(fd(), mail_offset() + offset_of(from, to), kMailboxBytes) != 0)
+        take_room(memory_->fd(), first_ + parts_->mail + offset_of(from, to), kMailboxBytes) != 0)
         throw Error(Status::memory, "no memory for messages from rank " + std::to_string(from) +
                                         " to rank " + std::to_string(to) + " (" +
                                         std::to_string(kMailboxBytes >> 10) + " KiB); free memory");

@@ -25,6 +25,8 @@ public:
 
     // Maps a part of a file as one of them.  Throws Error.
     void map(std::byte *ring, int file, std::size_t offset) const;
+    // Maps all of them, the two of a rank one after the other in the file.  Throws Error.
+    void map_pairs(int file, std::size_t offset) const;
 
 private:
     static constexpr std::size_t kViews = 2;

@@ -11,6 +11,7 @@
 #include "base/kernel_files.hpp"
 #include "transport/remote/remote_peers.hpp"
 #include "transport/wait/doorbell.hpp"
+#include "transport/wait/naps.hpp"
 
 namespace stretto::transport {
 
@@ -29,21 +30,35 @@ Segment::Segment(std::shared_ptr<Mapping> mapping, const Placement &placement)
     }
 }
 
-std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
-    SegmentHeader header{};
-    header.ranks = static_cast<std::uint32_t>(shape.ranks);
-    header.here = static_cast<std::uint32_t>(shape.placement.ranks_here(shape.ranks));
-    header.cores = shape.cores;
-    header.ring_bytes = shape.ring_bytes;
-    header.slice_bytes = shape.slice_bytes;
-    header.heap_bytes = shape.heap_bytes;
-    header.profile = shape.profile ? 1 : 0;
-    header.key = shape.key;
-    if (header.key == 0) {
+static SegmentConfig config_of(const SegmentShape &shape) {
+    SegmentConfig config;
+    config.ranks = static_cast<std::uint32_t>(shape.ranks);
+    config.here = static_cast<std::uint32_t>(shape.placement.ranks_here(shape.ranks));
+    config.cores = shape.cores;
+    config.ring_bytes = shape.ring_bytes;
+    config.slice_bytes = shape.slice_bytes;
+    config.heap_bytes = shape.heap_bytes;
+    config.profile = shape.profile ? 1 : 0;
+    config.key = shape.key;
+    if (config.key == 0) {
         std::random_device random;
-        header.key = (static_cast<std::uint64_t>(random()) << 32) | random();
+        config.key = (static_cast<std::uint64_t>(random()) << 32) | random();
     }
-    const auto mapping = Mapping::create(header);
+    return config;
+}
+
+std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
+    const SegmentConfig config = config_of(shape);
+    auto segment = create_in(JobMemory::create(config.ranks, Mapping::bytes_of(config)), shape);
+    segment->mapping_->take_rings();
+    segment->header().ring_room.store(RingRoom::taken, std::memory_order_release);
+    segment->mapping_->map_rings();
+    return segment;
+}
+
+std::shared_ptr<Segment> Segment::create_in(std::shared_ptr<JobMemory> memory,
+                                            const SegmentShape &shape) {
+    const auto mapping = Mapping::create(std::move(memory), config_of(shape));
     if (!shape.placement.one_host()) {
         Signals &signals = mapping->header().signals;
         signals.sleepers.store(1, std::memory_order_relaxed); // ranks on other hosts
@@ -54,10 +69,45 @@ std::shared_ptr<Segment> Segment::create(const SegmentShape &shape) {
     return std::shared_ptr<Segment>(new Segment(mapping, shape.placement));
 }
 
-std::shared_ptr<Segment> Segment::attach(Descriptor fd, Descriptor heap_fd,
-                                         const Placement &placement) {
-    return std::shared_ptr<Segment>(
-        new Segment(Mapping::attach(std::move(fd), std::move(heap_fd)), placement));
+std::shared_ptr<Segment> Segment::attach(Descriptor file, const Placement &placement) {
+    auto memory = JobMemory::attach(std::move(file));
+    const std::size_t first = memory->first_range();
+    auto segment = attach_in(std::move(memory), first, placement);
+    segment->mapping_->map_rings();
+    return segment;
+}
+
+std::shared_ptr<Segment> Segment::attach_in(std::shared_ptr<JobMemory> memory, std::size_t first,
+                                            const Placement &placement) {
+    auto mapping = Mapping::attach(std::move(memory), first);
+    return mapping == nullptr
+               ? nullptr
+               : std::shared_ptr<Segment>(new Segment(std::move(mapping), placement));
+}
+
+void Segment::open_rings(int rank) {
+    mapping_->map_rings();
+    std::atomic<std::uint32_t> &state = header_->ring_room;
+    const auto mine = RingRoom::takers + static_cast<std::uint32_t>(rank);
+    for (Naps naps;; naps.next()) {
+        std::uint32_t found = state.load(std::memory_order_acquire);
+        if (found == RingRoom::taken)
+            return;
+        if (failed())
+            throw failure();
+        // A rank that has died may have left its work half done.
+        const bool free = found == RingRoom::none ||
+                          presence(static_cast<int>(found - RingRoom::takers)) != Presence::here;
+        if (free && state.compare_exchange_strong(found, mine, std::memory_order_acq_rel))
+            break;
+    }
+    try {
+        mapping_->take_rings();
+    } catch (...) {
+        state.store(RingRoom::none, std::memory_order_release); // the next rank tries for itself
+        throw;
+    }
+    state.store(RingRoom::taken, std::memory_order_release);
 }
 
 void Segment::open_mirror(int rank, std::size_t first, std::size_t bytes) {
@@ -90,9 +140,17 @@ void Segment::hold_life(int rank) {
     line.pid.store(getpid(), std::memory_order_release);
 }
 
+void Segment::hold_life_as(int rank, const LineBlock &known) {
+    mapping_->lifeline().hold(rank);
+    LineBlock &line = lines(rank);
+    line.attach.store(known.attach.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    line.pid_namespace.store(known.pid_namespace.load(std::memory_order_relaxed),
+                             std::memory_order_relaxed);
+    line.pid.store(known.pid.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
 void Segment::leave(int rank) noexcept {
     lines(rank).left.store(1, std::memory_order_release);
-    mapping_->lifeline().release(rank);
 }
 
 bool Segment::alive(int rank) const {

@@ -47,13 +47,18 @@ class RemotePeers;
 
 class Segment {
 public:
-    // Called by the founder, the rank that creates the memory.  Throws Error(memory) if there is no
-    // room, before anything uses it.
+    // The segment of a job, with memory of its own.  Called by the founder, the rank that creates
+    // the memory.  Throws Error(memory) if there is no room, before anything uses it.
     static std::shared_ptr<Segment> create(const SegmentShape &shape);
-    // Called by the other ranks, with the two descriptors of the founder; this object owns both
-    // from then on.
-    static std::shared_ptr<Segment> attach(Descriptor fd, Descriptor heap_fd,
-                                           const Placement &placement = {});
+    // Called by the other ranks, with the descriptor of the founder; this object owns it from then
+    // on.
+    static std::shared_ptr<Segment> attach(Descriptor file, const Placement &placement = {});
+    // The same for a communicator that is made of another.  Nothing is touched for its rings before
+    // open_rings().  Null if the segment is there no more.
+    static std::shared_ptr<Segment> create_in(std::shared_ptr<JobMemory> memory,
+                                              const SegmentShape &shape);
+    static std::shared_ptr<Segment> attach_in(std::shared_ptr<JobMemory> memory, std::size_t first,
+                                              const Placement &placement);
     Segment(const Segment &) = delete;
     Segment &operator=(const Segment &) = delete;
 
@@ -83,14 +88,18 @@ public:
     const RankNames &names() const { return names_; }
     // For messages: " (node7, 10.0.0.7)" of a rank of another host, else "".
     std::string place(int rank) const;
-    int fd() const { return mapping_->fd(); }
-    int heap_fd() const { return mapping_->heap_fd(); }
+    const std::shared_ptr<JobMemory> &memory() const { return mapping_->memory(); }
+    std::size_t first_byte() const { return mapping_->first(); } // of that memory
     SegmentHeader &header() const { return *header_; }
     LineBlock &lines(int rank) const { return lines_[rank]; }
     std::byte *cells(int rank) const { return cells_[static_cast<std::size_t>(rank)]; }
     std::byte *bulk(int rank) const { return Rings::bulk(cells(rank), ring_bytes_); }
     std::size_t ring_bytes() const { return ring_bytes_; } // of each ring
 
+    // Called by `rank` before it touches a ring of any rank.  The first rank takes the memory of
+    // all rings here.  Throws Error(memory) if there is none; the other ranks then try for
+    // themselves.
+    void open_rings(int rank);
     // Takes the memory for bytes of the cells of a rank on another host, as Mirror::open does.
     // Throws Error(memory).
     void open_mirror(int rank, std::size_t first, std::size_t bytes);
@@ -112,6 +121,8 @@ public:
     // As in Mapping.
     std::byte *mailbox(int from, int to) { return mapping_->mailbox(from, to); }
     void open_mailbox(int from, int to);
+    void take_heap(int rank) { mapping_->take_heap(rank); }
+    std::size_t heap_first(int rank) const { return mapping_->heap_first(rank); }
     std::byte *heap(int rank) { return mapping_->heap(rank); }
 
     // In a forked child, which shares this memory as well: unmaps it.
@@ -122,6 +133,8 @@ public:
 
     // Marks `rank`, which is here, as alive until its process ends or leaves.
     void hold_life(int rank);
+    // The same for a rank whose process is known from its lines in another communicator.
+    void hold_life_as(int rank, const LineBlock &known);
     // This rank leaves; ranks that wait for it learn that.
     void leave(int rank) noexcept;
     bool alive(int rank) const;

@@ -10,7 +10,8 @@
 namespace stretto::transport {
 
 Turn::Turn(const Segment &segment, int rank)
-    : file_(open(("/proc/self/fd/" + std::to_string(segment.fd())).c_str(), O_RDWR | O_CLOEXEC)) {
+    : file_(open(("/proc/self/fd/" + std::to_string(segment.memory()->fd())).c_str(),
+                 O_RDWR | O_CLOEXEC)) {
     // From look to look.  If many ranks wait, one of them finds a free turn soon, and each look
     // takes the core from a rank that has a turn.
     constexpr unsigned kShortestUs = 100, kLongestUs = 5'000, kForEachRankUs = 1'000;
@@ -19,7 +20,8 @@ Turn::Turn(const Segment &segment, int rank)
     struct flock lock{};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
-    lock.l_start = segment.ranks() + segment.placement().place(rank) % turns;
+    lock.l_start = static_cast<off_t>(segment.first_byte()) + segment.ranks() +
+                   segment.placement().place(rank) % turns;
     lock.l_len = 1;
     unsigned nap = kShortestUs;
     while (file_.open() && fcntl(file_.get(), F_OFD_SETLK, &lock) != 0 &&

@@ -15,7 +15,7 @@
 #include "bootstrap/local/packets.hpp"
 #include "support/on_threads.hpp"
 #include "support/text.hpp"
-#include "transport/shm/mapping.hpp"
+#include "transport/shm/job_memory.hpp"
 
 using namespace stretto;
 using namespace stretto::bootstrap;
@@ -110,8 +110,7 @@ Outcome meet_as(Host &host, int rank, bool several, int size = 0,
     FakeHosts hosts(host, rank);
     Outcome outcome;
     try {
-        outcome.local =
-            meet({config, me, nullptr, host.name, patience, several ? &hosts : nullptr});
+        outcome.local = meet({config, me, host.name, patience, several ? &hosts : nullptr});
     } catch (const Error &error) {
         outcome.error = error;
         if (host.leads[host.index(rank)] > 0) // it tells rank 0

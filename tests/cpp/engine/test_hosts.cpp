@@ -58,8 +58,8 @@ std::vector<std::shared_ptr<Segment>> segments(const World &world) {
         shape.key = static_cast<std::uint64_t>(getpid()); // tests may run side by side
         shape.placement = Placement(world.host_of, host);
         if (std::shared_ptr<Segment> &founder = founders[host]; founder)
-            found.push_back(Segment::attach(Descriptor(dup(founder->fd())),
-                                            Descriptor(dup(founder->heap_fd())), shape.placement));
+            found.push_back(
+                Segment::attach(Descriptor(dup(founder->memory()->fd())), shape.placement));
         else
             found.push_back(founder = Segment::create(shape));
         found.back()->hold_life(rank);

@@ -23,11 +23,15 @@ using transport::Segment;
 
 namespace {
 
+std::size_t first_byte = 0; // of the segment of this test, in its memory
+
 std::shared_ptr<Segment> segment_of(int ranks) {
     transport::SegmentShape shape;
     shape.ranks = ranks;
     shape.ring_bytes = 1 << 16;
-    return Segment::create(shape);
+    auto segment = Segment::create(shape);
+    first_byte = segment->first_byte();
+    return segment;
 }
 
 // A process that does `body` and then waits until it is told to end.  `body` is given a descriptor
@@ -35,7 +39,7 @@ std::shared_ptr<Segment> segment_of(int ranks) {
 class Process {
 public:
     Process(const Segment &segment, const std::function<void(int)> &body) {
-        const int memory = dup(segment.fd()); // stays open in the child
+        const int memory = dup(segment.memory()->fd()); // stays open in the child
         int pair[2];
         REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
         pid_ = fork();
@@ -73,12 +77,13 @@ private:
 
 // Of a process that has not mapped the memory, and lives as long as that.
 Lifeline &rank_of(int memory) {
-    return *new Lifeline(memory, 2);
+    const auto &own = *new auto(transport::open_again(memory));
+    return *new Lifeline(memory, own.get(), first_byte, 2);
 }
 
 // Whether another process sees this rank: what a process holds itself it knows without looking.
 bool seen_by_other(const Segment &segment, int rank) {
-    const int memory = dup(segment.fd());
+    const int memory = dup(segment.memory()->fd());
     const pid_t child = fork();
     if (child == 0)
         _exit(rank_of(memory).held(rank) ? 1 : 0);
@@ -127,8 +132,9 @@ TEST_CASE("equal process numbers do not hide a death") {
 TEST_CASE("closing other descriptors of the memory does not make a rank look dead") {
     const auto segment = segment_of(2);
     segment->hold_life(0);
-    close(dup(segment->fd()));
-    const std::string path = "/proc/self/fd/" + std::to_string(segment->fd());
+    const int file = segment->memory()->fd();
+    close(dup(file));
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
     close(open(path.c_str(), O_RDWR | O_CLOEXEC));
     CHECK(segment->presence(0) == Presence::here);
     // A child of fork() shares the description of the lock.
