@@ -2,7 +2,7 @@
 // What calls have in common whose plans are selected by when ranks arrive.  There are three sorts:
 //
 //     stamped_calls.hpp         between hosts, of collectives in which all ranks wait for all
-//     rooted_calls.hpp          between hosts, of reduces and broadcasts
+//     reported_calls.hpp          between hosts, of reduces and broadcasts
 //     shared_memory_calls.hpp   of ranks that share memory
 #pragma once
 

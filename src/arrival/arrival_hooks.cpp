@@ -41,7 +41,7 @@ ArrivalHooks::ArrivalHooks(ArrivalParts parts, bool wanted)
         shared_memory_.emplace(parts_);
     } else {
         stamped_.emplace(parts_, phases_);
-        rooted_.emplace(parts_);
+        reported_.emplace(parts_);
     }
 }
 
@@ -74,7 +74,7 @@ ArrivalCalls &ArrivalHooks::calls_of(Collective collective) {
     if (shared_memory_)
         return *shared_memory_;
     if (schedule::rooted(collective))
-        return *rooted_;
+        return *reported_;
     return *stamped_;
 }
 

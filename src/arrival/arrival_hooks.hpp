@@ -10,7 +10,7 @@
 
 #include "arrival/arrival_calls.hpp"
 #include "arrival/phases.hpp"
-#include "arrival/rooted_calls.hpp"
+#include "arrival/reported_calls.hpp"
 #include "arrival/shared_memory_calls.hpp"
 #include "arrival/stamped_calls.hpp"
 #include "calls/call_hook.hpp"
@@ -44,7 +44,7 @@ private:
     Phases phases_;
     std::optional<SharedMemoryCalls> shared_memory_; // if all ranks share memory; else
     std::optional<StampedCalls> stamped_;            // these
-    std::optional<RootedCalls> rooted_;
+    std::optional<ReportedCalls> reported_;
     // They outlive entries: ranks forget entries one by one, and must not forget these.
     static constexpr std::size_t kMostKinds = 64;
     std::unordered_map<calls::CallKey, ArrivalState, calls::CallKeyHash> states_;

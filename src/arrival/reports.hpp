@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When ranks came to some calls in a row, as each reports to the coordinator's agent: where that
-// must not travel with the calls (rooted_calls.hpp).
+// must not travel with the calls (reported_calls.hpp).
 #pragma once
 
 #include <cstdint>

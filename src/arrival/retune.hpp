@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which plan runs calls of a kind from now on, by when ranks came to the last ones.  The
 // coordinator's agent decides it, while ranks compute: one rank prices what the others would price
-// as well.  Where only the coordinator knows when ranks came (rooted_calls.hpp), it decides the
+// as well.  Where only the coordinator knows when ranks came (reported_calls.hpp), it decides the
 // order of ranks, too.
 #pragma once
 

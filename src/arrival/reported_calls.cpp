@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arrival/rooted_calls.hpp"
+#include "arrival/reported_calls.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,26 +17,26 @@ namespace stretto::arrival {
 // Calls to the first decision; from one to the next, at least and at most; and from the last of
 // which ranks report to that which asks, so that the reports of ranks that come behind the others
 // are there.
-static constexpr std::uint64_t kFirstRootedCalls = 12, kLeastAfterCalls = 16, kMostAfterCalls = 32,
+static constexpr std::uint64_t kFirstReportedCalls = 12, kLeastAfterCalls = 16, kMostAfterCalls = 32,
                                kReportAheadCalls = 4;
 static constexpr std::uint64_t kReportedCalls = History::kCalls;
 static constexpr std::size_t kEnoughCalls = 3; // of these
-static_assert(kFirstRootedCalls > kReportedCalls + kReportAheadCalls);
+static_assert(kFirstReportedCalls > kReportedCalls + kReportAheadCalls);
 
 // Decided where too little was reported so far: clocks are compared only after a while.
 static constexpr std::string_view kNotYet = "?";
 
-RootedCalls::RootedCalls(const ArrivalParts &parts)
+ReportedCalls::ReportedCalls(const ArrivalParts &parts)
     : ArrivalCalls(parts), decisions_(*parts.decisions, parts.segment.header().key, parts.job_ranks,
                                       parts.rank, parts.progress),
       prewarm_(*parts.decisions, parts.connections) {}
 
-ArrivalCalls::Then RootedCalls::before(calls::HookedCall &call, ArrivalState &state) {
+ArrivalCalls::Then ReportedCalls::before(calls::HookedCall &call, ArrivalState &state) {
     came_ = now_ns();
     const std::uint64_t due = state.decided_at + state.due_after;
     prewarm_.end();
     if (state.due_after == 0)
-        expect_decision(call.request, state, kFirstRootedCalls);
+        expect_decision(call.request, state, kFirstReportedCalls);
     else if (state.calls == due)
         adopt(call, state);
     else if (state.calls + kReportAheadCalls + kReportedCalls >= due &&
@@ -48,13 +48,13 @@ ArrivalCalls::Then RootedCalls::before(calls::HookedCall &call, ArrivalState &st
     return Then::play;
 }
 
-void RootedCalls::after(calls::HookedCall &call, ArrivalState &state) {
+void ReportedCalls::after(calls::HookedCall &call, ArrivalState &state) {
     state.took = static_cast<std::int64_t>(now_ns() - came_);
     ++state.calls;
     prewarm_.expect_next(state, came_, *call.entry.plan, vector_bytes(call.request));
 }
 
-void RootedCalls::report(const ArrivalState &state) {
+void ReportedCalls::report(const ArrivalState &state) {
     const int coordinator = decisions_.coordinator_of(state);
     decisions_.service().notify(decisions_.key_of(state, Decisions::About::came), coordinator,
                                 parts_.clock.common(came_));
@@ -62,12 +62,12 @@ void RootedCalls::report(const ArrivalState &state) {
                                 state.took);
 }
 
-void RootedCalls::adopt(calls::HookedCall &call, ArrivalState &state) {
+void ReportedCalls::adopt(calls::HookedCall &call, ArrivalState &state) {
     const std::uint64_t key = decisions_.key_of(state, Decisions::About::rule);
     const std::string text = decisions_.decided(key, state);
     decisions_.forget_before(key);
     if (text == kNotYet) {
-        expect_decision(call.request, state, kFirstRootedCalls);
+        expect_decision(call.request, state, kFirstReportedCalls);
         return;
     }
     const select::Situation here = parts_.calls.selection.free_situation(call.request);
@@ -79,7 +79,7 @@ void RootedCalls::adopt(calls::HookedCall &call, ArrivalState &state) {
 
 // After so many calls.  At the coordinator its agent may be asked for it from now on: this rank may
 // be the one that comes last to each call.
-void RootedCalls::expect_decision(const calls::Request &request, ArrivalState &state,
+void ReportedCalls::expect_decision(const calls::Request &request, ArrivalState &state,
                                   std::uint64_t after) {
     state.decided_at = state.calls;
     state.due_after = after;

@@ -18,9 +18,9 @@
 
 namespace stretto::arrival {
 
-class RootedCalls final : public ArrivalCalls {
+class ReportedCalls final : public ArrivalCalls {
 public:
-    explicit RootedCalls(const ArrivalParts &parts);
+    explicit ReportedCalls(const ArrivalParts &parts);
 
     Then before(calls::HookedCall &call, ArrivalState &state) override;
     void after(calls::HookedCall &call, ArrivalState &state) override;
