@@ -2,7 +2,7 @@
 // What calls have in common whose plans are selected by when ranks arrive.  There are three sorts:
 //
 //     stamped_calls.hpp         between hosts, of collectives in which all ranks wait for all
-//     reported_calls.hpp          between hosts, of reduces and broadcasts
+//     reported_calls.hpp        between hosts, of others: reduces, broadcasts, nonblocking calls
 //     shared_memory_calls.hpp   of ranks that share memory
 #pragma once
 
@@ -30,7 +30,9 @@ struct ArrivalParts {
     int rank;
     calls::Calls &calls;
     const tuning::Trials &trials;
-    std::function<void()> progress; // what a rank gets done while it waits before a call
+    // What a rank gets done while it waits before a call; and the same if other threads of the rank
+    // may begin their calls meanwhile.
+    std::function<void()> progress, progress_of_all;
     // Of a job on several hosts; else null.
     DecisionService *decisions;
     std::shared_ptr<TcpPrewarm> connections;

@@ -26,6 +26,17 @@ public:
             return Then::detach;
         return calls_.before(call, *state_);
     }
+    // A nonblocking call is like one in which this rank waits for no other.
+    void starts(calls::HookedCall &call) override {
+        if (state_ == nullptr)
+            state_ = hooks_.state_of(call.request);
+        if (state_ != nullptr)
+            (void)calls_.before(call, *state_);
+    }
+    void started(calls::HookedCall &call, const engine::Queue::InFlightCall *) override {
+        if (state_ != nullptr)
+            calls_.after(call, *state_);
+    }
     void played(calls::HookedCall &call) override { calls_.played(call, *state_); }
     void after(calls::HookedCall &call) override { calls_.after(call, *state_); }
 
@@ -51,8 +62,9 @@ bool ArrivalHooks::watches(const Request &request, const Chosen &chosen) const {
     const bool moves =
         !one_host() && (what == Collective::allgather || what == Collective::broadcast);
     const int ranks = parts_.segment.ranks();
-    if (!wanted_ || request.nonblocking || ranks <= 2 || request.memory != MemoryKind::host ||
-        (!sums && !moves) || vector_count(request, ranks) * size_of(request.dtype) < kLeastBytes ||
+    if (!wanted_ || (request.nonblocking && one_host()) || ranks <= 2 ||
+        request.memory != MemoryKind::host || (!sums && !moves) ||
+        vector_count(request, ranks) * size_of(request.dtype) < kLeastBytes ||
         (chosen.forced && !made_for_arrivals(request, chosen)))
         return false;
     return sums ? request.op != ReduceOp::user_in_order && request.operation_number == 0 &&
@@ -70,10 +82,10 @@ bool ArrivalHooks::made_for_arrivals(const Request &request, const Chosen &chose
     });
 }
 
-ArrivalCalls &ArrivalHooks::calls_of(Collective collective) {
+ArrivalCalls &ArrivalHooks::calls_of(const Request &request) {
     if (shared_memory_)
         return *shared_memory_;
-    if (schedule::rooted(collective))
+    if (request.nonblocking || schedule::rooted(request.collective))
         return *reported_;
     return *stamped_;
 }
@@ -81,7 +93,7 @@ ArrivalCalls &ArrivalHooks::calls_of(Collective collective) {
 std::unique_ptr<calls::CallHook> ArrivalHooks::hook_for(const Request &request, Chosen &chosen) {
     if (!watches(request, chosen))
         return nullptr;
-    ArrivalCalls &calls = calls_of(request.collective);
+    ArrivalCalls &calls = calls_of(request);
     if (const auto found = states_.find(parts_.calls.cache.key_of(request)); found != states_.end())
         calls.resume(request, found->second, chosen);
     return std::make_unique<Hook>(*this, calls);

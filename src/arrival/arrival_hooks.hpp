@@ -34,8 +34,8 @@ private:
     bool one_host() const { return parts_.segment.placement().one_host(); }
     bool watches(const calls::Request &request, const calls::Chosen &chosen) const;
     bool made_for_arrivals(const calls::Request &request, const calls::Chosen &chosen) const;
-    // How calls of this collective go.
-    ArrivalCalls &calls_of(schedule::Collective collective);
+    // How such calls go.
+    ArrivalCalls &calls_of(const calls::Request &request);
     // Null: there are too many kinds.
     ArrivalState *state_of(const calls::Request &request);
 

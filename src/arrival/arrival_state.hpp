@@ -15,6 +15,7 @@
 #include "arrival/late_rank_choice.hpp"
 #include "arrival/plan_prefetch.hpp"
 #include "calls/chosen.hpp"
+#include "engine/run.hpp"
 
 namespace stretto::arrival {
 
@@ -23,6 +24,7 @@ struct ArrivalState {
     std::uint64_t number = 0; // of the kind, among those that are watched
     std::uint64_t calls = 0;  // so far
     std::uint64_t came = 0;   // this rank, to the last one, by now_ns(); 0: there is none
+    engine::Tally tally;      // of its entry, when this rank came to the last one
     // One of so many calls carries stamps: all, or where ranks come together, few.
     std::uint64_t every = 1;
     // Of this rank: what the last call with stamps took, in nanoseconds; and 1 if it has called

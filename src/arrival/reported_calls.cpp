@@ -17,11 +17,11 @@ namespace stretto::arrival {
 // Calls to the first decision; from one to the next, at least and at most; and from the last of
 // which ranks report to that which asks, so that the reports of ranks that come behind the others
 // are there.
-static constexpr std::uint64_t kFirstReportedCalls = 12, kLeastAfterCalls = 16, kMostAfterCalls = 32,
+static constexpr std::uint64_t kFirstAskCalls = 12, kLeastAfterCalls = 16, kMostAfterCalls = 32,
                                kReportAheadCalls = 4;
 static constexpr std::uint64_t kReportedCalls = History::kCalls;
 static constexpr std::size_t kEnoughCalls = 3; // of these
-static_assert(kFirstReportedCalls > kReportedCalls + kReportAheadCalls);
+static_assert(kFirstAskCalls > kReportedCalls + kReportAheadCalls);
 
 // Decided where too little was reported so far: clocks are compared only after a while.
 static constexpr std::string_view kNotYet = "?";
@@ -31,33 +31,46 @@ ReportedCalls::ReportedCalls(const ArrivalParts &parts)
                                       parts.rank, parts.progress),
       prewarm_(*parts.decisions, parts.connections) {}
 
+// The thread keeps the call order, also while it waits for a decision: a nonblocking call of
+// another thread may be the next one of this kind.
 ArrivalCalls::Then ReportedCalls::before(calls::HookedCall &call, ArrivalState &state) {
-    came_ = now_ns();
+    call.arrived = now_ns();
+    state.took = last_took(call.entry, state);
     const std::uint64_t due = state.decided_at + state.due_after;
     prewarm_.end();
     if (state.due_after == 0)
-        expect_decision(call.request, state, kFirstReportedCalls);
+        expect_decision(call.request, state, kFirstAskCalls);
     else if (state.calls == due)
         adopt(call, state);
     else if (state.calls + kReportAheadCalls + kReportedCalls >= due &&
              state.calls + kReportAheadCalls < due)
-        report(state);
+        report(state, call.arrived);
     else if (state.calls + 1 == due && decisions_.coordinates(state))
         decisions_.service().decide_before(decisions_.key_of(state, Decisions::About::rule, due),
-                                           came_);
+                                           call.arrived);
+    ++state.calls;
     return Then::play;
 }
 
 void ReportedCalls::after(calls::HookedCall &call, ArrivalState &state) {
-    state.took = static_cast<std::int64_t>(now_ns() - came_);
-    ++state.calls;
-    prewarm_.expect_next(state, came_, *call.entry.plan, vector_bytes(call.request));
+    prewarm_.expect_next(state, call.arrived, *call.entry.plan, vector_bytes(call.request));
 }
 
-void ReportedCalls::report(const ArrivalState &state) {
+// What the call before took, if it has ended: the next one may begin earlier.
+std::int64_t ReportedCalls::last_took(const calls::CallEntry &entry, ArrivalState &state) const {
+    const engine::Tally now = parts_.calls.cache.tally_of(entry);
+    const engine::Tally before = std::exchange(state.tally, now);
+    if (now.timed_calls != before.timed_calls + 1)
+        return kUnknown;
+    const std::uint64_t ticks =
+        now.working_ticks + now.waiting_ticks - (before.working_ticks + before.waiting_ticks);
+    return static_cast<std::int64_t>(static_cast<double>(ticks) * ns_per_tick());
+}
+
+void ReportedCalls::report(const ArrivalState &state, std::uint64_t came) {
     const int coordinator = decisions_.coordinator_of(state);
     decisions_.service().notify(decisions_.key_of(state, Decisions::About::came), coordinator,
-                                parts_.clock.common(came_));
+                                parts_.clock.common(came));
     decisions_.service().notify(decisions_.key_of(state, Decisions::About::took), coordinator,
                                 state.took);
 }
@@ -67,7 +80,7 @@ void ReportedCalls::adopt(calls::HookedCall &call, ArrivalState &state) {
     const std::string text = decisions_.decided(key, state);
     decisions_.forget_before(key);
     if (text == kNotYet) {
-        expect_decision(call.request, state, kFirstReportedCalls);
+        expect_decision(call.request, state, kFirstAskCalls);
         return;
     }
     const select::Situation here = parts_.calls.selection.free_situation(call.request);
@@ -80,7 +93,7 @@ void ReportedCalls::adopt(calls::HookedCall &call, ArrivalState &state) {
 // After so many calls.  At the coordinator its agent may be asked for it from now on: this rank may
 // be the one that comes last to each call.
 void ReportedCalls::expect_decision(const calls::Request &request, ArrivalState &state,
-                                  std::uint64_t after) {
+                                    std::uint64_t after) {
     state.decided_at = state.calls;
     state.due_after = after;
     if (!decisions_.coordinates(state))
@@ -94,7 +107,8 @@ void ReportedCalls::expect_decision(const calls::Request &request, ArrivalState 
                   .recent = {},
                   .elapsed = {},
                   .feedback = state.feedback,
-                  .forced = synchronous.forced};
+                  .forced = synchronous.forced,
+                  .reported = true};
     Reports reports{decisions_.key_of(state, Decisions::About::came, first),
                     decisions_.key_of(state, Decisions::About::took, first), decisions_.ranks()};
     decisions_.service().decide_by(

@@ -53,7 +53,8 @@ constexpr std::string_view kAsSoFar = "=";
 // Of an order that only the coordinator can know: the ranks behind those that come in the order of
 // their numbers.
 std::string ranks_behind(const select::Situation &situation, std::vector<int> order) {
-    std::erase(order, situation.root);
+    if (schedule::rooted(situation.collective))
+        std::erase(order, situation.root);
     std::string text;
     for (auto rank = std::ranges::is_sorted_until(order); rank != order.end(); ++rank)
         text += (text.empty() ? "" : " ") + std::to_string(*rank);
@@ -92,10 +93,8 @@ bool reads(std::string_view text, Number &number, Format... format) {
 } // namespace
 
 std::string Retune::decide(std::size_t most_bytes) const {
-    const bool rooted = schedule::rooted(situation.collective);
     LateRule rule;
-    rule.detection =
-        !rooted; // a rank that comes first to such a call would have to wait for others
+    rule.detection = !reported; // a rank that comes first would have to wait for others
     rule.missed = missed;
     const double waits = std::max(wait(expected), rule.detection ? wait(shape_of(recent)) : 0);
     if (!forced &&
@@ -111,7 +110,7 @@ std::string Retune::decide(std::size_t most_bytes) const {
                              : feedback->priced(CostFeedback::rule, waits, 0, selected, choose);
     std::string text = exactly(next.margin) + "\n" + std::to_string(next.latecomers) + "\n";
     text.append(next.same_as(selected) ? kAsSoFar : next.algorithm).append("\n");
-    text.append(rooted ? ranks_behind(situation, next.order) : "").append("\n");
+    text.append(reported ? ranks_behind(situation, next.order) : "").append("\n");
     if (text.size() > most_bytes)
         return "";
     return text + next.why.substr(0, most_bytes - text.size());
@@ -136,7 +135,7 @@ Late decoded(std::string_view text, const select::Situation &situation, const La
         next.algorithm = selected.algorithm;
         next.order = selected.order;
     } else if (!next.algorithm.empty() && next.latecomers == 0) {
-        next.order = schedule::rooted(situation.collective)
+        next.order = expected.empty()
                          ? order_from(behind, situation)
                          : placed_by_arrival(situation, next.algorithm, expected, next.margin);
     }

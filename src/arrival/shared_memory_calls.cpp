@@ -43,7 +43,7 @@ ArrivalCalls::Then SharedMemoryCalls::before(calls::HookedCall &call, ArrivalSta
     const bool waits = forced || state.late_rank_choice.waits();
     detector_.come(now_ns());
     const int latecomer = waits ? detector_.latecomer(state.late_rank_choice.grace(),
-                                                      longest_wait_ns(), parts_.progress)
+                                                      longest_wait_ns(), parts_.progress_of_all)
                                 : LateRankDetector::kNoRank;
     if (latecomer != std::exchange(state.latecomer, latecomer))
         parts_.calls.cache.select_plan(call.request, call.entry, choice(call.request, state));

@@ -28,7 +28,7 @@ static constexpr std::uint64_t kQuietEveryCalls = 4;
 
 StampedCalls::StampedCalls(const ArrivalParts &parts, Phases &phases)
     : ArrivalCalls(parts), decisions_(*parts.decisions, parts.segment.header().key, parts.job_ranks,
-                                      parts.rank, parts.progress),
+                                      parts.rank, parts.progress_of_all),
       prewarm_(*parts.decisions, parts.connections), phases_(phases) {}
 
 ArrivalCalls::Then StampedCalls::before(calls::HookedCall &call, ArrivalState &state) {

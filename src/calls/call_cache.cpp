@@ -187,6 +187,12 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry) con
     return call;
 }
 
+engine::Tally CallCache::tally_of(const CallEntry &entry) const {
+    engine::Tally tally;
+    queue.while_still([&] { tally = entry.tally; });
+    return tally;
+}
+
 void CallCache::select_plan(const Request &request, CallEntry &entry, const Chosen &chosen,
                             Planned made) {
     const engine::Plan &wanted = plans.plan(request, chosen, std::move(made));

@@ -73,6 +73,9 @@ public:
 
     engine::Call call(const Request &request, const CallEntry &entry) const;
 
+    // What the calls of an entry have taken so far, without those in flight.
+    engine::Tally tally_of(const CallEntry &entry) const;
+
     // From now on `chosen` runs the calls of this entry.  `made`: its plan, if another thread has
     // made it.
     void select_plan(const Request &request, CallEntry &entry, const Chosen &chosen,

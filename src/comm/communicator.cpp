@@ -145,7 +145,7 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
       exchanges_(*segment_, identity.rank, engine_, queue_, messenger_, calls_.plans),
       trials_(calls_, queue_, background(joined_),
               config.tuning.autotune && !segment_->placement().one_host()),
-      arrivals_({*segment_, identity.rank, calls_, trials_,
+      arrivals_({*segment_, identity.rank, calls_, trials_, [this] { (void)messenger_.progress(); },
                  [this] {
                      (void)messenger_.progress();
                      queue_.order().give_way();

@@ -4,8 +4,10 @@
 #include "doctest.h"
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -55,6 +57,47 @@ int wrong_after_rooted(stretto_comm comm, int root, int turn) {
     for (std::size_t i = 0; i < values.size(); ++i) {
         wrong += values[i] != of(root, i);
         wrong += rank == root && sums[i] != ranks * of(0, i) + 7.0 * (ranks * (ranks - 1) / 2);
+    }
+    return wrong;
+}
+
+// Whether an allreduce has had segments, which the arrivals gave it.
+bool ran_in_segments(stretto_comm comm) {
+    std::array<stretto_stat, 64> lines{};
+    std::size_t number = 0;
+    check(stretto_stats(comm, lines.data(), lines.size(), &number));
+    return std::any_of(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(number),
+                       [](const stretto_stat &line) {
+                           return std::string_view(line.algorithm).starts_with("chain(segments=");
+                       });
+}
+
+// How many elements are wrong, of three sums at once.  `blocks`: the first one is a blocking call.
+int wrong_after_calls_in_flight(stretto_comm comm, int turn, bool blocks) {
+    const int rank = stretto_rank(comm), ranks = stretto_size(comm);
+    const auto of = [&](std::size_t call, std::size_t i) {
+        return static_cast<double>((i + call + static_cast<std::size_t>(turn)) % 1000);
+    };
+    std::array<std::vector<double>, 3> values;
+    std::array<stretto_request, 3> requests{};
+    for (std::size_t call = 0; call < values.size(); ++call) {
+        values[call].resize(test::kLongSum);
+        for (std::size_t i = 0; i < test::kLongSum; ++i)
+            values[call][i] = rank + of(call, i);
+    }
+    for (std::size_t call = 0; call < values.size(); ++call)
+        if (blocks && call == 0)
+            check(stretto_allreduce(comm, STRETTO_IN_PLACE, values[call].data(), test::kLongSum,
+                                    STRETTO_FLOAT64, STRETTO_SUM));
+        else
+            check(stretto_iallreduce(comm, STRETTO_IN_PLACE, values[call].data(), test::kLongSum,
+                                     STRETTO_FLOAT64, STRETTO_SUM, &requests[call]));
+    int wrong = 0;
+    for (const std::size_t call : {2u, 0u, 1u}) { // the thread of a rank may wait for any first
+        if (requests[call] != nullptr)
+            check(stretto_wait(&requests[call]));
+        for (std::size_t i = 0; i < test::kLongSum; ++i)
+            wrong += values[call][i] != ranks * (ranks - 1) / 2 + ranks * of(call, i);
     }
     return wrong;
 }
@@ -233,6 +276,53 @@ TEST_CASE("a reduce and a broadcast are made for arrivals, which no call carries
         }
         CHECK((turn < kMost) == on_hosts);
         CHECK(test::calls_in_statistics(comm) == 2 * turn);
+    });
+}
+
+TEST_CASE("calls in flight are made for arrivals, also where other ranks make them block") {
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
+    const test::With soon("STRETTO_HEARTBEAT", "20ms");
+    for (const bool mixed : {false, true})
+        test::with_ranks(5, [mixed](stretto_comm comm) {
+            check(stretto_force_algorithm(comm, "allreduce=chain,auto"));
+            check(stretto_set_mixed(comm, mixed ? 1 : 0));
+            const bool on_hosts = test::across_hosts();
+            const int kMost = on_hosts ? 1000 : 10;
+            int turn = 0;
+            for (; turn < kMost && !ran_in_segments(comm); ++turn) {
+                if (stretto_rank(comm) == 2)
+                    come_late(2);
+                const bool blocks = mixed && (turn + stretto_rank(comm)) % 3 == 0;
+                CHECK(wrong_after_calls_in_flight(comm, turn, blocks) == 0);
+            }
+            CHECK((turn < kMost) == on_hosts);
+            CHECK(same_everywhere(comm, std::to_string(turn)));
+        });
+}
+
+TEST_CASE("no rank waits for another to start a call, whatever is decided for it") {
+    const test::With known("STRETTO_TUNING_FILE", "assumed");
+    test::with_ranks(3, [](stretto_comm comm) {
+        constexpr int kCalls = 60; // several decisions
+        const int rank = stretto_rank(comm);
+        for (int round = 0; round < 3; ++round) {
+            std::vector<std::vector<double>> values(
+                kCalls, std::vector<double>(test::kLongSum, rank + 1.0));
+            std::vector<stretto_request> requests(kCalls);
+            int token = 0; // each rank starts all its calls before the next one begins
+            if (rank > 0)
+                check(stretto_recv(comm, &token, 1, STRETTO_INT32, rank - 1, 0, nullptr));
+            for (std::size_t call = 0; call < kCalls; ++call)
+                check(stretto_iallreduce(comm, STRETTO_IN_PLACE, values[call].data(),
+                                         test::kLongSum, STRETTO_FLOAT64, STRETTO_SUM,
+                                         &requests[call]));
+            if (rank < 2)
+                check(stretto_send(comm, &token, 1, STRETTO_INT32, rank + 1, 0));
+            for (stretto_request &request : requests)
+                check(stretto_wait(&request));
+            for (const std::vector<double> &sum : values)
+                CHECK(std::ranges::count(sum, 6.0) == test::kLongSum);
+        }
     });
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "arrival/reports.hpp"
 #include "arrival/retune.hpp"
@@ -120,6 +121,7 @@ TEST_CASE("of calls with a root the order is told, as only the coordinator knows
                 retune.situation.collective = collective;
                 retune.situation.root = root;
                 retune.synchronous = "chain";
+                retune.reported = true;
                 const arrival::Late meant = choose_late(retune.situation, retune.synchronous,
                                                         retune.expected, retune.recent);
                 CHECK(read_alone(retune).same_as(meant));
@@ -140,6 +142,27 @@ TEST_CASE("of calls with a root the order is told, as only the coordinator knows
                                             retune.situation, retune.selected, {}),
                                     Error);
             }
+}
+
+TEST_CASE("of calls in flight the order is told, too, whatever it is") {
+    for (const int ranks : {3, 8, 13}) {
+        Retune retune = one_late(ranks, 0.1);
+        retune.reported = true;
+        const arrival::Late meant =
+            choose_late(retune.situation, retune.synchronous, retune.expected, retune.recent);
+        REQUIRE(!meant.algorithm.empty());
+        CHECK(decoded(retune.decide(1024), retune.situation, retune.selected, {}).same_as(meant));
+        // All come one after the other, the highest rank first.
+        for (int rank = 0; rank < ranks; ++rank)
+            retune.expected[static_cast<std::size_t>(rank)] = 0.1 * (ranks - 1 - rank);
+        retune.recent.assign(3, retune.expected);
+        retune.synchronous = "chain";
+        retune.forced = true;
+        const std::vector<int> order =
+            decoded(retune.decide(1024), retune.situation, retune.selected, {}).order;
+        CHECK(order == sorted_by_arrival(retune.expected));
+        CHECK(order.front() == ranks - 1);
+    }
 }
 
 TEST_CASE("the last in a chain are those who come last, if others wait for them now") {
@@ -168,7 +191,7 @@ TEST_CASE("what was asked for by name is made for the arrivals, whatever it cost
     Retune retune = one_late(5, 0.001);
     retune.situation.collective = schedule::Collective::broadcast;
     retune.synchronous = "chain";
-    retune.forced = true;
+    retune.forced = retune.reported = true;
     const arrival::Late all = decoded(retune.decide(1024), retune.situation, retune.selected, {});
     CHECK(all.algorithm.starts_with("chain("));
     CHECK(all.order == std::vector<int>{0, 2, 3, 4, 1});
