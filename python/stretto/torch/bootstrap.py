@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-import zlib
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -23,6 +23,8 @@ from stretto.errors import TimeoutError
 
 # That of the default group, as long as the group lives.
 _of_default_group: weakref.ref[Communicator] | None = None
+# How many groups of the same ranks were made of a communicator.
+_groups_made: weakref.WeakKeyDictionary[Communicator, Counter] = weakref.WeakKeyDictionary()
 # That of a default group whose ranks have met before it is made.
 _ready: Communicator | None = None
 
@@ -35,7 +37,7 @@ def join(options: Any) -> Communicator:
     ranks = list(options.global_ranks_in_group or [])
     world = of_default_group()
     if ranks and world is not None:
-        return create_group(world, ranks, options.group_id)
+        return create_group(world, ranks)
     comm = _ready
     if ranks or comm is None:
         comm = meet(options.store, options.group_rank, options.group_size, options.timeout)
@@ -51,12 +53,16 @@ def meet(store: Any, rank: int, size: int, timeout: timedelta) -> Communicator:
         return stretto.init_by_exchange(rank, size, _StoreExchange(store, rank, size, timeout))
 
 
-def create_group(world: Communicator, ranks: list[int], name: str) -> Communicator:
+def create_group(world: Communicator, ranks: list[int]) -> Communicator:
     """The communicator of these ranks of the default group, which alone call this.
 
-    name: of the group, by which all ranks of the job know it.
+    They know which one is meant by how many of the same ranks they have made before, and not by
+    PyTorch's name of the group: that differs where some of them still have groups that others,
+    which came later, never had.
     """
-    return world.create_group(ranks, zlib.crc32(name.encode()) & 0x7FFFFFFF)
+    made = _groups_made.setdefault(world, Counter())
+    made[tuple(ranks)] += 1
+    return world.create_group(ranks, made[tuple(ranks)] % 2**31)
 
 
 def of_default_group() -> Communicator | None:

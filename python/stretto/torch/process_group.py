@@ -28,6 +28,8 @@ class ProcessGroup(Collectives, dist.ProcessGroup):
         self._timeout = timeout
         super().set_timeout(timeout)
 
+    supports_reconfigure = False
+
     # ---- what c10d asks of a group
 
     def getBackendName(self) -> str:

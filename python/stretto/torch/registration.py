@@ -75,13 +75,32 @@ def create(options: Any, backend_options: Any = None) -> Any:
         raise ArgumentError(
             "the stretto backend has no options; settings are variables (docs/settings.md)"
         )
-    make = _maker(os.environ.get("STRETTO_TORCH_MODE", ""))
+    mode = os.environ.get("STRETTO_TORCH_MODE", "")
+    if getattr(options, "enable_reconfigure", False):
+        return _reconfigurable(options, mode)
+    make = _maker(mode)
     comm = join(options)
     observed = recorded(comm._core, options)
     made = make(comm, options.group_rank, options.group_size, observed)
     getattr(made, "calls", made).origin = Origin.of(options)  # of a compiled backend: calls
     made.set_timeout(options.timeout)
     return made
+
+
+def _reconfigurable(options: Any, mode: str) -> Any:
+    if mode not in ("", "group"):
+        raise UnsupportedError(
+            f"STRETTO_TORCH_MODE={mode}: only groups of the mode group change their members "
+            "(enable_reconfigure=True); unset it"
+        )
+    if options.global_ranks_in_group:
+        raise UnsupportedError(
+            "only the default group changes its members (enable_reconfigure=True); make other "
+            "groups anew when it has"
+        )
+    from stretto.torch.reconfiguring import ReconfigurableGroup
+
+    return ReconfigurableGroup(options)
 
 
 def _maker(mode: str) -> Callable[[Communicator, int, int, Any], Any]:

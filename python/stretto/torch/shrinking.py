@@ -67,7 +67,7 @@ class Shrinking:
         store = dist.PrefixStore(f"{name}/", self.origin.store)
         ranks = tuple(self.origin.ranks[rank] for rank in left if self.origin.ranks)
         if ranks:
-            comm = _group_of_default(ranks, name)
+            comm = _group_of_default(ranks)
         else:
             comm = bootstrap.meet(store, left.index(self._rank), len(left), self.origin.timeout)
             bootstrap.set_default_group(comm)
@@ -77,14 +77,14 @@ class Shrinking:
         return made
 
 
-def _group_of_default(ranks: tuple[int, ...], name: str) -> Communicator:
+def _group_of_default(ranks: tuple[int, ...]) -> Communicator:
     world = bootstrap.of_default_group()
     if world is None:
         raise ArgumentError(
             "shrink_group: the default group is not there any more; shrink it first"
         )
     try:
-        return bootstrap.create_group(world, list(ranks), name)
+        return bootstrap.create_group(world, list(ranks))
     except RevokedError as error:
         raise RevokedError(
             f"shrink_group: the default group has failed as well; shrink it first. {error}"
