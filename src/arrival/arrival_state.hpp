@@ -24,7 +24,10 @@ struct ArrivalState {
     std::uint64_t number = 0; // of the kind, among those that are watched
     std::uint64_t calls = 0;  // so far
     std::uint64_t came = 0;   // this rank, to the last one, by now_ns(); 0: there is none
-    engine::Tally tally;      // of its entry, when this rank came to the last one
+    // When this rank came to the last one: the tally of its entry, and how many calls were in
+    // flight, that one among them.
+    engine::Tally tally;
+    std::uint64_t in_flight = 0;
     // One of so many calls carries stamps: all, or where ranks come together, few.
     std::uint64_t every = 1;
     // Of this rank: what the last call with stamps took, in nanoseconds; and 1 if it has called

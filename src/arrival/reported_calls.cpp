@@ -59,8 +59,13 @@ void ReportedCalls::after(calls::HookedCall &call, ArrivalState &state) {
 // What the call before took, if it has ended: the next one may begin earlier.
 std::int64_t ReportedCalls::last_took(const calls::CallEntry &entry, ArrivalState &state) const {
     const engine::Tally now = parts_.calls.cache.tally_of(entry);
-    const engine::Tally before = std::exchange(state.tally, now);
-    if (now.timed_calls != before.timed_calls + 1)
+    engine::Tally before = std::exchange(state.tally, now);
+    if (now.calls < before.calls) // it was begun anew
+        before = {};
+    const std::uint64_t ended = now.calls - before.calls;
+    const bool last_ended = ended == 1 && state.in_flight == 1;
+    state.in_flight = 1 + state.in_flight - std::min(ended, state.in_flight);
+    if (!last_ended || now.timed_calls != before.timed_calls + 1)
         return kUnknown;
     const std::uint64_t ticks =
         now.working_ticks + now.waiting_ticks - (before.working_ticks + before.waiting_ticks);
@@ -84,8 +89,10 @@ void ReportedCalls::adopt(calls::HookedCall &call, ArrivalState &state) {
         return;
     }
     const select::Situation here = parts_.calls.selection.free_situation(call.request);
-    if (change_rule(state, {}, decoded(text, here, state.selected, {})))
+    if (change_rule(state, {}, decoded(text, here, state.selected, {}))) {
         parts_.calls.cache.select_plan(call.request, call.entry, steady(call.request, state));
+        state.tally = parts_.calls.cache.tally_of(call.entry);
+    }
     expect_decision(call.request, state,
                     std::clamp(state.due_after, kLeastAfterCalls, kMostAfterCalls));
 }

@@ -97,8 +97,10 @@ void complete(const Identity &me, const LocalSegment &local, Patience &patience)
 void enter(const Config &config, const Identity &me, const LocalSegment &local,
            Patience &patience) {
     Segment &segment = *local.segment;
-    if (!transport::register_for_barrier())
+    if (!transport::register_for_barrier()) {
+        segment.memory()->header().fences.store(1, std::memory_order_relaxed);
         segment.header().signals.fences.store(1, std::memory_order_seq_cst);
+    }
     transport::offer_memory(segment, me.rank);
     segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
     complete(me, local, patience);

@@ -198,7 +198,7 @@ void CallCache::select_plan(const Request &request, CallEntry &entry, const Chos
     const engine::Plan &wanted = plans.plan(request, chosen, std::move(made));
     if (&wanted == entry.plan)
         return;
-    // The costs so far, those of calls in flight as well, belong to the algorithm before.
+    // The costs so far belong to the algorithm before.  Calls in flight count for the next one.
     queue.while_still([&] {
         add_costs(past_, key_of(request), entry);
         entry.tally = {};

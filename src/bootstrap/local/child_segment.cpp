@@ -51,9 +51,13 @@ ChildSegment::ChildSegment(const ChildMeeting &meeting)
     try {
         create();
     } catch (...) {
+        if (parent.segment->failed()) // it shrinks: its failure is an earlier one
+            throw;
         throw engine::post_exception(
             *parent.segment, parent.in_parent[static_cast<std::size_t>(creator_)], exhausted);
     }
+    if (meeting_.me.size > 1)
+        invite();
 }
 
 ChildSegment::~ChildSegment() {
@@ -66,16 +70,31 @@ void ChildSegment::create() {
     transport::JobMemory &job = *parent.segment->memory();
     segment_ = Segment::create_in(parent.segment->memory(), shape_of(meeting_));
     const Segment &of = *parent.segment;
-    if (of.header().signals.fences.load(std::memory_order_relaxed) != 0)
+    if (job.header().fences.load(std::memory_order_relaxed) != 0)
         segment_->header().signals.fences.store(1, std::memory_order_relaxed);
     for (std::size_t rank = 0; rank < parent.in_parent.size(); ++rank)
         segment_->lines(static_cast<int>(rank))
             .cache.store(of.lines(parent.in_parent[rank]).cache.load(std::memory_order_relaxed),
                          std::memory_order_relaxed);
     hold_life(); // as long as it is invited to, the range cannot be freed
-    if (meeting_.me.size > 1)
-        invitation_ = &job.invite(parent.in_job[static_cast<std::size_t>(creator_)], name_,
-                                  segment_->first_byte());
+}
+
+void ChildSegment::invite() {
+    const ParentContext &parent = meeting_.parent;
+    const int creator = parent.in_job[static_cast<std::size_t>(creator_)];
+    for (transport::Naps naps; invitation_ == nullptr; naps.next()) {
+        invitation_ = parent.segment->memory()->invite(creator, name_, segment_->first_byte());
+        if (invitation_ != nullptr)
+            return;
+        meeting_.patience.watch();
+        if (meeting_.patience.ended())
+            throw Error(Status::timeout,
+                        "after " + meeting_.patience.seconds() + " this rank still makes " +
+                            std::to_string(transport::JobRank::kInvitations) +
+                            " other communicators, the most at once, and the other ranks of none "
+                            "of them have come; let its threads make communicators in the order "
+                            "of the other ranks");
+    }
 }
 
 void ChildSegment::find() {

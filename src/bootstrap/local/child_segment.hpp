@@ -44,6 +44,7 @@ public:
 
 private:
     void create();
+    void invite();
     void find();
     void hold_life();
     bool absent(int rank) const;

@@ -188,15 +188,20 @@ void Leader::note_cores() {
         memory.rank(static_cast<int>(rank)).cores = cores_[rank];
 }
 
-// Writes into the segment which ranks share a cache.  If ranks are on several hosts, each leader
-// knows only those of its own host, and writes nothing.
+// Writes into the segment which ranks of this host share a cache.
 void Leader::note_caches() {
-    if (!local_.segment->placement().one_host() || cores_.size() == 1)
+    std::vector<int> here;
+    std::vector<CoreSet> cores;
+    for (int rank = 0; rank < meeting_.me.size; ++rank)
+        if (local_.segment->here(rank)) {
+            here.push_back(rank);
+            cores.push_back(cores_[static_cast<std::size_t>(rank)]);
+        }
+    if (here.size() == 1)
         return;
-    const auto caches = caches_of(cores_, Caches::read(all_cores_.processors()));
-    for (std::size_t rank = 0; rank < caches.size(); ++rank)
-        local_.segment->lines(static_cast<int>(rank))
-            .cache.store(1 + caches[rank], std::memory_order_relaxed);
+    const auto caches = caches_of(cores, Caches::read(all_cores_.processors()));
+    for (std::size_t k = 0; k < caches.size(); ++k)
+        local_.segment->lines(here[k]).cache.store(1 + caches[k], std::memory_order_relaxed);
 }
 
 void Leader::hand_out() {

@@ -13,13 +13,11 @@
 #include <unistd.h>
 #include <utility>
 
-#include "base/call_scope.hpp"
 #include "base/interrupted.hpp"
 #include "base/memory.hpp"
 #include "base/process.hpp"
 #include "base/status.hpp"
 #include "transport/shm/lifeline.hpp"
-#include "transport/wait/naps.hpp"
 
 namespace stretto::transport {
 
@@ -87,8 +85,18 @@ Descriptor anonymous_file(const char *name, std::size_t bytes) {
 JobMemory::JobMemory(Descriptor file) : file_(std::move(file)), own_(open_again(file_.get())) {}
 
 JobMemory::~JobMemory() {
+    unmap();
+}
+
+void JobMemory::unmap() noexcept {
     if (header_ != nullptr)
         munmap(header_, head_bytes(header_->ranks));
+    header_ = nullptr;
+}
+
+void JobMemory::unmapped_in_child() noexcept {
+    if (--segments_ == 0)
+        unmap();
 }
 
 std::shared_ptr<JobMemory> JobMemory::create(std::size_t ranks, std::size_t segment_bytes) {
@@ -166,18 +174,15 @@ void JobMemory::free_range(std::size_t first, std::size_t bytes) noexcept {
                     static_cast<off_t>(bytes));
 }
 
-Invitation &JobMemory::invite(int creator, std::uint64_t name, std::size_t range) {
-    for (Naps naps;;) {
-        for (Invitation &each : rank(creator).invitations) {
-            std::uint64_t free = 0;
-            if (!each.name.compare_exchange_strong(free, name, std::memory_order_acq_rel))
-                continue;
-            each.range.store(range, std::memory_order_release);
-            return each;
-        }
-        interruption_point();
-        naps.next();
+Invitation *JobMemory::invite(int creator, std::uint64_t name, std::size_t range) {
+    for (Invitation &each : rank(creator).invitations) {
+        std::uint64_t free = 0;
+        if (!each.name.compare_exchange_strong(free, name, std::memory_order_acq_rel))
+            continue;
+        each.range.store(range, std::memory_order_release);
+        return &each;
     }
+    return nullptr;
 }
 
 void JobMemory::withdraw(Invitation &invitation) noexcept {

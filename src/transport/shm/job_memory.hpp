@@ -40,7 +40,7 @@ struct JobRank {
     // The processors that it may use.  The founder writes it before any other rank maps the memory.
     CoreSet cores;
     // Of the communicators that this rank creates at the moment, one for each of its threads.
-    static constexpr std::size_t kInvitations = 16;
+    static constexpr std::size_t kInvitations = 64;
     alignas(kLineBytes) std::array<Invitation, kInvitations> invitations;
 };
 
@@ -48,6 +48,7 @@ struct JobHeader {
     std::uint64_t magic;
     std::uint64_t ranks; // that have a record
     std::uint32_t quota; // cores that the quota of the founder's control groups is worth
+    std::atomic<std::uint32_t> fences; // 1: some rank has no asymmetric barrier (Signals)
     alignas(kLineBytes) std::atomic<std::uint64_t> next; // the first byte that no segment has
 };
 
@@ -79,15 +80,23 @@ public:
     void free_range(std::size_t first, std::size_t bytes) noexcept;
 
     // `creator` says where the communicator of this name has its segment, until withdraw(), which
-    // gets the result.  If the rank has invited to as many as it can, waits.  `name` is not 0.
-    Invitation &invite(int creator, std::uint64_t name, std::size_t range);
+    // gets the result.  Null if the rank invites to as many as it can.  `name` is not 0.
+    Invitation *invite(int creator, std::uint64_t name, std::size_t range);
     static void withdraw(Invitation &invitation) noexcept;
     // What `creator` says at the moment.
     std::optional<std::size_t> invited(int creator, std::uint64_t name) const;
 
+    // A segment is mapped here, or no more.
+    void mapped() noexcept { ++segments_; }
+    void unmapped() noexcept { --segments_; }
+    // In a forked child: a segment is mapped no more.  With the last one everything is unmapped,
+    // and nothing here can be used after that.
+    void unmapped_in_child() noexcept;
+
 private:
     explicit JobMemory(Descriptor file);
     void map(std::size_t ranks);
+    void unmap() noexcept;
 
     const Descriptor file_;
     Descriptor own_;
@@ -95,6 +104,7 @@ private:
     std::size_t bytes_ = 0;              // of the file
     JobHeader *header_ = nullptr;
     JobRank *ranks_ = nullptr;
+    std::atomic<int> segments_{0};
 };
 
 } // namespace stretto::transport

@@ -49,9 +49,10 @@ void Lifeline::hold(int rank) {
 
 void Lifeline::release() noexcept {
     for (std::size_t rank = 0; rank < ranks_; ++rank)
-        held_here_[rank].store(false, std::memory_order_release);
-    struct flock lives = bytes(F_UNLCK, 0, ranks_);
-    (void)set(lives); // the kernel drops the locks with the process at the latest
+        if (held_here_[rank].exchange(false, std::memory_order_acq_rel)) {
+            struct flock life = bytes(F_UNLCK, rank, 1);
+            (void)set(life); // the kernel drops the lock with the process at the latest
+        }
 }
 
 // F_GETLK sees the locks of all file descriptions, but not this process's own locks without one.

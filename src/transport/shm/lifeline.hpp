@@ -28,7 +28,7 @@ public:
 
     // From now on other processes see that `rank` is alive, until release().  Throws Error(system).
     void hold(int rank);
-    // Of all ranks of this process.
+    // Of all ranks of this process that it has held for.
     void release() noexcept;
     // Whether any process, this one included, holds this rank's lock.
     bool held(int rank) const;

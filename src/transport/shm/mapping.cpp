@@ -58,7 +58,9 @@ std::size_t Mapping::bytes_of(const SegmentConfig &config) {
 }
 
 Mapping::Mapping(std::shared_ptr<JobMemory> memory, std::size_t first)
-    : memory_(std::move(memory)), first_(first) {}
+    : memory_(std::move(memory)), first_(first) {
+    memory_->mapped();
+}
 
 std::shared_ptr<Mapping> Mapping::create(std::shared_ptr<JobMemory> memory,
                                          const SegmentConfig &config) {
@@ -128,10 +130,11 @@ Error Mapping::no_room(std::size_t bytes) const {
                                 " MiB; free memory, or make it smaller by STRETTO_RING_BYTES"};
 }
 
-// If a rank has not joined, it may still come and map the range: the pages of the head, which are
-// all that there is by then, remain until the job ends.
+// If a rank has not joined, it may still come and map the range, and finds in the head that the
+// segment has failed: so the pages of the head remain until the job ends.
 Mapping::~Mapping() {
     const bool complete = header_ != nullptr && all_joined();
+    const bool has_rings = header_ != nullptr && header_->ring_room.load() != RingRoom::none;
     std::vector<std::size_t> heaps;
     for (std::size_t rank = 0; rank < ranks_ && complete; ++rank)
         if (const std::size_t heap = heap_first(static_cast<int>(rank)); heap != 0)
@@ -139,11 +142,15 @@ Mapping::~Mapping() {
     unmap();
     if (lifeline_ != nullptr)
         lifeline_->release();
-    if (!complete || lifeline_->held_by_any())
-        return;
-    for (const std::size_t heap : heaps)
-        memory_->free_range(heap, heap_bytes_);
-    memory_->free_range(first_, parts_->end);
+    if (lifeline_ != nullptr && !lifeline_->held_by_any()) {
+        for (const std::size_t heap : heaps)
+            memory_->free_range(heap, heap_bytes_);
+        if (complete)
+            memory_->free_range(first_, parts_->end);
+        else if (has_rings)
+            memory_->free_range(first_ + parts_->rings, parts_->end - parts_->rings);
+    }
+    memory_->unmapped();
 }
 
 bool Mapping::all_joined() const {

@@ -127,8 +127,10 @@ public:
 
     // In a forked child, which shares this memory as well: unmaps it.
     void unmap_in_child() noexcept {
-        if (mapping_.use_count() == 1)
-            mapping_->unmap();
+        if (mapping_.use_count() != 1)
+            return;
+        mapping_->unmap();
+        mapping_->memory()->unmapped_in_child();
     }
 
     // Marks `rank`, which is here, as alive until its process ends or leaves.

@@ -35,7 +35,7 @@ std::shared_ptr<Segment> job() {
     shape.heap_bytes = 1 << 20;
     auto segment = Segment::create(shape);
     segment->memory()->header().quota = 3;
-    segment->header().signals.fences = 1;
+    segment->memory()->header().fences = 1;
     for (int rank = 0; rank < kRanks; ++rank) {
         segment->memory()->rank(rank).cores.add(static_cast<std::size_t>(10 + rank));
         segment->lines(rank).cache = 1 + rank / 2;
@@ -187,4 +187,32 @@ TEST_CASE("a creator that has no memory fails the parent") {
     CHECK(outcome.error->status() == Status::memory);
     CHECK(parent->failed());
     CHECK(contains(parent->failure().what(), "more are not there"));
+}
+
+TEST_CASE("a creator that has no memory to shrink says that, and not what failed before") {
+    const auto parent = job();
+    parent->fail(Status::peer, "rank 3 has died");
+    parent->memory()->header().next = UINT64_MAX / 4;
+    const Outcome outcome = join_as(parent, {1, 2}, 1, "too many");
+    REQUIRE(outcome.error);
+    CHECK(outcome.error->status() == Status::memory);
+    CHECK(contains(outcome.error->what(), "more are not there"));
+    CHECK(contains(parent->failure().what(), "rank 3 has died"));
+}
+
+TEST_CASE("threads that make too many communicators in another order than other ranks") {
+    const auto parent = job();
+    std::vector<transport::Invitation *> others;
+    for (std::uint64_t name = 1; name <= transport::JobRank::kInvitations; ++name)
+        others.push_back(parent->memory()->invite(1, name, 4096 * name));
+    const Outcome outcome = join_as(parent, {1, 2}, 1, "one more", 50'000'000);
+    REQUIRE(outcome.error);
+    CHECK(outcome.error->status() == Status::timeout);
+    CHECK(contains(outcome.error->what(), "in the order of the other ranks"));
+    CHECK_FALSE(parent->failed());
+    const Outcome ended = join_as(parent, {1, 2}, 1, "one more", 60'000'000'000,
+                                  [] { throw Error(Status::peer, "died"); });
+    REQUIRE(ended.error);
+    CHECK(ended.error->status() == Status::peer);
+    CHECK_FALSE(parent->failed());
 }
