@@ -112,6 +112,7 @@ test-full: test-cpp
 	$(call build,apart,-DSTRETTO_TOGETHER=OFF,stretto)
 	STRETTO_TEST_FULL=1 $(call ctest,test,--timeout 7200)
 	STRETTO_TEST_FULL=1 $(MAKE) test-python test-torch test-lab test-mpi
+	STRETTO_TORCH_MODE=compiled $(MAKE) test-torch
 
 test-cpp: $(INSTALLED)
 	$(call build,test,-DSTRETTO_BENCH=ON)

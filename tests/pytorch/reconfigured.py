@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from datetime import timedelta
 
 import stretto_autoload
@@ -53,10 +55,10 @@ def check(*names: str) -> None:
     print("checked", *names, flush=True)
 
 
-def meet(*names: str) -> None:
+def meet(what: str, *names: str) -> None:
     """All have left their calls, which the next reconfigure of one of them would end."""
-    STORE.set(f"left/{'-'.join(names)}/{NAME}", "")
-    STORE.wait([f"left/{'-'.join(names)}/{name}" for name in names])
+    STORE.set(f"left/{what}/{NAME}", "")
+    STORE.wait([f"left/{what}/{name}" for name in names])
 
 
 def refuse() -> None:
@@ -70,6 +72,33 @@ def refuse() -> None:
             raise AssertionError(f"{names} were accepted")
 
 
+def refuse_without_members() -> None:
+    for call in (dist.barrier, lambda: dist.new_group([0])):
+        try:
+            call()
+        except ArgumentError as error:
+            assert "_reconfigure" in str(error), error
+        else:
+            raise AssertionError("a group without members has calls")
+    handle = "127.0.0.1:1/0"
+    try:
+        c10d._reconfigure(
+            98, [handle, c10d._get_reconfigure_handle()], timeout=timedelta(seconds=0.1)
+        )
+    except TimeoutError as error:
+        assert handle in str(error), error
+    else:
+        raise AssertionError("a member that is not there has answered")
+
+
+def wait_in_a_call(ended: list[str]) -> None:
+    """Of another thread, until the group is reconfigured."""
+    try:
+        dist.recv(torch.zeros(1), src=0)
+    except RuntimeError as error:
+        ended.append(str(error))
+
+
 def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group(
@@ -79,12 +108,7 @@ def main() -> None:
     handle = c10d._get_reconfigure_handle()
     assert handle == c10d._get_reconfigure_handle()
     STORE.set(f"handle/{NAME}", handle)
-    try:
-        dist.barrier()
-    except ArgumentError as error:
-        assert "_reconfigure" in str(error), error
-    else:
-        raise AssertionError("a group without members has a barrier")
+    refuse_without_members()
 
     if NAME != "new":
         reconfigure(1, "c", "a", "b")
@@ -102,7 +126,19 @@ def main() -> None:
         two = sorted(("a", "c"), key=handle_of)
         reconfigure(2, "a", "c", ordered=False)
         check(*two)
-        meet("a", "c")
+        meet("first", "a", "c")
+        waiting = None
+        if dist.get_rank() == 1:
+            ended: list[str] = []
+            waiting = threading.Thread(target=wait_in_a_call, args=(ended,))
+            waiting.start()
+            time.sleep(0.1)
+        reconfigure(5, *two)
+        check(*two)
+        if waiting is not None:
+            waiting.join()
+            assert len(ended) == 1, ended
+        meet("second", "a", "c")
     if NAME == "c":  # "new" does not come yet
         try:
             reconfigure(3, "c", "new", seconds=0.3)
@@ -110,6 +146,8 @@ def main() -> None:
             assert "for ranks [1] of 2" in str(error), error
         else:
             raise AssertionError("nobody came, and nobody was missed")
+        assert (dist.get_rank(), dist.get_world_size()) == (0, 1)
+        refuse_without_members()
     reconfigure(4, "new", "a", "c")
     check("new", "a", "c")
     dist.destroy_process_group()

@@ -61,8 +61,9 @@ def create_group(world: Communicator, ranks: list[int]) -> Communicator:
     which came later, never had.
     """
     made = _groups_made.setdefault(world, Counter())
-    made[tuple(ranks)] += 1
-    return world.create_group(ranks, made[tuple(ranks)] % 2**31)
+    comm = world.create_group(ranks, made[tuple(ranks)] % 2**31)
+    made[tuple(ranks)] += 1  # one that came to nothing, on some of them maybe, does not count
+    return comm
 
 
 def of_default_group() -> Communicator | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from types import SimpleNamespace
@@ -21,18 +22,28 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from stretto.errors import ArgumentError
+from stretto.errors import ArgumentError, TimeoutError
 from stretto.torch import bootstrap
 from stretto.torch.process_group import ProcessGroup
 from stretto.torch.recorded import recorded
 from stretto.torch.shrinking import Origin
 from stretto.torch.work import Done, Work
 
+# What a group has only as long as it has members.
+_OF_COMMUNICATOR = ("communicator", "_core", "_play", "_start", "_profiled")
+
+
+def no_members() -> ArgumentError:
+    return ArgumentError(
+        "the default group has no members (enable_reconfigure=True); call "
+        "torch.distributed.distributed_c10d._reconfigure first"
+    )
+
 
 class ReconfigurableGroup(ProcessGroup):
     """The default group of such a program.
 
-    rank, size: what the group says before it has been reconfigured.
+    While it has no members, rank and size are those of `init_process_group`.
     """
 
     supports_reconfigure = True
@@ -49,11 +60,8 @@ class ReconfigurableGroup(ProcessGroup):
         self._handle = ""
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("communicator", "_core", "_play", "_start", "_profiled"):
-            raise ArgumentError(
-                "this process group has no members yet (enable_reconfigure=True); call "
-                "torch.distributed.distributed_c10d._reconfigure first"
-            )
+        if name in _OF_COMMUNICATOR:
+            raise no_members()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def getRank(self) -> int:
@@ -64,15 +72,16 @@ class ReconfigurableGroup(ProcessGroup):
 
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout = timeout
-        if self._joined:
+        if self.joined:
             super().set_timeout(timeout)
 
     def shutdown(self) -> None:
-        if self._joined:
+        if self.joined:
             super().shutdown()
 
     @property
-    def _joined(self) -> bool:
+    def joined(self) -> bool:
+        """Whether it has members."""
         return "communicator" in self.__dict__
 
     def get_reconfigure_handle(self) -> str:
@@ -92,7 +101,8 @@ class ReconfigurableGroup(ProcessGroup):
         returns.
 
         Raises ArgumentError if this process is not among the members, and TimeoutError that names
-        the ranks that have not come in time; the group has no members then.
+        the ranks that have not come in time; the group has no members then.  TimeoutError as well
+        if another thread of this process is still in a call then, although it was ended.
         """
         handles = opts.handles
         members = list(handles) if isinstance(handles, Sequence) else sorted(handles)
@@ -102,8 +112,8 @@ class ReconfigurableGroup(ProcessGroup):
             )
         if len(set(members)) != len(members):
             raise ArgumentError(f"reconfigure: a member is named twice: {members}")
-        self._leave()
         timeout = opts.timeout or self.origin.timeout
+        self._leave(timeout)
         rank, size = members.index(self._handle), len(members)
         store = dist.PrefixStore(f"{opts.uuid}/", self._store_of(members[0], timeout))
         comm = bootstrap.meet(store, rank, size, timeout)
@@ -122,11 +132,22 @@ class ReconfigurableGroup(ProcessGroup):
             c10d._world.pg_group_ranks[self] = {member: member for member in range(size)}
         return Done()
 
-    def _leave(self) -> None:
-        if self._joined:
-            self.communicator.abort("the process group is reconfigured")
-            self.communicator.finalize()
-            del self.communicator, self._core, self._play, self._start, self._profiled
+    def _leave(self, timeout: timedelta) -> None:
+        """Ends the calls of the communicator before, and waits for threads that are in them."""
+        if not self.joined:
+            return
+        self.communicator.abort("the process group is reconfigured")
+        end = time.monotonic() + timeout.total_seconds()
+        while not self.communicator.finalized:
+            try:
+                self.communicator.finalize()
+            except ArgumentError as error:  # another thread is in a call, which ends just now
+                if time.monotonic() > end:
+                    raise TimeoutError(f"reconfigure: {error}") from error
+                time.sleep(0.001)
+        for name in _OF_COMMUNICATOR:
+            delattr(self, name)
+        self._rank, self._size = self._options.group_rank, self._options.group_size
 
     def _store_of(self, handle: str, timeout: timedelta) -> dist.Store:
         if handle == self._handle:
@@ -138,7 +159,14 @@ class ReconfigurableGroup(ProcessGroup):
                 f"reconfigure: {handle!r} is no handle of a stretto group; each member's is what "
                 "its get_reconfigure_handle gives"
             )
-        return dist.TCPStore(host, int(port), is_master=False, timeout=timeout)
+        try:
+            return dist.TCPStore(host, int(port), is_master=False, timeout=timeout)
+        except dist.DistError as error:
+            raise TimeoutError(
+                f"reconfigure: the first member, {handle}, in whose store the others meet, did "
+                f"not answer within {timeout}; look whether it runs, and whether this host "
+                f"reaches that address: {error}"
+            ) from error
 
 
 def _own_address(store: Any) -> str:

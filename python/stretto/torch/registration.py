@@ -15,7 +15,7 @@ from stretto.errors import ArgumentError, UnsupportedError
 from stretto.torch.bootstrap import join
 from stretto.torch.collectives import Collectives
 from stretto.torch.recorded import recorded
-from stretto.torch.shrinking import Origin
+from stretto.torch.shrinking import Origin, set_origin
 
 NAME = "stretto"
 _RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
@@ -78,12 +78,15 @@ def create(options: Any, backend_options: Any = None) -> Any:
     mode = os.environ.get("STRETTO_TORCH_MODE", "")
     if getattr(options, "enable_reconfigure", False):
         return _reconfigurable(options, mode)
+    if options.global_ranks_in_group and not getattr(dist.group.WORLD, "joined", True):
+        from stretto.torch.reconfiguring import no_members
+
+        raise no_members()
     make = _maker(mode)
     comm = join(options)
     observed = recorded(comm._core, options)
     made = make(comm, options.group_rank, options.group_size, observed)
-    getattr(made, "calls", made).origin = Origin.of(options)  # of a compiled backend: calls
-    made.set_timeout(options.timeout)
+    set_origin(made, Origin.of(options))
     return made
 
 

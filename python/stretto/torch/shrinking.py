@@ -71,10 +71,19 @@ class Shrinking:
         else:
             comm = bootstrap.meet(store, left.index(self._rank), len(left), self.origin.timeout)
             bootstrap.set_default_group(comm)
-        made = type(self)(comm, comm.rank, comm.size)  # type: ignore[call-arg]
-        made.origin = Origin(name, store, ranks, self.origin.timeout)
-        made.set_timeout(self.origin.timeout)  # type: ignore[attr-defined]
+        made = self._alike(comm)
+        set_origin(made, Origin(name, store, ranks, self.origin.timeout))
         return made
+
+    def _alike(self, comm: Communicator) -> Any:
+        """A backend of the same kind over this communicator."""
+        return type(self)(comm, comm.rank, comm.size)  # type: ignore[call-arg]
+
+
+def set_origin(made: Any, origin: Origin) -> None:
+    """Says of what a backend is made, which limits its calls from now on."""
+    getattr(made, "calls", made).origin = origin  # a compiled backend leaves that to its calls
+    made.set_timeout(origin.timeout)
 
 
 def _group_of_default(ranks: tuple[int, ...]) -> Communicator:

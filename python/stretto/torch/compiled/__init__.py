@@ -27,6 +27,9 @@ class Calls(Collectives):
     def __init__(self, comm: Communicator, rank: int, size: int, core: Any):
         self._open(comm, rank, size, core)
 
+    def _alike(self, comm: Communicator) -> Any:
+        return backend(comm, comm.rank, comm.size, comm._core)
+
 
 def backend(comm: Communicator, rank: int, size: int, core: Any) -> Any:
     """A backend over this communicator; compiles it first, once for each PyTorch (a minute).

@@ -275,6 +275,15 @@ public:
     // ---- life
 
     void setTimeout(std::chrono::milliseconds timeout) override { leave("set_timeout", timeout); }
+    bool supportsShrinking() const override { return true; }
+    c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t> &ranks_to_exclude,
+                                             int shrink_flags,
+                                             const c10::intrusive_ptr<Options> &opts) override {
+        const py::gil_scoped_acquire gil;
+        const py::object options = opts == nullptr ? py::none() : py::cast(opts);
+        return calls_.attr("shrink")(ranks_to_exclude, shrink_flags, options)
+            .cast<c10::intrusive_ptr<c10d::Backend>>();
+    }
     void abort() override { leave("abort"); }
     void shutdown() override { leave("shutdown"); }
     void setSequenceNumberForGroup() override { leave("_set_sequence_number_for_group"); }
