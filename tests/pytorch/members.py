@@ -54,6 +54,7 @@ def lose(rank: int) -> None:
     if dist.get_rank() == rank:
         for other in set(range(dist.get_world_size())) - {rank}:
             dist.recv(ready, other)
+        time.sleep(0.1)  # until the others' sends have returned
         os.kill(os.getpid(), signal.SIGKILL)
     try:
         dist.send(ready, rank)
