@@ -315,8 +315,8 @@ STRETTO_API stretto_status stretto_set_reproducible(stretto_comm comm, stretto_r
 
 /* Whether a blocking collective of one rank and a nonblocking one of another are the same call
  * (mixed not 0), as with NCCL, or do not match (0, the default; STRETTO_ERR_MISMATCH), as with MPI.
- * All ranks set the same before the next call.  As of nonblocking calls, no candidates are tried of
- * mixed ones while the job runs. */
+ * All ranks set the same before the next call.  While the job runs, the library tries no other
+ * algorithms for mixed calls, as for nonblocking ones. */
 STRETTO_API stretto_status stretto_set_mixed(stretto_comm comm, int mixed);
 
 /* One line of statistics: the calls of one collective by one algorithm. */

@@ -20,17 +20,11 @@ public:
     Hook(ArrivalHooks &hooks, ArrivalCalls &calls) : hooks_(hooks), calls_(calls) {}
 
     Then before(calls::HookedCall &call) override {
-        if (state_ == nullptr)
-            state_ = hooks_.state_of(call.request);
-        if (state_ == nullptr)
-            return Then::detach;
-        return calls_.before(call, *state_);
+        return find_state(call) ? calls_.before(call, *state_) : Then::detach;
     }
     // A nonblocking call is like one in which this rank waits for no other.
     void starts(calls::HookedCall &call) override {
-        if (state_ == nullptr)
-            state_ = hooks_.state_of(call.request);
-        if (state_ != nullptr)
+        if (find_state(call))
             (void)calls_.before(call, *state_);
     }
     void started(calls::HookedCall &call, const engine::Queue::InFlightCall *) override {
@@ -41,6 +35,13 @@ public:
     void after(calls::HookedCall &call) override { calls_.after(call, *state_); }
 
 private:
+    // False: there are too many kinds.
+    bool find_state(const calls::HookedCall &call) {
+        if (state_ == nullptr)
+            state_ = hooks_.state_of(call.request);
+        return state_ != nullptr;
+    }
+
     ArrivalHooks &hooks_;
     ArrivalCalls &calls_;
     ArrivalState *state_ = nullptr; // from the first call on

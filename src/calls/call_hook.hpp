@@ -30,7 +30,7 @@ struct HookedCall {
     CallEntry &entry;
     engine::CallOrder::Hold &order; // hooks are called while this thread has it
     std::uint64_t came = 0;    // when the caller came, by now_ns(), for the report; 0: not reported
-    std::uint64_t arrived = 0; // the same, for the next calls' plans
+    std::uint64_t arrived = 0; // when the arrival hook saw the call, by now_ns()
 
     // Hooks of blocking calls set the fields below.
     //

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import gc
 import os
-from datetime import timedelta
 
 import pytest
 import torch
 import torch.distributed as dist
 from exact import assert_same, mine, reduced
-from worlds import BACKEND, World
+from worlds import BACKEND, World, begin
 
 F32 = torch.float32
 
@@ -130,13 +129,7 @@ def again(store: str, times: int) -> None:
     held = []
     for i in range(times):
         dist.destroy_process_group()
-        dist.init_process_group(
-            BACKEND,
-            init_method=f"file://{store}.{i}",
-            rank=rank,
-            world_size=size,
-            timeout=timedelta(seconds=60),
-        )
+        begin(f"{store}.{i}", rank, size)
         works(dist.group.WORLD)
         works(dist.new_group())
         gc.collect()

@@ -132,6 +132,19 @@ class Worlds:
                 each.close()
 
 
+def begin(store: str, rank: int, size: int) -> None:
+    """Makes the default group; its ranks meet in this file."""
+    import torch.distributed as dist
+
+    dist.init_process_group(
+        BACKEND,
+        init_method=f"file://{store}",
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=60),
+    )
+
+
 def _be_rank(rank: int, size: int, folder: str, pipe: Connection) -> None:
     with open(Path(folder, f"stacks.{rank}"), "w") as stacks:
         faulthandler.register(signal.SIGUSR1, stacks)
@@ -143,13 +156,7 @@ def _be_rank(rank: int, size: int, folder: str, pipe: Connection) -> None:
 
             register()
         torch.set_num_threads(1)
-        dist.init_process_group(
-            BACKEND,
-            init_method=f"file://{folder}/store",
-            rank=rank,
-            world_size=size,
-            timeout=timedelta(seconds=60),
-        )
+        begin(f"{folder}/store", rank, size)
         while (task := pipe.recv()) is not None:
             function, arguments = task
             try:

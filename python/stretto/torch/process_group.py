@@ -18,11 +18,12 @@ from stretto.torch.work import Work
 class ProcessGroup(Collectives, dist.ProcessGroup):
     """A process group, all of it in Python: PyTorch calls it without a way through C++."""
 
+    _name = _description = ""
+    _timeout = timedelta(minutes=30)
+
     def __init__(self, comm: Communicator, rank: int, size: int, core: Any = None):
         dist.ProcessGroup.__init__(self, rank, size)
         self._open(comm, rank, size, core)
-        self._name = self._description = ""
-        self._timeout = timedelta(minutes=30)
 
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout = timeout

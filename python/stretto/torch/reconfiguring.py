@@ -53,7 +53,6 @@ class ReconfigurableGroup(ProcessGroup):
         self._options = options
         self._rank, self._size = options.group_rank, options.group_size
         dist.ProcessGroup.__init__(self, self._rank, self._size)
-        self._name = self._description = ""
         self.origin = Origin.of(options)
         self._timeout = self.origin.timeout
         self._store: dist.TCPStore | None = None
@@ -179,11 +178,10 @@ def _own_address(store: Any) -> str:
         else (socket.gethostname(), 1)  # any port will do
     )
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[
-            0
-        ]
+        first, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
     except OSError:  # a host without a name, of which others cannot be members
         return "127.0.0.1"
+    family, kind, protocol, _, address = first
     with socket.socket(family, kind, protocol) as towards:
         towards.connect(address)  # a datagram socket sends nothing for it
         return str(towards.getsockname()[0])

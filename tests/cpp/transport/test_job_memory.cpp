@@ -2,7 +2,6 @@
 // The memory of a job: ranges for segments, and invitations to them.
 #include "doctest.h"
 
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,7 +10,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
