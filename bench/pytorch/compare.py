@@ -153,7 +153,7 @@ def line(row: dict[str, Any]) -> str:
     return f"{row['collective']:>14} {show_size(row['bytes']):>6}  {shown}  {row['ratio']:6.1f}"
 
 
-def plot(rows: list[dict[str, Any]], path: str) -> None:
+def plot(rows: list[dict[str, Any]], title: str, path: str) -> None:
     from stretto.cli.pyplot import pyplot, save
 
     plt, _ = pyplot()
@@ -170,13 +170,14 @@ def plot(rows: list[dict[str, Any]], path: str) -> None:
             axis.plot(sizes, times, "o-", ms=3, color=colour, label=backend)
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
-        axis.set_xticks(sizes, [show_size(size) for size in sizes], fontsize=6, rotation=60)
+        some = sizes[:: max(1, len(sizes) // 6)]
+        axis.set_xticks(some, [show_size(size) for size in some], fontsize=7)
         axis.minorticks_off()
         axis.set_title(name, loc="left", fontsize=10)
         axis.grid(alpha=0.3)
     axes[0][0].set_ylabel("microseconds, slowest rank, median")
     axes[0][0].legend(fontsize=8)
-    save(figure, path)
+    save(figure, title, path)
 
 
 def join() -> None:
@@ -218,7 +219,8 @@ def main() -> int:
             with open(options.json, "w") as file:
                 json.dump({"meta": meta, "rows": rows}, file, indent=1)
         if options.plot:
-            plot(rows, options.plot)
+            title = f"torch.distributed, {dist.get_world_size()} workers: Stretto and Gloo"
+            plot(rows, title, options.plot)
     dist.destroy_process_group()
     return 0
 
