@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -42,6 +44,36 @@ def all_reduce() -> None:
         x = mine(rank, size, count, dtype, op)
         dist.all_reduce(x, kind(op))
         assert_same(x, reduced(size, count, dtype, op), (dtype, op, count))
+
+
+def all_reduce_coalesced() -> None:
+    """Small ones and a large one; on ranks with an odd number some are not contiguous."""
+    rank, size = here()
+    lengths = [*counts(size), 70_003, 2, 3]
+
+    def strided(given: torch.Tensor, index: int) -> torch.Tensor:
+        if rank % 2 == 0 or index % 3 != 0:
+            return given
+        return torch.stack([given, given], 1)[:, 1]
+
+    for dtype in DTYPES:
+        for op in operations(dtype):
+            for asynchronous in (False, True):
+                tensors = [
+                    strided(mine(rank, size, length, dtype, op), index)
+                    for index, length in enumerate(lengths)
+                ]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # that the function is old
+                    future = dist.all_reduce_coalesced(tensors, kind(op), async_op=asynchronous)
+                if asynchronous:
+                    results = future.wait()
+                    assert [each.data_ptr() for each in results] == [
+                        each.data_ptr() for each in tensors
+                    ]
+                for length, tensor in zip(lengths, tensors, strict=True):
+                    got = torch.empty(length, dtype=dtype).copy_(tensor)
+                    assert_same(got, reduced(size, length, dtype, op), (dtype, op, length))
 
 
 def reduce() -> None:
@@ -206,6 +238,7 @@ def barriers() -> None:
     "collective",
     [
         all_reduce,
+        all_reduce_coalesced,
         reduce,
         reduce_scatter_tensor,
         reduce_scatter,

@@ -57,9 +57,9 @@ def test_the_tool_matches_each_call_of_the_ranks(good, tmp_path):
     messages = [name for name in names if name.startswith(("send", "recv"))]
     assert len(messages) == 7  # two around the ring, and one from rank 0 to rank 2
     assert [name for name in names if name not in messages] == [
-        "all_reduce", "all_reduce", "all_reduce", "reduce", "broadcast", "all_gather",
-        "all_gather_v", "all_gather", "reduce_scatter", "gather", "scatter", "all_to_all",
-        "barrier", "all_reduce",
+        "all_reduce", "all_reduce", "all_reduce", "allreduce_coalesced", "reduce", "broadcast",
+        "all_gather", "all_gather_v", "all_gather", "reduce_scatter", "gather", "scatter",
+        "all_to_all", "barrier", "all_reduce",
     ]  # fmt: skip
     assert all(each.pass_check for each in found.collectives)
     groups = {each.desc: each.size for each in found.groups}
@@ -72,8 +72,8 @@ def test_a_record_has_what_pytorchs_own_has(good):
     assert record["pg_config"]["0"] == {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}
     own = {"name": "1", "desc": "tensor parallel", "ranks": "[0, 1]"}
     assert record["pg_config"]["1"] == own
-    assert record["pg_status"]["0"]["last_enqueued_collective"] == 13
-    assert record["pg_status"]["0"]["last_completed_collective"] == 13
+    assert record["pg_status"]["0"]["last_enqueued_collective"] == 14
+    assert record["pg_status"]["0"]["last_completed_collective"] == 14
     first = record["entries"][0]
     assert first["profiling_name"] == "gloo:all_reduce"
     assert (first["record_id"], first["collective_seq_id"], first["op_id"]) == (0, 1, 1)
@@ -92,7 +92,7 @@ def test_a_record_has_what_pytorchs_own_has(good):
 
 def test_the_tool_names_the_rank_that_did_not_come(tmp_path):
     said = analysis(fail(3, "late", tmp_path))
-    assert "Not all ranks joining collective, sequence number: 14" in said
+    assert "Not all ranks joining collective, sequence number: 15" in said
     assert "missing ranks: {2}" in said
     assert "collective: gloo:all_reduce" in said and "collective state: started" in said
     assert "jobs/recorded.py" in said  # where the others wait
@@ -106,7 +106,7 @@ def test_the_tool_names_the_rank_that_sent_no_message(tmp_path):
 
 def test_the_tool_shows_collectives_that_do_not_match(tmp_path):
     said = analysis(fail(3, "mismatch", tmp_path))
-    assert "Collective sequence number: 14 has errors" in said
+    assert "Collective sequence number: 15 has errors" in said
     assert re.search(
         r"Culprit rank \d; Error type: COLLECTIVE_TYPE_MISMATCH, Expected collective type: "
         r"'(all_reduce|broadcast)' does not match found collective type: '(broadcast|all_reduce)'",

@@ -31,8 +31,12 @@ def functional() -> None:
     exchanged = functions.all_to_all_single(x.repeat(size), None, None, group) + 0
     assert_same(exchanged, torch.cat([mine(r, size, 12, F32) for r in range(size)]))
     assert_same(functions.broadcast(x, size - 1, group) + 0, mine(size - 1, size, 12, F32))
-    many = functions.all_reduce_coalesced([x, x * 2], "sum", group)
-    assert_same(many[1] + 0, 2 * reduced(size, 12, F32, "SUM"))
+    total = reduced(size, 12, F32, "SUM")
+    many = functions.all_reduce_coalesced([x, x * 2, x.double(), x.double(), x], "sum", group)
+    for result, expected in zip(
+        many, [total, 2 * total, *[total.double()] * 2, total], strict=True
+    ):
+        assert_same(result + 0, expected)
 
 
 def differentiable() -> None:

@@ -29,6 +29,7 @@ def test_calls_have_pytorchs_names_and_their_tensors_sizes(spans):
         ("stretto:all_reduce", [[3, 4]]),
         ("stretto:all_reduce", [[4]]),
         ("stretto:wait", []),
+        ("stretto:allreduce_coalesced", [[4], [2]]),
         ("stretto:all_gather", [[4], [8]]),
         ("stretto:reduce_scatter", [[4], [2]]),
         ("stretto:all_to_all", [[4], [4]]),

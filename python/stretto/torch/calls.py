@@ -85,11 +85,41 @@ class Calls(Messages):
         finish: Finish | None = None,
     ) -> Work:
         """Makes a call of the core; send None: in place, or nothing here."""
+        core = self._observed
+        return self._make(
+            opts,
+            lambda: core.start(collective, send, recv, op, root, counts),
+            lambda limit: core.play(collective, send, recv, op, root, limit, counts),
+            result,
+            finish,
+        )
+
+    def _run_batch(
+        self, opts: Any, buffers: list[torch.Tensor], op: AnyOp, result: Tensors, finish: Finish
+    ) -> Work:
+        """Makes one allreduce of all buffers, in place."""
+        core = self._observed
+        return self._make(
+            opts,
+            lambda: core.iallreduce_batch(buffers, op),
+            lambda limit: core.allreduce_batch(buffers, op, limit),
+            result,
+            finish,
+        )
+
+    def _make(
+        self,
+        opts: Any,
+        start: Callable[[], Any],
+        play: Callable[[float | None], None],
+        result: Tensors,
+        finish: Finish | None,
+    ) -> Work:
+        """Makes a call in the form that the options ask for."""
         self._calls += 1
         if getattr(opts, "asyncOp", True):
-            request = self._observed.start(collective, send, recv, op, root, counts)
-            return self._in_flight(Pending([request], result, finish))
-        self._observed.play(collective, send, recv, op, root, seconds(opts.timeout), counts)
+            return self._in_flight(Pending([start()], result, finish))
+        play(seconds(opts.timeout))
         if finish is not None:
             finish()
         return self._done

@@ -23,6 +23,7 @@ from stretto.torch.shrinking import Shrinking
 from stretto.torch.tensors import (
     Landing,
     Parts,
+    batches,
     dense,
     only,
     readable,
@@ -63,7 +64,31 @@ class Collectives(Calls, Shrinking):
         )
 
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Work:
-        return self._each(opts, [lambda t=t: self.allreduce([t], opts) for t in tensors])
+        return self._each(
+            opts, [lambda b=b: self._reduce_together(b, opts) for b in batches(tensors)]
+        )
+
+    def _reduce_together(self, tensors: list[torch.Tensor], opts: Any) -> Work | None:
+        """Reduces the tensors of a batch."""
+        if len(tensors) == 1:
+            return self.allreduce(tensors, opts)
+        landings = [Landing(tensor) for tensor in tensors]
+        apart = [
+            (landing, tensor)
+            for landing, tensor in zip(landings, tensors, strict=True)
+            if landing.copy_back is not None
+        ]
+        for landing, tensor in apart:
+            landing.buffer.copy_(tensor.detach())
+
+        def copy_back() -> None:
+            for landing, _ in apart:
+                landing.copy_back()
+
+        op = op_for(_reduce_op(opts), tensors[0])
+        return self._run_batch(
+            opts, [landing.buffer for landing in landings], op, tensors, copy_back
+        )
 
     def allreduce_sparse(self, tensors: Tensors, opts: Any) -> Work:
         return sparse.allreduce(self, only(tensors, "all_reduce"), opts)

@@ -61,6 +61,10 @@ def collective(
     )
 
 
+def _batch(arrays: list[Any], op: Any) -> Call:
+    return Call("allreduce_coalesced", arrays, arrays, str(op))
+
+
 class Observer:
     """Passes calls to a core communicator, or to the next observer, and sees them."""
 
@@ -102,6 +106,12 @@ class Observer:
             collective(name, send, recv, op, root, counts),
             lambda: self._core.start(name, send, recv, op, root, counts),
         )
+
+    def allreduce_batch(self, arrays: list[Any], op: Any, timeout: float | None = None) -> None:
+        self.run(_batch(arrays, op), lambda: self._core.allreduce_batch(arrays, op, timeout))
+
+    def iallreduce_batch(self, arrays: list[Any], op: Any) -> Any:
+        return self.begin(_batch(arrays, op), lambda: self._core.iallreduce_batch(arrays, op))
 
     def alltoallv(self, send: Any, send_counts: Any, at: Any, recv: Any, *rest: Any) -> Any:
         return self.begin(

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
 
 import torch
 
@@ -63,6 +65,20 @@ def as_moved(tensor: torch.Tensor) -> torch.Tensor:
 def readable(tensor: torch.Tensor) -> torch.Tensor:
     """What is sent by a call that moves elements."""
     return as_moved(dense(tensor))
+
+
+_BATCHED_BYTES = 64 << 10  # a larger tensor gains less by a common call than its copies cost
+
+
+def batches(tensors: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """Tensors of a coalesced reduction, in their order: neighbours that are small and of one type
+    go into one batch.  Alike on all ranks, as it goes by what they agree on."""
+
+    def kind(tensor: torch.Tensor) -> Any:
+        small = tensor.layout == torch.strided and tensor.nbytes < _BATCHED_BYTES
+        return tensor.dtype if small else object()
+
+    return [list(batch) for _, batch in groupby(tensors, kind)]
 
 
 class Landing:

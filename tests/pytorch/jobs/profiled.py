@@ -17,6 +17,7 @@ dist.all_reduce(few)  # not profiled
 with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as seen:
     dist.all_reduce(torch.ones(3, 4))
     dist.all_reduce(few, async_op=True).wait()
+    dist.all_reduce_coalesced([torch.ones(4), torch.ones(2)])
     dist.all_gather([torch.empty(4) for _ in range(size)], few)
     dist.reduce_scatter_tensor(torch.empty(2), torch.ones(2 * size))
     dist.all_to_all_single(torch.empty(2 * size), torch.ones(2 * size), [2] * size, [2] * size)

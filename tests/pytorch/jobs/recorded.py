@@ -21,6 +21,7 @@ each = [torch.ones(4) for _ in range(size)]
 dist.all_reduce(four)
 dist.all_reduce(torch.ones(4, dtype=torch.bool))  # of which the core knows no sum at first
 dist.all_reduce(four, async_op=True).wait()
+dist.all_reduce_coalesced([torch.ones(4), torch.ones(2)])
 dist.reduce(four, 0)
 dist.broadcast(four, last)
 dist.all_gather(each, four)
