@@ -170,8 +170,8 @@ def plot(rows: list[dict[str, Any]], title: str, path: str) -> None:
             axis.plot(sizes, times, "o-", ms=3, color=colour, label=backend)
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
-        some = sizes[:: max(1, len(sizes) // 6)]
-        axis.set_xticks(some, [show_size(size) for size in some], fontsize=7)
+        labelled = sizes[:: max(1, len(sizes) // 6)]
+        axis.set_xticks(labelled, [show_size(size) for size in labelled], fontsize=7)
         axis.minorticks_off()
         axis.set_title(name, loc="left", fontsize=10)
         axis.grid(alpha=0.3)

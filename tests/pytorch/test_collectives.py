@@ -47,7 +47,7 @@ def all_reduce() -> None:
 
 
 def all_reduce_coalesced() -> None:
-    """Small ones and a large one; on ranks with an odd number some are not contiguous."""
+    """Small tensors and a large one.  On odd ranks, some are not contiguous."""
     rank, size = here()
     lengths = [*counts(size), 70_003, 2, 3]
 
@@ -64,7 +64,7 @@ def all_reduce_coalesced() -> None:
                     for index, length in enumerate(lengths)
                 ]
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # that the function is old
+                    warnings.simplefilter("ignore")  # PyTorch warns that the function is old
                     future = dist.all_reduce_coalesced(tensors, kind(op), async_op=asynchronous)
                 if asynchronous:
                     results = future.wait()

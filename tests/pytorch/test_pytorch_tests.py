@@ -24,7 +24,8 @@ NEXT = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 14)
 # How many run, by number of ranks: as for Gloo, and besides as for MPI.  Fewer: a gate has changed.
 # PyTorch 2.14 has two for Gloo besides, whose names were built in before.
 RUN = {2: (89, 9), 3: (89, 25), 4: (92, 25)} if NEXT else {2: (87, 9), 3: (87, 25), 4: (90, 25)}
-# A process group in Python has the name that DDP is to log; that of a backend is built in.
+# DDP logs "stretto", as PyTorch's test expects, if the group is a process group in Python.
+# If the group is a backend, DDP logs PyTorch's word "custom".
 WHOLE_GROUP = os.environ.get("STRETTO_TORCH_MODE", "backend" if NEXT else "group") == "group"
 RUN_BY_NAME = 68 if WHOLE_GROUP else 67  # with three ranks
 

@@ -69,26 +69,22 @@ class Collectives(Calls, Shrinking):
         )
 
     def _reduce_together(self, tensors: list[torch.Tensor], opts: Any) -> Work | None:
-        """Reduces the tensors of a batch."""
+        """Reduces the tensors of a batch in place, by one call."""
         if len(tensors) == 1:
             return self.allreduce(tensors, opts)
         landings = [Landing(tensor) for tensor in tensors]
-        apart = [
-            (landing, tensor)
-            for landing, tensor in zip(landings, tensors, strict=True)
-            if landing.copy_back is not None
-        ]
-        for landing, tensor in apart:
-            landing.buffer.copy_(tensor.detach())
+        copies_back = []
+        for landing, tensor in zip(landings, tensors, strict=True):
+            if landing.copy_back is not None:
+                landing.buffer.copy_(tensor.detach())
+                copies_back.append(landing.copy_back)
 
-        def copy_back() -> None:
-            for landing, _ in apart:
-                landing.copy_back()
+        def finish() -> None:
+            for copy_back in copies_back:
+                copy_back()
 
         op = op_for(_reduce_op(opts), tensors[0])
-        return self._run_batch(
-            opts, [landing.buffer for landing in landings], op, tensors, copy_back
-        )
+        return self._run_batch(opts, [landing.buffer for landing in landings], op, tensors, finish)
 
     def allreduce_sparse(self, tensors: Tensors, opts: Any) -> Work:
         return sparse.allreduce(self, only(tensors, "all_reduce"), opts)

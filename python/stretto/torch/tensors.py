@@ -67,12 +67,15 @@ def readable(tensor: torch.Tensor) -> torch.Tensor:
     return as_moved(dense(tensor))
 
 
-_BATCHED_BYTES = 64 << 10  # a larger tensor gains less by a common call than its copies cost
+_BATCHED_BYTES = 64 << 10  # a batch copies each tensor twice: larger ones are calls of their own
 
 
 def batches(tensors: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
-    """Tensors of a coalesced reduction, in their order: neighbours that are small and of one type
-    go into one batch.  Alike on all ranks, as it goes by what they agree on."""
+    """Splits the tensors of a coalesced reduction into batches, and keeps their order.
+
+    Neighbours share a batch if they are small and of one type.  All ranks get the same batches,
+    since types and sizes alone decide, on which ranks agree.
+    """
 
     def kind(tensor: torch.Tensor) -> Any:
         small = tensor.layout == torch.strided and tensor.nbytes < _BATCHED_BYTES
