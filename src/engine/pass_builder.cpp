@@ -103,9 +103,11 @@ std::size_t PassBuilder::finish() {
     forward();
     for (std::size_t i = 0; i < passes_.size(); ++i) {
         Pass &pass = passes_[i];
-        const bool useless = pass.result && pass.result->space == Space::scratch &&
-                             readers_[i].empty() && pass.publish >= 0;
-        if (useless)
+        // A ring's partial sums go on to the next rank, and its results come to their place.
+        const bool unread =
+            pass.result && readers_[i].empty() &&
+            (pass.result->space == Space::scratch || overwritten_[i] == pass.result->length);
+        if (unread && pass.publish >= 0)
             pass.result.reset();
         std::sort(pass.after.begin(), pass.after.end());
         pass.after.truncate(std::unique(pass.after.begin(), pass.after.end()));
@@ -121,6 +123,7 @@ std::int32_t PassBuilder::add(std::int32_t op, const Slice &slice) {
     const auto pass = static_cast<std::int32_t>(passes_.size());
     passes_.emplace_back();
     readers_.emplace_back();
+    overwritten_.push_back(0);
     at(pass).op = op;
     at(pass).layer = slice.layer;
     at(pass).length = slice.stored;
@@ -152,7 +155,10 @@ void PassBuilder::reads(std::int32_t pass, const Place &place) {
 
 void PassBuilder::writes(std::int32_t pass, const Place &place) {
     at(pass).result = place.range;
-    ranges(place).write(place.key, place.range.length, pass, at(pass).after);
+    ranges(place).write(place.key, place.range.length, pass, at(pass).after,
+                        [&](std::int32_t earlier, std::size_t bytes) {
+                            overwritten_[static_cast<std::size_t>(earlier)] += bytes;
+                        });
 }
 
 // The pass whose whole result is exactly this place, or -1.
@@ -164,7 +170,7 @@ std::int32_t PassBuilder::writer_of(const Place &place, bool &unread) {
 // The publish of an earlier pass that only published exactly this, or -1.
 std::int32_t PassBuilder::published(const Place &place) {
     std::int32_t found = -1;
-    ranges(place).visit(place.key, place.range.length, [&](Ranges::State &state) {
+    ranges(place).visit(place.key, place.range.length, [&](Ranges::State &state, std::size_t) {
         for (const std::int32_t reader : state.readers()) {
             const Pass &pass = at(reader);
             if (pass.publish >= 0 && !pass.result && pass.operands.size() == 1 &&

@@ -48,7 +48,8 @@ private:
     std::vector<Pass> &passes_;
     std::vector<Publish> &publishes_;
     std::vector<PassIndices> of_op_;
-    std::vector<PassIndices> readers_; // written by a pass
+    std::vector<PassIndices> readers_;     // of what a pass has written
+    std::vector<std::size_t> overwritten_; // by pass: bytes of its result, by later passes
     Ranges vector_, scratch_;
     bool fuse_ = true;
     const bool commutes_;

@@ -16,7 +16,8 @@ class Ranges {
 public:
     using State = schedule::Hazards<PassIndices>;
 
-    // Calls visit(State &) for each piece of [offset, offset + length), cutting pieces at its ends.
+    // Calls visit(State &, bytes) for each piece of [offset, offset + length), cutting pieces at
+    // its ends.
     template<class Visit>
     void visit(std::size_t offset, std::size_t length, Visit &&visit) {
         if (length == 0)
@@ -24,18 +25,26 @@ public:
         cut(offset);
         cut(offset + length);
         for (auto piece = pieces_.find(offset);
-             piece != pieces_.end() && piece->first < offset + length; ++piece)
-            visit(piece->second);
+             piece != pieces_.end() && piece->first < offset + length;) {
+            const auto here = piece++;
+            visit(here->second,
+                  (piece == pieces_.end() ? offset + length : piece->first) - here->first);
+        }
     }
 
     void read(std::size_t offset, std::size_t length, std::int32_t reader, PassIndices &after) {
-        visit(offset, length, [&](State &state) {
+        visit(offset, length, [&](State &state, std::size_t) {
             state.read(reader, [&](std::int32_t earlier) { after.push_back(earlier); });
         });
     }
 
-    void write(std::size_t offset, std::size_t length, std::int32_t writer, PassIndices &after) {
-        visit(offset, length, [&](State &state) {
+    // Calls overwritten(pass, bytes) for what passes have written there before.
+    template<class Overwritten>
+    void write(std::size_t offset, std::size_t length, std::int32_t writer, PassIndices &after,
+               Overwritten &&overwritten) {
+        visit(offset, length, [&](State &state, std::size_t bytes) {
+            for (const std::int32_t earlier : state.writers())
+                overwritten(earlier, bytes);
             state.write(writer, 0, [&](std::int32_t earlier) { after.push_back(earlier); });
         });
     }
@@ -44,7 +53,7 @@ public:
     std::int32_t sole_writer(std::size_t offset, std::size_t length, bool &unread) {
         std::int32_t writer = -2;
         unread = true;
-        visit(offset, length, [&](State &state) {
+        visit(offset, length, [&](State &state, std::size_t) {
             const std::int32_t its = state.writers().empty() ? -1 : state.writers()[0];
             writer = writer == -2 || writer == its ? its : -1;
             unread = unread && state.readers().empty();
