@@ -63,8 +63,7 @@ bool ArrivalHooks::watches(const Request &request, const Chosen &chosen) const {
     const bool moves =
         !one_host() && (what == Collective::allgather || what == Collective::broadcast);
     const int ranks = parts_.segment.ranks();
-    if (!wanted_ || (request.nonblocking && one_host()) || ranks <= 2 ||
-        request.memory != MemoryKind::host || (!sums && !moves) ||
+    if (!wanted_ || (request.nonblocking && one_host()) || ranks <= 2 || (!sums && !moves) ||
         vector_count(request, ranks) * size_of(request.dtype) < kLeastBytes ||
         (chosen.forced && !made_for_arrivals(request, chosen)))
         return false;

@@ -3,10 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
-
-#include "base/status.hpp"
 
 namespace stretto {
 
@@ -20,14 +17,6 @@ inline constexpr int kMemoryKinds = 2;
 constexpr std::string_view words(MemoryKind kind) {
     constexpr std::string_view names[kMemoryKinds] = {"host memory", "CUDA memory"};
     return names[static_cast<int>(kind)];
-}
-
-// Throws Error(argument) if the number is not one of a kind.
-inline MemoryKind memory_kind(std::uint64_t value) {
-    if (value >= kMemoryKinds)
-        throw Error(Status::argument, "memory kind " + std::to_string(value) +
-                                          " does not exist; 0 is host memory, 1 CUDA memory");
-    return static_cast<MemoryKind>(value);
 }
 
 } // namespace stretto

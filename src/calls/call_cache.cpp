@@ -74,7 +74,7 @@ CallEntry CallCache::make(const Request &request) {
     entry.in_place = where.in_place;
     if (schedule::reduces(request.collective))
         entry.pre_post = pre_post(request, entry);
-    entry.execution = make_execution(request, entry);
+    entry.executions[0] = make_execution(MemoryKind::host, request, entry);
     entry.packed = descriptor(request) | (chosen.imported != nullptr ? kOfFileFlag : 0);
     entry.fingerprint = fingerprint(request, entry);
     return entry;
@@ -119,26 +119,22 @@ std::unique_ptr<const engine::PrePost> CallCache::pre_post(const Request &reques
 }
 
 // The executor that performs the passes of a call; null: the CPU, on the callers' threads.
-std::unique_ptr<const engine::Execution> CallCache::make_execution(const Request &request,
-                                                                   const CallEntry &entry) const {
-    engine::Executor *const executor = engine::executor_of(request.memory);
+std::unique_ptr<const engine::Execution>
+CallCache::make_execution(MemoryKind kind, const Request &request, const CallEntry &entry) const {
+    engine::Executor *const executor = engine::executor_of(kind);
     const engine::Kernel kernel{schedule::reduces(request.collective), request.dtype, request.op,
                                 policies.now().rounding(), entry.reduce};
-    if (executor != nullptr && executor->supports(request.memory, kernel) &&
-        (request.memory == MemoryKind::host || entry.pre_post == nullptr))
-        return std::make_unique<engine::Execution>(engine::Execution{executor, kernel});
-    if (request.memory == MemoryKind::host)
+    if (executor != nullptr && executor->supports(kind, kernel))
+        return std::make_unique<engine::Execution>(engine::Execution{executor, kernel, kind});
+    if (kind == MemoryKind::host)
         return nullptr;
-    const std::string memory(stretto::words(request.memory)),
-        what = describe({pack(request), request.count}, shares, rank);
+    const std::string memory(stretto::words(kind));
     throw engine::Unserved(
         Status::unsupported,
-        segment.names().of(rank) + " cannot call " + what + ": " +
-            (executor == nullptr ? "nothing in this process copies and reduces in " + memory
-             : entry.pre_post != nullptr
-                 ? "averages, sums of multiples and user-defined operations are computed by the "
-                   "CPU, which does not reach " +
-                       memory
+        segment.names().of(rank) + " cannot call " +
+            describe({pack(request), request.count}, shares, rank) + ": " +
+            (executor == nullptr
+                 ? "nothing in this process copies and reduces in " + memory
                  : "what copies and reduces in " + memory + " has no such operation") +
             "; copy the data to host memory first");
 }
@@ -150,7 +146,7 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry) con
     call.fingerprint = entry.fingerprint;
     call.descriptor = {entry.packed, request.count};
     call.pre_post = entry.pre_post.get();
-    call.execution = entry.execution.get();
+    call.execution = entry.executions[static_cast<std::size_t>(request.memory)].get();
     // The contribution is mapped (multiplied) into memory of the engine: other ranks read it there.
     const bool mapped = call.pre_post != nullptr && call.pre_post->pre.map != nullptr;
     call.batch = request.batch;
@@ -208,9 +204,9 @@ void CallCache::select_plan(const Request &request, CallEntry &entry, const Chos
 }
 
 // This rank refuses a call: an imported schedule cannot run it, or no executor reaches its memory.
-// If all ranks have read the same file, or given the same kind of memory, all refuse alike.  If
-// not, other ranks may wait for this one in the call.  So the call takes its turn, and those ranks
-// find that this rank has called something else.
+// If all ranks have read the same file, or have such memory, all refuse alike.  If not, other ranks
+// may wait for this one in the call.  So the call takes its turn, and those ranks find that this
+// rank has called something else.
 void CallCache::announce_refusal(const Request &request, std::uint64_t why,
                                  engine::CallOrder::Hold &order) {
     engine::Call call;

@@ -52,7 +52,7 @@ public:
             announce_refusal(request, kOfFileFlag, order);
             throw;
         } catch (const engine::Unserved &) {
-            announce_refusal(request, 0, order);
+            announce_refusal(request, kRefusedFlag, order);
             throw;
         }
     }
@@ -63,7 +63,13 @@ public:
     }
     // The same within a call: forgets no entry, so references to entries stay valid.
     CallEntry &entry(const Request &request) {
-        return entries_.get(key_of(request), [&] { return make(request); });
+        CallEntry &found = entries_.get(key_of(request), [&] { return make(request); });
+        if (request.memory != MemoryKind::host) [[unlikely]] {
+            auto &execution = found.executions[static_cast<std::size_t>(request.memory)];
+            if (execution == nullptr)
+                execution = make_execution(request.memory, request, found);
+        }
+        return found;
     }
     CallKey key_of(const Request &request) const {
         return {pack(request), request.count,
@@ -102,7 +108,7 @@ private:
     std::uint64_t fingerprint(const Request &request, const CallEntry &entry) const;
     std::unique_ptr<const engine::PrePost> pre_post(const Request &request,
                                                     const CallEntry &entry) const;
-    std::unique_ptr<const engine::Execution> make_execution(const Request &request,
+    std::unique_ptr<const engine::Execution> make_execution(MemoryKind kind, const Request &request,
                                                             const CallEntry &entry) const;
     void announce_refusal(const Request &request, std::uint64_t why,
                           engine::CallOrder::Hold &order);

@@ -2,6 +2,7 @@
 // All that a repeated call needs; one look-up finds it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,9 +26,10 @@ struct CallEntry {
     std::size_t input_first = 0, output_first = 0; // byte of the vector at which the buffer begins
     std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
     InPlace in_place = InPlace::over;
-    std::vector<std::unique_ptr<CallHook>> hooks;       // most entries have none
-    std::unique_ptr<const engine::PrePost> pre_post;    // null for most entries
-    std::unique_ptr<const engine::Execution> execution; // null: callers perform the passes
+    std::vector<std::unique_ptr<CallHook>> hooks;    // most entries have none
+    std::unique_ptr<const engine::PrePost> pre_post; // null for most entries
+    // By the kind of memory of this rank's buffers; null: callers perform the passes.
+    std::array<std::unique_ptr<const engine::Execution>, kMemoryKinds> executions;
 };
 
 struct CallKey {

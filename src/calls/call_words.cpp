@@ -45,11 +45,6 @@ std::string describe(const engine::CallDescriptor &descriptor, const Shares &sha
         text += counts.empty() ? ", counts that differ from those of rank " + std::to_string(rank)
                                : ", counts " + counts;
     }
-    // Host memory is named only if another rank gave another kind.
-    const MemoryKind memory = memory_in(descriptor.packed);
-    if (memory != MemoryKind::host ||
-        (descriptor.compared_with != 0 && memory_in(descriptor.compared_with) != memory))
-        text.append(", in ").append(stretto::words(memory));
     if (const auto mode =
             static_cast<select::Reproducible>(descriptor.packed >> kReproducibleShift & 3);
         mode != select::Reproducible::off)
@@ -58,6 +53,8 @@ std::string describe(const engine::CallDescriptor &descriptor, const Shares &sha
         text += ", by a schedule from a file";
     if ((descriptor.packed & kAsRanksArriveFlag) != 0)
         text += ", as ranks arrive";
+    if ((descriptor.packed & kRefusedFlag) != 0)
+        text += ", refused";
     return text + ")";
 }
 

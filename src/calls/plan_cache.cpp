@@ -50,8 +50,6 @@ std::string PlanCache::key_of(const Request &request, const Chosen &chosen) cons
         key += " in order";
     if (content != 0)
         key += " " + std::to_string(content);
-    if (request.memory != MemoryKind::host)
-        key.append(" in ").append(stretto::words(request.memory));
     return key;
 }
 

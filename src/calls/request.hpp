@@ -50,9 +50,10 @@ struct Request {
     std::uint32_t operation_number = 0;
     const engine::Batch *batch = nullptr; // of an allreduce; there are no other buffers then
     std::shared_ptr<const RankCounts> shares = nullptr; // null: equal shares
-    MemoryKind memory = MemoryKind::host; // of both buffers, and the same on all ranks
-    bool internal = false;                // made by the library: neither counted nor logged
-    bool nonblocking = false;             // started, and waited for later; so on all ranks
+    // Of this rank's buffers: host if the CPU reads and writes both.  Other ranks' may differ.
+    MemoryKind memory = MemoryKind::host;
+    bool internal = false;    // made by the library: neither counted nor logged
+    bool nonblocking = false; // started, and waited for later; so on all ranks
 };
 
 inline std::uint32_t shares_id(const Request &request) {

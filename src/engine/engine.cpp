@@ -46,6 +46,11 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
 Engine::~Engine() {
     if (bell_ != nullptr)
         bell_->silence();
+    for (Executor *const executor : ring_users_)
+        for (int rank = 0; rank < segment_->ranks(); ++rank)
+            if (segment_->here(rank))
+                for (std::byte *const ring : {segment_->cells(rank), segment_->bulk(rank)})
+                    executor->release_memory(ring);
 }
 
 template<Engine::Mode mode>

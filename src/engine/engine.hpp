@@ -120,8 +120,9 @@ public:
 
 private:
     void begin(Run &run, const Call &call, const Tally &tally);
-    static void prepare(Run &run);
-    static void finish(const Run &run);
+    void prepare(Run &run);
+    void finish(Run &run);
+    void copy_bytes(const Run &run, void *to, const void *from, std::size_t bytes);
     static void begin_tiles(Run &run);
     static void follow(Run &run);
     static bool next_tile(Run &run);
@@ -166,6 +167,10 @@ private:
     // executing.cpp
     void expect_executor(Run &run);
     bool issue(Run &run, const Step &step, int outs, transport::Location where);
+    void reduce_by_user_elsewhere(Run &run, const Step &step, int outs,
+                                  std::vector<std::byte> &memory);
+    void prepare_rings(Executor &executor);
+    void prefetch(Run &run, std::uint32_t index);
     void collect(Run &run);
     void forget_issued(Run &run, std::uint32_t step);
 
@@ -290,9 +295,10 @@ private:
     Companion *const companion_; // null: none
     // Steps of all calls in flight that an executor performs.
     static constexpr std::uint64_t kNoNap = ~std::uint64_t{0};
-    std::shared_ptr<Bell> bell_;    // null: no call had an executor
-    std::uint32_t issued_ = 0;      // and not complete
-    std::uint64_t nap_ns_ = kNoNap; // the longest sleep, for executors that are polled
+    std::shared_ptr<Bell> bell_;         // null: no call had an executor
+    std::vector<Executor *> ring_users_; // executors that know of this host's rings
+    std::uint32_t issued_ = 0;           // and not complete
+    std::uint64_t nap_ns_ = kNoNap;      // the longest sleep, for executors that are polled
 };
 
 } // namespace stretto::engine

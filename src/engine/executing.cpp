@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steps that an executor performs: issued, and complete when it says so.
 #include <algorithm>
+#include <cstring>
 
 #include "engine/engine.hpp"
 #include "engine/issued.hpp"
@@ -8,10 +9,22 @@
 
 namespace stretto::engine {
 
+// Passes copy to and from the rings of this host's ranks.
+void Engine::prepare_rings(Executor &executor) {
+    if (std::ranges::find(ring_users_, &executor) != ring_users_.end())
+        return;
+    ring_users_.push_back(&executor);
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        if (segment_->here(rank))
+            for (std::byte *const ring : {segment_->cells(rank), segment_->bulk(rank)})
+                executor.use_memory(ring, transport::Rings::kViews * segment_->ring_bytes());
+}
+
 // Room that a run needs for its executor, made before the call is announced.
 void Engine::expect_executor(Run &run) {
     if (bell_ == nullptr)
         bell_ = std::make_shared<Bell>(segment_, rank_);
+    prepare_rings(*run.call->execution->executor);
     const bool signals = run.call->execution->executor->longest_nap() == Executor::kNoPolling;
     if (run.issued == nullptr || run.issued->signals() != signals)
         run.issued = std::make_unique<IssuedSteps>(signals ? bell_ : nullptr);
@@ -19,25 +32,83 @@ void Engine::expect_executor(Run &run) {
         expect_executor(*run.following);
 }
 
-// Gives the pass of a step to the executor; true if it is complete on return.  The CPU runs the
-// caller's own operations.
+// Copies between the buffers of a call and host memory.
+void Engine::copy_bytes(const Run &run, void *to, const void *from, std::size_t bytes) {
+    const Execution *const by = run.call->execution;
+    if (by == nullptr || by->memory == MemoryKind::host) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    try {
+        by->executor->copy(to, from, bytes);
+    } catch (const Error &error) {
+        fail(error.status(), "a copy of " + here(run) + " failed: " + error.what());
+    }
+}
+
+// The CPU runs the caller's own operations, in host memory: operands and the result are copied.
+void Engine::reduce_by_user_elsewhere(Run &run, const Step &step, int outs,
+                                      std::vector<std::byte> &memory) {
+    const auto place = [&](std::uint32_t k) {
+        return memory.data() + std::size_t{k} * step.length;
+    };
+    for (std::uint32_t k = 0; k < step.operands; ++k)
+        if (run.ins[k] != place(k)) { // else take_all() has read it there
+            copy_bytes(run, place(k), run.ins[k], step.length);
+            run.ins[k] = place(k);
+        }
+    void *result = place(step.operands);
+    reduce_by_user(run, &result, 1, run.ins.data(), step.operands, step.length);
+    for (int out = 0; out < outs; ++out)
+        copy_bytes(run, run.outs[static_cast<std::size_t>(out)], result, step.length);
+}
+
+// Begins to read the operands of a step that waits only for cells of other ranks: its own
+// predecessors are complete, so nothing writes there before it runs.
+void Engine::prefetch(Run &run, std::uint32_t index) {
+    const Step &step = run.plan->steps[index];
+    if (step.operands < 2 || run.call->reduce == nullptr || !run.issued->may_prefetch(index))
+        return;
+    std::vector<std::unique_ptr<Prefetch>> &prefetches = run.issued->add_prefetches(index);
+    prefetches.resize(step.operands);
+    const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    for (std::uint32_t k = 0; k < step.operands; ++k)
+        if (operand[k].space != Space::cell)
+            prefetches[k] = run.call->execution->executor->prefetch(
+                reinterpret_cast<const void *>(run.base[static_cast<int>(operand[k].space)] +
+                                               operand[k].offset),
+                step.length);
+}
+
+// Gives the pass of a step to the executor; true if it is complete on return.
 bool Engine::issue(Run &run, const Step &step, int outs, transport::Location where) {
     const auto index = static_cast<std::uint32_t>(&step - run.plan->steps.data());
     IssuedSteps::Slot &slot = run.issued->place_of(index);
+    const Execution &by = *run.call->execution;
+    const bool by_user = step.operands > 1 && run.call->reduce == nullptr;
+    if (by_user)
+        make_room(run, slot.operands, (std::size_t{step.operands} + 1) * step.length);
     take_all(run, step, slot.operands);
-    if (step.operands > 1 && run.call->reduce == nullptr) {
+    if (by_user && by.memory == MemoryKind::host) {
         reduce_by_user(run, run.outs.data(), outs, run.ins.data(), step.operands, step.length);
+        return true;
+    }
+    if (by_user) {
+        reduce_by_user_elsewhere(run, step, outs, slot.operands);
         return true;
     }
     slot.where = where;
     slot.began = recorder_ != nullptr ? recorder_->step_begins() : 0;
     slot.completion.arm();
-    const Execution &by = *run.call->execution;
     const Work work{{run.outs.data(), static_cast<std::size_t>(outs)},
                     {run.ins.data(), step.operands},
                     step.length,
-                    by.kernel};
-    if (by.executor->issue(work, slot.completion) == Executor::Issued::pending) {
+                    by.kernel,
+                    slot.prefetched == index ? std::span(slot.prefetches)
+                                             : std::span<std::unique_ptr<Prefetch>>()};
+    const Executor::Issued issued = by.executor->issue(work, slot.completion);
+    run.issued->drop_prefetches(slot);
+    if (issued == Executor::Issued::pending) {
         run.issued->add(slot);
         nap_ns_ = ++issued_ == 1 ? by.executor->longest_nap()
                                  : std::min(nap_ns_, by.executor->longest_nap());
@@ -85,6 +156,7 @@ void Engine::drain(Run &run) {
         drain(*run.following);
     if (run.issued == nullptr)
         return;
+    run.issued->drop_prefetches();
     run.issued->each([&](const IssuedSteps::Slot &slot) {
         if (slot.completion.pending())
             run.call->execution->executor->wait(slot.completion);

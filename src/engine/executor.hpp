@@ -29,6 +29,12 @@ struct Kernel {
     reduce::Pass pass = nullptr; // the CPU's pass; null for user-defined operations
 };
 
+// An operand that an executor has begun to bring near, before its pass can run.
+class Prefetch {
+public:
+    virtual ~Prefetch() = default; // when it ends, nothing reads the operand any more
+};
+
 // One pass over memory.  The lists hold until issue() returns, the memory until the pass is
 // complete.  Operands and results may be host memory (cells, and the engine's own scratch) or
 // memory of the call's kind.
@@ -37,6 +43,8 @@ struct Work {
     std::span<const void *const> ins; // in fold order; one: a copy
     std::size_t bytes = 0;            // of each of them
     const Kernel &kernel;
+    // By operand; null: nothing was prefetched.  Empty: nothing of this pass was.
+    std::span<std::unique_ptr<Prefetch>> prefetches = {};
 };
 
 // Wakes a rank from any thread, as long as its engine lives.
@@ -96,6 +104,13 @@ public:
     virtual ~Executor() = default;
     // Whether it performs the passes of a call whose buffers are of this kind.
     virtual bool supports(MemoryKind memory, const Kernel &kernel) const = 0;
+    // Begins to read an operand of a later pass.  It does not change before.  Null: the pass will
+    // read it.  For a pass that waits for cells of other ranks, and whose own data are far away.
+    virtual std::unique_ptr<Prefetch> prefetch(const void *from, std::size_t bytes) {
+        (void)from;
+        (void)bytes;
+        return nullptr;
+    }
     // Performs a pass at once, or takes it and ends the completion in bounded time, even if the
     // pass fails.  If this throws, it has not taken the pass.
     enum class Issued { complete, pending };
@@ -107,12 +122,23 @@ public:
     virtual void poll() {}
     // Returns when the completion has ended.
     virtual void wait(const Completion &completion) = 0;
+    // Copies between memory of its kind and host memory, either way, before it returns.  Throws
+    // Error.  For the work of the CPU before and after the steps of a call.
+    virtual void copy(void *to, const void *from, std::size_t bytes) = 0;
+    // Host memory that passes use again and again, until it is released.  An executor may register
+    // it with its device.  Several engines may give the same memory; each releases it once.
+    virtual void use_memory(void *memory, std::size_t bytes) {
+        (void)memory;
+        (void)bytes;
+    }
+    virtual void release_memory(void *memory) noexcept { (void)memory; }
 };
 
 // The executor of a call, and the call's reduction.
 struct Execution {
     Executor *executor = nullptr;
     Kernel kernel;
+    MemoryKind memory = MemoryKind::host; // of the call's buffers on this rank
 };
 
 // Sets the executor of a kind of memory, for calls that are planned from now on; null: none.  It

@@ -139,8 +139,6 @@ void Engine::compare(std::uint64_t sequence, int rank) {
                                     mine.packed != other.packed || mine.count != other.count;
         if (same_algorithm)
             mine.algorithm = other.algorithm = 0;
-        mine.compared_with = other.packed;
-        other.compared_with = mine.packed;
         std::string ours_in_words = describe_(mine), theirs_in_words = describe_(other);
         if (!same_algorithm && ours_in_words == theirs_in_words)
             theirs_in_words += " with other parameters";

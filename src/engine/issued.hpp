@@ -18,6 +18,7 @@ class IssuedSteps {
 public:
     // Steps are issued out of order within a window of the plan, so each has its own slot.
     static constexpr std::uint32_t kWindowSteps = 256;
+    static constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 
     struct Slot {
         std::uint32_t step = 0;
@@ -25,6 +26,9 @@ public:
         std::uint64_t began = 0;   // for the trace
         Completion completion;
         std::vector<std::byte> operands; // copied from the memory of other ranks
+        // Of a step that is not issued yet, by operand; and the step, or kNoStep.
+        std::vector<std::unique_ptr<Prefetch>> prefetches;
+        std::uint32_t prefetched = kNoStep;
     };
 
     // `bell`: of an executor that signals, else null.
@@ -39,6 +43,8 @@ public:
         const std::uint32_t place = step % kWindowSteps;
         return (words_[place / 64] >> (place % 64) & 1) != 0 && slots_[place].step == step;
     }
+    // The slot of a step in the window.
+    Slot &slot_of(std::uint32_t step) { return slots_[step % kWindowSteps]; }
     // The slot of a step that is about to be issued.
     Slot &place_of(std::uint32_t step) {
         Slot &slot = slots_[step % kWindowSteps];
@@ -55,6 +61,28 @@ public:
         words_[place / 64] &= ~(std::uint64_t{1} << (place % 64));
         --count_;
     }
+    // Steps that wait for cells and whose operands are on their way: few, or the operands of late
+    // steps would go before what other ranks wait for.
+    static constexpr std::uint32_t kMostPrefetchedSteps = 4;
+    bool may_prefetch(std::uint32_t step) {
+        return prefetched_ < kMostPrefetchedSteps && slot_of(step).prefetched != step;
+    }
+    std::vector<std::unique_ptr<Prefetch>> &add_prefetches(std::uint32_t step) {
+        ++prefetched_;
+        slot_of(step).prefetched = step;
+        return slot_of(step).prefetches;
+    }
+    void drop_prefetches(Slot &slot) {
+        if (slot.prefetched == kNoStep)
+            return;
+        --prefetched_;
+        slot.prefetched = kNoStep;
+        slot.prefetches.clear();
+    }
+    void drop_prefetches() {
+        for (Slot &slot : slots_)
+            drop_prefetches(slot);
+    }
     // Visits the slots of all issued steps; `visit` may remove the one that it is given.
     template<class Visit>
     void each(Visit &&visit) {
@@ -66,7 +94,7 @@ public:
 private:
     const bool signals_;
     std::array<std::uint64_t, kWindowSteps / 64> words_{}; // bit set of slots in use
-    std::uint32_t count_ = 0;
+    std::uint32_t count_ = 0, prefetched_ = 0;
     std::array<Slot, kWindowSteps> slots_;
 };
 

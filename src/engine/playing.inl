@@ -43,6 +43,8 @@ template<Engine::Mode mode>
                     return false;
                 }
             if (!ready(run, step)) {
+                if constexpr (mode == Mode::executor)
+                    prefetch(run, run.next);
                 note_wait<mode>(run);
                 return false;
             }
@@ -125,8 +127,13 @@ bool Engine::look_ahead(Run &tile, std::uint32_t first, Run &run) {
         if (tile.is_done(i) || issued(tile, i))
             continue;
         const std::uint32_t *before = plan.before.data() + step.first_before;
-        if (!std::all_of(before, before + step.predecessors, complete) || !ready(tile, step))
+        if (!std::all_of(before, before + step.predecessors, complete))
             continue;
+        if (!ready(tile, step)) {
+            if constexpr (mode == Mode::executor)
+                prefetch(tile, i);
+            continue;
+        }
         moved = true;
         if (!perform<mode>(tile, step))
             continue;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Work of calls apart from the passes of built-in reductions: contributions that are mapped before,
 // results that are mapped or moved after, vectors in pieces, and operations of the caller.
-#include <cstring>
 #include <exception>
 #include <new>
 
 #include "engine/engine.hpp"
+#include "engine/executor.hpp"
 
 namespace stretto::engine {
+
+// Whether the CPU does not reach the buffers of this call.
+static bool in_other_memory(const Call &call) {
+    return call.execution != nullptr && call.execution->memory != MemoryKind::host;
+}
 
 void Engine::prepare(Run &run) {
     const Call &call = *run.call;
@@ -24,7 +29,7 @@ void Engine::prepare(Run &run) {
         input = next;
         run.base[0] = run.base[1] = reinterpret_cast<std::uintptr_t>(next);
         for (const Batch::Piece &piece : call.batch->pieces) {
-            std::memcpy(next, piece.from, piece.bytes);
+            copy_bytes(run, next, piece.from, piece.bytes);
             next += piece.bytes;
         }
     }
@@ -34,25 +39,38 @@ void Engine::prepare(Run &run) {
     const std::size_t bytes = before.count * run.plan->element;
     if (run.mapped.size() < bytes)
         run.mapped.resize(bytes);
-    before.map(run.mapped.data(), static_cast<const std::byte *>(input) + before.first,
-               before.count, before.constant);
+    const void *from = static_cast<const std::byte *>(input) + before.first;
+    if (in_other_memory(call)) {
+        copy_bytes(run, run.mapped.data(), from, bytes);
+        from = run.mapped.data();
+    }
+    before.map(run.mapped.data(), from, before.count, before.constant);
     run.base[0] = reinterpret_cast<std::uintptr_t>(run.mapped.data()) - before.first;
 }
 
 // Other ranks have stored everything into this rank's output before its last step.
-void Engine::finish(const Run &run) {
+void Engine::finish(Run &run) {
     const Call &call = *run.call;
     if (call.pre_post != nullptr && call.pre_post->post.map != nullptr) {
         const PrePost::Mapped &after = call.pre_post->post;
         auto *const result = reinterpret_cast<std::byte *>(run.base[1] + after.first);
-        after.map(result, result, after.count, after.constant);
+        if (in_other_memory(call)) {
+            const std::size_t bytes = after.count * run.plan->element;
+            if (run.mapped.size() < bytes) // no rank reads the contribution any more
+                run.mapped.resize(bytes);
+            copy_bytes(run, run.mapped.data(), result, bytes);
+            after.map(run.mapped.data(), run.mapped.data(), after.count, after.constant);
+            copy_bytes(run, result, run.mapped.data(), bytes);
+        } else {
+            after.map(result, result, after.count, after.constant);
+        }
     }
     if (call.move_bytes != 0)
-        std::memcpy(call.move_to, run.aside.data(), call.move_bytes);
+        copy_bytes(run, call.move_to, run.aside.data(), call.move_bytes);
     if (call.batch != nullptr) {
         const std::byte *next = run.aside.data();
         for (const Batch::Piece &piece : call.batch->pieces) {
-            std::memcpy(piece.to, next, piece.bytes);
+            copy_bytes(run, piece.to, next, piece.bytes);
             next += piece.bytes;
         }
     }

@@ -23,7 +23,6 @@ struct CallDescriptor {
     std::uint64_t count = 0;
     std::uint16_t algorithm = 0; // algorithm_code(); 0: not given
     transport::Letters parameters{};
-    std::uint64_t compared_with = 0; // in an error: the packed call of another rank
 };
 
 // A short form of an algorithm's name with its parameters: 10 bits of the name, 6 of the rest. Only

@@ -126,7 +126,6 @@ private:
 // unequal shares have numbers that each rank gives for itself.
 bool Trials::tries(const Request &request, const Chosen &chosen) const {
     return wanted_ && chosen.by_price && !request.nonblocking &&
-           request.memory == MemoryKind::host &&
            calls_.selection.policy().reproducible == select::Reproducible::off &&
            !schedule::rooted(request.collective) && request.operation_number == 0 &&
            request.shares == nullptr;

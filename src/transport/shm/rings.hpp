@@ -11,6 +11,8 @@ namespace stretto::transport {
 
 class Rings {
 public:
+    static constexpr std::size_t kViews = 2; // of each ring, one behind the other
+
     // Reserves the address space and maps nothing.  Throws Error if there is none.
     Rings(std::size_t ring_bytes, std::size_t ranks);
     ~Rings();
@@ -29,8 +31,6 @@ public:
     void map_pairs(int file, std::size_t offset) const;
 
 private:
-    static constexpr std::size_t kViews = 2;
-
     const std::size_t ring_bytes_, bytes_;
     std::byte *first_;
 };

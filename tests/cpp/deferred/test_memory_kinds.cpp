@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers of a kind of memory that the CPU leaves to an executor, which all ranks must agree on.
+// Buffers of a kind of memory that the CPU leaves to an executor, on some ranks or on all.
 #include "doctest.h"
 
 #include <array>
@@ -97,21 +97,18 @@ TEST_CASE("a call in memory of a kind is performed by the executor of that kind"
     CHECK(executor.ever_taken() > 0);
 }
 
-TEST_CASE("ranks with different kinds of memory get a mismatch that names them") {
+TEST_CASE("ranks need not agree on the kind of memory") {
     Deferred executor(Deferred::Tells::signals);
     const test::Registered registered(MemoryKind::cuda, executor);
     test::with_ranks(3, [&](stretto_comm comm) {
-        const bool differs = stretto_rank(comm) == 2;
-        Sum sum(comm, 8);
-        const auto error =
-            error_of([&] { play(comm, sum, differs ? MemoryKind::host : MemoryKind::cuda); });
-        REQUIRE(error.has_value());
-        const std::string text = error->what();
-        CAPTURE(text);
-        CHECK(error->status() == Status::mismatch);
-        CHECK(contains(text, "allreduce(8 x int64, sum, in host memory) on rank 2"));
-        CHECK(contains(text, "allreduce(8 x int64, sum, in CUDA memory) on rank "));
+        for (int call = 0; call < 12; ++call) {
+            Sum sum(comm, 1009);
+            const bool differs = call % 3 == stretto_rank(comm);
+            play(comm, sum, differs ? MemoryKind::host : MemoryKind::cuda);
+            CHECK(sum.wrong(comm) == 0);
+        }
     });
+    CHECK(executor.ever_taken() > 0);
 }
 
 TEST_CASE("memory without an executor is refused by all ranks, and the communicator works") {
@@ -128,7 +125,7 @@ TEST_CASE("memory without an executor is refused by all ranks, and the communica
             CHECK(error->status() == Status::unsupported);
             CHECK(contains(error->what(), "nothing in this process copies and reduces in CUDA "
                                           "memory; copy the data to host memory first"));
-            CHECK(contains(error->what(), "allreduce(8 x int64, sum, in CUDA memory)"));
+            CHECK(contains(error->what(), "allreduce(8 x int64, sum)"));
         }
         play(comm, sum, MemoryKind::host);
         CHECK(sum.wrong(comm) == 0);
@@ -151,51 +148,43 @@ TEST_CASE("one rank's memory without an executor is an error on the others") {
             return;
         }
         CHECK(error->status() == Status::mismatch);
-        CHECK(contains(text, "in CUDA memory) on rank 1"));
+        CHECK(contains(text, "allreduce(8 x int64, sum, refused) on rank 1"));
     });
 }
 
-TEST_CASE("work of the CPU is refused in memory that it does not reach") {
+TEST_CASE("work of the CPU before and after a call copies what it needs") {
     Deferred executor(Deferred::Tells::signals);
     const test::Registered registered(MemoryKind::cuda, executor);
     test::with_ranks(2, [&](stretto_comm comm) {
-        std::vector<float> values(5, 1);
+        std::vector<float> values(1009, static_cast<float>(1 + 2 * stretto_rank(comm)));
         Request asked;
         asked.output = values.data();
         asked.count = values.size();
         asked.op = ReduceOp::avg;
         asked.memory = MemoryKind::cuda;
-        const auto error = error_of([&] { comm->communicator.play(asked); });
-        REQUIRE(error.has_value());
-        CHECK(error->status() == Status::unsupported);
-        CHECK(contains(error->what(), "computed by the CPU, which does not reach CUDA memory"));
+        comm->communicator.play(asked);
+        CHECK(values == std::vector<float>(1009, 2));
     });
-    CHECK(executor.ever_taken() == 0);
+    CHECK(executor.ever_taken() > 0);
 }
 
-TEST_CASE("kinds of memory have numbers, which fit into call descriptions") {
-    CHECK(stretto::memory_kind(0) == MemoryKind::host);
-    CHECK(stretto::memory_kind(1) == MemoryKind::cuda);
-    const auto error = error_of([] { (void)stretto::memory_kind(2); });
-    REQUIRE(error.has_value());
-    CHECK(error->status() == Status::argument);
-    CHECK(contains(error->what(), "memory kind 2 does not exist"));
-
-    for (const MemoryKind memory : {MemoryKind::host, MemoryKind::cuda})
-        for (const int dtype :
-             {0, stretto::kDtypes - 1, stretto::kRecordBase + stretto::kLargestRecordBytes})
-            for (const int root : {0, 5, -1}) {
-                Request asked;
-                asked.collective = Collective::alltoall;
-                asked.dtype = static_cast<Dtype>(dtype);
-                asked.op = ReduceOp::user_in_order;
-                asked.memory = memory;
-                asked.root = root;
-                const std::uint64_t descriptor = pack(asked) | stretto::calls::kAsRanksArriveFlag;
-                CHECK(stretto::calls::memory_in(descriptor) == memory);
-                CHECK(stretto::calls::dtype_in(descriptor) == asked.dtype);
-                CHECK(stretto::calls::collective_in(descriptor) == asked.collective);
-                CHECK(stretto::calls::op_in(descriptor) == asked.op);
-                CHECK(static_cast<int>(descriptor >> stretto::calls::kRootShift) == root);
-            }
+TEST_CASE("a call description says what ranks agree on, and not where buffers are") {
+    for (const int dtype :
+         {0, stretto::kDtypes - 1, stretto::kRecordBase + stretto::kLargestRecordBytes})
+        for (const int root : {0, 5, -1}) {
+            Request asked;
+            asked.collective = Collective::alltoall;
+            asked.dtype = static_cast<Dtype>(dtype);
+            asked.op = ReduceOp::user_in_order;
+            asked.root = root;
+            const std::uint64_t packed = pack(asked);
+            CHECK((packed & stretto::calls::kRefusedFlag) == 0);
+            const std::uint64_t descriptor = packed | stretto::calls::kRefusedFlag;
+            CHECK(stretto::calls::dtype_in(descriptor) == asked.dtype);
+            CHECK(stretto::calls::collective_in(descriptor) == asked.collective);
+            CHECK(stretto::calls::op_in(descriptor) == asked.op);
+            CHECK(static_cast<int>(descriptor >> stretto::calls::kRootShift) == root);
+            asked.memory = MemoryKind::cuda;
+            CHECK(pack(asked) == packed);
+        }
 }

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -118,6 +119,10 @@ public:
         }
         for (const Taken &each : ended)
             end(each);
+    }
+
+    void copy(void *to, const void *from, std::size_t bytes) override {
+        std::memcpy(to, from, bytes);
     }
 
     void wait(const Completion &completion) override {
