@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: checks the arguments of collectives, as far as one rank can check them alone.
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 
 #include "base/types.hpp"
+#include "device/devices.hpp"
 #include "handles.hpp"
 #include "overlap.hpp"
 #include "schedule/layout.hpp"
@@ -104,7 +106,24 @@ void place(Request &request, const Sizes &sizes, int rank) {
         request.output = nullptr;
 }
 
+// Ranks need not agree on the kind of memory.
+void find_memory(Request &request) {
+    if (!device::has_devices()) [[likely]]
+        return;
+    for (const void *const buffer : {request.input, static_cast<const void *>(request.output)})
+        if (buffer != nullptr)
+            request.memory = std::max(request.memory, device::memory_kind_of(buffer));
+}
+
 } // namespace
+
+void require_host_memory(const void *buffer, const char *what) {
+    if (device::has_devices() && device::memory_kind_of(buffer) != MemoryKind::host)
+        throw Error(Status::unsupported,
+                    std::string(what) + " moves host memory only, and this buffer is in " +
+                        std::string(stretto::words(device::memory_kind_of(buffer))) +
+                        "; copy the data to host memory first");
+}
 
 Request checked(stretto_comm comm, Collective collective, const void *send, void *recv,
                 std::size_t count, int dtype, int op, int root, const Operation *made) {
@@ -117,6 +136,7 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
     const auto size = static_cast<std::size_t>(comm->communicator.size());
     place(request, {schedule::in_parts(collective) ? count * size : count, count},
           comm->communicator.rank());
+    find_memory(request);
     return request;
 }
 
@@ -136,6 +156,7 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
     request.input = send;
     request.output = recv;
     place(request, {whole, own}, rank);
+    find_memory(request);
     comm->communicator.together([&] { comm->communicator.calls().shares.give(request, shares); });
     return request;
 }

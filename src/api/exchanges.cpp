@@ -18,11 +18,15 @@ namespace {
 
 using Parts = std::vector<Exchange::Part>; // by rank
 
+constexpr const char *kWhat = "a collective with counts for each pair of ranks";
+
 // A buffer with a part for each rank.
 Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
             const std::size_t *displacements, stretto::Dtype dtype) {
     require(counts != nullptr, "the counts are NULL; one for each rank is needed");
     const std::size_t element = size_of(dtype);
+    if (buffer != nullptr)
+        require_host_memory(buffer, kWhat);
     Parts result;
     std::size_t next = 0;
     for (int rank = 0; rank < comm->communicator.size(); ++rank) {
@@ -42,6 +46,8 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
 Exchange::Part whole(int peer, const void *buffer, std::size_t count, stretto::Dtype dtype) {
     require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "a buffer is NULL");
+    if (count != 0)
+        require_host_memory(buffer, kWhat);
     return {peer, const_cast<void *>(buffer), count * size_of(dtype)};
 }
 

@@ -155,6 +155,9 @@ inline void require(bool condition, const char *message) {
 
 inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecordBytes; // in the address space
 
+// Throws Error(unsupported) if the CPU does not read and write a buffer.  `what`: the call.
+void require_host_memory(const void *buffer, const char *what);
+
 // A request, checked as far as one rank can check it alone.  `made`: the created operation with the
 // number `op`, if there is one; the caller keeps it as long as the request.
 calls::Request checked(stretto_comm comm, schedule::Collective collective, const void *send,

@@ -26,6 +26,8 @@ std::size_t checked_bytes(stretto_comm comm, const void *buffer, std::size_t cou
     const Dtype type = dtype_of(dtype);
     require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "the buffer is NULL");
+    if (count != 0)
+        require_host_memory(buffer, "a message");
     return count * size_of(type);
 }
 

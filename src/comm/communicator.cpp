@@ -11,6 +11,7 @@
 #include "base/warning.hpp"
 #include "calls/call_words.hpp"
 #include "comm/child.hpp"
+#include "device/devices.hpp"
 #include "engine/failure.hpp"
 #include "net/sockets.hpp"
 #include "tuning/network.hpp"
@@ -155,6 +156,7 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
                  joined_.reach.ranks, clock_, config.waits.timeout_ns},
                 config.arrivals.enabled),
       exhausted_(engine::no_memory(segment_->names().of(identity.rank))) {
+    device::look_for_devices();
     calls_.cache.add(report_);
     calls_.cache.add(arrivals_); // late ranks come before trials
     calls_.cache.add(trials_);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cuda.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <type_traits>
+
+#include <dlfcn.h>
+
+#include "base/warning.hpp"
+
+namespace stretto::device {
+
+namespace {
+
+constexpr const char *kDriver = "libcuda.so.1";
+
+std::atomic<const Cuda *> usable{nullptr}; // stays as long as the process
+std::atomic<bool> refused{false};
+
+// The name of the first function that the driver does not have; null if it has all.
+const char *resolve(void *library, Cuda &into) {
+    const char *missing = nullptr;
+    const auto find = [&](auto &function, const char *name) {
+        function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+        if (function == nullptr && missing == nullptr)
+            missing = name;
+    };
+    find(into.pointer_attributes, "cuPointerGetAttributes");
+    find(into.retain_primary, "cuDevicePrimaryCtxRetain");
+    find(into.push_context, "cuCtxPushCurrent_v2");
+    find(into.pop_context, "cuCtxPopCurrent_v2");
+    find(into.allocate_host, "cuMemHostAlloc");
+    find(into.free_host, "cuMemFreeHost");
+    find(into.register_host, "cuMemHostRegister_v2");
+    find(into.unregister_host, "cuMemHostUnregister");
+    find(into.create_stream, "cuStreamCreate");
+    find(into.synchronize, "cuStreamSynchronize");
+    find(into.create_event, "cuEventCreate");
+    find(into.record, "cuEventRecord");
+    find(into.query, "cuEventQuery");
+    find(into.copy_async, "cuMemcpyAsync");
+    find(into.error_name, "cuGetErrorName");
+    find(into.error_text, "cuGetErrorString");
+    return missing;
+}
+
+} // namespace
+
+bool find_cuda() {
+    if (usable.load(std::memory_order_acquire) != nullptr)
+        return true;
+    if (refused.load(std::memory_order_relaxed))
+        return false;
+    void *const library = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library == nullptr)
+        return false;
+    // The handle stays open, as the functions are in use.  There is no lock that a fork could leave
+    // locked: of threads that look at the same time, the first decides.
+    auto functions = std::make_unique<Cuda>();
+    if (const char *const missing = resolve(library, *functions)) {
+        if (!refused.exchange(true))
+            warn(std::string("the CUDA driver of this process has no ") + missing +
+                 ", so collectives cannot use device memory; install a newer driver");
+        return false;
+    }
+    const Cuda *none = nullptr;
+    if (usable.compare_exchange_strong(none, functions.get(), std::memory_order_acq_rel))
+        (void)functions.release();
+    return true;
+}
+
+const Cuda *cuda() {
+    return usable.load(std::memory_order_acquire);
+}
+
+Error cuda_error(const Cuda &driver, CUresult result, const std::string &call) {
+    const char *name = nullptr, *text = nullptr;
+    std::string what = call + ": ";
+    if (driver.error_name(result, &name) == CUDA_SUCCESS && name != nullptr)
+        what += name;
+    else
+        what += "CUDA error " + std::to_string(result);
+    if (driver.error_text(result, &text) == CUDA_SUCCESS && text != nullptr)
+        what.append(" (").append(text).append(")");
+    return {result == CUDA_ERROR_OUT_OF_MEMORY ? Status::memory : Status::system, what};
+}
+
+void check_cuda(const Cuda &driver, CUresult result, const char *call) {
+    if (result != CUDA_SUCCESS)
+        throw cuda_error(driver, result, call);
+}
+
+Place place_of(const void *memory) {
+    Place place;
+    const Cuda *const driver = cuda();
+    if (driver == nullptr || memory == nullptr)
+        return place;
+    unsigned type = 0;
+    int managed = 0, ordinal = 0;
+    const int attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                              CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void *values[] = {&type, &managed, &place.context, &ordinal};
+    // Of memory that it does not know it says nothing, without an error.
+    if (driver->pointer_attributes(std::size(attributes), attributes, values,
+                                   reinterpret_cast<std::uintptr_t>(memory)) != CUDA_SUCCESS)
+        return {};
+    place.on_device = type == CU_MEMORYTYPE_DEVICE || managed != 0;
+    place.ordinal = ordinal;
+    return place;
+}
+
+} // namespace stretto::device

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CUDA driver, as far as this room calls it.
+//
+// The library is not linked with libcuda and needs none of its headers: a process that has device
+// memory has loaded the driver already.  Names, values and arguments are those of the CUDA driver
+// API (docs.nvidia.com/cuda/cuda-driver-api).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace stretto::device {
+
+using CUresult = int;
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;
+using CUcontext = struct CUctx_st *;
+using CUstream = struct CUstream_st *;
+using CUevent = struct CUevent_st *;
+
+enum : CUresult {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_NOT_READY = 600,
+};
+enum { // attributes of a pointer
+    CU_POINTER_ATTRIBUTE_CONTEXT = 1,
+    CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+};
+enum : unsigned {
+    CU_MEMORYTYPE_DEVICE = 2,
+    CU_MEMHOSTALLOC_PORTABLE = 1,    // for all contexts
+    CU_MEMHOSTREGISTER_PORTABLE = 1, // likewise
+    CU_STREAM_NON_BLOCKING = 1,      // does not wait for the default stream
+    CU_EVENT_DISABLE_TIMING = 2,
+};
+
+struct Cuda {
+    CUresult (*pointer_attributes)(unsigned count, const int *attributes, void **values,
+                                   CUdeviceptr pointer);
+    CUresult (*retain_primary)(CUcontext *context, CUdevice device);
+    CUresult (*push_context)(CUcontext context);
+    CUresult (*pop_context)(CUcontext *context);
+    CUresult (*allocate_host)(void **memory, std::size_t bytes, unsigned flags);
+    CUresult (*free_host)(void *memory);
+    CUresult (*register_host)(void *memory, std::size_t bytes, unsigned flags);
+    CUresult (*unregister_host)(void *memory);
+    CUresult (*create_stream)(CUstream *stream, unsigned flags);
+    CUresult (*synchronize)(CUstream stream);
+    CUresult (*create_event)(CUevent *event, unsigned flags);
+    CUresult (*record)(CUevent event, CUstream stream);
+    CUresult (*query)(CUevent event);
+    CUresult (*copy_async)(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream);
+    CUresult (*error_name)(CUresult error, const char **name);
+    CUresult (*error_text)(CUresult error, const char **text);
+};
+
+// Looks whether this process has loaded the driver since the last look; true if it has one.  Never
+// loads it.  A driver that lacks a function is warned of once, and taken for none.
+bool find_cuda();
+// The driver; null before find_cuda() has found it.
+const Cuda *cuda();
+
+// The error of a call of the driver: "cuMemcpyAsync of 4096 bytes: CUDA_ERROR_... (its text)".
+Error cuda_error(const Cuda &driver, CUresult result, const std::string &call);
+// Throws it unless the result is CUDA_SUCCESS.
+void check_cuda(const Cuda &driver, CUresult result, const char *call);
+
+// Where memory lies, as the driver says.
+struct Place {
+    bool on_device = false;
+    CUcontext context = nullptr; // null: memory of a pool, which belongs to the device `ordinal`
+    CUdevice ordinal = 0;
+};
+Place place_of(const void *memory);
+
+} // namespace stretto::device

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cuda_copies.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace stretto::device {
+
+Current::Current(const Cuda &driver, CUcontext context) : driver_(driver) {
+    check_cuda(driver, driver.push_context(context), "cuCtxPushCurrent");
+}
+
+Current::~Current() {
+    CUcontext popped = nullptr;
+    (void)driver_.pop_context(&popped);
+}
+
+// The streams do not wait for the default stream: it may hold work of the program that waits for
+// this call.
+CudaCopies::CudaCopies(const Cuda &driver, CUcontext context) : driver_(driver), context_(context) {
+    const Current current(driver, context);
+    for (CUstream &stream : streams_)
+        check_cuda(driver, driver.create_stream(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+}
+
+void CudaCopies::copy(Way way, void *to, const void *from, std::size_t bytes) {
+    const CUresult result = driver_.copy_async(reinterpret_cast<std::uintptr_t>(to),
+                                               reinterpret_cast<std::uintptr_t>(from), bytes,
+                                               streams_[static_cast<int>(way)]);
+    if (result != CUDA_SUCCESS)
+        throw cuda_error(driver_, result,
+                         "cuMemcpyAsync of " + std::to_string(bytes) + " bytes " +
+                             (way == Way::from_device ? "from" : "to") + " the device");
+}
+
+CUevent CudaCopies::mark(Way way) {
+    CUevent event = nullptr;
+    if (free_events_.empty()) {
+        check_cuda(driver_, driver_.create_event(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    } else {
+        event = free_events_.back();
+        free_events_.pop_back();
+    }
+    check_cuda(driver_, driver_.record(event, streams_[static_cast<int>(way)]), "cuEventRecord");
+    return event;
+}
+
+bool CudaCopies::happened(CUevent event) {
+    const CUresult result = driver_.query(event);
+    if (result == CUDA_ERROR_NOT_READY)
+        return false;
+    check_cuda(driver_, result, "a copy of the device (cuEventQuery)");
+    return true;
+}
+
+void CudaCopies::settle() noexcept {
+    for (CUstream const stream : streams_)
+        (void)driver_.synchronize(stream);
+}
+
+} // namespace stretto::device

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two copy engines of a device, as one context uses them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "device/cuda.hpp"
+
+namespace stretto::device {
+
+// Makes a context current for as long as it lives.
+class Current {
+public:
+    Current(const Cuda &driver, CUcontext context);
+    ~Current();
+    Current(const Current &) = delete;
+    Current &operator=(const Current &) = delete;
+
+private:
+    const Cuda &driver_;
+};
+
+// One thread at a time, with the context current.  All functions throw Error.
+class CudaCopies {
+public:
+    CudaCopies(const Cuda &driver, CUcontext context);
+
+    CUcontext context() const { return context_; }
+
+    // Copies of one way start in this order and end in this order; those of different ways overlap.
+    enum class Way { from_device, to_device };
+    void copy(Way way, void *to, const void *from, std::size_t bytes);
+
+    // An event that happens when all copies of this way so far have ended.
+    CUevent mark(Way way);
+    bool happened(CUevent event);
+    void give_back(CUevent event) { free_events_.push_back(event); }
+    // Returns when all copies have ended, if the device still works.
+    void settle() noexcept;
+
+private:
+    const Cuda &driver_;
+    const CUcontext context_;
+    CUstream streams_[2] = {nullptr, nullptr}; // by way
+    std::vector<CUevent> free_events_;
+};
+
+} // namespace stretto::device

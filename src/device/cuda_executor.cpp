@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cuda_executor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/lazy.hpp"
+
+namespace stretto::device {
+
+using engine::Completion;
+using engine::Kernel;
+using engine::Work;
+using Way = CudaCopies::Way;
+
+namespace {
+
+constexpr std::size_t kMostPinnedBytes = std::size_t{64} << 20;
+constexpr std::uint64_t kLongestNapNs = 20'000;
+constexpr auto kNap = std::chrono::microseconds(10);
+
+// Only the CPU, and only host memory.
+void perform(const Kernel &kernel, std::span<void *const> outs, std::span<const void *const> ins,
+             std::size_t bytes) {
+    const int results = static_cast<int>(outs.size()), operands = static_cast<int>(ins.size());
+    if (operands == 1)
+        reduce::copy_pass()(outs.data(), results, ins.data(), 1, bytes, 0);
+    else
+        kernel.pass(outs.data(), results, ins.data(), operands, bytes / size_of(kernel.dtype), 0);
+}
+
+} // namespace
+
+CudaExecutor::CudaExecutor(const Cuda &driver)
+    : driver_(driver), pool_(driver, kMostPinnedBytes), rings_(driver) {}
+
+std::uint64_t CudaExecutor::longest_nap() const {
+    return kLongestNapNs;
+}
+
+void CudaExecutor::wait(const Completion &completion) {
+    for (poll(); completion.pending(); poll())
+        std::this_thread::sleep_for(kNap);
+}
+
+CudaCopies &CudaExecutor::copies_of(const Place &place) {
+    CUcontext context = place.context;
+    if (context == nullptr) { // memory of a pool belongs to the device
+        CUcontext &primary = primaries_[place.ordinal];
+        if (primary == nullptr)
+            check_cuda(driver_, driver_.retain_primary(&primary, place.ordinal),
+                       "cuDevicePrimaryCtxRetain");
+        context = primary;
+    }
+    std::unique_ptr<CudaCopies> &found = copies_[context];
+    if (found == nullptr)
+        found = std::make_unique<CudaCopies>(driver_, context);
+    return *found;
+}
+
+CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &completion,
+                                              Place &device) {
+    PassPointer pass;
+    if (spare_.empty()) {
+        pass = std::make_unique<StagedPass>();
+    } else {
+        pass = std::move(spare_.back());
+        spare_.pop_back();
+    }
+    pass->host_outs.clear();
+    pass->device_outs.clear();
+    pass->prefetched.clear();
+    pass->event = nullptr;
+    pass->ins.assign(work.ins.begin(), work.ins.end());
+    pass->on_device.clear();
+    const auto on_device = [&](const void *memory) {
+        const Place place = place_of(memory);
+        if (place.on_device)
+            device = place;
+        return place.on_device;
+    };
+    for (void *const out : work.outs)
+        (on_device(out) ? pass->device_outs : pass->host_outs).push_back(out);
+    for (std::size_t k = 0; k < work.ins.size(); ++k) {
+        engine::Prefetch *const ahead =
+            k < work.prefetches.size() ? work.prefetches[k].get() : nullptr;
+        pass->on_device.push_back(ahead == nullptr && on_device(work.ins[k]));
+        if (ahead != nullptr)
+            device = take_prefetched(*pass, k, static_cast<CudaPrefetch &>(*ahead));
+    }
+    pass->bytes = work.bytes;
+    pass->kernel = work.kernel;
+    pass->completion = &completion;
+    pass->stage = StagedPass::Stage::waiting;
+    pass->copies = nullptr;
+    pass->block = {};
+    pass->result = nullptr;
+    return pass;
+}
+
+engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &completion) {
+    Place device;
+    std::unique_lock lock(mutex_);
+    PassPointer pass = fresh(work, completion, device);
+    if (!device.on_device || work.bytes == 0) {
+        spare_.push_back(std::move(pass));
+        lock.unlock();
+        if (work.bytes != 0)
+            perform(work.kernel, work.outs, work.ins, work.bytes);
+        return Issued::complete;
+    }
+    pass->copies = &copies_of(device);
+    lock.unlock();
+    go_on(std::move(pass));
+    return Issued::pending;
+}
+
+// Takes a pass as far as it goes without waiting.
+void CudaExecutor::go_on(PassPointer pass) noexcept {
+    try {
+        if (pass->stage == StagedPass::Stage::waiting) {
+            const std::lock_guard lock(mutex_);
+            const Current current(driver_, pass->copies->context());
+            rings_.register_all();
+            if (!start(*pass)) {
+                waiting_.push_front(std::move(pass));
+                return;
+            }
+            pass->stage = StagedPass::Stage::fetching;
+            if (pass->event != nullptr && !pass->copies->happened(pass->event)) {
+                const auto place =
+                    std::ranges::upper_bound(fetching_, pass->number, {},
+                                             [](const PassPointer &each) { return each->number; });
+                fetching_.insert(place, std::move(pass));
+                return;
+            }
+        }
+        if (pass->stage == StagedPass::Stage::fetching) {
+            work(*pass);
+            if (!pass->device_outs.empty()) {
+                const std::lock_guard lock(mutex_);
+                const Current current(driver_, pass->copies->context());
+                store(*pass);
+                pass->stage = StagedPass::Stage::storing;
+                storing_.push_back(std::move(pass));
+                return;
+            }
+        }
+        end(std::move(pass), nullptr);
+    } catch (const Error &why) {
+        end(std::move(pass), &why);
+    } catch (const std::exception &why) { // std::bad_alloc
+        const Error error(Status::memory, why.what());
+        end(std::move(pass), &error);
+    }
+}
+
+// False if there is no pinned memory until other passes have ended.
+bool CudaExecutor::start(StagedPass &pass) {
+    if (const std::size_t pieces = pass.pieces(); pieces != 0) {
+        pass.block = pool_.take(pieces * pass.piece_bytes());
+        if (pass.block.memory == nullptr)
+            return false;
+    }
+    fetch(pass);
+    return true;
+}
+
+void CudaExecutor::fetch(StagedPass &pass) {
+    std::size_t fetched = 0;
+    for (std::size_t k = 0; k < pass.ins.size(); ++k) {
+        if (!pass.on_device[k])
+            continue;
+        const void *const from = pass.ins[k];
+        if (!pass.copies_only()) {
+            pass.ins[k] = pass.piece(fetched);
+            pass.copies->copy(Way::from_device, pass.piece(fetched), from, pass.bytes);
+        } else {
+            for (void *const out : pass.device_outs)
+                pass.copies->copy(Way::from_device, out, from, pass.bytes);
+            pass.device_outs.clear();
+            if (!pass.host_outs.empty()) {
+                pass.copies->copy(Way::from_device, pass.host_outs[0], from, pass.bytes);
+                pass.ins[0] = pass.host_outs[0];
+                pass.host_outs.erase(pass.host_outs.begin());
+            }
+        }
+        ++fetched;
+    }
+    if (fetched == 0)
+        return;
+    if (pass.event != nullptr) // of what was prefetched, before
+        pass.copies->give_back(pass.event);
+    pass.event = pass.copies->mark(Way::from_device);
+    pass.number = ++marks_;
+}
+
+// The CPU's part, without the lock.
+void CudaExecutor::work(StagedPass &pass) {
+    if (pass.copies_only()) {
+        pass.result = pass.ins[0];
+        if (!pass.host_outs.empty())
+            perform(pass.kernel, pass.host_outs, pass.ins, pass.bytes);
+        return;
+    }
+    if (pass.host_outs.empty())
+        pass.host_outs.push_back(pass.own_place());
+    pass.result = pass.host_outs[0];
+    perform(pass.kernel, pass.host_outs, pass.ins, pass.bytes);
+}
+
+void CudaExecutor::store(StagedPass &pass) {
+    for (void *const out : pass.device_outs)
+        pass.copies->copy(Way::to_device, out, pass.result, pass.bytes);
+    if (pass.event != nullptr)
+        pass.copies->give_back(std::exchange(pass.event, nullptr));
+    pass.event = pass.copies->mark(Way::to_device);
+}
+
+// After this nothing touches the memory of the pass.
+void CudaExecutor::end(PassPointer pass, const Error *why) noexcept {
+    Completion &completion = *pass->completion;
+    {
+        const std::lock_guard lock(mutex_);
+        if (why != nullptr)
+            pass->copies->settle(); // copies of this pass may be on their way
+        if (pass->event != nullptr)
+            pass->copies->give_back(pass->event);
+        pool_.give_back(pass->block);
+        for (const PinnedPool::Block &block : pass->prefetched)
+            pool_.give_back(block);
+        spare_.push_back(std::move(pass));
+    }
+    if (why != nullptr)
+        completion.fail(*why);
+    else
+        completion.complete();
+}
+
+// Copies of one way end in the order in which they were started, so the first that has not ended
+// tells of all behind it.
+void CudaExecutor::take_ended(Passes &passes, std::vector<Ended> &ended) {
+    while (!passes.empty()) {
+        StagedPass &first = *passes.front();
+        std::optional<Error> why;
+        try {
+            if (!first.copies->happened(first.event))
+                return;
+        } catch (const Error &error) {
+            why = error;
+        }
+        ended.push_back({std::move(passes.front()), std::move(why)});
+        passes.pop_front();
+    }
+}
+
+void CudaExecutor::poll() {
+    std::vector<Ended> ended; // allocates nothing if nothing has ended
+    {
+        const std::lock_guard lock(mutex_);
+        take_ended(fetching_, ended);
+        take_ended(storing_, ended);
+    }
+    for (Ended &each : ended)
+        if (each.why)
+            end(std::move(each.pass), &*each.why);
+        else
+            go_on(std::move(each.pass));
+    if (!ended.empty()) // blocks were given back
+        start_waiting();
+}
+
+void CudaExecutor::start_waiting() {
+    for (bool waits = false; !waits;) {
+        PassPointer next;
+        std::size_t left = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            if (waiting_.empty())
+                return;
+            next = std::move(waiting_.front());
+            waiting_.pop_front();
+            left = waiting_.size();
+        }
+        go_on(std::move(next));
+        const std::lock_guard lock(mutex_);
+        waits = waiting_.size() > left; // there was no room for it yet
+    }
+}
+
+void CudaExecutor::copy(void *to, const void *from, std::size_t bytes) {
+    const Place source = place_of(from), target = place_of(to);
+    if (!source.on_device && !target.on_device) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    if (bytes == 0)
+        return;
+    const Way way = source.on_device ? Way::from_device : Way::to_device;
+    std::unique_lock lock(mutex_);
+    CudaCopies &copies = copies_of(source.on_device ? source : target);
+    CUevent event = nullptr;
+    {
+        const Current current(driver_, copies.context());
+        copies.copy(way, to, from, bytes);
+        event = copies.mark(way);
+    }
+    while (!copies.happened(event)) {
+        lock.unlock();
+        std::this_thread::yield();
+        lock.lock();
+    }
+    copies.give_back(event);
+}
+
+static Lazy<std::unique_ptr<CudaExecutor>> executor;
+
+engine::Executor &cuda_executor() {
+    return *executor.get([] { return std::make_unique<CudaExecutor>(*cuda()); });
+}
+
+} // namespace stretto::device

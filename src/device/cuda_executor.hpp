@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies and reductions of buffers in CUDA memory, as stages of one software pipeline (Ueno and
+// Fukuda, section III): the device's copy engines bring operands to pinned host memory, the CPU
+// reduces them, and copy engines take results back.  Each pass of a call goes through its stages by
+// itself, so passes overlap one another and the network.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "device/registered_memory.hpp"
+#include "device/staged_pass.hpp"
+#include "engine/executor.hpp"
+
+namespace stretto::device {
+
+class CudaExecutor;
+
+// An operand on its way from the device to pinned memory, or there.
+struct CudaPrefetch final : engine::Prefetch {
+    explicit CudaPrefetch(CudaExecutor &owner) : executor(owner) {}
+    ~CudaPrefetch() override;
+
+    CudaExecutor &executor;
+    CudaCopies *copies = nullptr;
+    PinnedPool::Block block;
+    CUevent event = nullptr; // null: a pass has the block, or there is none
+    std::uint64_t number = 0;
+};
+
+class CudaExecutor final : public engine::Executor {
+public:
+    explicit CudaExecutor(const Cuda &driver);
+
+    bool supports(MemoryKind memory, const engine::Kernel &) const override {
+        return memory == MemoryKind::cuda;
+    }
+    std::unique_ptr<engine::Prefetch> prefetch(const void *from, std::size_t bytes) override;
+    void drop(CudaPrefetch &ahead) noexcept;
+    Issued issue(const engine::Work &work, engine::Completion &completion) override;
+    std::uint64_t longest_nap() const override;
+    void poll() override;
+    void wait(const engine::Completion &completion) override;
+    void copy(void *to, const void *from, std::size_t bytes) override;
+    void use_memory(void *memory, std::size_t bytes) override {
+        const std::lock_guard lock(mutex_);
+        rings_.add(memory, bytes);
+    }
+    void release_memory(void *memory) noexcept override {
+        const std::lock_guard lock(mutex_);
+        rings_.remove(memory, copies_.empty() ? nullptr : copies_.begin()->first);
+    }
+
+private:
+    using PassPointer = std::unique_ptr<StagedPass>;
+    using Passes = std::deque<PassPointer>;
+    PassPointer fresh(const engine::Work &work, engine::Completion &completion, Place &device);
+    static Place take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead);
+    CudaCopies &copies_of(const Place &place);
+    void go_on(PassPointer pass) noexcept;
+    void start_waiting();
+    bool start(StagedPass &pass);
+    void fetch(StagedPass &pass);
+    static void work(StagedPass &pass);
+    void store(StagedPass &pass);
+    void end(PassPointer pass, const Error *why) noexcept;
+    struct Ended {
+        PassPointer pass;
+        std::optional<Error> why; // its copies have failed
+    };
+    static void take_ended(Passes &passes, std::vector<Ended> &ended);
+
+    const Cuda &driver_;
+    std::mutex mutex_; // of all that follows
+    std::map<CUcontext, std::unique_ptr<CudaCopies>> copies_;
+    std::map<int, CUcontext> primaries_; // by device
+    PinnedPool pool_;
+    RegisteredMemory rings_;
+    std::uint64_t marks_ = 0;   // events so far
+    Passes waiting_;            // for pinned memory
+    Passes fetching_, storing_; // in the order in which their copies end
+    std::vector<PassPointer> spare_;
+};
+
+// The executor of all devices of this process.  Only after find_cuda().
+engine::Executor &cuda_executor();
+
+} // namespace stretto::device

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers of tests on the device: on the simulated one, or with STRETTO_GPU_TESTS on a real one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "support/device_memory.hpp"
+
+// The driver's own functions, which need no header of CUDA.
+extern "C" {
+int cuInit(unsigned flags);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuCtxSetCurrent(void *context);
+int cuMemAlloc_v2(unsigned long long *pointer, std::size_t bytes);
+int cuMemFree_v2(unsigned long long pointer);
+int cuMemcpy(unsigned long long to, unsigned long long from, std::size_t bytes);
+}
+
+namespace test {
+
+// As long as this lives, test::Buffer is on the device.
+class OnDevice final : public DeviceMemory {
+public:
+    // asked: those of which a test says so
+    enum class Buffers { all, some, asked };
+
+    explicit OnDevice(Buffers which = Buffers::all) : which_(which) {
+        check_cuda(cuInit(0));
+        check_cuda(cuDevicePrimaryCtxRetain(&context_, 0));
+        device_memory = this;
+    }
+    ~OnDevice() override { device_memory = nullptr; }
+    OnDevice(const OnDevice &) = delete;
+    OnDevice &operator=(const OnDevice &) = delete;
+
+    std::byte *allocate(std::size_t bytes, bool asked) override {
+        // Ranks ask in an order of chance, so which have device memory differs from call to call.
+        if ((which_ == Buffers::asked && !asked) ||
+            (which_ == Buffers::some && turn_.fetch_add(1) * 0x9e3779b97f4a7c15u >> 63 == 0))
+            return nullptr;
+        unsigned long long pointer = 0;
+        check_cuda(cuCtxSetCurrent(context_)); // ranks are threads
+        check_cuda(cuMemAlloc_v2(&pointer, bytes));
+        return reinterpret_cast<std::byte *>(pointer);
+    }
+    void free(std::byte *memory) override {
+        check_cuda(cuCtxSetCurrent(context_));
+        check_cuda(cuMemFree_v2(reinterpret_cast<std::uintptr_t>(memory)));
+    }
+    void copy(std::byte *to, const std::byte *from, std::size_t bytes) override {
+        check_cuda(cuCtxSetCurrent(context_));
+        check_cuda(cuMemcpy(reinterpret_cast<std::uintptr_t>(to),
+                            reinterpret_cast<std::uintptr_t>(from), bytes));
+    }
+
+private:
+    static void check_cuda(int result) {
+        if (result != 0)
+            throw std::runtime_error("CUDA error " + std::to_string(result));
+    }
+
+    const Buffers which_;
+    void *context_ = nullptr;
+    std::atomic<std::uint64_t> turn_{0};
+};
+
+} // namespace test

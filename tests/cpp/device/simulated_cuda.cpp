@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "simulated_cuda.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/mman.h>
+
+namespace {
+
+using simulated_cuda::Counts;
+using simulated_cuda::Speed;
+using Clock = std::chrono::steady_clock;
+using Address = unsigned long long;
+
+enum : int {
+    kSuccess = 0,
+    kInvalidValue = 1,
+    kOutOfMemory = 2,
+    kInvalidContext = 201,
+    kInvalidHandle = 400,
+    kNotReady = 600,
+    kIllegalAddress = 700,
+    kAlreadyRegistered = 712,
+    kNotRegistered = 713,
+};
+
+constexpr std::size_t kDeviceBytes = std::size_t{16} << 30; // of address space
+constexpr std::size_t kAlignment = 512;
+
+struct Event {
+    std::uint64_t recorded = 0, happened = 0;
+};
+
+enum Engine : int { from_device, to_device, inside, kEngines };
+
+struct Operation {
+    Engine engine = inside;
+    std::byte *to = nullptr; // null: an event
+    const std::byte *from = nullptr;
+    std::size_t bytes = 0;
+    std::vector<std::byte> staged; // of host memory that was read at once
+    Event *event = nullptr;
+    std::uint64_t mark = 0;
+    Clock::time_point asked;
+};
+
+struct Stream {
+    std::deque<Operation> operations;
+    bool busy = false; // an engine works on the first
+};
+
+double us_between(Clock::time_point a, Clock::time_point b) {
+    return std::chrono::duration<double, std::micro>(b - a).count();
+}
+
+class Device {
+public:
+    static Device &get() {
+        static Device *const device = new Device; // its threads run until the process ends
+        return *device;
+    }
+
+    std::mutex mutex;
+    Speed speed;
+    Counts counts;
+    std::minstd_rand random;
+    std::uint64_t fail_after = 0;
+    int fail_error = kSuccess, error = kSuccess; // the second is sticky
+    bool held = false;
+    std::size_t pinned_limit = 0;
+    std::map<Address, std::size_t> allocations;
+    std::map<const std::byte *, std::size_t> pinned; // host memory
+    std::set<const std::byte *> registered;          // those that are not the driver's own
+    std::set<Stream *> streams;
+    std::condition_variable changed;
+
+    bool on_device(Address address) const {
+        return address >= base_ && address < base_ + kDeviceBytes;
+    }
+    // Whether an allocation holds all of these bytes.
+    bool allocated(Address address, std::size_t bytes) const {
+        auto found = allocations.upper_bound(address);
+        if (found == allocations.begin())
+            return false;
+        --found;
+        return address + bytes <= found->first + found->second;
+    }
+    // Where the CPU of this simulation finds it.
+    std::byte *memory(Address address) const {
+        return on_device(address) ? store_ + (address - base_)
+                                  : reinterpret_cast<std::byte *>(address);
+    }
+    bool is_pinned(const std::byte *first, std::size_t bytes) const {
+        auto found = pinned.upper_bound(first);
+        if (found == pinned.begin())
+            return false;
+        --found;
+        return first + bytes <= found->first + found->second;
+    }
+    std::size_t pinned_bytes() const {
+        std::size_t sum = 0;
+        for (const auto &[first, bytes] : pinned)
+            sum += bytes;
+        return sum;
+    }
+    bool room_to_pin(std::size_t bytes) const {
+        return pinned_limit == 0 || pinned_bytes() + bytes <= pinned_limit;
+    }
+
+    int allocate(Address *pointer, std::size_t bytes) {
+        if (bytes == 0)
+            return kInvalidValue;
+        const std::size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+        Address at = base_;
+        for (const auto &[first, length] : allocations) { // first fit: addresses come again
+            if (first - at >= size)
+                break;
+            at = first + length;
+        }
+        if (at + size > base_ + kDeviceBytes)
+            return kOutOfMemory;
+        allocations[at] = size;
+        std::memset(memory(at), 0xa5, size);
+        *pointer = at;
+        return kSuccess;
+    }
+
+    // Copies when its turn comes.
+    int enqueue(Stream &stream, Operation operation) {
+        operation.asked = Clock::now();
+        stream.operations.push_back(std::move(operation));
+        changed.notify_all();
+        return kSuccess;
+    }
+
+    void drain(std::unique_lock<std::mutex> &lock, Stream &stream) {
+        changed.wait(lock, [&] { return stream.operations.empty(); });
+    }
+
+private:
+    Device() {
+        base_ = reinterpret_cast<Address>(mmap(nullptr, kDeviceBytes, PROT_NONE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        store_ = static_cast<std::byte *>(mmap(nullptr, kDeviceBytes, PROT_READ | PROT_WRITE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        for (int engine = 0; engine < kEngines; ++engine)
+            std::thread([this, engine] { run(static_cast<Engine>(engine)); }).detach();
+    }
+
+    // Events of streams whose turn has come.  Returns whether there were any.
+    bool pass_events() {
+        bool any = false;
+        for (Stream *const stream : streams)
+            while (!stream->busy && !stream->operations.empty() &&
+                   stream->operations.front().to == nullptr) {
+                Operation &first = stream->operations.front();
+                first.event->happened = std::max(first.event->happened, first.mark);
+                stream->operations.pop_front();
+                any = true;
+            }
+        return any;
+    }
+
+    Stream *next(Engine engine) {
+        std::vector<Stream *> ready;
+        for (Stream *const stream : streams)
+            if (!stream->busy && !stream->operations.empty() &&
+                stream->operations.front().engine == engine)
+                ready.push_back(stream);
+        return ready.empty() ? nullptr : ready[random() % ready.size()];
+    }
+
+    void run(Engine engine) {
+        std::unique_lock lock(mutex);
+        Clock::time_point free = Clock::now();
+        for (;;) {
+            if (pass_events())
+                changed.notify_all();
+            Stream *const stream = held ? nullptr : next(engine);
+            if (stream == nullptr) {
+                changed.wait(lock);
+                continue;
+            }
+            Operation &first = stream->operations.front();
+            stream->busy = true;
+            const double cost =
+                speed.latency_us + (speed.bytes_per_us > 0
+                                        ? static_cast<double>(first.bytes) / speed.bytes_per_us
+                                        : 0);
+            // By the model: that this thread wakes late delays no later copy.
+            const Clock::time_point begin = std::max(free, first.asked);
+            const Clock::time_point end =
+                begin + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double, std::micro>(cost));
+            free = end;
+            const bool works = error == kSuccess;
+            lock.unlock();
+            if (cost > 0)
+                std::this_thread::sleep_until(end);
+            if (works)
+                std::memcpy(first.to, first.staged.empty() ? first.from : first.staged.data(),
+                            first.bytes);
+            lock.lock();
+            account(engine, begin, end);
+            stream->operations.pop_front();
+            stream->busy = false;
+            changed.notify_all();
+        }
+    }
+
+    void account(Engine engine, Clock::time_point begin, Clock::time_point end) {
+        if (engine == inside || begin == end)
+            return;
+        (engine == from_device ? counts.from_device_us : counts.to_device_us) +=
+            us_between(begin, end);
+        std::deque<std::pair<Clock::time_point, Clock::time_point>> &other =
+            worked_[engine == from_device ? to_device : from_device];
+        for (const auto &[from, to] : other)
+            if (const auto first = std::max(begin, from), last = std::min(end, to); first < last)
+                counts.both_us += us_between(first, last);
+        worked_[engine].emplace_back(begin, end);
+        if (worked_[engine].size() > 4096)
+            worked_[engine].pop_front();
+    }
+
+    Address base_;
+    std::byte *store_;
+    std::array<std::deque<std::pair<Clock::time_point, Clock::time_point>>, kEngines> worked_;
+};
+
+thread_local std::vector<void *> contexts;
+char primary; // its address is the context of the device
+
+bool has_context() {
+    return !contexts.empty();
+}
+
+// The counts and the error of a copy that is about to be issued.
+int begin_copy(Device &device, Engine engine, Address to, Address from, std::size_t bytes,
+               bool pageable) {
+    for (const Address address : {to, from})
+        if (device.on_device(address) && !device.allocated(address, bytes))
+            return device.error = kIllegalAddress;
+    if (device.fail_error != kSuccess && device.counts.copies >= device.fail_after)
+        return device.error = device.fail_error;
+    Counts &counts = device.counts;
+    ++counts.copies;
+    counts.bytes += bytes;
+    if (engine == from_device)
+        counts.from_device_bytes += bytes;
+    if (engine == to_device)
+        counts.to_device_bytes += bytes;
+    counts.pageable_copies += pageable ? 1 : 0;
+    return device.error;
+}
+
+} // namespace
+
+extern "C" {
+
+void simulated_cuda_speed(const Speed *speed) {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().speed = *speed;
+}
+void simulated_cuda_seed(std::uint64_t seed) {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().random.seed(static_cast<std::minstd_rand::result_type>(seed));
+}
+void simulated_cuda_reset() {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().counts = {};
+}
+void simulated_cuda_counts(Counts *counts) {
+    const std::lock_guard lock(Device::get().mutex);
+    *counts = Device::get().counts;
+}
+void simulated_cuda_fail(std::uint64_t after_copies, int error) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    device.fail_after = device.counts.copies + after_copies;
+    device.fail_error = error;
+    if (error == kSuccess)
+        device.error = kSuccess;
+}
+void simulated_cuda_hold(bool held) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    device.held = held;
+    device.changed.notify_all();
+}
+void simulated_cuda_limit_pinned(std::size_t bytes) {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().pinned_limit = bytes;
+}
+std::size_t simulated_cuda_pinned() {
+    const std::lock_guard lock(Device::get().mutex);
+    return Device::get().pinned_bytes();
+}
+
+int cuGetErrorName(int error, const char **name) {
+    switch (error) {
+    case kSuccess: *name = "CUDA_SUCCESS"; break;
+    case kInvalidValue: *name = "CUDA_ERROR_INVALID_VALUE"; break;
+    case kOutOfMemory: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case kInvalidContext: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
+    case kInvalidHandle: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
+    case kNotReady: *name = "CUDA_ERROR_NOT_READY"; break;
+    case kIllegalAddress: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+    case kAlreadyRegistered: *name = "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"; break;
+    case kNotRegistered: *name = "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"; break;
+    default: *name = nullptr; return kInvalidValue;
+    }
+    return kSuccess;
+}
+int cuGetErrorString(int error, const char **text) {
+    *text = error == kIllegalAddress ? "an illegal memory access was encountered"
+            : error == kOutOfMemory  ? "out of memory"
+                                     : "an error of the simulated driver";
+    return kSuccess;
+}
+
+int cuInit(unsigned) {
+    return kSuccess;
+}
+int cuCtxSetCurrent(void *context) {
+    contexts.assign(context != nullptr ? 1 : 0, context);
+    return kSuccess;
+}
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+    *context = &primary;
+    return device == 0 ? kSuccess : kInvalidValue;
+}
+int cuCtxPushCurrent_v2(void *context) {
+    if (context != &primary)
+        return kInvalidContext;
+    contexts.push_back(context);
+    return kSuccess;
+}
+int cuCtxPopCurrent_v2(void **context) {
+    if (!has_context())
+        return kInvalidContext;
+    *context = contexts.back();
+    contexts.pop_back();
+    return kSuccess;
+}
+
+int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, Address pointer) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    const bool ours = device.on_device(pointer) && device.allocated(pointer, 1);
+    const bool pinned = !ours && device.is_pinned(reinterpret_cast<std::byte *>(pointer), 1);
+    for (unsigned i = 0; i < count; ++i)
+        switch (attributes[i]) {
+        case 1: *static_cast<void **>(values[i]) = ours ? &primary : nullptr; break;
+        case 2: *static_cast<unsigned *>(values[i]) = ours ? 2 : pinned ? 1 : 0; break;
+        case 8: *static_cast<int *>(values[i]) = 0; break;
+        case 9: *static_cast<int *>(values[i]) = ours ? 0 : -2; break;
+        default: return kInvalidValue;
+        }
+    return kSuccess;
+}
+
+int cuMemAlloc_v2(Address *pointer, std::size_t bytes) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    return device.allocate(pointer, bytes);
+}
+int cuMemFree_v2(Address pointer) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    return device.allocations.erase(pointer) == 1 ? kSuccess : kInvalidValue;
+}
+
+int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    if (!device.room_to_pin(bytes))
+        return kOutOfMemory;
+    *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    device.pinned[static_cast<std::byte *>(*memory)] = bytes;
+    ++device.counts.host_allocations;
+    return kSuccess;
+}
+int cuMemFreeHost(void *memory) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (device.pinned.erase(static_cast<std::byte *>(memory)) == 0)
+        return kInvalidValue;
+    std::free(memory);
+    return kSuccess;
+}
+int cuMemHostRegister_v2(void *memory, std::size_t bytes, unsigned) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    auto *const first = static_cast<std::byte *>(memory);
+    if (!has_context())
+        return kInvalidContext;
+    if (device.is_pinned(first, 1))
+        return kAlreadyRegistered;
+    if (!device.room_to_pin(bytes))
+        return kOutOfMemory;
+    device.pinned[first] = bytes;
+    device.registered.insert(first);
+    ++device.counts.host_registrations;
+    return kSuccess;
+}
+int cuMemHostUnregister(void *memory) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    auto *const first = static_cast<std::byte *>(memory);
+    if (device.registered.erase(first) == 0)
+        return kNotRegistered;
+    device.pinned.erase(first);
+    return kSuccess;
+}
+
+int cuStreamCreate(Stream **stream, unsigned) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    *stream = new Stream;
+    device.streams.insert(*stream);
+    ++device.counts.streams;
+    return kSuccess;
+}
+int cuStreamSynchronize(Stream *stream) {
+    Device &device = Device::get();
+    std::unique_lock lock(device.mutex);
+    device.drain(lock, *stream);
+    return device.error;
+}
+
+int cuEventCreate(Event **event, unsigned) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    *event = new Event;
+    ++device.counts.events;
+    return kSuccess;
+}
+int cuEventRecord(Event *event, Stream *stream) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    Operation mark;
+    mark.event = event;
+    mark.mark = ++event->recorded;
+    return device.enqueue(*stream, std::move(mark));
+}
+int cuEventQuery(Event *event) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (device.error != kSuccess)
+        return device.error;
+    return event->happened == event->recorded ? kSuccess : kNotReady;
+}
+
+int cuMemcpyAsync(Address to, Address from, std::size_t bytes, Stream *stream) {
+    Device &device = Device::get();
+    std::unique_lock lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    const bool target = device.on_device(to), source = device.on_device(from);
+    Operation copy;
+    copy.engine = source ? target ? inside : from_device : to_device;
+    copy.to = device.memory(to);
+    copy.from = device.memory(from);
+    copy.bytes = bytes;
+    const bool pageable = (!target && !device.is_pinned(copy.to, bytes)) ||
+                          (!source && !device.is_pinned(copy.from, bytes));
+    if (const int error = begin_copy(device, copy.engine, to, from, bytes, pageable);
+        error != kSuccess)
+        return error;
+    if (pageable && copy.engine == to_device)
+        copy.staged.assign(copy.from, copy.from + bytes);
+    const int result = device.enqueue(*stream, std::move(copy));
+    if (pageable && !target)
+        device.drain(lock, *stream);
+    return result;
+}
+
+int cuMemcpy(Address to, Address from, std::size_t bytes) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    for (const Address address : {to, from})
+        if (device.on_device(address) && !device.allocated(address, bytes))
+            return kIllegalAddress;
+    std::memcpy(device.memory(to), device.memory(from), bytes);
+    return kSuccess;
+}
+
+} // extern "C"

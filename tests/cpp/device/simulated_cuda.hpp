@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A CUDA driver without a GPU: libcuda.so.1 for tests, as far as Stretto calls the driver.
+//
+// Device memory has addresses that the CPU cannot read or write: a look ends the process.  Copies
+// are made by three engines, from the device, to the device and inside it, each by a thread of its
+// own.  A copy takes a latency and then its bytes at a bandwidth.  Copies of one stream happen in
+// their order; copies of different streams on one engine in any order, by a random number.  Pinned
+// host memory is read and written when the copy happens, and not when it is issued, so a buffer
+// that is touched too early gives a wrong result.  As the real driver does, a copy from the device
+// to memory that is not pinned returns when it is complete, and one to the device reads such memory
+// at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simulated_cuda {
+
+struct Speed {
+    double latency_us = 0;
+    double bytes_per_us = 0; // of each engine; 0: any number
+};
+
+// What the driver was asked for since reset().
+struct Counts {
+    std::uint64_t copies = 0, bytes = 0;
+    std::uint64_t from_device_bytes = 0, to_device_bytes = 0;
+    std::uint64_t pageable_copies = 0; // to or from host memory that is not pinned
+    std::uint64_t host_allocations = 0, host_registrations = 0, streams = 0, events = 0;
+    double from_device_us = 0, to_device_us = 0; // each engine's work
+    double both_us = 0;                          // while both worked
+};
+
+extern "C" {
+// For tests; names that no driver has.
+void simulated_cuda_speed(const Speed *speed);
+void simulated_cuda_seed(std::uint64_t seed); // of the order among streams
+void simulated_cuda_reset();                  // of the counts
+void simulated_cuda_counts(Counts *counts);
+// The copy after so many others, and all later ones, fail with this error; 0: none.
+void simulated_cuda_fail(std::uint64_t after_copies, int error);
+// No copy happens until it is called again with false.
+void simulated_cuda_hold(bool held);
+// Bytes of pinned memory that the driver gives; 0: any number.
+void simulated_cuda_limit_pinned(std::size_t bytes);
+// Host memory that is registered or allocated by the driver now, in bytes.
+std::size_t simulated_cuda_pinned();
+}
+
+} // namespace simulated_cuda

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices that fail, at every copy of a call: all ranks get an error.
+#include "doctest.h"
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "device/on_device.hpp"
+#include "device/simulated_cuda.hpp"
+#include "support/environment.hpp"
+#include "support/exact.hpp"
+#include "support/text.hpp"
+#include "support/world.hpp"
+
+namespace {
+
+using test::Call;
+using test::check;
+using test::contains;
+
+constexpr int kIllegalAddress = 700, kRanks = 3;
+
+Call allreduce(std::size_t count) {
+    Call call;
+    call.count = count;
+    call.dtype = STRETTO_INT32;
+    return call;
+}
+
+} // namespace
+
+TEST_CASE("an error of the device ends the call on all ranks, whichever copy it comes with") {
+    const test::OnDevice device;
+    std::uint64_t copies = 0; // of a call that succeeds
+    test::with_ranks(kRanks, [&](stretto_comm comm) {
+        check(stretto_force_algorithm(comm, "ring"));
+        if (stretto_rank(comm) == 0)
+            simulated_cuda::simulated_cuda_reset();
+        check(stretto_barrier(comm));
+        CHECK(test::play(comm, allreduce(90'001)) == "");
+        check(stretto_barrier(comm));
+        simulated_cuda::Counts counts;
+        simulated_cuda::simulated_cuda_counts(&counts);
+        if (stretto_rank(comm) == 0)
+            copies = counts.copies;
+    });
+    REQUIRE(copies > 10);
+    for (std::uint64_t after = 0; after < copies; ++after) {
+        CAPTURE(after);
+        std::barrier together(kRanks);
+        test::with_ranks(kRanks, [&](stretto_comm comm) {
+            check(stretto_force_algorithm(comm, "ring"));
+            const auto played = test::prepare(comm, allreduce(90'001));
+            together.arrive_and_wait();
+            if (stretto_rank(comm) == 0)
+                simulated_cuda::simulated_cuda_fail(after, kIllegalAddress);
+            together.arrive_and_wait();
+            // A rank that had all it needs before the error has its result, and the error in the
+            // next call.
+            stretto_status status = played->run();
+            if (status == STRETTO_OK) {
+                CHECK(played->verdict() == "");
+                status = stretto_barrier(comm);
+            }
+            const std::string text = stretto_last_error();
+            CAPTURE(text);
+            CHECK(status == STRETTO_ERR_SYSTEM);
+            CHECK(contains(text, "a copy or reduction of rank "));
+            CHECK(contains(text, "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access"));
+        });
+        simulated_cuda::simulated_cuda_fail(0, 0);
+    }
+}
+
+TEST_CASE("a call that times out waits until the device leaves its buffers") {
+    const test::OnDevice device;
+    const test::With timeout("STRETTO_TIMEOUT", "0.2");
+    std::atomic<bool> held{true};
+    simulated_cuda::simulated_cuda_hold(true);
+    std::thread release([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(600));
+        held = false;
+        simulated_cuda::simulated_cuda_hold(false);
+    });
+    test::with_ranks(kRanks, [&](stretto_comm comm) {
+        const auto played = test::prepare(comm, allreduce(1009));
+        CHECK(played->run() == STRETTO_ERR_TIMEOUT);
+        CHECK_FALSE(held);
+    });
+    release.join();
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The stages of calls on a device: what they copy, what they keep, and what happens at once.
+#include "doctest.h"
+
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "device/on_device.hpp"
+#include "device/simulated_cuda.hpp"
+#include "support/exact.hpp"
+#include "support/tier.hpp"
+#include "support/world.hpp"
+
+namespace {
+
+using test::Call;
+using test::check;
+using test::Collective;
+
+simulated_cuda::Counts counted() {
+    simulated_cuda::Counts counts;
+    simulated_cuda::simulated_cuda_counts(&counts);
+    return counts;
+}
+
+// What the driver is asked for by calls that all ranks make, after one that warms up.
+simulated_cuda::Counts counts_of(int ranks, const std::string &algorithm, const Call &call) {
+    simulated_cuda::Counts result;
+    std::barrier together(ranks);
+    test::with_ranks(ranks, [&](stretto_comm comm) {
+        if (algorithm != "auto")
+            check(stretto_force_algorithm(comm, algorithm.c_str()));
+        CHECK(test::play(comm, call) == "");
+        together.arrive_and_wait();
+        if (stretto_rank(comm) == 0)
+            simulated_cuda::simulated_cuda_reset();
+        together.arrive_and_wait();
+        CHECK(test::play(comm, call) == "");
+        together.arrive_and_wait();
+        if (stretto_rank(comm) == 0)
+            result = counted();
+        together.arrive_and_wait();
+    });
+    return result;
+}
+
+Call allreduce(std::size_t count) {
+    Call call;
+    call.count = count;
+    call.dtype = STRETTO_INT32;
+    return call;
+}
+
+} // namespace
+
+TEST_CASE("each byte crosses the link once each way") {
+    const test::OnDevice device;
+    for (const int ranks : {2, 3, 5})
+        for (const char *const algorithm : {"ring", "direct"}) {
+            CAPTURE(ranks);
+            CAPTURE(algorithm);
+            const std::size_t count = 30'030; // which all of these divide
+            const auto counts = counts_of(ranks, algorithm, allreduce(count));
+            const auto bytes = static_cast<std::uint64_t>(ranks) * count * sizeof(std::int32_t);
+            CHECK(counts.from_device_bytes == bytes);
+            CHECK(counts.to_device_bytes == bytes);
+        }
+}
+
+TEST_CASE("a repeated call registers nothing and copies from and to pinned memory") {
+    const test::OnDevice device;
+    for (const char *const algorithm : {"auto", "ring", "direct", "recursive_doubling"})
+        for (const std::size_t count : {std::size_t{1}, std::size_t{1009}, std::size_t{300'007}}) {
+            CAPTURE(algorithm);
+            CAPTURE(count);
+            const auto counts = counts_of(4, algorithm, allreduce(count));
+            CHECK(counts.copies > 0);
+            CHECK(counts.host_registrations == 0);
+            CHECK(counts.streams == 0);
+            CHECK(counts.pageable_copies == 0);
+        }
+}
+
+TEST_CASE("what was registered is released with the communicator") {
+    const test::OnDevice device;
+    const std::size_t before = simulated_cuda::simulated_cuda_pinned();
+    for (int round = 0; round < 3; ++round) {
+        test::with_ranks(3, [](stretto_comm comm) {
+            CHECK(test::play(comm, allreduce(1009)) == "");
+            CHECK(simulated_cuda::simulated_cuda_pinned() > 0);
+        });
+        CHECK(simulated_cuda::simulated_cuda_pinned() <= before + (std::size_t{1} << 20));
+    }
+}
+
+// The link carries every rank's vector once each way: with P ranks on one device, a call cannot
+// take less than P times that.  What it takes is printed, since a busy machine may take longer.
+TEST_CASE("copies of both ways overlap") {
+    const test::OnDevice device;
+    constexpr double kBytesPerUs = 400;
+    const simulated_cuda::Speed slow{5, kBytesPerUs}, fast{};
+    for (const int ranks : {2, 4})
+        for (const char *const algorithm : {"ring", "direct"}) {
+            const std::size_t count = std::size_t{test::full_tier() ? 64u : 8u} << 20 >> 2;
+            std::barrier together(ranks);
+            test::with_ranks(ranks, [&](stretto_comm comm) {
+                check(stretto_force_algorithm(comm, algorithm));
+                const auto warm = test::prepare(comm, allreduce(count)),
+                           timed = test::prepare(comm, allreduce(count));
+                check(warm->run());
+                together.arrive_and_wait();
+                const auto begin = std::chrono::steady_clock::now();
+                if (stretto_rank(comm) == 0) {
+                    simulated_cuda::simulated_cuda_reset();
+                    simulated_cuda::simulated_cuda_speed(&slow);
+                }
+                together.arrive_and_wait();
+                check(timed->run());
+                together.arrive_and_wait();
+                const std::chrono::duration<double, std::micro> took =
+                    std::chrono::steady_clock::now() - begin;
+                if (stretto_rank(comm) == 0) {
+                    const simulated_cuda::Counts counts = counted();
+                    simulated_cuda::simulated_cuda_speed(&fast);
+                    MESSAGE(std::string(algorithm), ", ", ranks, " ranks: ", took.count(),
+                            " us; from the device ", counts.from_device_us, ", to it ",
+                            counts.to_device_us, ", both at once ", counts.both_us, ", copies ",
+                            counts.copies);
+                    CHECK(counts.both_us > 0.1 * counts.from_device_us);
+                }
+                together.arrive_and_wait();
+                CHECK(timed->verdict() == "");
+            });
+        }
+}
+
+TEST_CASE("ranks that wait for a late one have fetched their own data when it comes") {
+    const test::OnDevice device;
+    constexpr int kRanks = 3;
+    constexpr std::size_t kCount = 30'030;
+    constexpr std::uint64_t kBytes = kCount * sizeof(std::int32_t);
+    std::barrier together(kRanks);
+    test::with_ranks(kRanks, [&](stretto_comm comm) {
+        check(stretto_force_algorithm(comm, "ring"));
+        CHECK(test::play(comm, allreduce(kCount)) == "");
+        const auto played = test::prepare(comm, allreduce(kCount));
+        together.arrive_and_wait();
+        if (stretto_rank(comm) == 1)
+            simulated_cuda::simulated_cuda_reset();
+        together.arrive_and_wait();
+        if (stretto_rank(comm) == 1) {
+            constexpr int kPatience = 10'000; // ms
+            for (int i = 0; i < kPatience && counted().from_device_bytes < 2 * kBytes; ++i)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            CHECK(counted().from_device_bytes == 2 * kBytes);
+        }
+        check(played->run());
+        CHECK(played->verdict() == "");
+        together.arrive_and_wait();
+        if (stretto_rank(comm) == 1)
+            CHECK(counted().from_device_bytes == kRanks * kBytes);
+    });
+}
+
+TEST_CASE("passes wait for pinned memory if there is little") {
+    const test::OnDevice device;
+    simulated_cuda::simulated_cuda_limit_pinned(simulated_cuda::simulated_cuda_pinned() + 40'000);
+    test::with_ranks(3, [](stretto_comm comm) {
+        check(stretto_force_algorithm(comm, "ring"));
+        for (const std::size_t count : {std::size_t{1009}, std::size_t{100'003}})
+            CHECK(test::play(comm, allreduce(count)) == "");
+    });
+    simulated_cuda::simulated_cuda_limit_pinned(0);
+}

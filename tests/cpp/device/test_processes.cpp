@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ranks as processes, each with a device of its own.  A process cannot use a device after a fork,
+// so nothing here uses one before.
+#include "doctest.h"
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "device/on_device.hpp"
+#include "device/simulated_cuda.hpp"
+#include "support/environment.hpp"
+#include "support/exact.hpp"
+#include "support/processes.hpp"
+#include "support/text.hpp"
+#include "support/world.hpp"
+
+namespace {
+
+using test::Call;
+using test::check;
+using test::contains;
+
+constexpr int kRanks = 3;
+
+Call allreduce(std::size_t count) {
+    Call call;
+    call.count = count;
+    call.dtype = STRETTO_INT32;
+    return call;
+}
+
+} // namespace
+
+TEST_CASE("processes add what is on their devices") {
+    const auto codes = test::on_processes(5, [](stretto_comm comm) {
+        const test::OnDevice device(stretto_rank(comm) == 2 ? test::OnDevice::Buffers::asked
+                                                            : test::OnDevice::Buffers::all);
+        for (const std::size_t count : {std::size_t{1}, std::size_t{1009}, std::size_t{300'007}})
+            for (int round = 0; round < 5; ++round)
+                if (test::play(comm, allreduce(count)) != "")
+                    return 1;
+        return 0;
+    });
+    CHECK(codes == std::vector<int>(5, 0));
+}
+
+TEST_CASE("without pinned memory the error says what to do") {
+    const test::With silent("STRETTO_WARN", "0");
+    const auto codes = test::on_processes(kRanks, [](stretto_comm comm) {
+        const test::OnDevice device;
+        check(stretto_force_algorithm(comm, "ring"));
+        simulated_cuda::simulated_cuda_limit_pinned(1);
+        const auto played = test::prepare(comm, allreduce(1009));
+        const stretto_status status = played->run();
+        return status == STRETTO_ERR_MEMORY && contains(stretto_last_error(), "ulimit -l") ? 7 : 8;
+    });
+    CHECK(codes == std::vector<int>(kRanks, 7));
+}
+
+TEST_CASE("ranks hear of a process that dies in any stage") {
+    constexpr int kTold = 7, kWrong = 8;
+    for (const int ms : {0, 3, 10, 20, 30}) {
+        CAPTURE(ms);
+        const auto codes = test::on_processes(kRanks, [&](stretto_comm comm) {
+            const test::OnDevice device; // each process has its own
+            const simulated_cuda::Speed slow{100, 20};
+            check(stretto_force_algorithm(comm, "ring"));
+            const auto played = test::prepare(comm, allreduce(200'003));
+            simulated_cuda::simulated_cuda_speed(&slow);
+            if (stretto_rank(comm) == 1) {
+                std::thread([&] {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+                    kill(getpid(), SIGKILL);
+                }).detach();
+                (void)played->run();
+                return kWrong;
+            }
+            const stretto_status status = played->run();
+            return status == STRETTO_ERR_PEER && contains(stretto_last_error(), "rank 1") ? kTold
+                                                                                          : kWrong;
+        });
+        CHECK(codes == std::vector<int>{kTold, -SIGKILL, kTold});
+    }
+}
