@@ -6,8 +6,8 @@
 #include <cstring>
 #include <new>
 
-#include "device.hpp"
 #include "failure.hpp"
+#include "stretto/embedding.h"
 
 namespace stretto::mpi {
 
@@ -129,19 +129,17 @@ bool examine(Handle handle, Datatype &datatype) {
 }
 
 Dense::Dense(const Datatype &datatype, std::size_t count, void *buffer, Use use)
-    : datatype_(datatype), buffer_(buffer), data_(buffer), on_device_(device::holds(buffer)) {
-    if (datatype.dense && !on_device_) [[likely]]
+    : datatype_(datatype), buffer_(buffer), data_(buffer) {
+    if (datatype.dense) [[likely]]
         return;
-    if (!datatype.dense && on_device_)
+    if (stretto_on_device(buffer) != 0)
         throw Failure(STRETTO_ERR_ARGUMENT,
                       "a buffer in device memory has a datatype with gaps, which Stretto takes in "
                       "host memory only; STRETTO_MPI=none leaves all calls to the MPI library");
     // Never null, since null means that there is no buffer.
     copy_.reset(new std::byte[std::max<std::size_t>(1, count * datatype.size)]);
     data_ = copy_.get();
-    if (use != Use::write && on_device_)
-        device::copy(data_, buffer_, count * datatype.size);
-    else if (use != Use::write)
+    if (use != Use::write)
         pack(datatype_, buffer_, count, data_);
 }
 
@@ -149,7 +147,8 @@ void Dense::keep_from(std::size_t bytes, const void *result, std::size_t result_
     const auto first = reinterpret_cast<std::uintptr_t>(data_);
     const auto other = reinterpret_cast<std::uintptr_t>(result);
     if (copy_ != nullptr ||
-        (first <= other ? other - first >= bytes : first - other >= result_bytes))
+        (first <= other ? other - first >= bytes : first - other >= result_bytes) ||
+        stretto_on_device(data_) != 0) // the library says what is wrong
         return;
     copy_.reset(new std::byte[std::max<std::size_t>(1, bytes)]);
     std::memcpy(copy_.get(), data_, bytes);
@@ -157,9 +156,7 @@ void Dense::keep_from(std::size_t bytes, const void *result, std::size_t result_
 }
 
 void Dense::unpack(std::size_t count) const {
-    if (on_device_)
-        device::copy(buffer_, data_, count * datatype_.size);
-    else if (copy_ != nullptr)
+    if (copy_ != nullptr)
         mpi::unpack(datatype_, data_, count, buffer_);
 }
 

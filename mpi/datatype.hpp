@@ -46,7 +46,6 @@ private:
     Datatype datatype_;
     void *buffer_ = nullptr, *data_ = nullptr;
     std::unique_ptr<std::byte[]> copy_;
-    bool on_device_ = false; // the program's buffer
 };
 
 // Elements of `datatype` at `buffer` to dense memory at `packed`, and back.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "collectives.hpp"
-#include "device.hpp"
 #include "proxy_requests.hpp"
 
 namespace stretto::mpi {
@@ -119,11 +118,6 @@ Reason start_allreduce(Call &call, const void *send, void *recv, std::int64_t co
         return reason;
     CommunicatorState &state = call.state();
     const MpiLibrary &host = MpiLibrary::get();
-    if (device::holds(recv) || (!is_in_place(send) && device::holds(send)))
-        throw Failure(STRETTO_ERR_ARGUMENT,
-                      "a buffer of a nonblocking call is in device memory, which Stretto takes in "
-                      "blocking calls only; STRETTO_MPI=^iallreduce,allreduce_init leaves these to "
-                      "the MPI library");
     const void *input = is_in_place(send) || send == recv ? STRETTO_IN_PLACE : send;
     auto pending = std::make_unique<Pending>();
     pending->comm = state.comm;

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <thread>
 
-#include "device.hpp"
 #include "failure.hpp"
 #include "launcher.hpp"
 #include "mpi_job.hpp"
@@ -103,7 +102,6 @@ void MpiJob::start(const std::string &past) noexcept {
     }
     // In an MPI program a rank may wait for any time.  A rank that has died is noticed anyway.
     setenv("STRETTO_TIMEOUT", "0", 0);
-    device::look_for_driver();
     // The program was not written for STRETTO_ALGORITHM: where the named algorithm cannot run, the
     // library chooses.
     stretto_set_forced_fallback(1);

@@ -37,6 +37,10 @@ STRETTO_API void stretto_set_idle(stretto_idle_function function, void *context)
  * the setting.  It holds for the process, and must be the same on all ranks. */
 STRETTO_API void stretto_set_forced_fallback(int enabled);
 
+/* 1 if the memory is a device's, so that the CPU does not read and write it (docs/gpu.md); else 0,
+ * also for NULL and before this process has made a communicator. */
+STRETTO_API int stretto_on_device(const void *memory);
+
 #ifdef __cplusplus
 }
 #endif

@@ -108,7 +108,7 @@ void place(Request &request, const Sizes &sizes, int rank) {
 
 // Ranks need not agree on the kind of memory.
 void find_memory(Request &request) {
-    if (!device::has_devices()) [[likely]]
+    if (!device::may_have_devices()) [[likely]]
         return;
     for (const void *const buffer : {request.input, static_cast<const void *>(request.output)})
         if (buffer != nullptr)
@@ -118,7 +118,7 @@ void find_memory(Request &request) {
 } // namespace
 
 void require_host_memory(const void *buffer, const char *what) {
-    if (device::has_devices() && device::memory_kind_of(buffer) != MemoryKind::host)
+    if (device::may_have_devices() && device::memory_kind_of(buffer) != MemoryKind::host)
         throw Error(Status::unsupported,
                     std::string(what) + " moves host memory only, and this buffer is in " +
                         std::string(stretto::words(device::memory_kind_of(buffer))) +
@@ -162,3 +162,10 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
 }
 
 } // namespace stretto::api
+
+extern "C" int stretto_on_device(const void *memory) {
+    return stretto::device::may_have_devices() &&
+                   stretto::device::memory_kind_of(memory) != stretto::MemoryKind::host
+               ? 1
+               : 0;
+}

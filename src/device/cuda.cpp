@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include "base/warning.hpp"
 
@@ -49,11 +50,26 @@ const char *resolve(void *library, Cuda &into) {
 
 } // namespace
 
+// The number of libraries that the process has loaded so far.
+static unsigned long long loaded_so_far() {
+    unsigned long long loaded = 0;
+    (void)dl_iterate_phdr(
+        [](dl_phdr_info *info, std::size_t, void *to) {
+            *static_cast<unsigned long long *>(to) = info->dlpi_adds;
+            return 1;
+        },
+        &loaded);
+    return loaded;
+}
+
 bool find_cuda() {
     if (usable.load(std::memory_order_acquire) != nullptr)
         return true;
-    if (refused.load(std::memory_order_relaxed))
+    static std::atomic<unsigned long long> looked{0};
+    const unsigned long long now = loaded_so_far();
+    if (looked.load(std::memory_order_relaxed) == now)
         return false;
+    looked.store(now, std::memory_order_relaxed);
     void *const library = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (library == nullptr)
         return false;

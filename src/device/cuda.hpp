@@ -60,8 +60,9 @@ struct Cuda {
     CUresult (*error_text)(CUresult error, const char **text);
 };
 
-// Looks whether this process has loaded the driver since the last look; true if it has one.  Never
-// loads it.  A driver that lacks a function is warned of once, and taken for none.
+// Looks whether this process has loaded the driver, which it may do at any time; true if it has.
+// Never loads it.  A look takes 0.1 us if no library was loaded since the last one.  A driver that
+// lacks a function is warned of once, and taken for none.
 bool find_cuda();
 // The driver; null before find_cuda() has found it.
 const Cuda *cuda();

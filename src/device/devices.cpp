@@ -3,26 +3,32 @@
 
 #include <atomic>
 
+#include <unistd.h>
+
 #include "device/cuda.hpp"
 #include "device/cuda_executor.hpp"
 
 namespace stretto::device {
 
-static std::atomic<bool> devices_found{false};
+static std::atomic<bool> possible{false};
 
 void look_for_devices() {
-    if (has_devices() || !find_cuda())
-        return;
-    engine::set_executor(MemoryKind::cuda, &cuda_executor());
-    devices_found.store(true, std::memory_order_release);
+    // NVIDIA's devices, on Linux itself and in a guest of Windows.
+    if (!may_have_devices() &&
+        (find_cuda() || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0))
+        possible.store(true, std::memory_order_relaxed);
 }
 
-bool has_devices() noexcept {
-    return devices_found.load(std::memory_order_relaxed);
+bool may_have_devices() noexcept {
+    return possible.load(std::memory_order_relaxed);
 }
 
 MemoryKind memory_kind_of(const void *memory) {
-    return place_of(memory).on_device ? MemoryKind::cuda : MemoryKind::host;
+    if (!find_cuda() || !place_of(memory).on_device)
+        return MemoryKind::host;
+    if (engine::executor_of(MemoryKind::cuda) == nullptr)
+        engine::set_executor(MemoryKind::cuda, &cuda_executor());
+    return MemoryKind::cuda;
 }
 
 } // namespace stretto::device

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Buffers in device memory, of cuda.c: on some ranks what is sent, on others where results go. */
+/* Buffers in the memory of a simulated device: on some ranks what is sent, on others where results
+ * go. */
 #include "check.h"
-#include "cuda.h"
 
+#include <stdint.h>
 #include <stdlib.h>
+
+/* Of CUDA's driver. */
+int cuMemAlloc_v2(unsigned long long *address, size_t bytes);
+int cuMemcpy(unsigned long long to, unsigned long long from, size_t bytes);
+
+static void *device_alloc(size_t bytes) {
+    unsigned long long address = 0;
+    CHECK(cuMemAlloc_v2(&address, bytes) == 0);
+    return (void *)(uintptr_t)address;
+}
 
 enum { N = 300, MOST = 8 };
 
@@ -58,25 +69,41 @@ static void collectives(int use) {
     check_is(send, mine, all);
 }
 
-/* What cannot be done is an error on all ranks, and not the end of the process. */
-static void nonblocking(void) {
-    MPI_Comm comm;
+static void nonblocking(int use) {
     MPI_Request request = MPI_REQUEST_NULL;
-    int *const recv = device_alloc(N * sizeof(int));
-    int mine[N] = {0};
+    const size_t salt = next_salt();
+    int *const send = memory(use, N), *const recv = memory(use / 2, N);
+    int mine[N], sums[N];
+    fill(mine, N, world.rank, salt);
+    for (size_t i = 0; i < N; ++i)
+        sums[i] = sum_of_numbers(world.size, salt + i);
+    set(send, mine, N);
+    MPI_Barrier(MPI_COMM_WORLD); /* makes what a nonblocking call needs */
+    MPI_Iallreduce(send, recv, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check_is(recv, sums, N);
+}
+
+/* What cannot be done is an error on all ranks, and not the end of the process. */
+static void gaps(void) {
+    MPI_Comm comm;
+    MPI_Datatype every_second;
+    int *const both = device_alloc(4 * sizeof(int));
+    MPI_Type_vector(2, 1, 2, MPI_INT, &every_second);
+    MPI_Type_commit(&every_second);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Iallreduce(mine, mine + 1, 1, MPI_INT, MPI_SUM, comm, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Barrier(comm); /* makes what a nonblocking call needs */
-    CHECK(MPI_Iallreduce(mine, recv, N, MPI_INT, MPI_SUM, comm, &request) != MPI_SUCCESS);
+    CHECK(MPI_Bcast(both, 1, every_second, 0, comm) != MPI_SUCCESS);
     MPI_Comm_free(&comm);
+    MPI_Type_free(&every_second);
 }
 
 int main(int argc, char **argv) {
     start(&argc, &argv);
-    for (int use = 0; use < 4; ++use)
+    for (int use = 0; use < 4; ++use) {
         collectives(use);
-    nonblocking();
+        nonblocking(use);
+    }
+    gaps();
     return finish();
 }
