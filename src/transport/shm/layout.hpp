@@ -57,6 +57,10 @@ struct LineBlock {
     std::atomic<std::uint64_t> heap; // its window, a range of the job's memory; 0: it has none yet
     Entry entries[kEntries];
     ShrinkRecord shrink_record;
+    // For in_place.hpp: the rank's memory as a segment of XPMEM (0: it offers none), and an
+    // InPlace.
+    std::atomic<std::int64_t> xpmem;
+    std::atomic<std::uint32_t> in_place;
 };
 
 // What every rank reads in every call, in one cache line.

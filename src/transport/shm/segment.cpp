@@ -144,6 +144,8 @@ void Segment::hold_life_as(int rank, const LineBlock &known) {
     mapping_->lifeline().hold(rank);
     LineBlock &line = lines(rank);
     line.attach.store(known.attach.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    line.xpmem.store(known.xpmem.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    line.in_place.store(known.in_place.load(std::memory_order_relaxed), std::memory_order_relaxed);
     line.pid_namespace.store(known.pid_namespace.load(std::memory_order_relaxed),
                              std::memory_order_relaxed);
     line.pid.store(known.pid.load(std::memory_order_relaxed), std::memory_order_release);
