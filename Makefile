@@ -84,7 +84,7 @@ sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-
 shared_tests := net transport transports engine hosts api_collectives api_nonblocking api_errors api_costs api_messages \
 	api_parts api_communicators api_children api_exchanges api_message_programs \
 	api_failures api_peers api_memory api_memory_messages api_shrink api_shrink_failures \
-	api_trace api_late_ranks api_start api_polling api_timeouts api_threads api_abort api_notify trace programs \
+	api_xpmem api_trace api_late_ranks api_start api_polling api_timeouts api_threads api_abort api_notify trace programs \
 	membership membership_agent \
 	deferred deferred_nonblocking device_calls device_failing device_pipeline device_processes device_nonblocking
 # What goes through the same threads with other values.

@@ -57,6 +57,7 @@ constexpr std::array kFields{
     field(Setting::isa, [](Config &c) -> auto & { return c.kernels.isa; }),
     field(Setting::rep_movsb, [](Config &c) -> auto & { return c.kernels.rep_movsb; }),
     field(Setting::cma, [](Config &c) -> auto & { return c.kernels.cma; }),
+    field(Setting::xpmem, [](Config &c) -> auto & { return c.kernels.xpmem; }),
     field(Setting::warn, [](Config &c) -> auto & { return c.warn; }),
     field(Setting::autotune, [](Config &c) -> auto & { return c.tuning.autotune; }),
     field(Setting::arrivals, [](Config &c) -> auto & { return c.arrivals.enabled; }),

@@ -74,6 +74,7 @@ struct Config {
         std::string isa = {};
         bool rep_movsb = false;
         std::string cma = {}; // "off", "copies" or "all"
+        bool xpmem = false;
     };
 
     Waits waits = {};

@@ -13,6 +13,14 @@ namespace stretto {
 
 namespace {
 
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < kSettings.size(); ++i)
+        if (kSettings[i].setting != static_cast<Setting>(i))
+            return false;
+    return true;
+}
+static_assert(in_order(), "the table lists the settings in the order of the enumeration");
+
 // Null if the variable is not set or empty.
 const char *set_to(const SettingInfo &entry, const Environment &environment) {
     const char *value = environment(entry.variable.data()); // literals end with a zero

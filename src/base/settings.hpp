@@ -31,6 +31,7 @@ enum class Setting {
     isa,
     rep_movsb,
     cma,
+    xpmem,
     warn,
     autotune,
     arrivals,

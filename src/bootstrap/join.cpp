@@ -10,6 +10,7 @@
 
 #include "base/process.hpp"
 #include "base/spelling.hpp"
+#include "base/warning.hpp"
 #include "bootstrap/local/child_segment.hpp"
 #include "bootstrap/local/local_segment.hpp"
 #include "bootstrap/local/packets.hpp"
@@ -23,6 +24,7 @@
 #include "net/congestion.hpp"
 #include "net/interfaces.hpp"
 #include "net/sockets.hpp"
+#include "transport/shm/in_place.hpp"
 #include "transport/shm/peer_memory.hpp"
 #include "transport/wait/doorbell.hpp"
 
@@ -93,6 +95,14 @@ void complete(const Identity &me, const LocalSegment &local, Patience &patience)
         }
 }
 
+// All ranks of the host go without it then, which is slower and as right.
+void warn_of_xpmem(const Identity &me, const std::string &why) {
+    if (!why.empty())
+        warn("STRETTO_XPMEM is on, but the ranks of this host cannot read one another's memory in "
+             "place, and go by STRETTO_CMA: " +
+             rank_here(me.rank) + " says: " + why);
+}
+
 // This rank has what it needs: says so, and waits for the others.
 void enter(const Config &config, const Identity &me, const LocalSegment &local,
            Patience &patience) {
@@ -102,8 +112,11 @@ void enter(const Config &config, const Identity &me, const LocalSegment &local,
         segment.header().signals.fences.store(1, std::memory_order_seq_cst);
     }
     transport::offer_memory(segment, me.rank);
+    if (config.kernels.xpmem)
+        warn_of_xpmem(me, transport::offer_in_place(segment, me.rank));
     segment.lines(me.rank).joined.store(1, std::memory_order_seq_cst);
     complete(me, local, patience);
+    warn_of_xpmem(me, transport::try_in_place(segment, me.rank, config.kernels.xpmem));
     transport::try_memory(segment, me.rank, config.kernels.cma != "off");
 }
 

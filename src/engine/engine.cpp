@@ -192,7 +192,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     }
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
-    run.attached = plan.vector_bytes >= kLeastAttachVectorBytes && attaches(call);
+    run.attached = plan.vector_bytes >= kLeastKeptVectorBytes && attaches(call);
     if (call.has_more_work()) [[unlikely]]
         prepare(run);
     if (plan.tiles) [[unlikely]]

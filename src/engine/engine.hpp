@@ -23,6 +23,7 @@
 #include "reduce/strings.hpp"
 #include "trace/recorder.hpp"
 #include "transport/shm/heap.hpp"
+#include "transport/shm/in_place.hpp"
 #include "transport/shm/peer_memory.hpp"
 #include "transport/shm/segment.hpp"
 #include "transport/wait/doorbell.hpp"
@@ -34,7 +35,8 @@ struct EngineOptions {
     std::uint64_t timeout_ns = 0;        // 0: wait for ever
     std::string who;                     // the name of this rank in errors: "rank 3 on node7"
     trace::Recorder *recorder = nullptr; // of the trace; null: no trace
-    bool attaches_to_reduce = false;     // cross-memory attach also in calls that reduce
+    bool attaches_to_reduce = false;     // cross-memory attach also in calls that reduce (XPMEM
+                                         // always)
 };
 
 // Other work that a rank does while it waits in a call.
@@ -193,15 +195,21 @@ private:
 
     // attaching.cpp
     bool attaches(const Call &call);
-    // Whether the reader of a step copies from this rank's own memory.
+    bool maps();
+    // Whether the readers of a step read in this rank's own memory.
     bool attached(const Run &run, const Step &step) const;
     std::optional<std::uint64_t> elsewhere(const Run &run, const StepOperand &operand) const;
+    const void *attach(const Run &run, const StepOperand &operand, std::uint64_t address,
+                       std::size_t bytes);
+    [[noreturn]] void fail_reading(const Run &run, int rank, const Error &error);
+    [[noreturn]] void fail_gone(const Run &run, int rank);
     void take(const Run &run, const StepOperand &operand, std::uint64_t address, void *into,
               std::size_t bytes);
     template<class Value>
     void make_room(const Run &run, std::vector<Value> &list, std::size_t size);
     void take_all(Run &run, const Step &step, std::vector<std::byte> &memory);
     void work_attached(Run &run, const Step &step, int outs, std::uint32_t streaming);
+    void work_mapped(Run &run, const Step &step, int outs, std::uint32_t streaming);
 
     // The progress of a rank that reaches this tile, and this rank's steps before it.
     static std::uint64_t before_tile(const Run &run) {
@@ -275,6 +283,8 @@ private:
     Stream stream_;                // the live part of this rank's rings
     StoreChoice store_;            // how to write cells
     transport::Attach attach_ = transport::Attach::unknown;
+    transport::InPlace in_place_ = transport::InPlace::unknown;
+    std::unique_ptr<transport::Attachments> attachments_; // null: none was needed
     // Operands from the memory of other ranks, a piece at a time.
     struct Pieces {
         std::vector<const void *> ins;

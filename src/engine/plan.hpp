@@ -33,6 +33,10 @@ inline constexpr std::size_t kLeastZeroCopyBytes = 8192;
 // call.  Shorter vectors fit the caches, from which two copies are faster.
 inline constexpr std::size_t kLeastAttachBytes = 98304;
 inline constexpr std::size_t kLeastAttachVectorBytes = std::size_t{2} << 20;
+// The least vector of which contributions in a rank's own memory stay attached by XPMEM.  Then they
+// are read as those in the shared heap are, in slices from kLeastZeroCopyBytes on.  But the first
+// read of a page maps it, which takes about as long as to copy it.
+inline constexpr std::size_t kLeastKeptVectorBytes = std::size_t{128} << 10;
 enum class ZeroCopy : std::uint8_t { never, unless_in_place, always };
 
 struct Step {
