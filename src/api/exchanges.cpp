@@ -25,8 +25,6 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
             const std::size_t *displacements, stretto::Dtype dtype) {
     require(counts != nullptr, "the counts are NULL; one for each rank is needed");
     const std::size_t element = size_of(dtype);
-    if (buffer != nullptr)
-        require_host_memory(buffer, kWhat);
     Parts result;
     std::size_t next = 0;
     for (int rank = 0; rank < comm->communicator.size(); ++rank) {
@@ -35,6 +33,8 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
         require(first <= kMostElements && count <= kMostElements - first,
                 "counts or displacements are too large for the address space");
         require(count == 0 || buffer != nullptr, "a buffer is NULL");
+        if (count != 0)
+            require_host_memory(buffer, kWhat);
         next = first + count;
         // Only received parts are written.
         auto *const data = static_cast<std::byte *>(const_cast<void *>(buffer));

@@ -65,14 +65,16 @@ static unsigned long long loaded_so_far() {
 bool find_cuda() {
     if (usable.load(std::memory_order_acquire) != nullptr)
         return true;
+    // How many libraries were loaded at the last look that is over.
     static std::atomic<unsigned long long> looked{0};
     const unsigned long long now = loaded_so_far();
-    if (looked.load(std::memory_order_relaxed) == now)
-        return false;
-    looked.store(now, std::memory_order_relaxed);
+    if (looked.load(std::memory_order_acquire) == now) // perhaps another thread's look
+        return usable.load(std::memory_order_acquire) != nullptr;
     void *const library = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (library == nullptr)
+    if (library == nullptr) {
+        looked.store(now, std::memory_order_release);
         return false;
+    }
     // The handle stays open, as the functions are in use.  There is no lock that a fork could leave
     // locked: of threads that look at the same time, the first decides.
     auto functions = std::make_unique<Cuda>();
@@ -80,6 +82,7 @@ bool find_cuda() {
         if (!refused.exchange(true))
             warn(std::string("the CUDA driver of this process has no ") + missing +
                  ", so collectives cannot use device memory; install a newer driver");
+        looked.store(now, std::memory_order_release);
         return false;
     }
     const Cuda *none = nullptr;

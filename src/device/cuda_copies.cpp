@@ -36,6 +36,7 @@ void CudaCopies::copy(Way way, void *to, const void *from, std::size_t bytes) {
 CUevent CudaCopies::mark(Way way) {
     CUevent event = nullptr;
     if (free_events_.empty()) {
+        free_events_.reserve(++events_); // give_back() allocates nothing
         check_cuda(driver_, driver_.create_event(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
     } else {
         event = free_events_.back();
@@ -46,6 +47,7 @@ CUevent CudaCopies::mark(Way way) {
 }
 
 bool CudaCopies::happened(CUevent event) {
+    const Current current(driver_, context_);
     const CUresult result = driver_.query(event);
     if (result == CUDA_ERROR_NOT_READY)
         return false;
@@ -54,8 +56,12 @@ bool CudaCopies::happened(CUevent event) {
 }
 
 void CudaCopies::settle() noexcept {
-    for (CUstream const stream : streams_)
-        (void)driver_.synchronize(stream);
+    try {
+        const Current current(driver_, context_);
+        for (CUstream const stream : streams_)
+            (void)driver_.synchronize(stream);
+    } catch (const Error &) { // the context is gone, and with it its copies
+    }
 }
 
 } // namespace stretto::device

@@ -21,7 +21,7 @@ private:
     const Cuda &driver_;
 };
 
-// One thread at a time, with the context current.  All functions throw Error.
+// One thread at a time.  Functions throw Error.
 class CudaCopies {
 public:
     CudaCopies(const Cuda &driver, CUcontext context);
@@ -29,13 +29,14 @@ public:
     CUcontext context() const { return context_; }
 
     // Copies of one way start in this order and end in this order; those of different ways overlap.
+    // The caller makes the context current, here and for mark().
     enum class Way { from_device, to_device };
     void copy(Way way, void *to, const void *from, std::size_t bytes);
 
     // An event that happens when all copies of this way so far have ended.
     CUevent mark(Way way);
     bool happened(CUevent event);
-    void give_back(CUevent event) { free_events_.push_back(event); }
+    void give_back(CUevent event) noexcept { free_events_.push_back(event); }
     // Returns when all copies have ended, if the device still works.
     void settle() noexcept;
 
@@ -44,6 +45,7 @@ private:
     const CUcontext context_;
     CUstream streams_[2] = {nullptr, nullptr}; // by way
     std::vector<CUevent> free_events_;
+    std::size_t events_ = 0; // ever created
 };
 
 } // namespace stretto::device

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,7 +23,7 @@ using Way = CudaCopies::Way;
 
 namespace {
 
-constexpr std::size_t kMostPinnedBytes = std::size_t{64} << 20;
+constexpr std::size_t kPinnedBytes = std::size_t{16} << 20; // of each pool
 constexpr std::uint64_t kLongestNapNs = 20'000;
 constexpr auto kNap = std::chrono::microseconds(10);
 
@@ -40,7 +40,8 @@ void perform(const Kernel &kernel, std::span<void *const> outs, std::span<const 
 } // namespace
 
 CudaExecutor::CudaExecutor(const Cuda &driver)
-    : driver_(driver), pool_(driver, kMostPinnedBytes), rings_(driver) {}
+    : driver_(driver), pool_(driver, kPinnedBytes), ahead_(driver, kPinnedBytes), rings_(driver),
+      no_memory_(Status::memory, "no memory for the list of what a device copies") {}
 
 std::uint64_t CudaExecutor::longest_nap() const {
     return kLongestNapNs;
@@ -70,6 +71,7 @@ CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &comp
                                               Place &device) {
     PassPointer pass;
     if (spare_.empty()) {
+        spare_.reserve(++passes_);
         pass = std::make_unique<StagedPass>();
     } else {
         pass = std::move(spare_.back());
@@ -79,6 +81,7 @@ CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &comp
     pass->device_outs.clear();
     pass->prefetched.clear();
     pass->event = nullptr;
+    pass->copies = nullptr;
     pass->ins.assign(work.ins.begin(), work.ins.end());
     pass->on_device.clear();
     const auto on_device = [&](const void *memory) {
@@ -90,17 +93,20 @@ CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &comp
     for (void *const out : work.outs)
         (on_device(out) ? pass->device_outs : pass->host_outs).push_back(out);
     for (std::size_t k = 0; k < work.ins.size(); ++k) {
-        engine::Prefetch *const ahead =
-            k < work.prefetches.size() ? work.prefetches[k].get() : nullptr;
-        pass->on_device.push_back(ahead == nullptr && on_device(work.ins[k]));
-        if (ahead != nullptr)
-            device = take_prefetched(*pass, k, static_cast<CudaPrefetch &>(*ahead));
+        auto *const ahead = k < work.prefetches.size()
+                                ? static_cast<CudaPrefetch *>(work.prefetches[k].get())
+                                : nullptr;
+        // All copies of a pass are of one context.
+        const bool fetched =
+            ahead != nullptr && (pass->copies == nullptr || pass->copies == ahead->copies);
+        pass->on_device.push_back(!fetched && on_device(work.ins[k]));
+        if (fetched)
+            take_prefetched(*pass, k, *ahead);
     }
     pass->bytes = work.bytes;
     pass->kernel = work.kernel;
     pass->completion = &completion;
     pass->stage = StagedPass::Stage::waiting;
-    pass->copies = nullptr;
     pass->block = {};
     pass->result = nullptr;
     return pass;
@@ -110,14 +116,15 @@ engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &compl
     Place device;
     std::unique_lock lock(mutex_);
     PassPointer pass = fresh(work, completion, device);
-    if (!device.on_device || work.bytes == 0) {
+    if ((!device.on_device && pass->copies == nullptr) || work.bytes == 0) {
         spare_.push_back(std::move(pass));
         lock.unlock();
         if (work.bytes != 0)
             perform(work.kernel, work.outs, work.ins, work.bytes);
         return Issued::complete;
     }
-    pass->copies = &copies_of(device);
+    if (pass->copies == nullptr)
+        pass->copies = &copies_of(device);
     lock.unlock();
     go_on(std::move(pass));
     return Issued::pending;
@@ -157,9 +164,8 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
         end(std::move(pass), nullptr);
     } catch (const Error &why) {
         end(std::move(pass), &why);
-    } catch (const std::exception &why) { // std::bad_alloc
-        const Error error(Status::memory, why.what());
-        end(std::move(pass), &error);
+    } catch (const std::bad_alloc &) {
+        end(std::move(pass), &no_memory_);
     }
 }
 
@@ -236,7 +242,7 @@ void CudaExecutor::end(PassPointer pass, const Error *why) noexcept {
             pass->copies->give_back(pass->event);
         pool_.give_back(pass->block);
         for (const PinnedPool::Block &block : pass->prefetched)
-            pool_.give_back(block);
+            ahead_.give_back(block);
         spare_.push_back(std::move(pass));
     }
     if (why != nullptr)
@@ -257,7 +263,9 @@ void CudaExecutor::take_ended(Passes &passes, std::vector<Ended> &ended) {
         } catch (const Error &error) {
             why = error;
         }
-        ended.push_back({std::move(passes.front()), std::move(why)});
+        ended.emplace_back(); // if this throws, the pass stays where it is
+        ended.back().why = std::move(why);
+        ended.back().pass = std::move(passes.front());
         passes.pop_front();
     }
 }
@@ -274,8 +282,7 @@ void CudaExecutor::poll() {
             end(std::move(each.pass), &*each.why);
         else
             go_on(std::move(each.pass));
-    if (!ended.empty()) // blocks were given back
-        start_waiting();
+    start_waiting();
 }
 
 void CudaExecutor::start_waiting() {
@@ -308,17 +315,39 @@ void CudaExecutor::copy(void *to, const void *from, std::size_t bytes) {
     std::unique_lock lock(mutex_);
     CudaCopies &copies = copies_of(source.on_device ? source : target);
     CUevent event = nullptr;
-    {
-        const Current current(driver_, copies.context());
-        copies.copy(way, to, from, bytes);
-        event = copies.mark(way);
-    }
-    while (!copies.happened(event)) {
-        lock.unlock();
-        std::this_thread::yield();
-        lock.lock();
+    try {
+        {
+            const Current current(driver_, copies.context());
+            copies.copy(way, to, from, bytes);
+            event = copies.mark(way);
+        }
+        while (!copies.happened(event)) {
+            lock.unlock();
+            std::this_thread::yield();
+            lock.lock();
+        }
+    } catch (const Error &) {
+        copies.settle(); // the caller has its memory back
+        if (event != nullptr)
+            copies.give_back(event);
+        throw;
     }
     copies.give_back(event);
+}
+
+// Memory that is registered for all contexts is unregistered in any that still works.
+void CudaExecutor::release_memory(void *memory) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!rings_.remove(memory))
+        return;
+    for (const auto &[context, copies] : copies_) {
+        try {
+            const Current current(driver_, context);
+            if (driver_.unregister_host(memory) == CUDA_SUCCESS)
+                return;
+        } catch (const Error &) { // this context is gone
+        }
+    }
 }
 
 static Lazy<std::unique_ptr<CudaExecutor>> executor;

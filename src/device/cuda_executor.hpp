@@ -42,7 +42,6 @@ public:
         return memory == MemoryKind::cuda;
     }
     std::unique_ptr<engine::Prefetch> prefetch(const void *from, std::size_t bytes) override;
-    void drop(CudaPrefetch &ahead) noexcept;
     Issued issue(const engine::Work &work, engine::Completion &completion) override;
     std::uint64_t longest_nap() const override;
     void poll() override;
@@ -52,16 +51,14 @@ public:
         const std::lock_guard lock(mutex_);
         rings_.add(memory, bytes);
     }
-    void release_memory(void *memory) noexcept override {
-        const std::lock_guard lock(mutex_);
-        rings_.remove(memory, copies_.empty() ? nullptr : copies_.begin()->first);
-    }
+    void release_memory(void *memory) noexcept override;
 
 private:
+    friend struct CudaPrefetch;
     using PassPointer = std::unique_ptr<StagedPass>;
     using Passes = std::deque<PassPointer>;
     PassPointer fresh(const engine::Work &work, engine::Completion &completion, Place &device);
-    static Place take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead);
+    static void take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead);
     CudaCopies &copies_of(const Place &place);
     void go_on(PassPointer pass) noexcept;
     void start_waiting();
@@ -70,6 +67,7 @@ private:
     static void work(StagedPass &pass);
     void store(StagedPass &pass);
     void end(PassPointer pass, const Error *why) noexcept;
+    void drop(CudaPrefetch &ahead) noexcept;
     struct Ended {
         PassPointer pass;
         std::optional<Error> why; // its copies have failed
@@ -80,12 +78,16 @@ private:
     std::mutex mutex_; // of all that follows
     std::map<CUcontext, std::unique_ptr<CudaCopies>> copies_;
     std::map<int, CUcontext> primaries_; // by device
-    PinnedPool pool_;
+    // Two pools: operands that were prefetched stay until the cells of other ranks have come, and
+    // must not keep from their memory the passes that these ranks wait for.
+    PinnedPool pool_, ahead_;
     RegisteredMemory rings_;
-    std::uint64_t marks_ = 0;   // events so far
-    Passes waiting_;            // for pinned memory
-    Passes fetching_, storing_; // in the order in which their copies end
-    std::vector<PassPointer> spare_;
+    std::uint64_t marks_ = 0;        // events so far
+    Passes waiting_;                 // for pinned memory
+    Passes fetching_, storing_;      // in the order in which their copies end
+    std::vector<PassPointer> spare_; // with room for all passes, so giving back allocates nothing
+    std::size_t passes_ = 0;         // ever created
+    const Error no_memory_;          // made ahead: when it is needed, there is no memory
 };
 
 // The executor of all devices of this process.  Only after find_cuda().

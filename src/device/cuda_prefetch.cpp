@@ -10,14 +10,14 @@ namespace stretto::device {
 using Way = CudaCopies::Way;
 
 // Prefetched operands were copied in their order, so the event of the last tells of all.
-Place CudaExecutor::take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead) {
+void CudaExecutor::take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead) {
     pass.ins[operand] = ahead.block.memory;
     pass.prefetched.push_back(std::exchange(ahead.block, {}));
     if (pass.event != nullptr)
         ahead.copies->give_back(pass.event);
     pass.event = std::exchange(ahead.event, nullptr);
     pass.number = ahead.number;
-    return {true, ahead.copies->context(), 0};
+    pass.copies = ahead.copies;
 }
 
 // Without it a pass that the cells of other ranks have kept waiting would wait for its own data as
@@ -25,13 +25,13 @@ Place CudaExecutor::take_prefetched(StagedPass &pass, std::size_t operand, CudaP
 std::unique_ptr<engine::Prefetch> CudaExecutor::prefetch(const void *from, std::size_t bytes) {
     const Place place = place_of(from);
     const std::lock_guard lock(mutex_);
-    if (!place.on_device || !pool_.roomy())
+    if (!place.on_device)
         return nullptr;
     auto ahead = std::make_unique<CudaPrefetch>(*this);
     try {
         ahead->copies = &copies_of(place);
         const Current current(driver_, ahead->copies->context());
-        ahead->block = pool_.take(bytes);
+        ahead->block = ahead_.take_if_pinned(bytes);
         if (ahead->block.memory == nullptr)
             return nullptr;
         ahead->copies->copy(Way::from_device, ahead->block.memory, from, bytes);
@@ -41,7 +41,7 @@ std::unique_ptr<engine::Prefetch> CudaExecutor::prefetch(const void *from, std::
     } catch (const Error &) { // the pass itself will meet it
         if (ahead->copies != nullptr)
             ahead->copies->settle();
-        pool_.give_back(ahead->block);
+        ahead_.give_back(ahead->block);
         return nullptr;
     }
 }
@@ -50,7 +50,7 @@ void CudaExecutor::drop(CudaPrefetch &ahead) noexcept {
     const std::lock_guard lock(mutex_);
     ahead.copies->settle();
     ahead.copies->give_back(ahead.event);
-    pool_.give_back(ahead.block);
+    ahead_.give_back(ahead.block);
 }
 
 CudaPrefetch::~CudaPrefetch() {

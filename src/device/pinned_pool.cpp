@@ -2,53 +2,76 @@
 #include "device/pinned_pool.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <iterator>
+#include <new>
 #include <string>
 
 namespace stretto::device {
 
-constexpr std::size_t kLeastBlockBytes = 4096;
+constexpr std::size_t kGranuleBytes = 4096, kLeastPoolBytes = 16 * kGranuleBytes;
 
-PinnedPool::Block PinnedPool::take(std::size_t bytes) {
-    const std::size_t size = std::bit_ceil(std::max(bytes, kLeastBlockBytes));
-    // A block of twice the size serves as well; a much longer one would be missed elsewhere.
-    if (const auto found = free_.lower_bound(size);
-        found != free_.end() && found->first <= 2 * size) {
-        const Block block{found->second, found->first};
-        free_.erase(found);
-        used_ += block.bytes;
-        return block;
-    }
-    // Blocks of other sizes make room.
-    while (allocated_ + size > most_bytes_ && !free_.empty()) {
-        const auto longest = std::prev(free_.end());
-        (void)driver_.free_host(longest->second);
-        allocated_ -= longest->first;
-        free_.erase(longest);
-    }
-    if (allocated_ + size > most_bytes_ && used_ != 0)
-        return {};
-    void *memory = nullptr;
-    if (const CUresult result = driver_.allocate_host(&memory, size, CU_MEMHOSTALLOC_PORTABLE);
-        result != CUDA_SUCCESS) {
-        if (used_ != 0)
-            return {}; // what others give back will do
-        const Error why =
-            cuda_error(driver_, result, "cuMemHostAlloc of " + std::to_string(size) + " bytes");
-        throw Error(Status::memory,
-                    std::string(why.what()) + "; raise the limit of locked memory (ulimit -l)");
-    }
-    allocated_ += size;
-    used_ += size;
-    return {static_cast<std::byte *>(memory), size};
+static std::size_t granules(std::size_t bytes) {
+    return (bytes + kGranuleBytes - 1) / kGranuleBytes;
 }
 
-void PinnedPool::give_back(Block block) {
-    if (block.memory == nullptr)
-        return;
-    used_ -= block.bytes;
-    free_.emplace(block.bytes, block.memory);
+// As much as the driver gives of what is wanted.
+bool PinnedPool::allocate() noexcept {
+    if (memory_ != nullptr || refused_ != CUDA_SUCCESS)
+        return memory_ != nullptr;
+    void *memory = nullptr;
+    for (std::size_t bytes = wanted_bytes_; bytes >= kLeastPoolBytes; bytes /= 2) {
+        refused_ = driver_.allocate_host(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
+        if (refused_ != CUDA_SUCCESS)
+            continue;
+        try {
+            used_.assign(granules(bytes), false);
+        } catch (const std::bad_alloc &) {
+            (void)driver_.free_host(memory);
+            refused_ = CUDA_ERROR_OUT_OF_MEMORY;
+            return false;
+        }
+        memory_ = static_cast<std::byte *>(memory);
+        return true;
+    }
+    return false;
+}
+
+// The first place that is long enough.
+PinnedPool::Block PinnedPool::find(std::size_t bytes) {
+    const std::size_t needed = granules(bytes);
+    std::size_t free = 0;
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+        free = used_[i] ? 0 : free + 1;
+        if (free < needed)
+            continue;
+        const std::size_t first = i + 1 - needed;
+        std::fill_n(used_.begin() + static_cast<std::ptrdiff_t>(first), needed, true);
+        return {memory_ + first * kGranuleBytes, bytes, false};
+    }
+    return {};
+}
+
+PinnedPool::Block PinnedPool::take_if_pinned(std::size_t bytes) {
+    return allocate() ? find(bytes) : Block{};
+}
+
+PinnedPool::Block PinnedPool::take(std::size_t bytes) {
+    if (!allocate())
+        throw Error(Status::memory,
+                    std::string(cuda_error(driver_, refused_, "cuMemHostAlloc").what()) +
+                        "; raise the limit of locked memory (ulimit -l)");
+    if (granules(bytes) > used_.size())
+        return {new std::byte[bytes], bytes, true};
+    return find(bytes);
+}
+
+void PinnedPool::give_back(const Block &block) noexcept {
+    if (block.pageable) {
+        delete[] block.memory;
+    } else if (block.memory != nullptr) {
+        const auto first = static_cast<std::size_t>(block.memory - memory_) / kGranuleBytes;
+        std::fill_n(used_.begin() + static_cast<std::ptrdiff_t>(first), granules(block.bytes),
+                    false);
+    }
 }
 
 } // namespace stretto::device

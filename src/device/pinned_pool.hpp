@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pinned host memory for operands on their way between a device and the CPU: the memory pool of
-// Ueno and Fukuda.  Blocks are allocated when they are first needed and used again, so repeated
-// calls allocate nothing.
+// Ueno and Fukuda.
+//
+// All of it is allocated at once, when it is first needed, and stays: allocating or freeing pinned
+// memory may wait for everything that runs on the device, so no call does either.
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <vector>
 
 #include "device/cuda.hpp"
@@ -15,26 +16,30 @@ namespace stretto::device {
 // One thread at a time.
 class PinnedPool {
 public:
-    // Together blocks take at most this many bytes, except that one block may be any size.
-    PinnedPool(const Cuda &driver, std::size_t most_bytes)
-        : driver_(driver), most_bytes_(most_bytes) {}
+    PinnedPool(const Cuda &driver, std::size_t bytes) : driver_(driver), wanted_bytes_(bytes) {}
 
     struct Block {
         std::byte *memory = nullptr;
         std::size_t bytes = 0;
+        bool pageable = false;
     };
-    // A block of at least so many bytes; no memory if there is no room until another is given back.
-    // Throws Error(memory) if the driver has none.  The caller has a context.
+    // A block of so many bytes; no memory if there is no room until another block is given back. If
+    // the pool is too small even when it is empty, the block is pageable, which is slow and right.
+    // The caller has a context.  Throws Error(memory) if there is none at all.
     Block take(std::size_t bytes);
-    void give_back(Block block);
-    // Whether less than half of it is in use: then some may be used ahead of need.
-    bool roomy() const { return 2 * used_ < most_bytes_; }
+    // The same for what may do without: no memory rather than a pageable block or an error.
+    Block take_if_pinned(std::size_t bytes);
+    void give_back(const Block &block) noexcept;
 
 private:
+    bool allocate() noexcept;
+    Block find(std::size_t bytes);
+
     const Cuda &driver_;
-    const std::size_t most_bytes_;
-    std::size_t allocated_ = 0, used_ = 0;
-    std::multimap<std::size_t, std::byte *> free_; // by size
+    const std::size_t wanted_bytes_;
+    std::byte *memory_ = nullptr;
+    CUresult refused_ = CUDA_SUCCESS;
+    std::vector<bool> used_; // by granule
 };
 
 } // namespace stretto::device

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/warning.hpp"
-#include "device/cuda_copies.hpp"
 
 namespace stretto::device {
 
@@ -34,18 +33,13 @@ void RegisteredMemory::register_all() {
     }
 }
 
-void RegisteredMemory::remove(void *memory, CUcontext context) noexcept {
+bool RegisteredMemory::remove(void *memory) noexcept {
     const auto found = states_.find(memory);
     if (found == states_.end() || --found->second.users != 0)
-        return;
-    if (found->second.registered && context != nullptr) {
-        try {
-            const Current current(driver_, context);
-            (void)driver_.unregister_host(memory);
-        } catch (const Error &) { // the context is gone, and with it what was registered
-        }
-    }
+        return false;
+    const bool registered = found->second.registered;
     states_.erase(found);
+    return registered;
 }
 
 } // namespace stretto::device

@@ -17,8 +17,8 @@ public:
 
     // Several users may add the same memory; it is registered until the last has removed it.
     void add(void *memory, std::size_t bytes);
-    // `context`: any that works; null: there is none, and nothing has been registered.
-    void remove(void *memory, CUcontext context) noexcept;
+    // True if the last user has removed it and it is to be unregistered.
+    bool remove(void *memory) noexcept;
     // Registers what was added since.  With a context current.  If the driver refuses, it warns
     // once: copies are right without, and slow.
     void register_all();

@@ -33,7 +33,13 @@ void Engine::prepare(Run &run) {
             next += piece.bytes;
         }
     }
-    if (call.pre_post == nullptr || call.pre_post->pre.map == nullptr)
+    if (call.pre_post == nullptr)
+        return;
+    // At the end of a call nothing may fail for lack of memory.
+    if (const std::size_t bytes = call.pre_post->post.count * run.plan->element;
+        call.pre_post->post.map != nullptr && in_other_memory(call) && run.mapped.size() < bytes)
+        run.mapped.resize(bytes);
+    if (call.pre_post->pre.map == nullptr)
         return;
     const PrePost::Mapped &before = call.pre_post->pre;
     const std::size_t bytes = before.count * run.plan->element;
@@ -56,9 +62,7 @@ void Engine::finish(Run &run) {
         auto *const result = reinterpret_cast<std::byte *>(run.base[1] + after.first);
         if (in_other_memory(call)) {
             const std::size_t bytes = after.count * run.plan->element;
-            if (run.mapped.size() < bytes) // no rank reads the contribution any more
-                run.mapped.resize(bytes);
-            copy_bytes(run, run.mapped.data(), result, bytes);
+            copy_bytes(run, run.mapped.data(), result, bytes); // which no rank reads any more
             after.map(run.mapped.data(), run.mapped.data(), after.count, after.constant);
             copy_bytes(run, result, run.mapped.data(), bytes);
         } else {

@@ -423,6 +423,8 @@ int cuMemHostUnregister(void *memory) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
     auto *const first = static_cast<std::byte *>(memory);
+    if (!has_context())
+        return kInvalidContext;
     if (device.registered.erase(first) == 0)
         return kNotRegistered;
     device.pinned.erase(first);
@@ -442,6 +444,8 @@ int cuStreamCreate(Stream **stream, unsigned) {
 int cuStreamSynchronize(Stream *stream) {
     Device &device = Device::get();
     std::unique_lock lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
     device.drain(lock, *stream);
     return device.error;
 }
@@ -468,6 +472,8 @@ int cuEventRecord(Event *event, Stream *stream) {
 int cuEventQuery(Event *event) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
     if (device.error != kSuccess)
         return device.error;
     return event->happened == event->recorded ? kSuccess : kNotReady;

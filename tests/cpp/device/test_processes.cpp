@@ -48,6 +48,27 @@ TEST_CASE("processes add what is on their devices") {
     CHECK(codes == std::vector<int>(5, 0));
 }
 
+TEST_CASE("passes wait for pinned memory if there is little, also while operands wait for a rank") {
+    const test::With silent("STRETTO_WARN", "0"); // of rings that cannot be registered
+    const auto codes = test::on_processes(kRanks, [](stretto_comm comm) {
+        const test::OnDevice device;
+        check(stretto_force_algorithm(comm, "ring"));
+        simulated_cuda::simulated_cuda_limit_pinned(200'000); // 128 KiB for passes, 64 ahead
+        for (const std::size_t count :
+             {std::size_t{1009}, std::size_t{100'003}, std::size_t{700'001}})
+            for (int late = 0; late < kRanks; ++late) {
+                const auto played = test::prepare(comm, allreduce(count));
+                if (stretto_rank(comm) == late)
+                    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                check(played->run());
+                if (played->verdict() != "")
+                    return 8;
+            }
+        return 7;
+    });
+    CHECK(codes == std::vector<int>(kRanks, 7));
+}
+
 TEST_CASE("without pinned memory the error says what to do") {
     const test::With silent("STRETTO_WARN", "0");
     const auto codes = test::on_processes(kRanks, [](stretto_comm comm) {
