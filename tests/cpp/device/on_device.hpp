@@ -24,8 +24,8 @@ namespace test {
 // As long as this lives, test::Buffer is on the device.
 class OnDevice final : public DeviceMemory {
 public:
-    // asked: those of which a test says so
-    enum class Buffers { all, some, asked };
+    // all_or_some: in turns; asked: those of which a test says so
+    enum class Buffers { all, all_or_some, asked };
 
     explicit OnDevice(Buffers which = Buffers::all) : which_(which) {
         check_cuda(cuInit(0));
@@ -38,8 +38,11 @@ public:
 
     std::byte *allocate(std::size_t bytes, bool asked) override {
         // Ranks ask in an order of chance, so which have device memory differs from call to call.
+        constexpr std::uint64_t kTurn = 256;
+        const std::uint64_t number = numbers_.fetch_add(1);
+        const bool some = which_ == Buffers::all_or_some && number / kTurn % 2 == 1;
         if ((which_ == Buffers::asked && !asked) ||
-            (which_ == Buffers::some && turn_.fetch_add(1) * 0x9e3779b97f4a7c15u >> 63 == 0))
+            (some && number * 0x9e3779b97f4a7c15u >> 63 == 0))
             return nullptr;
         unsigned long long pointer = 0;
         check_cuda(cuCtxSetCurrent(context_)); // ranks are threads
@@ -64,7 +67,7 @@ private:
 
     const Buffers which_;
     void *context_ = nullptr;
-    std::atomic<std::uint64_t> turn_{0};
+    std::atomic<std::uint64_t> numbers_{0}; // of buffers so far
 };
 
 } // namespace test
