@@ -3,7 +3,8 @@
 
 Every source file says its licence, is no longer than 400 lines (tests may be), includes nothing by
 way of "../", and has no copy of what has one place in the library; each public header compiles
-alone as C99.  The communicator's header is no longer than 150 lines.  Sources and docs have no word
+alone as C99.  The communicator's header is no longer than 150 lines, and the page on architecture
+no longer than 400.  Sources and docs have no word
 that docs/glossary.md has another one for.  Numeric constants of the library end in their unit.
 No call moves a value into one argument and reads it in another.
 One file asks for variables of the environment, and only what runs without a communicator, or makes
@@ -41,6 +42,7 @@ NOT_OURS = {".venv", ".build", "build", "__pycache__", "results"}
 LONGEST = 400
 # A page that a newcomer reads in two minutes.
 COMMUNICATOR, LONGEST_COMMUNICATOR = Path("src/comm/communicator.hpp"), 150
+ARCHITECTURE, LONGEST_ARCHITECTURE = Path("docs/architecture.md"), 400
 # What has one place in the library, or none.
 NOT_IN_SRC = (
     ("std::" + "hash", "its values differ between C++ libraries, ranks compare them; use mix"),
@@ -286,6 +288,8 @@ def main() -> int:
     ]
     both = [*sources(), *pages()]
     found += [f"{path.relative_to(ROOT)}: {each}" for path in both for each in old_words(path)]
+    if (lines := len((ROOT / ARCHITECTURE).read_text().splitlines())) > LONGEST_ARCHITECTURE:
+        found.append(f"{ARCHITECTURE}: {lines} lines; what a room's README.md says goes there")
     headers = sorted((ROOT / "include").rglob("*.h"))
     found += filter(None, [header_problem(each) for each in headers])
     print("\n".join(found) if found else "house rules: fine")
