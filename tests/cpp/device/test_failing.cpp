@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "device/allreduce.hpp"
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
 #include "support/environment.hpp"
@@ -18,18 +19,11 @@
 
 namespace {
 
-using test::Call;
+using test::allreduce;
 using test::check;
 using test::contains;
 
 constexpr int kIllegalAddress = 700, kRanks = 3;
-
-Call allreduce(std::size_t count) {
-    Call call;
-    call.count = count;
-    call.dtype = STRETTO_INT32;
-    return call;
-}
 
 } // namespace
 

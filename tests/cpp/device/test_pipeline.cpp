@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "device/allreduce.hpp"
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
 #include "support/exact.hpp"
@@ -16,9 +17,8 @@
 
 namespace {
 
-using test::Call;
+using test::allreduce;
 using test::check;
-using test::Collective;
 
 simulated_cuda::Counts counted() {
     simulated_cuda::Counts counts;
@@ -27,7 +27,7 @@ simulated_cuda::Counts counted() {
 }
 
 // What the driver is asked for by calls that all ranks make, after one that warms up.
-simulated_cuda::Counts counts_of(int ranks, const std::string &algorithm, const Call &call) {
+simulated_cuda::Counts counts_of(int ranks, const std::string &algorithm, const test::Call &call) {
     simulated_cuda::Counts result;
     std::barrier together(ranks);
     test::with_ranks(ranks, [&](stretto_comm comm) {
@@ -45,13 +45,6 @@ simulated_cuda::Counts counts_of(int ranks, const std::string &algorithm, const 
         together.arrive_and_wait();
     });
     return result;
-}
-
-Call allreduce(std::size_t count) {
-    Call call;
-    call.count = count;
-    call.dtype = STRETTO_INT32;
-    return call;
 }
 
 } // namespace

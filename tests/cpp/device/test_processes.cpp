@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "device/allreduce.hpp"
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
 #include "support/environment.hpp"
@@ -20,18 +21,11 @@
 
 namespace {
 
-using test::Call;
+using test::allreduce;
 using test::check;
 using test::contains;
 
 constexpr int kRanks = 3;
-
-Call allreduce(std::size_t count) {
-    Call call;
-    call.count = count;
-    call.dtype = STRETTO_INT32;
-    return call;
-}
 
 } // namespace
 
