@@ -73,17 +73,25 @@ TEST_CASE("an error of the device ends the call on all ranks, whichever copy it 
 TEST_CASE("a call that times out waits until the device leaves its buffers") {
     const test::OnDevice device;
     const test::With timeout("STRETTO_TIMEOUT", "0.2");
-    std::atomic<bool> held{true};
-    simulated_cuda::simulated_cuda_hold(true);
-    std::thread release([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(600));
-        held = false;
-        simulated_cuda::simulated_cuda_hold(false);
-    });
+    std::atomic<bool> held{false};
+    std::barrier together(kRanks);
     test::with_ranks(kRanks, [&](stretto_comm comm) {
         const auto played = test::prepare(comm, allreduce(1009));
+        if (stretto_rank(comm) == 0) {
+            held = true;
+            simulated_cuda::simulated_cuda_hold(true);
+        }
+        together.arrive_and_wait();
+        std::thread release;
+        if (stretto_rank(comm) == 0)
+            release = std::thread([&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(600));
+                held = false;
+                simulated_cuda::simulated_cuda_hold(false);
+            });
         CHECK(played->run() == STRETTO_ERR_TIMEOUT);
         CHECK_FALSE(held);
+        if (release.joinable())
+            release.join();
     });
-    release.join();
 }

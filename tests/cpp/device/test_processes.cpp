@@ -78,11 +78,11 @@ TEST_CASE("without pinned memory the error says what to do") {
 
 TEST_CASE("ranks hear of a process that dies in any stage") {
     constexpr int kTold = 7, kWrong = 8;
-    for (const int ms : {0, 3, 10, 20, 30}) {
+    for (const int ms : {0, 10, 40, 80, 120}) {
         CAPTURE(ms);
         const auto codes = test::on_processes(kRanks, [&](stretto_comm comm) {
-            const test::OnDevice device; // each process has its own
-            const simulated_cuda::Speed slow{100, 20};
+            const test::OnDevice device;              // each process has its own
+            const simulated_cuda::Speed slow{100, 4}; // 200 ms for the vector, each way
             check(stretto_force_algorithm(comm, "ring"));
             const auto played = test::prepare(comm, allreduce(200'003));
             simulated_cuda::simulated_cuda_speed(&slow);
