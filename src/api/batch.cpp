@@ -45,10 +45,9 @@ Request batch_request(stretto_comm comm, const stretto_part *parts, std::size_t 
     Request request = checked(comm, Collective::allreduce, STRETTO_IN_PLACE, unused, elements,
                               dtype, op, 0, made);
     request.batch = &batch;
-    if (stretto::device::may_have_devices()) [[unlikely]]
-        for (const Batch::Piece &piece : batch.pieces)
-            for (const void *const buffer : {piece.from, static_cast<const void *>(piece.to)})
-                request.memory = std::max(request.memory, stretto::device::memory_kind_of(buffer));
+    for (const Batch::Piece &piece : batch.pieces)
+        request.memory = std::max({request.memory, stretto::device::memory_kind_of(piece.from),
+                                   stretto::device::memory_kind_of(piece.to)});
     return request;
 }
 

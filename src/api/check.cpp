@@ -108,21 +108,18 @@ void place(Request &request, const Sizes &sizes, int rank) {
 
 // Ranks need not agree on the kind of memory.
 void find_memory(Request &request) {
-    if (!device::may_have_devices()) [[likely]]
-        return;
-    for (const void *const buffer : {request.input, static_cast<const void *>(request.output)})
-        if (buffer != nullptr)
-            request.memory = std::max(request.memory, device::memory_kind_of(buffer));
+    request.memory =
+        std::max(device::memory_kind_of(request.input), device::memory_kind_of(request.output));
 }
 
 } // namespace
 
 void require_host_memory(const void *buffer, const char *what) {
-    if (device::may_have_devices() && device::memory_kind_of(buffer) != MemoryKind::host)
-        throw Error(Status::unsupported,
-                    std::string(what) + " moves host memory only, and this buffer is in " +
-                        std::string(stretto::words(device::memory_kind_of(buffer))) +
-                        "; copy the data to host memory first");
+    if (const MemoryKind memory = device::memory_kind_of(buffer); memory != MemoryKind::host)
+        throw Error(Status::unsupported, std::string(what) +
+                                             " moves host memory only, and this buffer is in " +
+                                             std::string(stretto::words(memory)) +
+                                             "; copy the data to host memory first");
 }
 
 Request checked(stretto_comm comm, Collective collective, const void *send, void *recv,
@@ -164,8 +161,5 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
 } // namespace stretto::api
 
 extern "C" int stretto_on_device(const void *memory) {
-    return stretto::device::may_have_devices() &&
-                   stretto::device::memory_kind_of(memory) != stretto::MemoryKind::host
-               ? 1
-               : 0;
+    return stretto::device::memory_kind_of(memory) != stretto::MemoryKind::host ? 1 : 0;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/devices.hpp"
 
-#include <atomic>
-
 #include <unistd.h>
 
 #include "device/cuda.hpp"
@@ -10,20 +8,13 @@
 
 namespace stretto::device {
 
-static std::atomic<bool> possible{false};
-
 void look_for_devices() {
     // NVIDIA's devices, on Linux itself and in a guest of Windows.
-    if (!may_have_devices() &&
-        (find_cuda() || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0))
-        possible.store(true, std::memory_order_relaxed);
+    if (find_cuda() || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0)
+        may_have_devices.store(true, std::memory_order_relaxed);
 }
 
-bool may_have_devices() noexcept {
-    return possible.load(std::memory_order_relaxed);
-}
-
-MemoryKind memory_kind_of(const void *memory) {
+MemoryKind ask_for_memory_kind(const void *memory) {
     if (!find_cuda() || !place_of(memory).on_device)
         return MemoryKind::host;
     if (engine::executor_of(MemoryKind::cuda) == nullptr)

@@ -2,21 +2,30 @@
 // Which kind of memory a buffer is in.
 #pragma once
 
+#include <atomic>
+
 #include "base/memory_kind.hpp"
 
 namespace stretto::device {
 
-// Looks whether this process may ever have device memory: whether it has loaded a driver, or the
-// machine has a device.  Called when a communicator is made.
+// Whether this process may ever have device memory.  If not, all memory is host memory.
+inline std::atomic<bool> may_have_devices{false};
+
+// Sets it, if the process has loaded a driver or the machine has a device.  Called when a
+// communicator is made.
 void look_for_devices();
 
-// Whether it may.  If not, all memory is host memory.
-bool may_have_devices() noexcept;
+// Asks the driver.
+MemoryKind ask_for_memory_kind(const void *memory);
 
 // The kind of memory behind a pointer, by the driver; an executor for it is set then.  Pinned
 // memory is host memory: the CPU reads and writes it.  Managed memory is device memory, since only
 // the driver's copies are right on every device.  The driver answers in 0.1 us (bench/gpu), so
 // nothing is cached, and nothing is to be invalidated when memory is freed.
-MemoryKind memory_kind_of(const void *memory);
+inline MemoryKind memory_kind_of(const void *memory) {
+    if (!may_have_devices.load(std::memory_order_relaxed)) [[likely]]
+        return MemoryKind::host;
+    return ask_for_memory_kind(memory);
+}
 
 } // namespace stretto::device

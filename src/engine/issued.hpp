@@ -47,7 +47,7 @@ public:
     Slot &slot_of(std::uint32_t step) { return slots_[step % kWindowSteps]; }
     // The slot of a step that is about to be issued.
     Slot &place_of(std::uint32_t step) {
-        Slot &slot = slots_[step % kWindowSteps];
+        Slot &slot = slot_of(step);
         slot.step = step;
         return slot;
     }
