@@ -37,13 +37,17 @@ def main(how: str, call: str, mark: str) -> None:
     if comm.rank == 1:
         while not os.path.exists(mark):
             time.sleep(0.01)
+        if how == "goes_on":
+            comm.barrier()
+            print("ended well", flush=True)
+            return
         try:
+            # Rank 0 may have entered a barrier before its interrupt, and over a network that may be
+            # known here before the interrupt is: such a barrier ends well.  The next one cannot.
+            comm.barrier()
             comm.barrier()
         except stretto.InterruptedError as error:
             assert "rank 0 was interrupted" in str(error), error
-            print("ended well", flush=True)
-        else:
-            assert how == "goes_on"
             print("ended well", flush=True)
         return
     if how == "goes_on":
