@@ -127,11 +127,11 @@ struct Rooted {
 std::shared_ptr<Rooted> rooted(const Communicator &self, bool gathers, nb::handle own,
                                nb::handle all, std::optional<Sizes> counts,
                                std::optional<Sizes> displacements) {
-    auto what = std::make_shared<Rooted>(
+    auto what = std::make_shared<Rooted>(Rooted{
         Buffer(),
         Parts(all, gathers ? Buffer::Use::write : Buffer::Use::read, gathers ? "recv" : "send",
               std::move(counts), std::move(displacements), self.handle->size()),
-        own.is_none());
+        own.is_none()});
     if (!what->in_place)
         what->own = Buffer(own, gathers ? Buffer::Use::read : Buffer::Use::write,
                            gathers ? "send" : "recv");
@@ -171,11 +171,11 @@ Request alltoallv(const Communicator &self, nb::handle send_array, std::optional
         Parts send, recv;
     };
     const int size = self.handle->size();
-    const auto kept =
-        std::make_shared<What>(Parts(send_array, Buffer::Use::read, "send", std::move(send_counts),
-                                     std::move(send_displacements), size),
-                               Parts(recv_array, Buffer::Use::write, "recv", std::move(recv_counts),
-                                     std::move(recv_displacements), size));
+    const auto kept = std::make_shared<What>(
+        What{Parts(send_array, Buffer::Use::read, "send", std::move(send_counts),
+                   std::move(send_displacements), size),
+             Parts(recv_array, Buffer::Use::write, "recv", std::move(recv_counts),
+                   std::move(recv_displacements), size)});
     const What &what = *kept;
     if (what.send.here() && what.send.buffer.dtype() != what.recv.buffer.dtype())
         refuse("send and recv hold elements of different types");

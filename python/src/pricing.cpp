@@ -33,8 +33,10 @@ nb::dict price(const schedule::Schedule &schedule, std::size_t count, std::size_
                bool reads, std::size_t work) {
     const cost::Link link{latency, overhead, byte, reduce};
     cost::Network network{.host_of = std::move(host_of), .inside = link, .between = link};
-    if (inside)
-        network.inside = std::make_from_tuple<cost::Link>(*inside);
+    if (inside) {
+        const auto [late, over, each, reduced] = *inside;
+        network.inside = {late, over, each, reduced};
+    }
     cost::Price price;
     {
         const nb::gil_scoped_release released;

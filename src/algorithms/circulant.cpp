@@ -2,7 +2,8 @@
 #include "algorithms/circulant.hpp"
 
 #include <algorithm>
-#include <ranges>
+
+#include "base/reversed.hpp"
 
 namespace stretto::algorithms {
 
@@ -45,7 +46,7 @@ void append_circulant_reduce_scatter(Ops &ops, Position position, Position ranks
 
 void append_circulant_allgather(Ops &ops, Position position, Position ranks, const Rounds &rounds,
                                 Slot slot, Lane lane) {
-    for (const auto [skip, size] : std::views::reverse(rounds)) {
+    for (const auto [skip, size] : reversed(rounds)) {
         ops.push_back(schedule::send(shifted(position, -skip, ranks),
                                      offsets(position, 0, size, ranks), slot, lane));
         ops.push_back(schedule::recv(shifted(position, skip, ranks),

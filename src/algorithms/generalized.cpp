@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 #include <utility>
+
+#include "base/reversed.hpp"
 
 namespace stretto::algorithms {
 
@@ -188,7 +189,7 @@ std::vector<Hop> Generalized::hops(Position position, Position root) const {
         return (group_.digit(root, factor) - group_.digit(position, factor) + n) % n;
     };
     std::vector<Hop> found;
-    for (const Descent &descent : std::views::reverse(descents_)) {
+    for (const Descent &descent : reversed(descents_)) {
         const auto [f, from, to] = descent;
         bool there = true; // digits behind this factor are not distributed yet
         for (std::size_t behind = f + 1; behind < group_.factors(); ++behind)

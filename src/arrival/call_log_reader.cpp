@@ -31,8 +31,8 @@ std::vector<Call> calls_of(std::span<const KeptCall> places, std::uint64_t strid
         if (const auto call = call_of(place); call && call->number % stride == 0)
             calls.push_back(*call);
     std::ranges::stable_sort(calls, {}, &Call::number);
-    const auto twice = std::ranges::unique(calls, {}, &Call::number);
-    calls.erase(twice.begin(), twice.end());
+    const auto same = [](const Call &a, const Call &b) { return a.number == b.number; };
+    calls.erase(std::unique(calls.begin(), calls.end(), same), calls.end());
     return calls;
 }
 

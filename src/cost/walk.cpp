@@ -121,8 +121,8 @@ private:
 
     void come(std::uint32_t position) {
         // Tasks lie position by position.
-        const auto mine = std::ranges::equal_range(pieces_.tasks, position, {}, &Task::position);
-        for (auto task = mine.begin(); task != mine.end(); ++task)
+        auto task = std::ranges::lower_bound(pieces_.tasks, position, {}, &Task::position);
+        for (; task != pieces_.tasks.end() && task->position == position; ++task)
             if (task->waits == 0)
                 ready_.push_back(static_cast<TaskId>(task - pieces_.tasks.begin()));
     }

@@ -65,7 +65,7 @@ std::optional<Reason> Agent::revoke(std::uint32_t epoch, Status status, std::str
 }
 
 void Agent::fail(std::uint32_t epoch, Status status, std::string text) {
-    put<Event>(event::Fail{epoch, status, std::move(text)});
+    put(Event(event::Fail{epoch, status, std::move(text)}));
 }
 
 action::Shrunk Agent::shrink(std::uint64_t completed) {
@@ -115,15 +115,15 @@ std::string Agent::decide(std::uint64_t key, int coordinator, std::string value,
 }
 
 void Agent::decide_at(std::uint64_t key, std::uint64_t when) {
-    put<DecisionTime>(key, when);
+    put(DecisionTime{key, when});
 }
 
 void Agent::come_round(std::uint64_t when) {
-    put<Round>(when);
+    put(Round{when});
 }
 
 void Agent::notify(std::uint64_t key, int coordinator, std::int64_t value) {
-    put<OutgoingNotice>(coordinator, Notice{key, value});
+    put(OutgoingNotice{coordinator, Notice{key, value}});
 }
 
 void Agent::forget_decisions(std::uint64_t from, std::uint64_t below) {
@@ -159,12 +159,11 @@ std::vector<std::optional<WaitReport>> Agent::where(const RankSet &ranks,
 // ---- the network
 
 void Agent::on_bytes(int from, std::span<const std::byte> bytes) {
-    items_.emplace_back(std::in_place_type<Bytes>, from,
-                        std::vector<std::byte>(bytes.begin(), bytes.end()));
+    items_.push_back(Bytes{from, std::vector<std::byte>(bytes.begin(), bytes.end())});
 }
 
 void Agent::on_broken(int rank, std::string_view why) {
-    items_.emplace_back(std::in_place_type<Broken>, rank, std::string(why));
+    items_.push_back(Broken{rank, std::string(why)});
 }
 
 void Agent::on_restored(int rank) {

@@ -158,11 +158,10 @@ private:
     void on_broken(int rank, std::string_view why) override;
     void on_restored(int rank) override;
     // Puts an item into the inbox.
-    template<class Alternative, class... Fields>
-    void put(Fields &&...fields) {
+    void put(Item item) {
         {
             const std::lock_guard lock(mutex_);
-            inbox_.emplace_back(std::in_place_type<Alternative>, std::forward<Fields>(fields)...);
+            inbox_.push_back(std::move(item));
         }
         links_.wake();
     }

@@ -51,7 +51,7 @@ Blocks senders_to(Position owner, Position ranks, Position owners) {
         for (Position p = 0; p < ranks; ++p)
             if (p != owner && (p + 1 + step) % owners == owner)
                 found.push_back(p);
-    std::ranges::stable_partition(found, [owners](Position p) { return p < owners; });
+    std::stable_partition(found.begin(), found.end(), [owners](Position p) { return p < owners; });
     return found;
 }
 

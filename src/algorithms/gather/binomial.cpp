@@ -12,16 +12,16 @@
 // Bytes     a head sends all blocks of its range: together about m / 2 log2 P
 // Good for small blocks over a network.  No restrictions.  No scratch of its own; an engine whose
 // ranks have room for their own block alone keeps a subtree's until it is sent.
-#include <ranges>
 
 #include "algorithms/catalog.hpp"
 #include "algorithms/parts.hpp"
 #include "algorithms/tree.hpp"
+#include "base/reversed.hpp"
 
 namespace stretto::algorithms {
 
 static void append(Ops &ops, Position position, Position ranks, Position root) {
-    for (const Edge &edge : std::views::reverse(edges(position, ranks, root))) {
+    for (const Edge &edge : reversed(edges(position, ranks, root))) {
         Blocks blocks = consecutive(edge.below.first, edge.below.size);
         ops.push_back(position == edge.parent ? schedule::recv(edge.child, std::move(blocks))
                                               : schedule::send(edge.parent, std::move(blocks)));

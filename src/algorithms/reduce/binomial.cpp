@@ -9,16 +9,16 @@
 // Steps     ceil(log2 P)
 // Messages  P - 1 of m bytes; the root receives at most ceil(log2 P)
 // Good for small vectors, and wherever results must be reproducible.  No restrictions, no scratch.
-#include <ranges>
 
 #include "algorithms/catalog.hpp"
 #include "algorithms/parts.hpp"
 #include "algorithms/tree.hpp"
+#include "base/reversed.hpp"
 
 namespace stretto::algorithms {
 
 void append_binomial_reduce(Ops &ops, Position position, Position ranks, Position root, Lane lane) {
-    for (const Edge &edge : std::views::reverse(edges(position, ranks, root)))
+    for (const Edge &edge : reversed(edges(position, ranks, root)))
         if (position == edge.parent)
             ops.push_back(schedule::recv_reduce(edge.child, {0}, side_of(edge.child, position),
                                                 kWork, kWork, lane));

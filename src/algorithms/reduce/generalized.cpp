@@ -14,15 +14,15 @@
 // Good over a network.  The group describes which ranks are near one another: 4x8 is a tree over 4
 // hosts, then one over the 8 ranks of each (which go first).  Commutative operations only (P > 2).
 // No scratch.
-#include <ranges>
 
-#include "algorithms/catalog.hpp"
 #include "algorithms/generalized.hpp"
+#include "algorithms/catalog.hpp"
+#include "base/reversed.hpp"
 
 namespace stretto::algorithms {
 
 static void append(Ops &ops, const Generalized &of, Position position, Position root) {
-    for (const Hop &hop : std::views::reverse(of.hops(position, root)))
+    for (const Hop &hop : reversed(of.hops(position, root)))
         if (position == hop.parent)
             ops.push_back(schedule::recv_reduce(hop.child, {0}, side_of(hop.child, position)));
         else

@@ -124,16 +124,20 @@ TEST_CASE("what a type cannot do is refused, with what it can") {
 }
 
 TEST_CASE("ranks with other types or operations get a mismatch") {
-    for (const auto &[dtype, op, said] :
-         {std::tuple{STRETTO_BFLOAT16, STRETTO_SUM, "bfloat16, sum"},
-          {STRETTO_FLOAT16, STRETTO_AVG, "float16, avg"},
-          {STRETTO_UINT16, STRETTO_SUM, "uint16, sum"}})
-        test::with_ranks(2, [&, dtype = dtype, op = op, said = said](stretto_comm comm) {
+    struct Other {
+        stretto_dtype dtype;
+        stretto_op op;
+        const char *said;
+    };
+    for (const Other &other : {Other{STRETTO_BFLOAT16, STRETTO_SUM, "bfloat16, sum"},
+                               {STRETTO_FLOAT16, STRETTO_AVG, "float16, avg"},
+                               {STRETTO_UINT16, STRETTO_SUM, "uint16, sum"}})
+        test::with_ranks(2, [&](stretto_comm comm) {
             std::uint16_t send[8] = {}, recv[8];
-            const bool other = stretto_rank(comm) == 1;
-            CHECK(stretto_allreduce(comm, send, recv, 8, other ? dtype : STRETTO_FLOAT16,
-                                    other ? op : STRETTO_SUM) == STRETTO_ERR_MISMATCH);
-            CHECK(contains(stretto_last_error(), said));
+            const bool differs = stretto_rank(comm) == 1;
+            CHECK(stretto_allreduce(comm, send, recv, 8, differs ? other.dtype : STRETTO_FLOAT16,
+                                    differs ? other.op : STRETTO_SUM) == STRETTO_ERR_MISMATCH);
+            CHECK(contains(stretto_last_error(), other.said));
             CHECK(contains(stretto_last_error(), "float16, sum"));
         });
 }

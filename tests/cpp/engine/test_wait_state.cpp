@@ -39,7 +39,7 @@ TEST_CASE("a wait state in words") {
 
 TEST_CASE("many ranks are not all named") {
     const stretto::transport::RankNames names;
-    CHECK(names.of({7}) == "rank 7");
+    CHECK(names.of(std::vector{7}) == "rank 7");
     CHECK(names.of({1, 3}) == "ranks 1, 3");
     std::vector<int> many(20);
     std::iota(many.begin(), many.end(), 0);

@@ -90,11 +90,13 @@ Findings wander(const World &world, unsigned seed, int histories) {
                 break;
             }
             State state = frame.state;
-            const auto faults = std::ranges::stable_partition(frame.steps, [](Step step) {
+            const auto is_harmless = [](Step step) {
                 return step.kind == Step::deliver || step.kind == Step::shrink ||
                        step.kind == Step::complete || step.kind == Step::ask;
-            });
-            const std::size_t harmless = frame.steps.size() - faults.size();
+            };
+            const auto harmless = static_cast<std::size_t>(
+                std::stable_partition(frame.steps.begin(), frame.steps.end(), is_harmless) -
+                frame.steps.begin());
             const std::size_t choice =
                 random() % (harmless > 0 && random() % 32 != 0 ? harmless : frame.steps.size());
             frame.taken = choice + 1;
