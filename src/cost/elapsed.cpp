@@ -5,6 +5,7 @@
 
 #include "base/status.hpp"
 #include "cost/pieces.hpp"
+#include "cost/streams.hpp"
 #include "cost/walk.hpp"
 
 namespace stretto::cost {
@@ -13,6 +14,7 @@ std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t cou
                              std::size_t element, std::size_t slice, const IndexedNetwork &network,
                              std::span<const Arrivals> cases, const Limits &limits) {
     const Pieces pieces = pieces_of(schedule, count, element, slice, network, limits, true);
+    const Streams streams = streams_of(pieces, network.as_given().ring);
     const double common = network.as_given().common;
     std::vector<Elapsed> found;
     for (const Arrivals &arrivals : cases) {
@@ -20,7 +22,7 @@ std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t cou
             throw Error(Status::argument, "elapsed: " + std::to_string(arrivals.size()) +
                                               " arrivals for " + std::to_string(pieces.positions) +
                                               " positions of '" + schedule.name + "'");
-        const Walk walked = walk(pieces, limits.seconds, arrivals);
+        const Walk walked = walk(pieces, limits.seconds, arrivals, streams);
         if (!walked.ended && walked.seconds <= limits.seconds)
             throw Error(Status::argument,
                         "elapsed: '" + schedule.name + "' deadlocks; verify() tells where");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The times of a schedule if ranks come at different times, by the model of price.hpp.
+// The times of a schedule if ranks come at different times, by the model of price.hpp, with the
+// rings of positions (streams.hpp).
 #pragma once
 
 #include <cstddef>

@@ -12,9 +12,11 @@ namespace stretto::cost {
 using schedule::Access;
 using schedule::Op;
 
-void PieceOrder::begin(std::uint32_t position, schedule::Window open) {
+void PieceOrder::begin(std::uint32_t position, const schedule::Program &program) {
     position_ = position;
-    open_ = schedule::OpenOps(open);
+    open_ = schedule::OpenOps(program.open);
+    fuses_ = program.open == schedule::Window{} &&
+             std::ranges::all_of(program.ops, [](const Op &op) { return op.after.empty(); });
     ops_.clear();
 }
 
@@ -37,11 +39,15 @@ void PieceOrder::add(const Op &op, const Cut &cut, TaskId first) {
             for (std::uint32_t slice = 0; slice < place.pieces; ++slice)
                 wait(earlier + slice, own + slice);
         };
-        schedule::Hazards<std::vector<TaskId>> &touched = cell(access.slot, access.block).hazards;
-        if (access.writes)
-            touched.write(own, op.group, wait_for);
-        else
-            touched.read(own, wait_for);
+        Cell &touched = cell(access.slot, access.block);
+        if (op.kind == schedule::OpKind::send)
+            publish(touched, own, place);
+        if (access.writes) {
+            touched.hazards.write(own, op.group, wait_for);
+            touched.sent = kNone;
+        } else {
+            touched.hazards.read(own, wait_for);
+        }
     });
     for (const std::int32_t earlier : op.after)
         wait_for_all(earlier, whole);
@@ -54,8 +60,21 @@ PieceOrder::Cell &PieceOrder::cell(schedule::Slot slot, schedule::Block block) {
     if (found.position != position_) {
         found.position = position_;
         found.hazards.clear();
+        found.sent = kNone;
     }
     return found;
+}
+
+void PieceOrder::publish(Cell &cell, TaskId own, const Place &place) {
+    const std::vector<TaskId> &writers = cell.hazards.writers();
+    if (cell.sent == kNone)
+        cell.sent = fuses_ && !writers.empty() ? writers.back() : own;
+    for (std::uint32_t slice = 0; slice < place.pieces; ++slice) {
+        TaskId &publisher = tasks_[own + slice].publisher;
+        const TaskId found = fuses_ ? cell.sent + slice : own + slice;
+        // Blocks that travel together need not have come together.
+        publisher = publisher == kNone || publisher == found ? found : own + slice;
+    }
 }
 
 void PieceOrder::wait(TaskId earlier, TaskId later) {

@@ -7,6 +7,11 @@
 //
 // Windows and `after` edges are between whole ops: each piece of the later op waits for all pieces
 // of the earlier one.
+//
+// It also finds the task that publishes what a task sends, by the rules of the engine's lowering
+// (engine/lower.hpp): a result that is sent is published by the task that makes it, and data that
+// are sent several times are published once.  In programs with windows or `after` edges each send
+// publishes for itself.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +34,7 @@ public:
     PieceOrder(std::vector<Task> &tasks, std::vector<Pair> &pairs, std::size_t work)
         : tasks_(tasks), pairs_(pairs), work_(work) {}
 
-    void begin(std::uint32_t position, schedule::Window open);
+    void begin(std::uint32_t position, const schedule::Program &program);
     // The op's pieces, tasks from `first` on, have just been appended.  Ops are added in program
     // order.
     void add(const schedule::Op &op, const Cut &cut, TaskId first);
@@ -39,6 +44,7 @@ private:
     struct Cell {
         schedule::Hazards<std::vector<TaskId>> hazards;
         std::uint32_t position = kNone; // the hazards are of this position; others begin anew
+        TaskId sent = kNone; // the first piece of the first op that sent it since it was written
     };
     struct Whole { // an op
         TaskId first;
@@ -47,6 +53,7 @@ private:
     };
 
     Cell &cell(schedule::Slot slot, schedule::Block block);
+    void publish(Cell &cell, TaskId own, const Place &place);
     void wait(TaskId earlier, TaskId later);
     void wait_for_all(std::int32_t earlier, const Whole &later);
 
@@ -55,6 +62,7 @@ private:
     std::size_t work_;
     std::uint32_t position_ = 0;
     schedule::OpenOps open_;
+    bool fuses_ = true; // the program at hand has neither windows nor `after` edges
     std::unordered_map<std::uint64_t, Cell> cells_; // kept: positions use much the same blocks
     std::vector<Whole> ops_;
     std::vector<TaskId> latest_; // by task: the last task that waits for it

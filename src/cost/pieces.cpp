@@ -30,6 +30,17 @@ namespace {
     throw Error(Status::argument, "price: " + what);
 }
 
+// A slice in a stream begins with a header and fills whole cache lines (transport/shm/cell.hpp):
+// one line more than its bytes.
+constexpr double kHeaderBytes = 64;
+
+double slices_of(const Cut &cut) {
+    double slices = 0;
+    for (const Piece &piece : cut.pieces)
+        slices += piece.slices;
+    return slices;
+}
+
 // On a grid of 2^-50 s: sums of up to 8 s are exact, so what happens at one moment in different
 // ways does so to the bit, and is put in order by rule rather than by rounding.
 double on_grid(double seconds) {
@@ -44,6 +55,7 @@ struct End {
     TaskId first;
     std::uint32_t pieces;
     std::size_t bytes;
+    double slices;
     const Link *link;
     Position source, destination;
 
@@ -87,7 +99,7 @@ public:
 private:
     void add(Position position, schedule::Program program) {
         schedule::check_program(schedule_, position, program);
-        order_.begin(pieces_.positions, program.open);
+        order_.begin(pieces_.positions, program);
         busy_ = 0;
         Price mine;
         std::int32_t index = 0;
@@ -185,6 +197,7 @@ private:
                         .first = first,
                         .pieces = static_cast<std::uint32_t>(cut_.pieces.size()),
                         .bytes = bytes,
+                        .slices = slices_of(cut_),
                         .link = &network_.link(position, op.peer),
                         .source = source,
                         .destination = sends ? op.peer : position});
@@ -204,6 +217,8 @@ private:
 
     void pair(const End &send, const End &recv) {
         const std::size_t bytes = send.bytes / send.pieces;
+        const double in_stream =
+            std::ceil((static_cast<double>(send.bytes) + kHeaderBytes * send.slices) / send.pieces);
         const bool between = send.link == &network_.as_given().between;
         const double share = network_.share(send.source, send.destination, bytes);
         const auto ports = network_.read(send.source, send.destination) ? Message::Ports::reader
@@ -217,6 +232,7 @@ private:
             const double seconds = on_grid(share * pieces_.tasks[from].seconds);
             pieces_.messages.push_back({.send = from,
                                         .recv = to,
+                                        .bytes = in_stream,
                                         .latency = on_grid(send.link->latency),
                                         .ports = ports,
                                         .shared_seconds = seconds,

@@ -23,6 +23,9 @@ struct Task {
     std::int32_t layer = 0;    // the index of the slice in its block
     std::uint32_t waits = 0;   // the number of tasks that it is ordered after
     MessageId message = kNone; // the message that it sends or receives
+    // If it sends: the task that publishes what it sends (streams.hpp), the task itself or an
+    // earlier one.
+    TaskId publisher = kNone;
     bool sends = false;
     double seconds = 0; // of the ports if it sends, else of the processor
 };
@@ -30,6 +33,7 @@ struct Task {
 // A piece on its way.
 struct Message {
     TaskId send = 0, recv = 0;
+    double bytes = 0; // of its sender's stream, with the headers of its slices
     double latency = 0;
     // The ports that it uses: of its sender and its receiver; of its receiver alone, which reads
     // it; of both, and those that positions of a host share, to other hosts or inside their host.

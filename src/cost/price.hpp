@@ -62,6 +62,10 @@ struct Network {
     Link inside, between;
     Concurrency inside_pairs = {}, between_pairs = {};
     std::size_t eager = 0; // pieces of up to this many bytes do not wait for their receive
+    // Bytes that a position may have sent and that some reader has not taken (streams.hpp).  It
+    // limits positions that are ahead of others, so it counts where they come at different times
+    // (elapsed.hpp), and a price() does without.
+    double ring = std::numeric_limits<double>::infinity();
     // Seconds of a part that all hosts share, for each piece between hosts: of a switch that is
     // slower than its ports, or of processors that virtual hosts share.  The schedule takes at
     // least as long as this part needs for all pieces; the ports work meanwhile.  If a position

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <queue>
 #include <tuple>
 #include <vector>
+
+#include "cost/flow_control.hpp"
 
 namespace stretto::cost {
 
@@ -32,8 +35,9 @@ struct Moment {
 // it is free.
 class Player {
 public:
-    explicit Player(const Pieces &pieces)
-        : pieces_(pieces), states_(pieces.tasks.size()), sides_(pieces.messages.size(), 0),
+    Player(const Pieces &pieces, const Streams &streams)
+        : pieces_(pieces), flow_(pieces, streams), rings_(std::isfinite(streams.ring)),
+          states_(pieces.tasks.size()), sides_(pieces.messages.size(), 0),
           port_(pieces.messages.size(), 0), processor_free_(pieces.positions, 0),
           port_free_(2 * std::size_t{pieces.positions} + 3 * std::size_t{pieces.hosts}, 0),
           started_(pieces.positions) {}
@@ -58,6 +62,8 @@ public:
                 handle(moment);
             }
             start_ready();
+            while (moments_.empty() && flow_.open_for_one())
+                start_ready();
         }
         walk_.seconds = now_;
         walk_.ended = done_ == states_.size();
@@ -141,6 +147,10 @@ private:
 
     // The work of a task on its processor, after the work that the processor has already.
     void work(TaskId task) {
+        if (!flow_.holds(task))
+            work_now(task);
+    }
+    void work_now(TaskId task) {
         const Task &here = pieces_.tasks[task];
         if (here.seconds == 0) {
             complete(task);
@@ -153,8 +163,11 @@ private:
 
     void complete(TaskId task) {
         ++done_;
-        double &finish = walk_.finish[pieces_.tasks[task].position];
-        finish = std::max(finish, now_);
+        flow_.pass(task);
+        // What lies in a ring leaves without its position.
+        const Task &here = pieces_.tasks[task];
+        if (!rings_ || !here.sends || !pieces_.messages[here.message].eager)
+            finish(task);
         const std::int32_t level = states_[task].level;
         walk_.steps = std::max<std::int64_t>(walk_.steps, level);
         for (std::size_t i = pieces_.dependents_at[task]; i < pieces_.dependents_at[task + 1];
@@ -167,19 +180,49 @@ private:
         }
     }
 
+    void finish(TaskId task) {
+        double &last = walk_.finish[pieces_.tasks[task].position];
+        last = std::max(last, now_);
+    }
+
     // Starts everything that can start at this moment.
     void start_ready() {
-        for (std::size_t i = 0; i < ready_.size(); ++i) { // the loop appends to ready_
-            const TaskId task = ready_[i];
-            const MessageId message = pieces_.tasks[task].message;
-            if (message == kNone)
-                work(task);
-            else if (pieces_.messages[message].eager && pieces_.tasks[task].sends)
-                starting_.push_back(message);
-            else
-                meet(message);
-        }
-        ready_.clear();
+        do {
+            for (std::size_t i = 0; i < ready_.size(); ++i) // the loop appends to ready_
+                begin(ready_[i]);
+            ready_.clear();
+            start_sends();
+            flow_.take_freed(freed_);
+            for (const TaskId task : freed_)
+                resume(task);
+        } while (!ready_.empty() || !starting_.empty() || !freed_.empty());
+    }
+
+    void begin(TaskId task) {
+        const Task &here = pieces_.tasks[task];
+        if (here.message == kNone)
+            work(task);
+        else if (!pieces_.messages[here.message].eager || !here.sends)
+            meet(here.message);
+        else if (!flow_.holds(task)) // the engine counts what it has published as done
+            start_eager(task);
+    }
+
+    void start_eager(TaskId send) {
+        flow_.pass(send);
+        finish(send);
+        starting_.push_back(pieces_.tasks[send].message);
+    }
+
+    // A task that waited for room, and has it.
+    void resume(TaskId task) {
+        if (pieces_.tasks[task].sends)
+            start_eager(task);
+        else
+            work_now(task);
+    }
+
+    void start_sends() {
         // First slices start before later ones, as in the engine's order; then earlier ops.
         const auto turn = [&](MessageId id) {
             const Task &send = pieces_.tasks[pieces_.messages[id].send];
@@ -246,13 +289,15 @@ private:
     }
 
     const Pieces &pieces_;
+    FlowControl flow_;
+    const bool rings_; // rings are finite
     std::vector<State> states_;
     std::vector<std::uint8_t> sides_; // by message: how many sides are ready (meet)
     std::vector<std::uint8_t> port_;  // by message: how many ports it has come to
     std::vector<double> processor_free_, port_free_;
     std::vector<Started> started_; // by position: the last start
     std::uint64_t starts_ = 0;
-    std::vector<TaskId> ready_;
+    std::vector<TaskId> ready_, freed_;
     std::vector<MessageId> starting_;
     std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
     double now_ = 0;
@@ -269,8 +314,9 @@ double with_common(double seconds, const Walk &walk, const Pieces &pieces, doubl
                     common * pieces.counts.pieces);
 }
 
-Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals) {
-    return Player(pieces).run(limit, arrivals);
+Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals,
+          const Streams &streams) {
+    return Player(pieces, streams).run(limit, arrivals);
 }
 
 } // namespace stretto::cost

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/pieces.hpp"
+#include "cost/streams.hpp"
 
 namespace stretto::cost {
 
@@ -22,8 +23,10 @@ struct Walk {
 };
 
 // Stops at the first moment beyond `limit` seconds.  `arrivals`: when each position comes, in
-// seconds; empty: all come at 0.
-Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals = {});
+// seconds; empty: all come at 0.  `streams`: eager pieces wait for room in them, and their sender
+// is done with them when they have it.
+Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals = {},
+          const Streams &streams = {});
 
 // The end of an event that happens after `seconds` by the ports alone, if each piece between hosts
 // also takes `common` seconds of the shared part (price.hpp).

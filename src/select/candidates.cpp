@@ -97,6 +97,7 @@ cost::IndexedNetwork network_of(const Situation &s) {
              .inside_pairs = profile.concurrency.inside,
              .between_pairs = profile.concurrency.between,
              .eager = std::numeric_limits<std::size_t>::max(),
+             .ring = static_cast<double>(s.ring != 0 ? s.ring : ring_bytes(s.ranks, s.hosts)),
              .common = profile.common},
             s.ranks};
 }

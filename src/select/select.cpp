@@ -328,7 +328,8 @@ std::size_t ring_bytes(int ranks, int hosts) {
     // one host, a reader would have to report its progress all the time.  If a rank comes late, the
     // others go on and leave it up to half a ring of results, which should hold a whole vector.
     // Each rank has mirrors of the rings that it reads, so rings get shorter with the number of
-    // ranks.
+    // ranks.  Short calls go round all of a ring: with 32 MiB, 4 hosts and 1600 calls of 64 KiB a
+    // rank touches 10 times as many pages as with 8 MiB, and 63 MiB where it is 11.
     if (hosts > 1)
         return std::clamp(std::bit_floor((128u << 20) / static_cast<unsigned>(ranks)), 512u << 10,
                           8u << 20);

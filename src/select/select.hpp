@@ -44,6 +44,7 @@ struct Situation {
     int hosts = 1; // of all ranks
     // The host of each rank; empty if each rank has a host of its own, or all are on one host.
     std::vector<int> host_of;
+    std::size_t ring = 0; // bytes of each rank's ring; 0: as long as ring_bytes() says
     // The last-level cache of each rank, if all ranks are on one host and each is bound to one.
     std::vector<std::int32_t> cache_of;
     Profile profile; // of the network between hosts

@@ -87,7 +87,8 @@ TEST_CASE("everybody waits for the last of a ring, who waits for nobody") {
 TEST_CASE("once the last is there, little more than one vector is to be moved") {
     for (const int ranks : {4, 8, 16, 48}) {
         CAPTURE(ranks);
-        const Situation s = across(ranks, 4 * kMiB);
+        Situation s = across(ranks, 4 * kMiB);
+        s.ring = 8 * kMiB; // holds all that a rank sends
         const Arrivals late = one_late(ranks, ranks - 1, 1);
         const auto names = made_for(s, late, 0);
         const std::vector<Arrivals> cases = {late};
@@ -107,6 +108,39 @@ TEST_CASE("once the last is there, little more than one vector is to be moved") 
         // more ranks there are.
         CHECK(after <= (ranks < 48 ? 1.6 : 2.1) * beta_m(s));
     }
+}
+
+// By measurements on four hosts with 1 Gbit/s and rings of 8 and of 32 MiB.
+TEST_CASE("of long vectors the choice is one that rings have room for") {
+    const Arrivals late = one_late(4, 3, 0.5);
+    const auto chosen = [&](std::size_t bytes, std::size_t ring) {
+        Situation s = across(4, bytes);
+        s.ring = ring;
+        return choose_late(s, "ring", late, always(late)).algorithm;
+    };
+    CHECK(chosen(16 * kMiB, 32 * kMiB).starts_with("chain("));
+    CHECK(chosen(25 * kMiB, 32 * kMiB).starts_with("chain("));
+    // Early ranks would do an eighth of it before the late one comes, and then more than a ring.
+    CHECK(chosen(64 * kMiB, 8 * kMiB).empty());
+    CHECK(!chosen(64 * kMiB, 32 * kMiB).empty());
+}
+
+TEST_CASE("results that wait for a late rank keep their places in rings") {
+    // 4 ranks send 16 MiB through rings of 8 MiB.
+    Situation s = across(4, 16 * kMiB);
+    s.ring = 8 * kMiB;
+    const std::vector<Arrivals> cases = {one_late(4, 3, 1)};
+    const auto after = [&](int segments) {
+        const std::string name = "chain(segments=" + std::to_string(segments) + ")";
+        return elapsed_of(made(name, 4), s, cases).front().last - 1;
+    };
+    // Segments of two slices: a ring of first slices, then their results, then second slices, which
+    // the first ranks have still to send beside all results.
+    CHECK(after(126) >= 1.45 * beta_m(s));
+    // One slice: all partial sums come before the results.
+    CHECK(after(130) <= 1.1 * beta_m(s));
+    s.ring = 32 * kMiB;
+    CHECK(after(126) <= 1.1 * beta_m(s));
 }
 
 TEST_CASE("what is not as long as there are positions is refused") {
@@ -190,18 +224,20 @@ TEST_CASE("of untried ones with close prices the one is chosen that a wrong esti
     int others = 0;
     for (const int ranks : {4, 8, 12, 16})
         for (const auto &[bytes, late] :
-             {std::pair{kMiB, 0.02}, {2 * kMiB, 0.05}, {4 * kMiB, 0.05}, {4 * kMiB, 0.2}}) {
+             {std::pair{kMiB, 0.02}, {4 * kMiB, 0.05}, {4 * kMiB, 0.2}, {16 * kMiB, 0.2}}) {
             CAPTURE(ranks);
             CAPTURE(bytes);
             CAPTURE(late);
-            const Situation s = across(ranks, bytes);
+            Situation s = across(ranks, bytes);
+            s.ring = 64 * kMiB; // shorter ones tell the prices of long vectors further apart
             const std::string synchronous = choose(s).algorithm;
             const Arrivals expected = one_late(ranks, 1, late);
             const auto chosen = [&](const Experience &experience, const LateRule &rule) {
                 return choose_late(s, synchronous, expected, always(expected), {}, experience,
                                    rule);
             };
-            const Late cheapest = chosen({}, {.doubt = 0}), found = chosen({}, {});
+            const LateRule doubtful = {.doubt = 0.5};
+            const Late cheapest = chosen({}, {.doubt = 0}), found = chosen({}, doubtful);
             if (cheapest.algorithm.empty())
                 continue;
             REQUIRE(!found.algorithm.empty());
@@ -214,14 +250,17 @@ TEST_CASE("of untried ones with close prices the one is chosen that a wrong esti
                     .front()
                     .mean;
             };
-            CHECK(found.mean_elapsed < cheapest.mean_elapsed + found.margin);
+            const auto with_doubt = [&](const Late &choice) {
+                return std::lerp(choice.mean_elapsed, wrongly(choice), doubtful.doubt);
+            };
+            CHECK(with_doubt(found) <= with_doubt(cheapest) + 1e-12);
             CHECK(wrongly(found) <= wrongly(cheapest) + 1e-12);
             others += found.algorithm != cheapest.algorithm;
             // Prices alone count of those that have run.
             Experience experience;
             for (const std::string &name : made_for(s, expected, 0))
                 experience.learn(name, 1);
-            CHECK(chosen(experience, {}).algorithm == cheapest.algorithm);
+            CHECK(chosen(experience, doubtful).algorithm == cheapest.algorithm);
         }
     CHECK(others > 0);
 }
@@ -294,16 +333,19 @@ TEST_CASE("an algorithm that was asked for is made for the arrivals") {
     CHECK(usual.margin > 0);
 }
 
-TEST_CASE("what is best for one late rank depends on the vector") {
+TEST_CASE("what is best for one late rank depends on the vector, and on what rings hold") {
     struct Case {
         int ranks;
-        std::size_t bytes;
+        std::size_t bytes, ring;
         const char *best;
     };
-    for (const Case &each : {Case{32, kMiB / 2, "stragglar"}, Case{16, 4 * kMiB, "chain"},
-                             Case{16, 16 * kMiB, "early_direct"}}) {
+    for (const Case &each :
+         {Case{32, kMiB / 2, 4 * kMiB, "stragglar"}, Case{16, 4 * kMiB, 8 * kMiB, "chain"},
+          Case{16, 16 * kMiB, 8 * kMiB, "chain"}, Case{16, 16 * kMiB, 64 * kMiB, "early_direct"}}) {
         CAPTURE(each.best);
-        const Situation s = across(each.ranks, each.bytes);
+        CAPTURE(each.ring);
+        Situation s = across(each.ranks, each.bytes);
+        s.ring = each.ring;
         const Arrivals late = one_late(each.ranks, each.ranks - 1, 0.1);
         const std::vector<Arrivals> cases = {late};
         std::string best;
