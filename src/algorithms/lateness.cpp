@@ -23,4 +23,8 @@ std::int64_t Lateness::pieces(double steps) const {
     return std::lround(std::clamp(best, 1.0, std::min(kMostPieces, static_cast<double>(elements))));
 }
 
+std::int64_t Lateness::slices() const {
+    return slice == 0 ? 1 : static_cast<std::int64_t>((bytes + slice - 1) / slice);
+}
+
 } // namespace stretto::algorithms

@@ -17,9 +17,10 @@ struct Lateness {
     double spread = 0;            // seconds: how much single arrivals differ from these
     std::size_t bytes = 0;        // of the vector
     std::size_t elements = 1;
-    double message = 0; // seconds that a message takes in addition to its bytes
-    double byte = 0;    // seconds to send a byte
-    double reduce = 0;  // seconds to reduce a byte
+    std::size_t slice = 0; // bytes of a message that travel at a time; 0: all
+    double message = 0;    // seconds that a message takes in addition to its bytes
+    double byte = 0;       // seconds to send a byte
+    double reduce = 0;     // seconds to reduce a byte
 
     Position ranks() const { return static_cast<Position>(arrivals.size()); }
     // Seconds that the vector takes through a port.
@@ -32,6 +33,8 @@ struct Lateness {
     // The number of blocks or segments with which a pipeline of `steps` steps is fastest: at most
     // one per element.
     std::int64_t pieces(double steps) const;
+    // The least number of pieces that travel in one slice each.
+    std::int64_t slices() const;
 };
 
 // The parameter of algorithms that treat some ranks as late.

@@ -153,6 +153,7 @@ std::vector<std::string> made_for(const Situation &s, const cost::Arrivals &expe
                                      .spread = spread,
                                      .bytes = s.bytes,
                                      .elements = elements(s),
+                                     .slice = slice_bytes(s),
                                      // what all share, each message of a round takes
                                      .message =
                                          link.latency + link.overhead + s.profile.common * s.ranks,

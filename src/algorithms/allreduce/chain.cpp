@@ -25,8 +25,16 @@
 
 namespace stretto::algorithms {
 
+// Ranks send first slices before second ones.  So results of first slices, which wait for a late
+// rank, have places in a ring before partial sums of second slices; if the ring is short, these
+// wait as well.  Segments of one slice have no such order.
 static std::vector<Values> for_arrivals(const Lateness &expected) {
-    return {{{"segments", {expected.pieces(2.0 * (expected.ranks() - 1))}}}};
+    constexpr std::int64_t kMostFactor = 4; // more segments take longer than a ring holds back
+    const std::int64_t best = expected.pieces(2.0 * (expected.ranks() - 1));
+    std::vector<Values> found = {{{"segments", {best}}}};
+    if (const std::int64_t whole = expected.slices(); whole > best && whole <= kMostFactor * best)
+        found.push_back({{"segments", {whole}}});
+    return found;
 }
 
 static void append(Ops &ops, Position position, Position ranks, Block segments) {

@@ -247,6 +247,11 @@ TEST_CASE("parameters made for arrivals fit them") {
     CHECK(expected.pieces(1) == std::lround(std::sqrt(expected.vector() / expected.message)));
     expected.elements = 3; // ... of pieces that are not empty
     CHECK(expected.pieces(1) == 3);
+    CHECK(expected.slices() == 1);
+    expected.slice = (1 << 20) + 1;
+    CHECK(expected.slices() == 4);
+    expected.slice = (1 << 20) - 1;
+    CHECK(expected.slices() == 5);
     for (Position ranks = 3; ranks <= 33; ++ranks)
         for (Position last = 1; last < ranks; ++last) {
             expected.arrivals.assign(static_cast<std::size_t>(ranks), 0);

@@ -118,6 +118,7 @@ TEST_CASE("of long vectors the choice is one that rings have room for") {
         s.ring = ring;
         return choose_late(s, "ring", late, always(late)).algorithm;
     };
+    CHECK(chosen(16 * kMiB, 8 * kMiB) == "chain(segments=128)"); // one slice each
     CHECK(chosen(16 * kMiB, 32 * kMiB).starts_with("chain("));
     CHECK(chosen(25 * kMiB, 32 * kMiB).starts_with("chain("));
     // Early ranks would do an eighth of it before the late one comes, and then more than a ring.
