@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/ucx/ucp_worker.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/kernel_files.hpp"
+#include "base/status.hpp"
+
+namespace stretto::transport::ucp {
+
+namespace {
+
+// As read from the environment and from UCX's configuration file.
+class Settings {
+public:
+    explicit Settings(const Library &library) : library_(library) {
+        library_.check(library_.config_read(nullptr, nullptr, &config_), "read its settings");
+    }
+    ~Settings() { library_.config_release(config_); }
+    Settings(const Settings &) = delete;
+    Settings &operator=(const Settings &) = delete;
+
+    const Config *get() const { return config_; }
+    void set(const char *name, const std::string &value) {
+        library_.check(library_.config_modify(config_, name, value.c_str()),
+                       std::string("take ") + value + " for UCX_" + name);
+    }
+    // What UCX prints of them: one line each, as in its configuration file.
+    std::string text() const {
+        constexpr int kValuesOption = 1;
+        char *text = nullptr;
+        std::size_t length = 0;
+        std::FILE *const stream = open_memstream(&text, &length);
+        if (stream == nullptr)
+            throw_errno("cannot read the settings of UCX");
+        library_.config_print(config_, stream, nullptr, kValuesOption);
+        (void)std::fclose(stream);
+        std::string copy(text, length);
+        std::free(text);
+        return copy;
+    }
+
+private:
+    const Library &library_;
+    Config *config_ = nullptr;
+};
+
+} // namespace
+
+std::string named_transports(const Library &library) {
+    return std::string(line_after(Settings(library).text(), "UCX_TLS=").value_or("all"));
+}
+
+bool names_tcp(std::string_view transports) {
+    if (transports.starts_with('^'))
+        return false;
+    const std::string list = "," + std::string(transports) + ",";
+    return list.find(",tcp,") != std::string::npos;
+}
+
+std::string without_unnamed_tcp(std::string_view transports) {
+    const std::string list(transports);
+    if (list.starts_with('^'))
+        return list + ",tcp";
+    return list == "all" ? "^tcp" : list;
+}
+
+OwnedContext::OwnedContext(const Library &library, std::size_t endpoints) : library_(library) {
+    Settings settings(library);
+    settings.set("TLS", without_unnamed_tcp(named_transports(library)));
+    Parameters parameters;
+    parameters.set =
+        Parameters::kFeaturesFlag | Parameters::kWorkersSharedFlag | Parameters::kEndpointsFlag;
+    parameters.features = Parameters::kWakeupFlag | Parameters::kMessagesFlag;
+    parameters.workers_shared = 1; // communicators are used by any threads
+    parameters.endpoints = endpoints;
+    library_.check(
+        library_.init(kApiMajorVersion, kApiMinorVersion, &parameters, settings.get(), &context_),
+        "find a device (ucp_init)");
+    note_contexts(1);
+}
+
+OwnedContext::~OwnedContext() {
+    library_.cleanup(context_);
+    note_contexts(-1);
+}
+
+OwnedWorker::OwnedWorker(std::shared_ptr<const OwnedContext> context)
+    : context_(std::move(context)), library_(context_->library()) {
+    const WorkerParameters parameters{.set = WorkerParameters::kThreadModeFlag,
+                                      .thread_mode = serialized};
+    library_.check(library_.worker_create(context_->get(), &parameters, &worker_), "make a worker");
+    const Status status = library_.worker_get_efd(worker_, &descriptor_);
+    if (status != Status::ok) {
+        library_.worker_destroy(worker_);
+        library_.check(status, "wait for events");
+    }
+}
+
+// The peers may be dead or stopped, so the end of endpoints is not awaited for long: a worker that
+// is destroyed takes the rest with it.
+OwnedWorker::~OwnedWorker() {
+    constexpr std::uint64_t kCloseWithinNs = 1'000'000'000;
+    for (const std::uint64_t start = now_ns();
+         !closing_.empty() && now_ns() - start < kCloseWithinNs;) {
+        (void)library_.worker_progress(worker_);
+        std::erase_if(closing_, [&](Request each) {
+            const bool over = library_.request_status(each) != Status::in_progress;
+            if (over)
+                library_.request_free(each);
+            return over;
+        });
+    }
+    library_.worker_destroy(worker_);
+}
+
+std::vector<std::byte> OwnedWorker::address() const {
+    WorkerAttributes attributes;
+    attributes.set = WorkerAttributes::kAddressFlag | WorkerAttributes::kAddressFlagsFlag;
+    attributes.address_flags = WorkerAttributes::kNetworkOnlyFlag;
+    library_.check(library_.worker_query(worker_, &attributes), "give a worker's address");
+    const auto *const first = static_cast<const std::byte *>(attributes.address);
+    std::vector<std::byte> bytes(first, first + attributes.address_length);
+    library_.release_address(worker_, attributes.address);
+    return bytes;
+}
+
+void OwnedWorker::handle(unsigned id, HandlerParameters::Came came, void *argument) {
+    HandlerParameters parameters;
+    parameters.set = HandlerParameters::kIdFlag | HandlerParameters::kFlagsFlag |
+                     HandlerParameters::kCallbackFlag | HandlerParameters::kArgumentFlag;
+    parameters.id = id;
+    parameters.flags = HandlerParameters::kWholeFlag;
+    parameters.came = came;
+    parameters.argument = argument;
+    library_.check(library_.set_handler(worker_, &parameters), "receive messages");
+}
+
+// Bounded, so that a peer that sends without end does not keep the rank here.
+bool OwnedWorker::progress() {
+    constexpr int kMostRounds = 64;
+    bool any = false;
+    for (int round = 0; round < kMostRounds && library_.worker_progress(worker_) != 0; ++round)
+        any = true;
+    return any;
+}
+
+Endpoint *OwnedWorker::connect(std::span<const std::byte> address,
+                               EndpointParameters::Failed failed, void *argument) {
+    EndpointParameters parameters;
+    parameters.set = EndpointParameters::kAddressFlag | EndpointParameters::kErrorModeFlag |
+                     EndpointParameters::kErrorHandlerFlag;
+    parameters.address = address.data();
+    parameters.error_mode = EndpointParameters::kPeerErrorsOption;
+    parameters.error_handler = {failed, argument};
+    Endpoint *endpoint = nullptr;
+    library_.check(library_.connect(worker_, &parameters, &endpoint), "make an endpoint");
+    return endpoint;
+}
+
+void OwnedWorker::close(Endpoint *endpoint) noexcept {
+    RequestParameters parameters;
+    parameters.set = RequestParameters::kFlagsFlag;
+    parameters.flags = RequestParameters::kForceFlag;
+    if (const Request request = library_.close(endpoint, &parameters);
+        request != nullptr && !is_error(request))
+        closing_.push_back(request);
+}
+
+} // namespace stretto::transport::ucp

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Contexts and workers of UCP.  A worker sends and receives messages over all devices that its
+// context uses; only one thread at a time may use it.  Workers of one context do not wait for one
+// another.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/ucx/ucp_library.hpp"
+
+namespace stretto::transport::ucp {
+
+// Of one rank of a job.
+class OwnedContext {
+public:
+    // `endpoints`: how many a worker will have, which UCX wants to know.  Throws Error(system).
+    OwnedContext(const Library &library, std::size_t endpoints);
+    ~OwnedContext();
+    OwnedContext(const OwnedContext &) = delete;
+    OwnedContext &operator=(const OwnedContext &) = delete;
+
+    const Library &library() const { return library_; }
+    Context *get() const { return context_; }
+
+private:
+    const Library &library_;
+    Context *context_ = nullptr;
+};
+
+class OwnedWorker {
+public:
+    explicit OwnedWorker(std::shared_ptr<const OwnedContext> context);
+    ~OwnedWorker();
+    OwnedWorker(const OwnedWorker &) = delete;
+    OwnedWorker &operator=(const OwnedWorker &) = delete;
+
+    const Library &library() const { return library_; }
+    Worker *get() const { return worker_; }
+    // By which ranks of other hosts reach it: memory that it shares on this host is left out.
+    std::vector<std::byte> address() const;
+    // For each message with this number.
+    void handle(unsigned id, HandlerParameters::Came came, void *argument);
+    // True if anything happened.
+    bool progress();
+    // Readable when something has happened since arm().
+    int descriptor() const { return descriptor_; }
+    // False: there is something already, call progress().
+    bool arm() { return library_.worker_arm(worker_) == Status::ok; }
+    // `failed` is called once if the peer cannot be reached any more.
+    Endpoint *connect(std::span<const std::byte> address, EndpointParameters::Failed failed,
+                      void *argument);
+    // At once, whatever the peer does.  What is unfinished fails.
+    void close(Endpoint *endpoint) noexcept;
+
+private:
+    const std::shared_ptr<const OwnedContext> context_;
+    const Library &library_;
+    Worker *worker_ = nullptr;
+    int descriptor_ = -1;
+    std::vector<Request> closing_;
+};
+
+// The transports that UCX uses: what UCX_TLS or its configuration file says, "all" if nothing does.
+std::string named_transports(const Library &library);
+// Whether that list names UCX's own TCP.
+bool names_tcp(std::string_view transports);
+// The list without UCX's own TCP, unless it is named.  Any process that connects to UCX's TCP can
+// write anywhere into the memory of this one: its messages hold addresses, which UCX believes.
+std::string without_unnamed_tcp(std::string_view transports);
+
+} // namespace stretto::transport::ucp
