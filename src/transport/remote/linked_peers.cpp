@@ -29,13 +29,15 @@ std::uint64_t suspicious(std::uint64_t heartbeat_ns) {
 LinkedPeers::LinkedPeers(Segment &segment, int rank, std::unique_ptr<EventSet> events,
                          std::unique_ptr<Links> links, const LinkedPeersOptions &options)
     : segment_(segment), rank_(rank), suspicious_ns_(suspicious(options.heartbeat_ns)),
-      events_(std::move(events)), links_(std::move(links)), bell_(segment.header().key, rank),
       peers_(static_cast<std::size_t>(segment.ranks())),
       payloads_(peers_.size(), RemotePayloads(pool_, segment.ring_bytes())),
+      events_(std::move(events)), links_(std::move(links)), bell_(segment.header().key, rank),
       transmit_thread_([this] { return round(); }, options.leave) {
     events_->wake_by(bell_.descriptor());
     segment_.populate(rank_);
     segment_.set_remote_peers(this);
+    if (!links_->sent()) // what they say to connect, which others may wait for
+        transmit_thread_.unsent();
 }
 
 LinkedPeers::~LinkedPeers() {

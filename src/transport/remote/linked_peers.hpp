@@ -134,21 +134,22 @@ private:
     Segment &segment_;
     const int rank_;
     const std::uint64_t suspicious_ns_;
-    const std::unique_ptr<EventSet> events_;
-    const std::unique_ptr<Links> links_;
-    const BellSocket bell_;
     std::mutex mutex_; // of the links, and of what follows
     std::atomic<std::thread::id> owner_;
+    // Memory from which the links send and into which they receive, to their end:
     std::vector<Peer> peers_;
-    // Values in `awaited` and `marks` of all peers; also read without the lock.
-    std::atomic<std::uint32_t> questions_{0};
     Pool pool_;
     std::vector<RemotePayloads> payloads_; // of each rank's cells
     std::string failure_;                  // this rank's own, as sent
+    std::vector<std::byte> padding_;       // padding of others, which is not read
+    const std::unique_ptr<EventSet> events_;
+    const std::unique_ptr<Links> links_;
+    const BellSocket bell_;
+    // Values in `awaited` and `marks` of all peers; also read without the lock.
+    std::atomic<std::uint32_t> questions_{0};
     bool reported_failure_ = false;
     std::function<void(const Error &)> on_failure_;
     Traffic *traffic_ = nullptr;
-    std::vector<std::byte> padding_; // padding of others, which is not read
     // push() and push_parts() have something to send.
     std::atomic<bool> holds_{false}, holds_parts_{false};
     std::atomic<bool> patient_{false}; // this rank waits for room that a mark should report

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Links over UCX, over its TCP, between two ranks of this process: what arrives and in which order,
+// what strangers send, and what becomes of it when a peer goes.  Needs libucp.so.0.
+#include "doctest.h"
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "support/environment.hpp"
+#include "transport/ucx/ucx_links.hpp"
+
+using namespace stretto;
+using transport::EventSet;
+using transport::Links;
+using transport::LinkToken;
+using transport::UcxLinks;
+using transport::UcxMessage;
+using transport::WireMessage;
+namespace ucp = transport::ucp;
+
+namespace {
+
+const test::With over_tcp("UCX_TLS", "tcp"), quiet("UCX_LOG_LEVEL", "fatal"); // before it is loaded
+
+class Inbox final : public Links::Receiver {
+public:
+    std::byte *place(int, const WireMessage &packet) override {
+        if (full)
+            throw Error(Status::memory, "no room");
+        if (refuses)
+            return nullptr;
+        std::vector<std::byte> &payload = payloads[packet.position];
+        payload.resize(packet.length);
+        return payload.data();
+    }
+    void arrived(int, const WireMessage &packet) override { order.push_back(packet); }
+    void broken(int rank, const std::string &why) override {
+        culprits.push_back(rank);
+        reason = why;
+    }
+
+    std::map<std::uint64_t, std::vector<std::byte>> payloads; // by position
+    std::vector<WireMessage> order;
+    std::vector<int> culprits;
+    std::string reason;
+    bool full = false, refuses = false;
+};
+
+std::vector<std::byte> numbered(std::size_t length, std::uint64_t position) {
+    std::vector<std::byte> bytes(length);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::byte>((i * 7 + position * 31 + (i >> 8)) & 0xff);
+    return bytes;
+}
+
+std::unique_ptr<ucp::OwnedWorker> new_worker() {
+    return std::make_unique<ucp::OwnedWorker>(
+        std::make_shared<const ucp::OwnedContext>(ucp::library(), 2));
+}
+
+// Of the sender.
+LinkToken token(int sender) {
+    LinkToken bytes{};
+    bytes[0] = static_cast<std::byte>(sender + 1);
+    return bytes;
+}
+
+struct Rank {
+    int rank;
+    std::vector<std::byte> address;
+    EventSet events;
+    std::unique_ptr<UcxLinks> links;
+    Inbox inbox;
+
+    explicit Rank(int own, LinkToken out, LinkToken in) : rank(own) {
+        auto worker = new_worker();
+        address = worker->address();
+        std::vector<std::optional<UcxLinks::Tokens>> tokens(2);
+        tokens[static_cast<std::size_t>(1 - own)] = UcxLinks::Tokens{out, in};
+        links = std::make_unique<UcxLinks>(std::move(worker), own, tokens);
+    }
+    explicit Rank(int own) : Rank(own, token(own), token(1 - own)) {}
+    void meet(const Rank &other) const {
+        links->meet(other.rank, "node" + std::to_string(other.rank), other.address);
+    }
+    void look() {
+        EventSet::Ready ready;
+        events.look(ready);
+        links->progress(inbox, ready);
+    }
+    void send(WireMessage packet, const std::vector<std::byte> &payload) const {
+        packet.length = static_cast<std::uint32_t>(payload.size());
+        links->send(1 - rank, packet, payload.data(), false);
+        links->push(Links::Which::all);
+    }
+};
+
+bool soon(const std::function<bool()> &body) {
+    constexpr std::uint64_t limit = 30'000'000'000;
+    for (const std::uint64_t start = now_ns(); now_ns() - start < limit;)
+        if (body())
+            return true;
+    return false;
+}
+
+struct World {
+    Rank a{0}, b{1};
+
+    World() {
+        a.meet(b);
+        b.meet(a);
+        REQUIRE(soon([&] {
+            a.links->connect();
+            b.links->connect();
+            return a.links->connected(1) && b.links->connected(0);
+        }));
+        a.links->join(a.events);
+        b.links->join(b.events);
+    }
+    bool soon(const std::function<bool()> &body) {
+        return ::soon([&] {
+            a.look();
+            b.look();
+            return body();
+        });
+    }
+};
+
+constexpr WireMessage kLongCell{WireMessage::cell, WireMessage::kBulk, 0, 0, 0, 0};
+
+} // namespace
+
+TEST_CASE("all payloads arrive, and all but long cells in order") {
+    World world;
+    std::vector<std::vector<std::byte>> payloads;
+    std::vector<WireMessage> packets;
+    for (const std::size_t length : {0u, 1u, 7u, 333u, 8191u, 8192u, 65'537u, 300'001u, 3'000'000u})
+        for (int kind = 0; kind < 3; ++kind) {
+            WireMessage packet = kind == 0 ? kLongCell : WireMessage{};
+            packet.kind = kind == 2 ? WireMessage::mail : WireMessage::cell;
+            packet.position = packets.size();
+            packet.flag = 77 + packets.size();
+            packet.where = packets.size() << 40;
+            packets.push_back(packet);
+            payloads.push_back(numbered(length, packet.position));
+        }
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        world.a.send(packets[i], payloads[i]);
+        world.b.send(packets[i], payloads[i]);
+    }
+    for (Rank *each : {&world.a, &world.b}) {
+        CAPTURE(each->rank);
+        REQUIRE(world.soon([&] { return each->inbox.order.size() == packets.size(); }));
+        std::uint64_t last = 0;
+        for (const WireMessage &packet : each->inbox.order) {
+            const WireMessage &sent = packets[packet.position];
+            CHECK(packet.kind == sent.kind);
+            CHECK(packet.flags == sent.flags);
+            CHECK(packet.flag == sent.flag);
+            CHECK(packet.where == sent.where);
+            CHECK(each->inbox.payloads[packet.position] == payloads[packet.position]);
+            if (packet.flags == 0) {
+                CHECK(packet.position >= last);
+                last = packet.position;
+            }
+        }
+        CHECK(world.soon([&] { return each->links->sent() && each->links->delivered(); }));
+    }
+}
+
+TEST_CASE("a rank that sleeps is woken by what arrives") {
+    World world;
+    Rank &sleeper = world.a;
+    const std::vector<std::byte> payload = numbered(1000, 0);
+    for (int round = 0; round < 20; ++round) {
+        REQUIRE(::soon([&] {
+            sleeper.look();
+            return sleeper.events.arm();
+        }));
+        world.b.send({}, payload);
+        EventSet::Ready ready;
+        const std::uint64_t start = now_ns();
+        while (sleeper.inbox.order.size() == static_cast<std::size_t>(round)) {
+            world.b.look();
+            if (sleeper.events.arm())
+                sleeper.events.sleep(ready, EventSet::Until::event, 20'000'000'000, 0);
+            sleeper.links->progress(sleeper.inbox, ready);
+        }
+        CHECK(now_ns() - start < 10'000'000'000);
+    }
+}
+
+TEST_CASE("what comes before there is a receiver is kept") {
+    Rank a(0), b(1);
+    a.meet(b);
+    b.meet(a);
+    REQUIRE(soon([&] {
+        a.links->connect();
+        b.links->connect();
+        return b.links->connected(0);
+    }));
+    b.links->join(b.events);
+    const std::vector<std::byte> brief = numbered(50, 0), lengthy = numbered(1'000'000, 1);
+    WireMessage cell = kLongCell;
+    cell.position = 1;
+    b.send({}, brief);
+    b.send(cell, lengthy);
+    for (int round = 0; round < 10'000; ++round) {
+        b.look();
+        a.links->connect();
+    }
+    REQUIRE(a.links->connected(1));
+    a.links->join(a.events);
+    REQUIRE(soon([&] {
+        a.look();
+        b.look();
+        return a.inbox.order.size() == 2;
+    }));
+    CHECK(a.inbox.payloads[0] == brief);
+    CHECK(a.inbox.payloads[1] == lengthy);
+}
+
+TEST_CASE("what strangers send is ignored") {
+    World world;
+    Rank stranger(1, token(7), token(0)); // which does not know the token
+    stranger.meet(world.a);
+    WireMessage cell = kLongCell;
+    const std::vector<std::byte> brief(100), lengthy(1'000'000);
+    stranger.send({}, brief);
+    stranger.send(cell, lengthy);
+    // A header that is too short, or of no rank.
+    const auto raw = new_worker();
+    ucp::Endpoint *const way = raw->connect(world.a.address, nullptr, nullptr);
+    UcxMessage header;
+    header.sender = 99;
+    ucp::RequestParameters parameters;
+    for (const std::size_t length : {std::size_t{0}, std::size_t{20}, sizeof(header)}) {
+        const ucp::Request request =
+            ucp::library().send(way, 1, &header, length, nullptr, 0, &parameters);
+        REQUIRE(!ucp::is_error(request));
+        CHECK(soon([&] {
+            world.a.look();
+            (void)raw->progress();
+            return request == nullptr ||
+                   ucp::library().request_status(request) != ucp::Status::in_progress;
+        }));
+        if (request != nullptr)
+            ucp::library().request_free(request);
+    }
+    // The hello, both packets, and three messages.
+    CHECK(world.soon([&] {
+        stranger.look();
+        (void)raw->progress();
+        return world.a.links->ignored() == 6;
+    }));
+    raw->close(way);
+    CHECK(world.a.inbox.order.empty());
+    CHECK(world.a.inbox.payloads.empty());
+    CHECK(world.a.inbox.culprits.empty());
+    world.b.send({}, brief); // the link is whole
+    CHECK(world.soon([&] { return world.a.inbox.order.size() == 1; }));
+}
+
+TEST_CASE("a peer of an earlier attempt is met again at its new address") {
+    auto earlier = std::make_unique<Rank>(1);
+    Rank a(0);
+    a.meet(*earlier);
+    for (int round = 0; round < 1000; ++round)
+        a.links->connect();
+    CHECK(!a.links->connected(1));
+    const std::vector<std::byte> gone = std::exchange(earlier, nullptr)->address;
+    Rank b(1);
+    b.meet(a);
+    a.links->meet(1, "node1", gone);
+    for (int round = 0; round < 1000; ++round) {
+        a.links->connect();
+        b.links->connect();
+    }
+    CHECK(!a.links->connected(1)); // it has been heard, but from another worker
+    a.meet(b);
+    CHECK(soon([&] {
+        a.links->connect();
+        b.links->connect();
+        return a.links->connected(1) && b.links->connected(0);
+    }));
+}
+
+TEST_CASE("a peer that goes breaks the link, with a reason, and nobody waits for it") {
+    for (const bool sending : {false, true}) {
+        CAPTURE(sending);
+        World world;
+        const std::vector<std::byte> lengthy(5'000'000);
+        if (sending)
+            world.a.send(kLongCell, lengthy); // which nobody fetches
+        world.b.links.reset();
+        CHECK(::soon([&] {
+            world.a.look();
+            world.a.send({}, std::vector<std::byte>(10));
+            return !world.a.inbox.culprits.empty();
+        }));
+        CHECK(world.a.inbox.culprits == std::vector<int>{1});
+        CHECK(world.a.inbox.reason.starts_with("rank 1 (node1): its link over UCX broke: "));
+        CHECK(::soon([&] {
+            world.a.look();
+            return world.a.links->sent();
+        }));
+    }
+}
+
+TEST_CASE("a link that is dropped takes and gives nothing") {
+    World world;
+    const std::vector<std::byte> brief = numbered(100, 0), lengthy(2'000'000);
+    world.b.send(kLongCell, lengthy);
+    world.a.links->drop(1);
+    world.b.send({}, brief);
+    world.a.send({}, brief);
+    for (int round = 0; round < 10'000; ++round) {
+        world.a.look();
+        world.b.look();
+    }
+    CHECK(world.a.inbox.order.empty());
+    CHECK(world.a.inbox.culprits.empty());
+    CHECK(world.b.inbox.order.empty());
+    CHECK(world.a.links->sent());
+    world.a.links->drop(1); // again
+}
+
+TEST_CASE("an invalid packet breaks the link, and an error of the receiver passes through UCX") {
+    for (const std::size_t length : {std::size_t{100}, std::size_t{2'000'000}}) {
+        for (const bool full : {false, true}) {
+            CAPTURE(length);
+            CAPTURE(full);
+            World world;
+            (full ? world.a.inbox.full : world.a.inbox.refuses) = true;
+            const std::vector<std::byte> payload(length);
+            world.b.send(kLongCell, payload);
+            std::string error;
+            CHECK(::soon([&] {
+                world.b.look();
+                try {
+                    world.a.look();
+                } catch (const Error &thrown) {
+                    error = thrown.what();
+                }
+                return !error.empty() || !world.a.inbox.culprits.empty();
+            }));
+            CHECK(world.a.inbox.order.empty());
+            if (full)
+                CHECK(error.find("no room") != std::string::npos);
+            else
+                CHECK(world.a.inbox.reason == "rank 1 (node1) sent an invalid message");
+        }
+    }
+}
