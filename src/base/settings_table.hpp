@@ -267,9 +267,9 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_TRANSPORT",
                 .kind = SettingKind::text,
                 .fallback = "auto",
-                .meaning = "the transport that brings data to ranks on other hosts, as tcp; "
-                           "auto: the best one that all ranks can use.  A rank with another value "
-                           "than auto uses only that transport"},
+                .meaning = "the transport that brings data to ranks on other hosts, tcp or ucx; "
+                           "auto: ucx if all ranks have devices for RDMA, else tcp.  A rank with "
+                           "another value than auto uses only that transport"},
     SettingInfo{.setting = Setting::sockets,
                 .variable = "STRETTO_SOCKETS",
                 .kind = SettingKind::count,

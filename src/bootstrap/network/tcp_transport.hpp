@@ -40,7 +40,7 @@ class TcpFactory final : public transport::TransportFactory {
 public:
     std::string_view name() const override { return "tcp"; }
     std::uint16_t version() const override { return 1; }
-    std::string missing(int) const override { return ""; }
+    std::string missing(const transport::Opening &) const override { return ""; }
     std::unique_ptr<transport::RemoteTransport>
     open(const transport::Opening &opening) const override {
         return std::make_unique<TcpTransport>(opening);

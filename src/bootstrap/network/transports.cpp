@@ -7,6 +7,7 @@
 #include "base/spelling.hpp"
 #include "base/status.hpp"
 #include "bootstrap/network/tcp_address.hpp"
+#include "bootstrap/network/ucx_transport.hpp"
 
 namespace stretto::bootstrap {
 
@@ -41,6 +42,7 @@ void add_transport(const TransportFactory &factory) {
 
 std::vector<const TransportFactory *> transports() {
     std::vector<const TransportFactory *> all = added;
+    all.push_back(&ucx_factory());
     all.push_back(&tcp_factory());
     return all;
 }
@@ -79,7 +81,7 @@ OpenTransports open_transports(const transport::Opening &opening) {
     OpenTransports open;
     const auto why_not = [&](const TransportFactory &factory) {
         return wanted == "auto" || wanted == factory.name()
-                   ? factory.missing(opening.rank)
+                   ? factory.missing(opening)
                    : "STRETTO_TRANSPORT is '" + wanted + "' there; set it to " +
                          std::string(factory.name()) + " or auto";
     };
@@ -87,7 +89,9 @@ OpenTransports open_transports(const transport::Opening &opening) {
         open.lacks.push_back({std::string(factory.name()), why.substr(0, kMostWhyBytes)});
     };
     std::size_t room = transport::kMostAddressBytes - kTcpAddressBytes;
-    for (const TransportFactory *factory : added) {
+    for (const TransportFactory *factory : transports()) {
+        if (factory == &tcp_factory()) // which comes last
+            continue;
         std::string why = why_not(*factory);
         try {
             if (why.empty()) {
@@ -95,9 +99,10 @@ OpenTransports open_transports(const transport::Opening &opening) {
                 std::vector<std::byte> address = one->address();
                 if (address.size() > room ||
                     open.endpoints.size() + 1 == transport::kMostTransports)
-                    throw Error(Status::system, "its address of " + std::to_string(address.size()) +
-                                                    " bytes has no room beside others; set "
-                                                    "STRETTO_TRANSPORT to the one that is wanted");
+                    throw Error(Status::system,
+                                "its address of " + std::to_string(address.size()) +
+                                    " bytes has no room in the table of the job; let it use fewer "
+                                    "devices, or set STRETTO_TRANSPORT to the one that is wanted");
                 room -= address.size();
                 open.endpoints.push_back(
                     {std::string(factory->name()), factory->version(), true, std::move(address)});
@@ -130,17 +135,20 @@ std::string agreed_transport(std::span<const Endpoints> of_ranks) {
 std::string no_common_transport(std::span<const Endpoints> of_ranks,
                                 std::span<const std::vector<Lack>> lacks,
                                 std::span<const std::string> who) {
-    // Each transport that any rank knows, the preferred of rank 0 first.
+    // Each transport that any rank can use, the preferred of rank 0 first, and then those that no
+    // rank can use.
     std::vector<std::pair<std::string, std::uint16_t>> all;
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-        const auto note = [&](const std::string &name, std::uint16_t version) {
-            if (std::ranges::none_of(all, [&](const auto &each) { return each.first == name; }))
-                all.emplace_back(name, version);
-        };
-        for (const EndpointAddress &each : of_ranks[rank])
+    const auto note = [&](const std::string &name, std::uint16_t version) {
+        if (std::ranges::none_of(all, [&](const auto &each) { return each.first == name; }))
+            all.emplace_back(name, version);
+    };
+    for (const Endpoints &endpoints : of_ranks)
+        for (const EndpointAddress &each : endpoints)
             if (each.for_data)
                 note(each.transport, each.version);
-    }
+    for (const std::vector<Lack> &own : lacks)
+        for (const Lack &each : own)
+            note(each.transport, 0);
     std::string sentence = "the ranks have no transport in common";
     for (const auto &[name, version] : all) {
         std::string first;

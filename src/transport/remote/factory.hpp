@@ -93,8 +93,9 @@ public:
     virtual ~TransportFactory() = default;
     virtual std::string_view name() const = 0; // endpoint.hpp: is_transport_name()
     virtual std::uint16_t version() const = 0; // of its endpoint addresses
-    // Why this rank of a job cannot use it on this host, and what to do about it; "" if it can.
-    virtual std::string missing(int rank) const = 0;
+    // Why this rank of a job cannot use it on this host, or by STRETTO_TRANSPORT=auto should not,
+    // and what to do about it; "" if it can.
+    virtual std::string missing(const Opening &opening) const = 0;
     // Throws Error if it turns out only now that the rank cannot use it.
     virtual std::unique_ptr<RemoteTransport> open(const Opening &opening) const = 0;
     // Whether these are the bytes of an address of this version.

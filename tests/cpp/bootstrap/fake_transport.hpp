@@ -39,9 +39,9 @@ public:
 
     std::string_view name() const override { return name_; }
     std::uint16_t version() const override { return has_version(); }
-    std::string missing(int rank) const override {
+    std::string missing(const transport::Opening &opening) const override {
         dawdle();
-        return lacks(rank);
+        return lacks(opening.rank);
     }
     std::unique_ptr<transport::RemoteTransport>
     open(const transport::Opening &opening) const override {

@@ -23,6 +23,7 @@
 #include "support/sums.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
+#include "transport/ucx/rdma_devices.hpp"
 
 using namespace stretto;
 using bootstrap::agreed_transport;
@@ -202,7 +203,7 @@ TEST_CASE("a setting that names no transport is an error with a list, and what w
         }
         for (const std::string &error : refusals(2)) {
             CHECK(contains(error, "STRETTO_TRANSPORT is 'spar'"));
-            CHECK(contains(error, "auto, fake, spare, tcp; did you mean spare?"));
+            CHECK(contains(error, "auto, fake, spare, ucx, tcp; did you mean spare?"));
         }
     }
 }
@@ -276,6 +277,21 @@ TEST_CASE("where no transport is common, every rank is told who lacks what, befo
                                   "fk0)"));
         }
         CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(100));
+    }
+}
+
+TEST_CASE("where UCX has no device, ranks that must use it are told so, and others use TCP") {
+    if (transport::no_rdma_device().empty())
+        return;
+    const Hosts hosts;
+    fake().lacks = [](int) { return "none is in this machine"; };
+    ::test::with_ranks(4, [](stretto_comm comm) { check_sums(comm, 1000); });
+    const With one("STRETTO_TRANSPORT", "ucx"), list("UCX_TLS", "all");
+    for (const std::string &error : refusals(3)) {
+        CHECK(contains(error, "the ranks have no transport in common"));
+        CHECK(contains(error, "rank 0 on 127.0.0.1 cannot use ucx ("));
+        CHECK((contains(error, "no device for RDMA on this host has an active port") ||
+               contains(error, "cannot load UCX (") || contains(error, "may lock only")));
     }
 }
 

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bootstrap/network/ucx_transport.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/lazy.hpp"
+#include "base/status.hpp"
+#include "bootstrap/network/mesh.hpp"
+#include "net/sockets.hpp"
+#include "transport/ucx/rdma_devices.hpp"
+#include "transport/ucx/ucx_links.hpp"
+
+namespace stretto::bootstrap {
+
+namespace ucp = transport::ucp;
+using State = UcxGreeting::State;
+
+namespace {
+
+// The links of a group while its ranks greet one another.
+class UcxConnecting final : public transport::Connecting {
+public:
+    UcxConnecting(std::shared_ptr<UcxMeeting> meeting,
+                  std::shared_ptr<const ucp::OwnedContext> context, const net::Key &key,
+                  std::string place, transport::Group group)
+        : meeting_(std::move(meeting)), group_(std::move(group)) {
+        auto worker = std::make_unique<ucp::OwnedWorker>(std::move(context));
+        own_ = {std::move(place), worker->address()};
+        const int size = static_cast<int>(group_.in_job.size()), me = group_.rank;
+        std::vector<std::optional<transport::UcxLinks::Tokens>> tokens(group_.in_job.size());
+        // The next rank first: so no rank is the first that all others greet.
+        for (int step = 1; step < size; ++step) {
+            const int rank = (me + step) % size;
+            if (group_.placement.here(rank))
+                continue;
+            others_.push_back({rank, {}, {}, 0});
+            tokens[static_cast<std::size_t>(rank)] = {
+                transport::link_token(key, group_.epoch, me, rank),
+                transport::link_token(key, group_.epoch, rank, me)};
+        }
+        links_ = std::make_unique<transport::UcxLinks>(std::move(worker), me, tokens);
+    }
+
+    // What has not come about.
+    ~UcxConnecting() override {
+        if (links_ != nullptr)
+            meeting_->settle_later(std::move(links_));
+    }
+
+    void progress() override {
+        meeting_->progress();
+        std::size_t on_their_way = 0;
+        for (Other &each : others_) {
+            if (links_->connected(each.rank)) // it knows this rank, too
+                continue;
+            if (auto introduction = meeting_->heard(in_job(each.rank), group_.epoch, each.worker)) {
+                each.worker = std::move(introduction->worker);
+                links_->meet(each.rank, std::move(introduction->place), each.worker);
+            }
+            if (!is_on_its_way(each) && now_ns() >= each.again_at &&
+                on_their_way < group_.at_once) {
+                each.greeting = meeting_->greet(in_job(each.rank), group_.epoch, own_);
+                each.again_at = now_ns() + kAgainAfterNs;
+            }
+            on_their_way += is_on_its_way(each) ? 1u : 0u;
+        }
+        links_->connect();
+    }
+    bool complete() const override {
+        return std::ranges::all_of(others_,
+                                   [&](const Other &each) { return links_->connected(each.rank); });
+    }
+    void waits_for(std::vector<pollfd> &descriptors) const override {
+        for (const int descriptor : {meeting_->arm(), links_->arm_alone()})
+            if (descriptor >= 0)
+                descriptors.push_back({descriptor, POLLIN, 0});
+    }
+    // Ranks that have not come go first: others may break off what they have because of them.
+    std::string lacks() const override {
+        std::string absent;
+        std::vector<std::string> broken;
+        for (const Other &each : others_)
+            if (each.worker.empty())
+                absent += (absent.empty() ? "" : ", ") + std::to_string(each.rank);
+            else if (!links_->connected(each.rank))
+                broken.push_back(std::to_string(each.rank) + " (" + so_far(each) + ")");
+        std::string lacks =
+            absent.empty() ? "" : "from rank(s) " + absent + " (nothing has come over UCX)";
+        if (!broken.empty())
+            lacks += (absent.empty() ? "to rank(s) " : "; to rank(s) ") + broken.front();
+        return broken.size() > 1 ? lacks + " and " + std::to_string(broken.size() - 1) + " more"
+                                 : lacks;
+    }
+    std::string remedy() const override {
+        return "do the devices that UCX uses reach one another (ucx_info -d lists them, "
+               "UCX_NET_DEVICES chooses among them)?  STRETTO_TRANSPORT=tcp does without UCX";
+    }
+    std::unique_ptr<transport::Links> links(transport::EventSet &events,
+                                            transport::Segment &) override {
+        meeting_->forget(group_.epoch);
+        links_->join(events);
+        return std::move(links_);
+    }
+
+private:
+    // A greeting may be lost with a connection that breaks.
+    static constexpr std::uint64_t kAgainAfterNs = 200'000'000;
+
+    struct Other { // a rank of another host
+        int rank;
+        std::vector<std::byte> worker; // its address, once it is known
+        std::shared_ptr<const UcxGreeting> greeting;
+        std::uint64_t again_at; // unless it is heard
+    };
+
+    int in_job(int rank) const { return group_.in_job[static_cast<std::size_t>(rank)]; }
+    static bool is_on_its_way(const Other &other) {
+        return other.greeting != nullptr && other.greeting->state() == State::on_its_way;
+    }
+    std::string so_far(const Other &other) const {
+        if (!links_->failure(other.rank).empty())
+            return links_->failure(other.rank);
+        return other.greeting != nullptr && other.greeting->state() == State::failed
+                   ? other.greeting->why()
+                   : "it has not answered over UCX";
+    }
+
+    const std::shared_ptr<UcxMeeting> meeting_;
+    const transport::Group group_;
+    UcxIntroduction own_;
+    std::vector<Other> others_;
+    std::unique_ptr<transport::UcxLinks> links_;
+};
+
+// Whether UCX has a device by which ranks of other hosts reach this one: it finds none on the way
+// to the own address then.
+bool reaches_network(const std::shared_ptr<const ucp::OwnedContext> &context) {
+    ucp::OwnedWorker worker(context);
+    try {
+        worker.close(worker.connect(worker.address(), nullptr, nullptr));
+        return true;
+    } catch (const Error &) {
+        return false;
+    }
+}
+
+constinit Lazy<UcxFactory> ucx;
+
+std::string place_of(const transport::Opening &opening) {
+    const std::string fake = host_named(opening.network.fake_hosts, opening.rank);
+    return fake.empty() ? net::host_name() : fake;
+}
+
+} // namespace
+
+UcxTransport::UcxTransport(const ucp::Library &library, const transport::Opening &opening)
+    : key_(opening.key), place_(place_of(opening)),
+      context_(std::make_shared<const ucp::OwnedContext>(library,
+                                                         static_cast<std::size_t>(opening.size))),
+      meeting_(std::make_shared<UcxMeeting>(context_, key_, opening.rank)) {
+    if (!reaches_network(context_))
+        throw Error(Status::system,
+                    std::string("UCX ") + library.version() +
+                        " finds no device that it can use: ucx_info -d lists what it finds, and "
+                        "UCX_TLS and UCX_NET_DEVICES choose among that");
+}
+
+void UcxTransport::meet(std::vector<std::vector<std::byte>> addresses, int) {
+    meeting_->meet(std::move(addresses));
+}
+
+std::unique_ptr<transport::Connecting> UcxTransport::connect(const transport::Group &group) {
+    return std::make_unique<UcxConnecting>(meeting_, context_, key_, place_, group);
+}
+
+std::string UcxFactory::missing(const transport::Opening &opening) const {
+    const bool by_name = opening.network.transport == name();
+    const std::string no_device = transport::no_rdma_device();
+    if (!by_name && !no_device.empty()) // so a process without one does not load UCX
+        return no_device;
+    if (const std::string why = ucp::used_before_fork(); !why.empty())
+        return why;
+    try {
+        const bool strangers_write = ucp::names_tcp(ucp::named_transports(ucp::library()));
+        if (by_name && strangers_write)
+            return "";
+        return strangers_write
+                   ? "UCX_TLS names tcp, and any process that connects to UCX's own TCP can "
+                     "write into the memory of this one; set STRETTO_TRANSPORT to ucx if all "
+                     "processes of "
+                     "the network may, or take tcp out of UCX_TLS"
+                   : no_device;
+    } catch (const Error &error) {
+        return error.what();
+    }
+}
+
+std::unique_ptr<transport::RemoteTransport>
+UcxFactory::open(const transport::Opening &opening) const {
+    return std::make_unique<UcxTransport>(ucp::library(), opening);
+}
+
+const UcxFactory &ucx_factory() {
+    return ucx.get([] { return UcxFactory(); });
+}
+
+} // namespace stretto::bootstrap
