@@ -79,6 +79,8 @@ typedef struct stretto_machine {
     int string_copies;         /* 1: the processor's string instruction is a fast one, and copies
                                   use it; 0: they use vectors, or STRETTO_REP_MOVSB cannot be
                                   read */
+    const char *ucx; /* why ranks here do not use UCX between hosts with STRETTO_TRANSPORT=auto,
+                        and a remedy, as found first in this process; "": they can */
 } stretto_machine;
 
 /* Examines the machine now; needs no communicator.  The text is never freed. */

@@ -30,7 +30,7 @@ nb::tuple machine() {
                           found.cores, known(found.cores_online, 0u),
                           known(found.cores_allowed, 0u), found.cores_quota,
                           known(found.memory_available, UINT64_MAX), found.asymmetric_barrier != 0,
-                          found.string_copies != 0);
+                          found.string_copies != 0, found.ucx);
 }
 
 } // namespace

@@ -66,6 +66,9 @@ class Machine(NamedTuple):
     """The kernel has membarrier(2), so that publishing costs no fence."""
     string_copies: bool
     """Copies use the processor's string instruction, which is a fast one."""
+    ucx: str
+    """Why ranks here do not use UCX between hosts with STRETTO_TRANSPORT=auto, and a remedy, as
+    found first in this process; "": they can."""
 
 
 def settings() -> list[Setting]:

@@ -8,6 +8,7 @@
 #include "base/lazy.hpp"
 #include "base/memory.hpp"
 #include "bootstrap/cores.hpp"
+#include "bootstrap/network/ucx_transport.hpp"
 #include "handles.hpp"
 #include "reduce/strings.hpp"
 #include "transport/wait/doorbell.hpp"
@@ -51,6 +52,7 @@ void find_kernels(stretto_machine &machine) {
 }
 
 constinit stretto::Lazy<std::string> built, able; // names of kernels
+constinit stretto::Lazy<std::string> ucx;         // why ranks do not use it
 
 } // namespace
 
@@ -69,6 +71,12 @@ extern "C" stretto_status stretto_examine(stretto_machine *machine) {
         machine->cores_quota = quota == UINT_MAX ? 0 : quota;
         machine->cores = stretto::bootstrap::cores_worth(allowed);
         machine->memory_available = stretto::available_memory().value_or(UINT64_MAX);
+        machine->ucx = ucx.get([] {
+                              stretto::transport::Opening opening{};
+                              opening.network.transport = "auto";
+                              return stretto::bootstrap::ucx_factory().missing(opening);
+                          })
+                           .c_str();
         machine->asymmetric_barrier = stretto::transport::register_for_barrier() ? 1 : 0;
     });
 }

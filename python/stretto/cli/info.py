@@ -126,7 +126,8 @@ def show_transports(found: list[dict[str, Any]]) -> None:
     shown = table("transport", "check", "", "found")
     for transport in found:
         for check in transport["checks"]:
-            state = "ok" if check["ok"] else "FAILED" if check["needed"] else "slower"
+            without = "unused" if transport["name"] == "UCX" else "slower"
+            state = "ok" if check["ok"] else "FAILED" if check["needed"] else without
             remedy = check["remedy"]
             also = f" ({remedy})" if remedy and remedy not in check["found"] else ""
             shown.add_row(transport["name"], check["name"], state, escape(check["found"] + also))

@@ -71,6 +71,14 @@ def _barrier() -> Check:
     )  # fmt: skip
 
 
+def ucx() -> Check:
+    """What ranks on this host say of UCX when they agree on a transport."""
+    why, _, remedy = stretto.examine().ucx.partition("; ")
+    if not why:
+        return Check("devices", True, False, "used if the ranks of all hosts can", None)
+    return Check("devices", False, False, why, remedy or None)
+
+
 # Run by another process: reads the bytes at an address of a process; prints them, or the error.
 READER = """
 import ctypes, os, sys

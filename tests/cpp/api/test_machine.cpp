@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "support/environment.hpp"
@@ -227,6 +228,9 @@ TEST_CASE("the machine is the part that this thread may use") {
     CHECK(machine.memory_available > 0);
     CHECK(machine.memory_available < UINT64_MAX); // known here
     CHECK((machine.string_copies == 0 || machine.string_copies == 1));
+    REQUIRE(machine.ucx != nullptr);
+    if (access("/sys/class/infiniband", F_OK) != 0)
+        CHECK(std::string(machine.ucx).find("no device for RDMA on this host") == 0);
 
     std::thread([] { // on one core
         cpu_set_t one;
