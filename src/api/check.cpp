@@ -159,7 +159,3 @@ Request checked(stretto_comm comm, Collective collective, const void *send, void
 }
 
 } // namespace stretto::api
-
-extern "C" int stretto_on_device(const void *memory) {
-    return stretto::device::memory_kind_of(memory) != stretto::MemoryKind::host ? 1 : 0;
-}

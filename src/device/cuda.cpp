@@ -4,12 +4,15 @@
 #include <atomic>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <type_traits>
 
 #include <dlfcn.h>
 #include <link.h>
 
+#include "base/process.hpp"
 #include "base/warning.hpp"
 
 namespace stretto::device {
@@ -129,6 +132,19 @@ Place place_of(const void *memory) {
     place.on_device = type == CU_MEMORYTYPE_DEVICE || managed != 0;
     place.ordinal = ordinal;
     return place;
+}
+
+CUcontext context_of(const Cuda &driver, const Place &place) {
+    if (place.context != nullptr)
+        return place.context;
+    static ProcessLock mutex;
+    static std::map<CUdevice, CUcontext> primaries; // retained once, as each time would count
+    const std::lock_guard lock(mutex);
+    CUcontext &primary = primaries[place.ordinal];
+    if (primary == nullptr)
+        check_cuda(driver, driver.retain_primary(&primary, place.ordinal),
+                   "cuDevicePrimaryCtxRetain");
+    return primary;
 }
 
 } // namespace stretto::device

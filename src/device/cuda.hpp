@@ -79,5 +79,7 @@ struct Place {
     CUdevice ordinal = 0;
 };
 Place place_of(const void *memory);
+// The context in which that memory is used; memory of a pool in the one that programs share.
+CUcontext context_of(const Cuda &driver, const Place &place);
 
 } // namespace stretto::device

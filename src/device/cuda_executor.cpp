@@ -53,14 +53,7 @@ void CudaExecutor::wait(const Completion &completion) {
 }
 
 CudaCopies &CudaExecutor::copies_of(const Place &place) {
-    CUcontext context = place.context;
-    if (context == nullptr) { // memory of a pool belongs to the device
-        CUcontext &primary = primaries_[place.ordinal];
-        if (primary == nullptr)
-            check_cuda(driver_, driver_.retain_primary(&primary, place.ordinal),
-                       "cuDevicePrimaryCtxRetain");
-        context = primary;
-    }
+    CUcontext const context = context_of(driver_, place);
     std::unique_ptr<CudaCopies> &found = copies_[context];
     if (found == nullptr)
         found = std::make_unique<CudaCopies>(driver_, context);

@@ -77,7 +77,6 @@ private:
     const Cuda &driver_;
     std::mutex mutex_; // of all that follows
     std::map<CUcontext, std::unique_ptr<CudaCopies>> copies_;
-    std::map<int, CUcontext> primaries_; // by device
     // Two pools: operands that were prefetched stay until the cells of other ranks have come, and
     // must not keep from their memory the passes that these ranks wait for.
     PinnedPool pool_, ahead_;

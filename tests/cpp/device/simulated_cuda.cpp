@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -47,13 +48,17 @@ struct Event {
 enum Engine : int { from_device, to_device, inside, kEngines };
 
 struct Operation {
+    // An engine copies; the others happen when their turn in the stream comes.
+    enum class Kind { copy, record, wait_event, wait_value } kind = Kind::copy;
     Engine engine = inside;
-    std::byte *to = nullptr; // null: an event
+    std::byte *to = nullptr;
     const std::byte *from = nullptr;
     std::size_t bytes = 0;
     std::vector<std::byte> staged; // of host memory that was read at once
     Event *event = nullptr;
     std::uint64_t mark = 0;
+    const std::atomic<std::uint32_t> *word = nullptr; // is to reach the value
+    std::uint32_t value = 0;
     Clock::time_point asked;
 };
 
@@ -160,14 +165,28 @@ private:
             std::thread([this, engine] { run(static_cast<Engine>(engine)); }).detach();
     }
 
-    // Events of streams whose turn has come.  Returns whether there were any.
-    bool pass_events() {
+    // Whether an operation that no engine performs has happened, its turn having come.
+    bool pass(Operation &first) {
+        switch (first.kind) {
+        case Operation::Kind::record:
+            first.event->happened = std::max(first.event->happened, first.mark);
+            return true;
+        case Operation::Kind::wait_event: return first.event->happened >= first.mark;
+        case Operation::Kind::wait_value:
+            watches_ = true;
+            // As integers that wrap around (CU_STREAM_WAIT_VALUE_GEQ).
+            return static_cast<std::int32_t>(first.word->load(std::memory_order_acquire) -
+                                             first.value) >= 0;
+        default: return false;
+        }
+    }
+    // Those of all streams.  Returns whether there were any.
+    bool pass_all() {
         bool any = false;
+        watches_ = false;
         for (Stream *const stream : streams)
             while (!stream->busy && !stream->operations.empty() &&
-                   stream->operations.front().to == nullptr) {
-                Operation &first = stream->operations.front();
-                first.event->happened = std::max(first.event->happened, first.mark);
+                   pass(stream->operations.front())) {
                 stream->operations.pop_front();
                 any = true;
             }
@@ -178,6 +197,7 @@ private:
         std::vector<Stream *> ready;
         for (Stream *const stream : streams)
             if (!stream->busy && !stream->operations.empty() &&
+                stream->operations.front().kind == Operation::Kind::copy &&
                 stream->operations.front().engine == engine)
                 ready.push_back(stream);
         return ready.empty() ? nullptr : ready[random() % ready.size()];
@@ -187,11 +207,16 @@ private:
         std::unique_lock lock(mutex);
         Clock::time_point free = Clock::now();
         for (;;) {
-            if (pass_events())
+            if (pass_all()) {
                 changed.notify_all();
+                continue; // others may wait for an event that has just happened
+            }
             Stream *const stream = held ? nullptr : next(engine);
             if (stream == nullptr) {
-                changed.wait(lock);
+                if (watches_) // nobody tells of a word of host memory
+                    changed.wait_for(lock, std::chrono::microseconds(50));
+                else
+                    changed.wait(lock);
                 continue;
             }
             Operation &first = stream->operations.front();
@@ -238,8 +263,20 @@ private:
 
     Address base_;
     std::byte *store_;
+    bool watches_ = false; // a stream waits for a word
     std::array<std::deque<std::pair<Clock::time_point, Clock::time_point>>, kEngines> worked_;
 };
+
+// The stream that a handle means: 0 and 1 are the default stream of all threads, 2 this thread's.
+// Streams stay as long as the process.
+Stream *stream_of(Device &device, Stream *handle) {
+    static Stream *const legacy = new Stream;
+    thread_local Stream *const own = new Stream;
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    Stream *const stream = number > 2 ? handle : number == 2 ? own : legacy;
+    device.streams.insert(stream);
+    return stream;
+}
 
 thread_local std::vector<void *> contexts;
 char primary; // its address is the context of the device
@@ -446,8 +483,34 @@ int cuStreamSynchronize(Stream *stream) {
     std::unique_lock lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
-    device.drain(lock, *stream);
+    ++device.counts.synchronizations;
+    device.drain(lock, *stream_of(device, stream));
     return device.error;
+}
+int cuStreamWaitEvent(Stream *stream, Event *event, unsigned) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    Operation wait;
+    wait.kind = Operation::Kind::wait_event;
+    wait.event = event;
+    wait.mark = event->recorded;
+    return device.enqueue(*stream_of(device, stream), std::move(wait));
+}
+// Until the word is at least the value, which is the only condition that is simulated.
+int cuStreamWaitValue32_v2(Stream *stream, Address word, std::uint32_t value, unsigned flags) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    if (flags != 0 || !device.is_pinned(reinterpret_cast<std::byte *>(word), sizeof(value)))
+        return kInvalidValue;
+    Operation wait;
+    wait.kind = Operation::Kind::wait_value;
+    wait.word = reinterpret_cast<const std::atomic<std::uint32_t> *>(word);
+    wait.value = value;
+    return device.enqueue(*stream_of(device, stream), std::move(wait));
 }
 
 int cuEventCreate(Event **event, unsigned) {
@@ -465,9 +528,10 @@ int cuEventRecord(Event *event, Stream *stream) {
     if (!has_context())
         return kInvalidContext;
     Operation mark;
+    mark.kind = Operation::Kind::record;
     mark.event = event;
     mark.mark = ++event->recorded;
-    return device.enqueue(*stream, std::move(mark));
+    return device.enqueue(*stream_of(device, stream), std::move(mark));
 }
 int cuEventQuery(Event *event) {
     Device &device = Device::get();
@@ -497,9 +561,10 @@ int cuMemcpyAsync(Address to, Address from, std::size_t bytes, Stream *stream) {
         return error;
     if (pageable && copy.engine == to_device)
         copy.staged.assign(copy.from, copy.from + bytes);
-    const int result = device.enqueue(*stream, std::move(copy));
+    Stream *const queue = stream_of(device, stream);
+    const int result = device.enqueue(*queue, std::move(copy));
     if (pageable && !target)
-        device.drain(lock, *stream);
+        device.drain(lock, *queue);
     return result;
 }
 

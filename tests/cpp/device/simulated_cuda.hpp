@@ -8,7 +8,9 @@
 // host memory is read and written when the copy happens, and not when it is issued, so a buffer
 // that is touched too early gives a wrong result.  As the real driver does, a copy from the device
 // to memory that is not pinned returns when it is complete, and one to the device reads such memory
-// at once.
+// at once.  A stream waits for events of others and for words of host memory, as it is told.  The
+// default streams are like others: they wait for no other stream unless they are told to, so what
+// the real ones would order is not.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +29,7 @@ struct Counts {
     std::uint64_t from_device_bytes = 0, to_device_bytes = 0;
     std::uint64_t pageable_copies = 0; // to or from host memory that is not pinned
     std::uint64_t host_allocations = 0, host_registrations = 0, streams = 0, events = 0;
+    std::uint64_t synchronizations = 0;          // that have begun
     double from_device_us = 0, to_device_us = 0; // each engine's work
     double both_us = 0;                          // while both worked
 };
