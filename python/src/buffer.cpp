@@ -8,6 +8,9 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "cuda_array.hpp"
+#include "dlpack.hpp"
+#include "stretto/embedding.h"
 
 namespace nb = nanobind;
 
@@ -98,19 +101,40 @@ stretto_dtype dtype_named(const char *text) {
 }
 
 Buffer::Buffer(nb::handle array, Use use, const char *what) {
+    hold(array, use, what);
+    await_work(what);
+}
+
+// Other libraries give work to streams and go on.
+void Buffer::await_work(const char *what) const {
+    if (foreign_ == nullptr || !foreign_->stream() || count_ == 0)
+        return;
+    stretto_status status;
+    std::string message;
+    {
+        const nb::gil_scoped_release released;
+        status = stretto_stream_synchronize(data_, reinterpret_cast<void *>(*foreign_->stream()));
+        if (status != STRETTO_OK)
+            message = stretto_last_error();
+    }
+    if (status != STRETTO_OK)
+        throw Error(static_cast<Status>(status), std::string(what) + ": " + message);
+}
+
+void Buffer::hold(nb::handle array, Use use, const char *what) {
     std::optional<stretto_dtype> dtype;
     bool contiguous = false, read_only = false;
-    const auto hand_over = [&] {
+    const auto hand_over = [&]<class Array>() {
         try {
-            tensor_ = std::make_unique<DlTensor>(array);
+            foreign_ = std::make_unique<Array>(array);
         } catch (const Error &error) {
             refuse(what, error.what());
         }
-        dtype = find_dtype(tensor_->type());
-        contiguous = tensor_->contiguous();
+        dtype = find_dtype(foreign_->type());
+        contiguous = foreign_->contiguous();
     };
     if (DlTensor::described_by_type(array)) {
-        hand_over();
+        hand_over.operator()<DlTensor>();
     } else if (refuse_mask(array, what);
                PyObject_GetBuffer(array.ptr(), &view_, PyBUF_FULL_RO) == 0) {
         dtype = dtype_of(view_);
@@ -127,17 +151,20 @@ Buffer::Buffer(nb::handle array, Use use, const char *what) {
                 throw nb::python_error();
             dtype = STRETTO_BFLOAT16;
             contiguous = PyBuffer_IsContiguous(&view_, 'C') != 0;
-        } else if (DlTensor::offered_by(array)) {
-            hand_over();
+        } else if (DlTensor::offered_by(array)) { // which can say that memory is read-only
+            hand_over.operator()<DlTensor>();
+        } else if (CudaArray::offered_by(array)) {
+            hand_over.operator()<CudaArray>();
         } else {
-            refuse(what, "an array is wanted (NumPy, the buffer protocol or DLPack), not " +
+            refuse(what, "an array is wanted (NumPy, the buffer protocol, DLPack or "
+                         "__cuda_array_interface__), not " +
                              std::string(nb::str(array.type().attr("__name__")).c_str()));
         }
     }
-    if (tensor_ != nullptr) {
-        read_only = tensor_->read_only();
-        data_ = tensor_->data();
-        count_ = tensor_->count();
+    if (foreign_ != nullptr) {
+        read_only = foreign_->read_only();
+        data_ = foreign_->data();
+        count_ = foreign_->count();
     } else {
         read_only = view_.readonly != 0;
         data_ = view_.buf;
@@ -150,9 +177,13 @@ Buffer::Buffer(nb::handle array, Use use, const char *what) {
     }
     PyBuffer_Release(&view_); // the destructor does not run if the constructor throws
     if (!dtype)
-        refuse_type(what, tensor_ != nullptr ? tensor_->type() : element_type(array));
+        refuse_type(what, foreign_ != nullptr ? foreign_->type() : element_type(array));
     if (!contiguous)
-        refuse(what, "the array is not C-contiguous; numpy.ascontiguousarray makes a copy that is");
+        refuse(what, std::string("the array is not C-contiguous; ") +
+                         (foreign_ != nullptr && foreign_->on_device()
+                              ? "cupy.ascontiguousarray, or contiguous() of PyTorch"
+                              : "numpy.ascontiguousarray") +
+                         " makes a copy that is");
     refuse(what, "the array is read-only, but the result goes there");
 }
 
@@ -160,7 +191,7 @@ Buffer &Buffer::operator=(Buffer &&other) noexcept {
     PyBuffer_Release(&view_);
     view_ = other.view_;
     other.view_ = {};
-    tensor_ = std::move(other.tensor_);
+    foreign_ = std::move(other.foreign_);
     data_ = other.data_;
     count_ = other.count_;
     dtype_ = other.dtype_;
@@ -178,10 +209,14 @@ bool Buffer::overlaps(const Buffer &other) const {
 }
 
 nb::tuple Buffer::describe(nb::handle array, const char *what) {
-    const Buffer buffer(array, Use::read, what);
+    Buffer buffer;
+    buffer.hold(array, Use::read, what);
+    if (buffer.foreign_ != nullptr && buffer.foreign_->on_device())
+        refuse(what, "the array is in CUDA memory, and new arrays for results are NumPy's, in host "
+                     "memory; pass an array for the result (torch.empty, cupy.empty, ...)");
     nb::list shape;
-    if (buffer.tensor_ != nullptr)
-        for (const std::int64_t length : buffer.tensor_->shape())
+    if (buffer.foreign_ != nullptr)
+        for (const std::int64_t length : buffer.foreign_->shape())
             shape.append(length);
     else if (buffer.view_.shape == nullptr)
         shape.append(buffer.count_);

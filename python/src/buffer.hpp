@@ -6,20 +6,22 @@
 #include <memory>
 #include <nanobind/nanobind.h>
 
-#include "dlpack.hpp"
+#include "foreign_array.hpp"
 #include "stretto/stretto.h"
 
 namespace stretto::python {
 
-// Holds the memory of any object with the buffer protocol (NumPy arrays, array.array, ...) or
-// DLPack: it is neither freed nor moved before this is destroyed.  Needs the GIL in every member.
+// Holds the memory of any object with the buffer protocol (NumPy arrays, array.array, ...), DLPack
+// or __cuda_array_interface__: it is neither freed nor moved before this is destroyed.  Needs the
+// GIL in every member.
 class Buffer {
 public:
     enum class Use { read, write };
 
     Buffer() = default;
     // Throws Error(argument) that calls the array `what` if it is not C-contiguous, not of a
-    // supported type, or not writable although it must be.
+    // supported type, or not writable although it must be.  Of an array in CUDA memory it waits,
+    // without the GIL, until its library's work on it is done; throws Error if the driver cannot.
     Buffer(nanobind::handle array, Use use, const char *what);
     ~Buffer() { PyBuffer_Release(&view_); }
     Buffer(Buffer &&other) noexcept { *this = std::move(other); }
@@ -31,12 +33,16 @@ public:
     stretto_dtype dtype() const { return dtype_; }
     bool overlaps(const Buffer &other) const;
 
-    // Shape and name of the type of any such array.
+    // Shape and name of the type of any such array in host memory: a new array may be like it.
+    // Throws Error(argument) for others.
     static nanobind::tuple describe(nanobind::handle array, const char *what);
 
 private:
-    Py_buffer view_{};                 // of the buffer protocol
-    std::unique_ptr<DlTensor> tensor_; // else
+    void hold(nanobind::handle array, Use use, const char *what);
+    void await_work(const char *what) const;
+
+    Py_buffer view_{};                      // of the buffer protocol
+    std::unique_ptr<ForeignArray> foreign_; // else
     void *data_ = nullptr;
     std::size_t count_ = 0;
     stretto_dtype dtype_ = STRETTO_FLOAT32;

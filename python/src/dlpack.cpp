@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dlpack.hpp"
 
-#include <utility>
-
-#include "base/status.hpp"
+#include <cstddef>
+#include <string>
 
 namespace nb = nanobind;
 
@@ -44,20 +43,23 @@ struct DlTensor::ExchangeApi {
     int (*hand_over)(void *array, ManagedVersioned **result);
     int (*make_array)(ManagedVersioned *tensor, void **array);
     int (*describe)(void *array, Tensor *result); // null: it cannot.  Shape and strides are its own
-    int (*current_stream)();
+    // On which the program works now; null: the default stream.
+    int (*current_stream)(std::int32_t device, std::int32_t device_id, void **result);
 };
 
 namespace {
 
 constexpr const char *kApiAttribute = "__dlpack_c_exchange_api__",
                      *kApiName = "dlpack_exchange_api";
-constexpr std::int32_t kCpu = 1, kCudaHost = 3;  // the second is pinned, but the processor's too
+// Devices; host memory that is pinned is the processor's too.
+constexpr std::int32_t kCpu = 1, kCuda = 2, kCudaHost = 3, kCudaManaged = 13;
+constexpr std::uintptr_t kLegacyStream = 1;      // CUDA's default stream
 constexpr std::uint8_t kFloat = 2, kComplex = 5; // codes of types
 constexpr std::uint64_t kReadOnly = 1;           // in flags
 constexpr const char *kName = "dltensor", *kVersionedName = "dltensor_versioned";
 
-[[noreturn]] void refuse(const std::string &why) {
-    throw Error(Status::argument, why);
+bool is_cuda(std::int32_t device) {
+    return device == kCuda || device == kCudaManaged;
 }
 
 std::string type_name(std::uint8_t code, std::uint8_t bits) {
@@ -68,10 +70,10 @@ std::string type_name(std::uint8_t code, std::uint8_t bits) {
            std::to_string(bits);
 }
 
-void require_processor(std::int32_t device) {
-    if (device != kCpu && device != kCudaHost)
-        refuse("its memory is not the processor's (DLPack device " + std::to_string(device) +
-               "); copy it to the CPU first");
+void require_reachable(std::int32_t device) {
+    if (device != kCpu && device != kCudaHost && !is_cuda(device))
+        refuse_array("its memory is neither the processor's nor CUDA's (DLPack device " +
+                     std::to_string(device) + "); copy it to the CPU first");
 }
 
 // What the call raised, as an Error.
@@ -80,7 +82,7 @@ auto or_refuse(Body &&body) {
     try {
         return body();
     } catch (nb::python_error &error) {
-        refuse("it cannot be handed over: " + std::string(nb::str(error.value()).c_str()));
+        refuse_array("it cannot be handed over: " + std::string(nb::str(error.value()).c_str()));
     }
 }
 
@@ -96,19 +98,24 @@ void refuse_unresolved(nb::handle array, std::uint8_t code) {
         return answer.ptr() == Py_True;
     };
     if ((code == kComplex && put_off(is_conj)) || (code >= kFloat && put_off(is_neg)))
-        refuse("its numbers are yet to be conjugated or negated; call resolve_conj() and "
-               "resolve_neg() first");
+        refuse_array("its numbers are yet to be conjugated or negated; call resolve_conj() and "
+                     "resolve_neg() first");
 }
 
-// Version 1 can tell that memory is read-only, but not every library knows it yet.
-nb::object capsule_of(nb::handle array) {
+// Version 1 can tell that memory is read-only, but not every library knows it yet.  A library makes
+// CUDA's default stream wait for its work on the array.
+nb::object capsule_of(nb::handle array, bool cuda) {
+    nb::dict options;
+    if (cuda)
+        options["stream"] = kLegacyStream;
+    const nb::object hand_over = array.attr("__dlpack__");
     try {
-        return array.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0));
+        return hand_over(nb::arg("max_version") = nb::make_tuple(1, 0), **options);
     } catch (nb::python_error &error) {
         if (!error.matches(PyExc_TypeError))
             throw;
     }
-    return array.attr("__dlpack__")();
+    return hand_over(**options);
 }
 
 } // namespace
@@ -143,10 +150,15 @@ const DlTensor::ExchangeApi *DlTensor::api_of(nb::handle array) {
 }
 
 DlTensor::DlTensor(nb::handle array) {
-    if (const ExchangeApi *const api = api_of(array))
-        describe(array, *api);
-    else
-        take_over(array);
+    try {
+        if (const ExchangeApi *const api = api_of(array))
+            describe(array, *api);
+        else
+            take_over(array);
+    } catch (...) { // the destructor does not run
+        give_back();
+        throw;
+    }
 }
 
 void DlTensor::describe(nb::handle array, const ExchangeApi &api) {
@@ -155,22 +167,34 @@ void DlTensor::describe(nb::handle array, const ExchangeApi &api) {
         if (api.describe(array.ptr(), &tensor) != 0)
             throw nb::python_error();
     });
-    require_processor(tensor.device);
+    require_reachable(tensor.device);
     refuse_unresolved(array, tensor.code);
     described_ = nb::borrow(array);
     read(tensor);
+    if (on_device_) {
+        void *stream = nullptr;
+        if (api.current_stream != nullptr)
+            or_refuse([&] {
+                if (api.current_stream(tensor.device, tensor.device_id, &stream) != 0)
+                    throw nb::python_error();
+            });
+        stream_ = reinterpret_cast<std::uintptr_t>(stream);
+    }
 }
 
 void DlTensor::take_over(nb::handle array) {
-    require_processor(
-        or_refuse([&] { return nb::cast<int>(nb::object(array.attr("__dlpack_device__")())[0]); }));
-    const nb::object capsule = or_refuse([&] { return capsule_of(array); });
+    const int device =
+        or_refuse([&] { return nb::cast<int>(nb::object(array.attr("__dlpack_device__")())[0]); });
+    require_reachable(device);
+    const nb::object capsule = or_refuse([&] { return capsule_of(array, is_cuda(device)); });
+    if (is_cuda(device))
+        stream_ = kLegacyStream;
     if (PyCapsule_IsValid(capsule.ptr(), kVersionedName) != 0) {
         auto *given =
             static_cast<ManagedVersioned *>(PyCapsule_GetPointer(capsule.ptr(), kVersionedName));
         if (given->major != 1)
-            refuse("it is handed over by version " + std::to_string(given->major) +
-                   " of DLPack; 1 is understood");
+            refuse_array("it is handed over by version " + std::to_string(given->major) +
+                         " of DLPack; 1 is understood");
         (void)PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
         versioned_ = given;
         read_only_ = (given->flags & kReadOnly) != 0;
@@ -181,7 +205,7 @@ void DlTensor::take_over(nb::handle array) {
         managed_ = given;
         read(given->tensor);
     } else {
-        refuse("its __dlpack__ gives no capsule of DLPack");
+        refuse_array("its __dlpack__ gives no capsule of DLPack");
     }
 }
 
@@ -190,34 +214,16 @@ void DlTensor::read(const Tensor &tensor) {
     type_ = type_name(tensor.code, tensor.bits);
     if (tensor.lanes != 1)
         type_ += " in vectors";
+    on_device_ = is_cuda(tensor.device);
     shape_.assign(tensor.shape, tensor.shape + tensor.ndim);
-    std::int64_t step = 1; // between neighbours of this dimension, if C-contiguous
-    for (std::int32_t k = tensor.ndim; k-- > 0; step *= shape_[static_cast<std::size_t>(k)])
-        if (tensor.strides != nullptr && shape_[static_cast<std::size_t>(k)] > 1 &&
-            tensor.strides[k] != step)
-            contiguous_ = false;
-    count_ = static_cast<std::size_t>(step);
-    contiguous_ = contiguous_ || count_ == 0;
+    lay_out(tensor.strides, 1);
 }
 
-DlTensor::~DlTensor() {
+void DlTensor::give_back() {
     if (managed_ != nullptr && managed_->deleter != nullptr)
         managed_->deleter(managed_);
     if (versioned_ != nullptr && versioned_->deleter != nullptr)
         versioned_->deleter(versioned_);
-}
-
-DlTensor &DlTensor::operator=(DlTensor &&other) noexcept {
-    std::swap(described_, other.described_);
-    std::swap(managed_, other.managed_);
-    std::swap(versioned_, other.versioned_);
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
-    std::swap(type_, other.type_);
-    std::swap(read_only_, other.read_only_);
-    std::swap(contiguous_, other.contiguous_);
-    std::swap(shape_, other.shape_);
-    return *this;
 }
 
 } // namespace stretto::python

@@ -22,14 +22,21 @@ else:
 
 
 class Tensor(Protocol):
-    """Whatever has DLPack, such as a tensor of PyTorch in the memory of the CPU."""
+    """Whatever has DLPack, such as a tensor of PyTorch, in the memory of the CPU or of CUDA."""
 
     def __dlpack__(self, *, stream: Any = ...) -> Any: ...
 
     def __dlpack_device__(self) -> tuple[Any, int]: ...
 
 
-AnyArray = np.ndarray | Buffer | Tensor
+class CudaArray(Protocol):
+    """Whatever has `__cuda_array_interface__`, such as a device array of Numba."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+
+AnyArray = np.ndarray | Buffer | Tensor | CudaArray
 """Every array that a call takes."""
 Given = TypeVar("Given", bound=AnyArray)
 """The array for a result, which the call returns."""
@@ -50,7 +57,7 @@ def shape_of(send: Any) -> np.ndarray | Form:
 
 
 def like(send: AnyArray | InPlace, recv: Any) -> Any:
-    """`recv`, or a new array like `send`."""
+    """`recv`, or a new array like `send`, which is in host memory then."""
     if recv is not None:
         return recv
     send = shape_of(send)

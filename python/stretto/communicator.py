@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The communicator: collectives on NumPy arrays.
 
-Arrays are NumPy's, or any with the buffer protocol, or with DLPack in the memory of the CPU (as
-those of PyTorch).  They are C-contiguous and of any shape: a collective sees their elements in
-memory order.  Types are int8 to int64, uint8 to uint64, float16, bfloat16 (of ml_dtypes, or by
+Arrays are NumPy's, or any with the buffer protocol, DLPack (as those of PyTorch) or
+`__cuda_array_interface__` (as those of Numba), in the memory of the CPU or of CUDA.  They are
+C-contiguous and of any shape: a collective sees their elements in memory order.  A call with arrays
+in CUDA memory waits for their library's work on them, and is given an array for its result
+(docs/gpu.md).  Types are int8 to int64, uint8 to uint64, float16, bfloat16 (of ml_dtypes, or by
 DLPack), float32, float64, complex64, complex128 and bool.
 
 op: "sum", "prod", "min", "max", "band", "bor", "bxor", "land", "lor", "lxor" or "avg", as far as

@@ -25,14 +25,18 @@ def read_only() -> np.ndarray:
 
 
 FOUR = np.zeros(4, np.float32)
+NOT_AN_ARRAY = (
+    "send: an array is wanted (NumPy, the buffer protocol, DLPack or __cuda_array_interface__), "
+    "not list"
+)
 MASKED = np.ma.masked_array(np.zeros(4, np.float32), [False, True, False, False])
 
 
 @pytest.mark.parametrize(
     ("send", "recv", "message"),
     [
-        ([1, 2], FOUR, "send: an array is wanted (NumPy, the buffer protocol or DLPack), not list"),
-        ([1, 2], None, "send: an array is wanted (NumPy, the buffer protocol or DLPack), not list"),
+        ([1, 2], FOUR, NOT_AN_ARRAY),
+        ([1, 2], None, NOT_AN_ARRAY),
         (FOUR, [1.0] * 4, "recv: an array is wanted"),
         (np.zeros(4, "g"), None, "are not supported; int8, int16"),
         (np.zeros(4, "S1"), None, "S1 are not supported"),
