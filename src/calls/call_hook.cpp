@@ -57,7 +57,7 @@ engine::Queue::InFlightCall *start_with_hooks(HookedCall call, const CallCache &
     for (const auto &hook : call.entry.hooks)
         hook->starts(call);
     engine::Queue::InFlightCall *const flight =
-        queue.start(calls.call(call.request, call.entry), call.entry.tally);
+        queue.start(calls.call(call.request, call.entry), call.entry.tally, call.request.gate);
     for (const auto &hook : call.entry.hooks)
         hook->started(call, flight);
     return flight;

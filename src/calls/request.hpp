@@ -20,7 +20,8 @@ struct Operation;
 }
 namespace stretto::engine {
 struct Batch;
-}
+class Gate;
+} // namespace stretto::engine
 
 namespace stretto::calls {
 
@@ -52,8 +53,9 @@ struct Request {
     std::shared_ptr<const RankCounts> shares = nullptr; // null: equal shares
     // Of this rank's buffers: host if the CPU reads and writes both.  Other ranks' may differ.
     MemoryKind memory = MemoryKind::host;
-    bool internal = false;    // made by the library: neither counted nor logged
-    bool nonblocking = false; // started, and waited for later; so on all ranks
+    bool internal = false;                        // made by the library: neither counted nor logged
+    bool nonblocking = false;                     // started, and waited for later; so on all ranks
+    std::shared_ptr<engine::Gate> gate = nullptr; // of a nonblocking call; null: it begins at once
 };
 
 inline std::uint32_t shares_id(const Request &request) {

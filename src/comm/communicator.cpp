@@ -210,7 +210,7 @@ engine::Queue::InFlightCall *Communicator::start(const calls::Request &request) 
         engine::CallOrder::Hold order(queue_.order());
         calls::CallEntry &entry = calls_.cache.entry_of_call(request, order);
         if (entry.hooks.empty()) [[likely]]
-            return queue_.start(calls_.cache.call(request, entry), entry.tally);
+            return queue_.start(calls_.cache.call(request, entry), entry.tally, request.gate);
         return start_with_hooks({request, entry, order, came}, calls_.cache, queue_);
     });
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/cpu_pause.hpp"
+#include "engine/gate.hpp"
 #include "engine/issued.hpp"
 #include "engine/playing.inl"
 #include "transport/remote/remote_peers.hpp"
@@ -125,11 +126,21 @@ Run *Engine::keep_own() {
     return &own_;
 }
 
-void Engine::launch(Run &run, const Call &call, const Tally &tally) {
+void Engine::launch(Run &run, const Call &call, const Tally &tally, Gate *gate) {
     run.kept = call;
+    if (gate != nullptr)
+        run.kept.output_heap = 0; // other ranks store there as soon as they know of the call
+    forget_gate(run);
+    run.gate = gate;
+    closed_gates_ += gate != nullptr ? 1 : 0;
     run.kept_bases.assign(bases_[now_].begin(), bases_[now_].end());
     run.bases = run.kept_bases.data();
-    begin(run, run.kept, tally);
+    try {
+        begin(run, run.kept, tally);
+    } catch (...) {
+        forget_gate(run);
+        throw;
+    }
     if (recorder_ != nullptr)
         trace_begin(run);
     announce(run);
@@ -193,12 +204,32 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
     run.attached = plan.vector_bytes >= kLeastKeptVectorBytes && attaches(call);
+    if (run.gate == nullptr) [[likely]]
+        take_memory(run);
+}
+
+// From here on the call reads and writes the caller's memory.
+void Engine::take_memory(Run &run) {
+    const Call &call = *run.call;
     if (call.has_more_work()) [[unlikely]]
         prepare(run);
-    if (plan.tiles) [[unlikely]]
+    if (run.plan->tiles) [[unlikely]]
         begin_tiles(run);
     if (call.execution != nullptr) [[unlikely]]
         expect_executor(run);
+}
+
+bool Engine::opened(Run &run) {
+    if (!run.gate->open())
+        return false;
+    forget_gate(run);
+    take_memory(run);
+    return true;
+}
+
+void Engine::forget_gate(Run &run) {
+    closed_gates_ -= run.gate != nullptr ? 1 : 0;
+    run.gate = nullptr;
 }
 
 // Announces the call to the other ranks, and its cells to this rank's stream.
@@ -220,6 +251,8 @@ void Engine::announce(const Run &run) {
 }
 
 bool Engine::attempt(Run &run) {
+    if (run.gate != nullptr && !opened(run)) [[unlikely]]
+        return false;
     const bool moved = run.call->execution != nullptr ? attempt_as<Mode::executor>(run)
                        : recorder_ != nullptr         ? attempt_as<Mode::traced>(run)
                                                       : attempt_as<Mode::here>(run);

@@ -71,7 +71,8 @@ public:
 
     // The same in parts, for calls that outlive their caller.  launch() gives the call its place in
     // the order of all calls.  attempt() does the work that is possible now; true if there was any.
-    void launch(Run &run, const Call &call, const Tally &tally);
+    // `gate`: null if the call begins at once.
+    void launch(Run &run, const Call &call, const Tally &tally, Gate *gate = nullptr);
     bool attempt(Run &run);
     // Abandons a run: when this returns, no executor touches the memory of its call.
     void drain(Run &run);
@@ -122,6 +123,9 @@ public:
 
 private:
     void begin(Run &run, const Call &call, const Tally &tally);
+    void take_memory(Run &run);
+    bool opened(Run &run);
+    void forget_gate(Run &run);
     void prepare(Run &run);
     void finish(Run &run);
     void copy_bytes(const Run &run, void *to, const void *from, std::size_t bytes);
@@ -309,6 +313,7 @@ private:
     std::vector<Executor *> ring_users_; // executors that know of this host's rings
     std::uint32_t issued_ = 0;           // and not complete
     std::uint64_t nap_ns_ = kNoNap;      // the longest sleep, for executors that are polled
+    std::uint32_t closed_gates_ = 0;     // of calls in flight; they are polled as well
 };
 
 } // namespace stretto::engine

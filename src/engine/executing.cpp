@@ -152,6 +152,7 @@ void Engine::collect(Run &run) {
 
 // The call is abandoned: when this returns, no executor touches its memory.
 void Engine::drain(Run &run) {
+    forget_gate(run);
     if (run.tiles_left != 0)
         drain(*run.following);
     if (run.issued == nullptr)

@@ -31,7 +31,7 @@ void Engine::publish_wait_state(const Run &run) {
 // reads this rank's memory.
 int Engine::awaited(const Run &run) {
     const Plan &plan = *run.plan;
-    if (run.call->execution != nullptr && run.issued->has(run.next))
+    if (run.gate != nullptr || (run.call->execution != nullptr && run.issued->has(run.next)))
         return transport::WaitState::kItselfRank;
     if (run.next < plan.steps.size()) {
         const Step &step = plan.steps[run.next];

@@ -182,7 +182,7 @@ void Queue::add(InFlightCall &flight, Run &run, const Call &call, Tally &tally) 
     active_.push_back(&flight);
 }
 
-Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally) {
+Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally, std::shared_ptr<Gate> gate) {
     // Once the call is announced, nothing may fail for lack of memory, nor may its completion.
     if (idle_.empty()) {
         pool_.push_back(std::make_unique<InFlightCall>());
@@ -191,18 +191,21 @@ Queue::InFlightCall *Queue::launch(const Call &call, Tally &tally) {
     }
     active_.reserve(pool_.size() + 1);
     InFlightCall *flight = idle_.back();
-    engine_.launch(flight->own, call, tally);
+    engine_.launch(flight->own, call, tally, gate.get());
     idle_.pop_back();
     add(*flight, flight->own, call, tally);
+    flight->urgent =
+        flight->urgent || gate != nullptr; // its caller does not wait for it, as a rule
+    flight->gate = std::move(gate);
     return flight;
 }
 
-Queue::InFlightCall *Queue::start(const Call &call, Tally &tally) {
+Queue::InFlightCall *Queue::start(const Call &call, Tally &tally, std::shared_ptr<Gate> gate) {
     const Driver driver(*this);
     direct_.store(false, std::memory_order_relaxed);
     if (!thread_.joinable())
         thread_ = named_thread("stretto-nbc", [this] { run_thread(); });
-    InFlightCall *flight = launch(call, tally);
+    InFlightCall *flight = launch(call, tally, std::move(gate));
     drive(); // work that needs no other rank is done at once, so that others can continue with it
     return flight;
 }
@@ -271,6 +274,8 @@ void Queue::notify(InFlightCall &flight, Notice *notice) {
 }
 
 void Queue::ended(InFlightCall &flight) {
+    if (flight.gate != nullptr)
+        std::exchange(flight.gate, nullptr)->ended();
     if (flight.notice != nullptr)
         notices_.part_ended(std::exchange(flight.notice, nullptr), flight.error);
     wake_others();
@@ -294,7 +299,7 @@ bool Queue::drive() {
             fail_all();
             return true;
         }
-        if (!engine_.complete(*flight.run)) {
+        if (flight.run->gate != nullptr || !engine_.complete(*flight.run)) {
             ++i;
             continue;
         }

@@ -19,6 +19,7 @@
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
+#include "engine/gate.hpp"
 #include "engine/notices.hpp"
 #include "engine/progress_wakeup.hpp"
 
@@ -32,8 +33,9 @@ public:
         bool complete = false;
         bool urgent = false; // the progress thread moves it at once if its caller does not
         std::optional<Error> error;
-        Notice *notice = nullptr; // null: none is wanted
-        Run own;                  // unused in a blocking call that was played at once
+        Notice *notice = nullptr;   // null: none is wanted
+        std::shared_ptr<Gate> gate; // null: there is none, or the call has ended
+        Run own;                    // unused in a blocking call that was played at once
     };
 
     // All outlive the queue.
@@ -66,7 +68,7 @@ public:
                    const std::function<void()> &played, CallOrder::Hold &order);
 
     // The in-flight call belongs to the queue; give it back with finish().
-    InFlightCall *start(const Call &call, Tally &tally);
+    InFlightCall *start(const Call &call, Tally &tally, std::shared_ptr<Gate> gate = nullptr);
     // Any threads may call these for different calls.
     bool test(InFlightCall &flight);
     void wait(InFlightCall &flight);
@@ -99,7 +101,7 @@ private:
     void end_all(const Error &error);
     std::optional<Error> give_back(InFlightCall *flight);
     void add(InFlightCall &flight, Run &run, const Call &call, Tally &tally);
-    InFlightCall *launch(const Call &call, Tally &tally);
+    InFlightCall *launch(const Call &call, Tally &tally, std::shared_ptr<Gate> gate = nullptr);
     void ended(InFlightCall &flight);
     void wake_others();
 

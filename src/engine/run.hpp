@@ -69,6 +69,7 @@ struct Batch {
 };
 
 struct Execution;
+class Gate;
 class IssuedSteps;
 
 struct Call {
@@ -146,9 +147,10 @@ struct TileRun {
 struct Run : TileRun {
     const Call *call = nullptr; // the caller's, or `kept`
     std::uint64_t sequence = 0;
-    std::uint64_t signature = 0;           // of this call and all before it
-    std::uint32_t tiles_left = 0;          // after this one
-    bool attached = false;                 // others may read this rank's own memory (attaching.cpp)
+    std::uint64_t signature = 0;  // of this call and all before it
+    std::uint32_t tiles_left = 0; // after this one
+    bool attached = false;        // others may read this rank's own memory (attaching.cpp)
+    Gate *gate = nullptr;         // closed, so the call waits; null: there is none any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
     InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not sent yet
     std::vector<std::byte> mapped;         // contribution

@@ -27,7 +27,7 @@ bool answered(const Segment &segment, int rank) {
 std::string in_words(const WaitState &wait_state, const transport::RankNames &names) {
     const std::string who = wait_state.awaited == WaitState::kAnyRank ? "another rank"
                             : wait_state.awaited == WaitState::kItselfRank
-                                ? "a copy or reduction of its own"
+                                ? "a copy, reduction or stream of its own"
                                 : names.of(wait_state.awaited);
     switch (wait_state.kind) {
     case WaitState::step:

@@ -2,6 +2,7 @@
 // What a thread does while it waits in calls: moves them, and looks for the cause of a long wait.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -18,7 +19,10 @@ public:
 
     bool attempt() override;
     void diagnose(std::uint64_t waited_ns) override;
-    std::uint64_t longest_nap() const override { return engine_.nap_ns_; }
+    std::uint64_t longest_nap() const override {
+        constexpr std::uint64_t kGateNapNs = 20'000;
+        return engine_.closed_gates_ == 0 ? engine_.nap_ns_ : std::min(engine_.nap_ns_, kGateNapNs);
+    }
     // A thread that plays several calls together, of which one may wait for data and another for
     // room, is woken by progress always.
     bool awaits_progress() const override { return true; }

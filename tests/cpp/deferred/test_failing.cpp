@@ -90,7 +90,7 @@ TEST_CASE("a call that times out ends when no step of it is issued any more") {
             }
             const std::string text = stretto_last_error();
             CAPTURE(text);
-            CHECK(contains(text, "for a copy or reduction of its own in step "));
+            CHECK(contains(text, "for a copy, reduction or stream of its own in step "));
             CHECK(contains(text, " come but get"));
         });
     }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The place of a call in an order that the engine does not know, such as that of a stream.
+#pragma once
+
+namespace stretto::engine {
+
+// A call that has a gate is announced at once, so that all ranks number their calls alike.  It
+// reads and writes no memory of the caller's before the gate is open.  The queue holds its lock.
+class Gate {
+public:
+    virtual ~Gate() = default;
+    // Whether the call may begin.  Asked again and again until it may.  Throws Error, which is the
+    // call's.
+    virtual bool open() = 0;
+    // The call has ended, or was abandoned: nothing touches its memory any more.
+    virtual void ended() noexcept = 0;
+};
+
+} // namespace stretto::engine
